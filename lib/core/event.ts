@@ -1,0 +1,92 @@
+import type { Chunk, FinishChunk, FinishReason, ProviderDataChunk, ToolCallFragment } from './chunk.js';
+import type { JsonObject, JsonValue } from './json.js';
+import type { Message, ToolCallPart } from './message.js';
+import type { Usage } from './usage.js';
+
+/** Whatever flows through an operator: something with a `type`. Operators pass on what they do not know, with its type. */
+export interface StreamEvent {
+  readonly type: string;
+}
+
+/** A whole tool call. */
+export type ToolCallEvent = ToolCallPart;
+
+/** Progress of a running tool: every value of its Observable but the last. */
+export interface ToolProgressEvent<Name extends string = string, Value = unknown> {
+  readonly type: 'toolProgress';
+  readonly id: string;
+  readonly name: Name;
+  readonly value: Value;
+}
+
+/** What a tool answered. `name` narrows the type of `result`. */
+export type ToolResultEvent<Name extends string = string, Result = JsonValue> =
+  | { readonly type: 'toolResult'; readonly id: string; readonly name: Name; readonly result: Result; readonly error?: never }
+  | { readonly type: 'toolResult'; readonly id: string; readonly name: Name; readonly error: string; readonly result?: never };
+
+/** A whole message: the model's at the end of its answer, the tools' results after they ran. */
+export interface MessageEvent {
+  readonly type: 'message';
+  readonly message: Message;
+}
+
+/** Where a run stands: plain JSON, it can be stored and resumed from. */
+export interface RunState {
+  /** The whole history, system prompt excepted. */
+  readonly messages: readonly Message[];
+  /** Turns done. */
+  readonly turn: number;
+  /** Summed over those turns. */
+  readonly usage: Usage;
+  /** What an orchestrator remembers from turn to turn. */
+  readonly memo?: JsonObject;
+}
+
+/** The last event of a turn: what came of it, and whether another follows. */
+export interface TurnEvent {
+  readonly type: 'turn';
+  /** The number of the turn in its run, from 1. */
+  readonly turn: number;
+  readonly finishReason: FinishReason;
+  /** Of this turn alone. */
+  readonly usage?: Usage;
+  /** Where the next turn starts; null when none follows. Absent where the reader did not ask for checkpoints. */
+  readonly next?: RunState | null;
+}
+
+/** What came of a run. */
+export interface RunResult<T = unknown> {
+  /** All visible text of the run, as it streamed. */
+  readonly text: string;
+  /** All thinking of the run, as it streamed. */
+  readonly thinking: string;
+  /** The typed output, where one was asked for. */
+  readonly output: T;
+  /** The new messages: append them to the history to go on. */
+  readonly messages: readonly Message[];
+  readonly finishReason: FinishReason;
+  /** Summed over the turns. */
+  readonly usage: Usage;
+  /** Turns of the run. */
+  readonly turns: number;
+}
+
+/** The last event of a run that did not fail. */
+export interface ResultEvent<T = unknown> {
+  readonly type: 'result';
+  readonly result: RunResult<T>;
+}
+
+/** What a run emits: the chunks that concern the reader, plus what the operators add. `Tool` stands for the events of the run's tools. */
+export type RunEvent<Tool = ToolProgressEvent | ToolResultEvent, Output = unknown> =
+  | Exclude<Chunk, ToolCallFragment | ProviderDataChunk | FinishChunk>
+  | ToolCallEvent
+  | Tool
+  | MessageEvent
+  | TurnEvent
+  | ResultEvent<Output>;
+
+/** The state of a run that begins with these messages. */
+export function startOf(messages: readonly Message[]): RunState {
+  return { messages, turn: 0, usage: {} };
+}

@@ -1,0 +1,30 @@
+/** A value that JSON can hold. */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+
+/** An object that JSON can hold. */
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/** A JSON Schema document (draft 2020-12), as plain data. */
+export type JsonSchema = JsonObject;
+
+/** Whether a value that came from outside is an object with keys: not null, not an array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The same for JSON: what `JSON.parse` made is narrowed without a copy. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return isRecord(value);
+}
+
+/** The text of `value` if it is a string that says something, otherwise undefined. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The number, if it is one. Counts that a server leaves out or sends as null stay unknown. */
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}

@@ -1,0 +1,51 @@
+import type { Chunk } from '../core/chunk.js';
+import type { JsonObject } from '../core/json.js';
+import type { Request } from '../core/model.js';
+
+/** How frames are delimited in the body: server-sent events, or one JSON document a line. */
+export type Framing = 'sse' | 'ndjson';
+
+/** One frame of a streamed body, its delimiters removed. */
+export interface Frame {
+  readonly data: string;
+  /** The `event:` field of a server-sent event, where there is one. */
+  readonly event?: string;
+  /** The body ended before the frame was delimited: it may be cut. */
+  readonly unterminated?: true;
+}
+
+/** What a provider puts on the wire for a request. */
+export interface WireRequest {
+  /** Below the base URL, beginning with a slash. */
+  readonly path: string;
+  /** The provider's own headers beside content type, accept and key. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+}
+
+/** Reads one answer: pure, no I/O, state of one stream. */
+export interface Decoder {
+  /**
+   * Takes one frame's JSON and emits its chunks.
+   *
+   * @param data The frame, parsed.
+   * @param event The `event:` field, where there is one.
+   * @returns `'end'` when the frame is the protocol's own terminal mark: nothing of the answer follows.
+   * @throws ProviderError for an error inside the stream.
+   */
+  next(data: JsonObject, event?: string): void | 'end';
+  /**
+   * The answer has ended: emits the finish, which was held for late usage.
+   *
+   * @param terminal Whether the protocol's terminal mark was seen (`[DONE]`, or `next` returned `'end'`).
+   * @throws StreamInterruptedError when neither a finish reason nor a terminal mark came.
+   */
+  end(terminal: boolean): void;
+}
+
+/** A provider's dialect: two pure functions over the shared protocol. It cannot forget to abort, retry or time out, because it does no I/O. */
+export interface Wire {
+  readonly framing: Framing;
+  encode(request: Request): WireRequest;
+  decode(emit: (chunk: Chunk) => void): Decoder;
+}
