@@ -150,7 +150,8 @@ export function errorText(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.message || thrown.name;
   if (typeof thrown === 'string') return thrown;
   try {
-    return JSON.stringify(thrown) ?? String(thrown);
+    const text: string | undefined = JSON.stringify(thrown);
+    return text ?? String(thrown);
   } catch {
     return String(thrown);
   }

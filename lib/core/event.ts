@@ -62,7 +62,7 @@ export interface RunResult<T = unknown> {
   readonly thinking: string;
   /** The typed output, where one was asked for. */
   readonly output: T;
-  /** The new messages: append them to the history to go on. */
+  /** What the run added: append the input and these to the history to go on. */
   readonly messages: readonly Message[];
   readonly finishReason: FinishReason;
   /** Summed over the turns. */

@@ -28,7 +28,7 @@ export interface RequestSettings {
   /** Whether several calls may come in one turn. */
   readonly parallelToolCalls?: boolean;
   /** Fields of the provider's own request, under its name, merged over ours: `{ openai: { service_tier: 'flex' } }`. */
-  readonly providerOptions?: { readonly [provider: string]: JsonObject };
+  readonly providerOptions?: Readonly<Record<string, JsonObject>>;
 }
 
 /** One request to a model. */

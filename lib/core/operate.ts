@@ -21,22 +21,39 @@ export interface Handlers<In> {
 export function operate<In, Out>(start: (out: Subscriber<Out>) => Handlers<In>): OperatorFunction<In, Out> {
   return (source) =>
     new Observable<Out>((out) => {
-      const { next, error, complete } = start(out);
+      const handlers = start(out);
       if (out.closed) return;
       const closed = new Subject<void>();
       out.add(() => closed.next());
-      const guarded = <Args extends readonly unknown[]>(handler: (...args: Args) => void) => (...args: Args) => {
-        if (out.closed) return; // `takeUntil` completes when the output has closed
-        try {
-          handler(...args);
-        } catch (thrown) {
-          out.error(thrown);
-        }
-      };
-      source.pipe(takeUntil(closed)).subscribe({
-        next: guarded(next),
-        error: guarded(error ?? ((thrown) => out.error(thrown))),
-        complete: guarded(complete ?? (() => out.complete())),
+      // Returned as well, so that the source is torn down before what was added to the output later (`finalize`): in its own `complete`, a
+      // subscriber no longer listens to `closed`.
+      return source.pipe(takeUntil(closed)).subscribe({
+        next(value) {
+          if (out.closed) return;
+          try {
+            handlers.next(value);
+          } catch (thrown) {
+            out.error(thrown);
+          }
+        },
+        error(thrown: unknown) {
+          if (out.closed) return; // `takeUntil` completes when the output has closed
+          try {
+            if (handlers.error) handlers.error(thrown);
+            else out.error(thrown);
+          } catch (again) {
+            out.error(again);
+          }
+        },
+        complete() {
+          if (out.closed) return;
+          try {
+            if (handlers.complete) handlers.complete();
+            else out.complete();
+          } catch (thrown) {
+            out.error(thrown);
+          }
+        },
       });
     });
 }

@@ -19,7 +19,7 @@ type StandardResult<Output> =
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[] };
 
 /** A plain JSON Schema, with a check of one's own if wanted: it gives the value back, or throws. */
-export type PlainSchema<T = JsonObject> = { readonly [keyword: string]: unknown } & { readonly validate?: (value: JsonObject) => T };
+export type PlainSchema<T = JsonObject> = Readonly<Record<string, unknown>> & { readonly validate?: (value: JsonObject) => T };
 
 /** What describes a value: a Standard Schema, or a plain JSON Schema. */
 export type Schema<T = unknown> = StandardSchema<unknown, T> | PlainSchema<T>;
@@ -40,29 +40,28 @@ const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in 
  */
 export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
   if (!isStandard(schema)) {
-    const { validate: _, ...plain } = schema;
-    return plain as JsonSchema;
+    return Object.fromEntries(Object.entries(schema).filter(([key]) => key !== 'validate')) as JsonSchema;
   }
   const { jsonSchema, vendor } = schema['~standard'];
   if (!jsonSchema) {
     throw new ConfigurationError('schema', `${what}: this ${vendor} schema does not say its JSON Schema.`, 'Use zod 4.2 or later, or pass a plain JSON Schema.');
   }
-  const { $schema: _, ...rest } = jsonSchema.input({ target: 'draft-2020-12' });
-  return rest as JsonSchema;
+  const document = Object.entries(jsonSchema.input({ target: 'draft-2020-12' })).filter(([key]) => key !== '$schema' && key !== '~standard');
+  return Object.fromEntries(document) as JsonSchema;
 }
 
 /** Validates a value. Of a plain JSON Schema without `validate`, that it is an object and has its required keys. */
 export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> | Promise<Validation<T>> {
   if (isStandard(schema)) {
     const found = schema['~standard'].validate(value);
-    return found instanceof Promise ? found.then(fromStandard<T>) : fromStandard<T>(found as StandardResult<T>);
+    return found instanceof Promise ? found.then(fromStandard<T>) : fromStandard<T>(found);
   }
   if (!isRecord(value)) return { invalid: `expected an object, got ${Array.isArray(value) ? 'an array' : value === null ? 'null' : typeof value}` };
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required.filter((key) => typeof key === 'string' && !Object.hasOwn(value, key));
   if (missing.length > 0) return { invalid: `missing required ${missing.map((key) => `"${String(key)}"`).join(', ')}` };
   try {
-    return { value: schema.validate ? schema.validate(value as JsonObject) : (value as T) };
+    return { value: schema.validate ? schema.validate(value) : (value as T) };
   } catch (error) {
     return { invalid: error instanceof Error ? error.message : String(error) };
   }

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { ToolProgressEvent, ToolResultEvent } from './event.js';
-import type { JsonObject, JsonSchema } from './json.js';
+import type { JsonObject, JsonSchema, JsonValue } from './json.js';
 import type { Message, ToolCallPart } from './message.js';
 import { jsonSchemaOf } from './schema.js';
 import type { Infer, Schema } from './schema.js';
@@ -68,7 +68,7 @@ export function tool<const Name extends string, R, S extends Schema = typeof noP
 
 /** The events of one tool, or of each of several. */
 export type EventsOf<T extends Tool> = T extends Tool<infer Name, never, infer R>
-  ? ToolProgressEvent<Name, R> | ToolResultEvent<Name, R>
+  ? ToolProgressEvent<Name, R> | ToolResultEvent<Name, unknown extends R ? JsonValue : R>
   : never;
 
 /** What the model is told of a tool. */

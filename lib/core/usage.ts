@@ -17,12 +17,12 @@ export interface Usage {
   readonly reasoning?: number;
 }
 
-const counts = ['input', 'output', 'total', 'cachedInput', 'cacheWriteInput', 'reasoning'] as const;
+type Counts = { readonly [Count in keyof Usage]?: number | undefined };
 
-/** A usage of what is known: absent counts leave no key behind. */
-export function usageOf(known: { readonly [count in (typeof counts)[number]]?: number | undefined }): Usage {
+/** A usage of what is known: absent counts leave no key behind; the total is the sum where the provider gives none. */
+export function usageOf(known: Counts): Usage {
   const total = known.total ?? (known.input !== undefined && known.output !== undefined ? known.input + known.output : undefined);
-  return Object.fromEntries(counts.map((count) => [count, count === 'total' ? total : known[count]]).filter(([, value]) => value !== undefined));
+  return withoutUnknown({ ...known, total });
 }
 
 /**
@@ -33,9 +33,12 @@ export function usageOf(known: { readonly [count in (typeof counts)[number]]?: n
  * @returns A new usage; neither argument is changed.
  */
 export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage {
-  const sum = (count: (typeof counts)[number]) => {
-    const [x, y] = [a?.[count], b?.[count]];
-    return x === undefined ? y : x + (y ?? 0);
-  };
-  return Object.fromEntries(counts.map((count) => [count, sum(count)]).filter(([, value]) => value !== undefined));
+  const sum = (count: keyof Usage) => (a?.[count] === undefined ? b?.[count] : a[count] + (b?.[count] ?? 0));
+  return withoutUnknown(Object.fromEntries(counts.map((count) => [count, sum(count)])));
+}
+
+const counts: readonly (keyof Usage)[] = ['input', 'output', 'total', 'cachedInput', 'cacheWriteInput', 'reasoning'];
+
+function withoutUnknown(known: Counts): Usage {
+  return Object.fromEntries(Object.entries(known).filter(([, count]) => count !== undefined));
 }

@@ -1,0 +1,95 @@
+import { defer, filter, identity, map } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { ConfigurationError } from './core/errors.js';
+import { startOf } from './core/event.js';
+import type { ResultEvent, RunEvent, RunResult, RunState, TurnEvent } from './core/event.js';
+import { userMessage } from './core/message.js';
+import type { Message } from './core/message.js';
+import type { Model } from './core/model.js';
+import type { EventsOf, Tool } from './core/tool.js';
+import { appendResult } from './operators/appendResult.js';
+import { prefixAfterTools } from './operators/prefixAfterTools.js';
+import type { Orchestrator, TurnOptions } from './orchestrators/orchestrator.js';
+import { runTurns } from './orchestrators/runTurns.js';
+import { toolLoop } from './orchestrators/toolLoop.js';
+
+/** What an agent is made of. */
+export interface AgentOptions<T extends readonly Tool[] = readonly Tool[]> extends TurnOptions {
+  readonly model: Model;
+  /** What the model can call. Default: nothing. */
+  readonly tools?: T;
+  /** What a turn is. Default: `toolLoop`. */
+  readonly orchestrator?: Orchestrator;
+  /** What is put before the first text after a tool round. Default: a line feed. */
+  readonly prefix?: string;
+}
+
+/** What the user says: a text, a message, or several. */
+export type Input = string | Message | readonly Message[];
+
+/** How one run is made. */
+export interface RunOptions {
+  /** The conversation so far, oldest first. Default: none. */
+  readonly messages?: readonly Message[];
+  /** Leave `next`, from which a run can be resumed, on the `turn` events. It holds the whole history. Default false. */
+  readonly checkpoints?: boolean;
+}
+
+/** A model with tools and instructions. */
+export interface Agent<T extends readonly Tool[] = readonly Tool[]> {
+  /** One run as its events: cold, each subscription is a run of its own, unsubscribing leaves it and aborts what is under way. */
+  stream(input: Input, options?: RunOptions): Observable<RunEvent<EventsOf<T[number]>>>;
+  /** One run as its result: the same, reduced to the one value. */
+  run(input: Input, options?: RunOptions): Observable<RunResult>;
+}
+
+/**
+ * The front door: an agent from a model, instructions and tools.
+ *
+ * ```ts
+ * const agent = createAgent({ model: openai('gpt-5'), system: 'Be brief.', tools: [weather] });
+ * agent.stream('How warm is it in Oslo?').subscribe((event) => {
+ *   if (event.type === 'text') process.stdout.write(event.text);
+ * });
+ * const { text, usage } = await firstValueFrom(agent.run('And in Lisbon?'));
+ * ```
+ *
+ * A run emits deltas as they come, each `toolCall` when it is whole, the model's `message`, `toolProgress` and `toolResult`, the results' `message`, and
+ * `turn`; after the last turn its `result`. An error leaves what was emitted, and no `turn` or `result` follows.
+ *
+ * @param options The model; `system`, `tools`, `maxTurns` (20), `concurrency` (1), `eager` (false), `deadline` of a tool, `toolChoice`, the request's settings.
+ * @returns An agent without state: the history goes in with `messages` and comes out with the result.
+ */
+export function createAgent<const T extends readonly Tool[] = readonly []>(options: AgentOptions<T>): Agent<T> {
+  const { model, tools = [], orchestrator = toolLoop, prefix } = options;
+  const stream = (input: Input, { messages = [], checkpoints = false }: RunOptions = {}): Observable<RunEvent> =>
+    defer(() => {
+      const start = startFrom(input, messages);
+      return runTurns((state) => orchestrator.turn(state, { model, tools, options }), start).pipe(
+        prefixAfterTools(prefix),
+        appendResult(start),
+        checkpoints ? identity : map(withoutNext),
+      );
+    });
+  return {
+    stream: stream as Agent<T>['stream'],
+    run: (input, runOptions) =>
+      stream(input, runOptions).pipe(
+        filter((event): event is ResultEvent => event.type === 'result'),
+        map(({ result }) => result),
+      ),
+  };
+}
+
+/** The history is copied: what the caller does to the list later does not reach the run. */
+function startFrom(input: Input, history: readonly Message[]): RunState {
+  const messages = typeof input === 'string' ? [userMessage(input)] : 'role' in input ? [input] : input;
+  if (history.length + messages.length > 0) return startOf([...history, ...messages]);
+  throw new ConfigurationError('history', 'There is nothing to send: no input and no messages.', 'Pass a text or a message.');
+}
+
+/** `next` holds the whole history: it is the loop's own, unless asked for. */
+function withoutNext(event: RunEvent): RunEvent {
+  if (event.type !== 'turn') return event;
+  return Object.fromEntries(Object.entries(event).filter(([key]) => key !== 'next')) as TurnEvent;
+}

@@ -1,0 +1,149 @@
+import { BehaviorSubject, EMPTY, Subject, concat, defer, from, merge, mergeMap, switchMap, tap } from 'rxjs';
+import type { Observable, OperatorFunction } from 'rxjs';
+import type { FinishChunk, RetractChunk } from '../core/chunk.js';
+import { ConfigurationError } from '../core/errors.js';
+import type { MessageEvent, StreamEvent, ToolCallEvent, ToolProgressEvent, ToolResultEvent } from '../core/event.js';
+import { toolCallsOf } from '../core/message.js';
+import type { Message, ToolCallPart, ToolResultPart } from '../core/message.js';
+import { operate } from '../core/operate.js';
+import type { EventsOf, Tool } from '../core/tool.js';
+import { runTool } from './runTool.js';
+
+/** Options of `executeTools`. */
+export interface ExecuteToolsOptions {
+  /** The conversation, for the tools' context. Default: none. */
+  readonly messages?: readonly Message[];
+  /** How many calls run at a time. Default 1: one after the other, in the order of the calls. `Infinity` runs all at once. */
+  readonly concurrency?: number;
+  /** Start a call as soon as it is whole, while the model still streams. Default false: the model's connection is closed before the first tool runs. */
+  readonly eager?: boolean;
+  /** The longest that one call may take in all, in milliseconds. Default: no deadline. */
+  readonly deadline?: number;
+}
+
+/**
+ * Runs the tool calls of the turn's message; their results become one message.
+ *
+ * <span class="informal">The model asks, your functions answer.</span>
+ *
+ * ![](../../marbles/executeTools.svg)
+ *
+ * `execute` gives a value, a Promise or an Observable. Of an Observable, the last value is the result; earlier ones are `toolProgress`, each emitted when the
+ * next one shows that it was not the last. An unknown tool, invalid arguments, anything thrown, a result that JSON cannot hold, a passed deadline: each
+ * becomes a `toolResult` with `error`, and the others of the turn are not touched. The results' message, in the order of the calls, comes before the `finish`,
+ * which is held until then. Unsubscribing unsubscribes the running tools and aborts their signals. A source that completes without a `finish` runs nothing
+ * (what `eager` had started is left); on `retract` running tools are left and their results dropped.
+ *
+ * ```ts
+ * model.stream(request).pipe(accumulateToolCalls(), consolidate(), executeTools([weather, add], { concurrency: Infinity, deadline: 10_000 }));
+ * ```
+ *
+ * @param tools What can be called. Two of one name are a ConfigurationError.
+ * @param options `messages`, `concurrency` (default 1), `eager` (default false), `deadline` in milliseconds (default none).
+ * @returns A function that returns an Observable of the source's events, the tools' progress and results, and the results' message.
+ */
+export function executeTools<E extends StreamEvent, const T extends readonly Tool[]>(
+  tools: T,
+  options?: ExecuteToolsOptions,
+): OperatorFunction<E, E | EventsOf<T[number]> | MessageEvent>;
+export function executeTools(tools: readonly Tool[], options: ExecuteToolsOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
+  return (source) => defer(() => (options.eager ? eagerly : afterwards)(source, toolRound(tools, options), options.concurrency ?? 1));
+}
+
+/** The calls of one turn and what they answered. */
+interface ToolRound {
+  calls: readonly ToolCallPart[];
+  finish: FinishChunk | undefined;
+  run(call: ToolCallPart): Observable<ToolProgressEvent | ToolResultEvent>;
+  /** The results' message, if there were calls, and the finish. */
+  end(): Observable<StreamEvent>;
+}
+
+function toolRound(tools: readonly Tool[], { messages = [], deadline }: ExecuteToolsOptions): ToolRound {
+  const byName = toolsByName(tools);
+  const results = new Map<string, ToolResultPart>();
+  const keep = (event: ToolProgressEvent | ToolResultEvent) => {
+    if (event.type === 'toolResult') results.set(event.id, event);
+  };
+  const round: ToolRound = {
+    calls: [],
+    finish: undefined,
+    run: (call) => runTool(call, { tools: byName, messages, deadline }).pipe(tap(keep)),
+    end: () =>
+      defer(() => {
+        const parts = round.calls.flatMap(({ id }) => results.get(id) ?? []);
+        const message: readonly StreamEvent[] = parts.length > 0 ? [{ type: 'message', message: { role: 'user', parts } } as MessageEvent] : [];
+        return round.finish ? from([...message, round.finish]) : EMPTY;
+      }),
+  };
+  return round;
+}
+
+/** First the source to its end, then the calls. `concat` subscribes the second only when the first has been torn down. */
+function afterwards(source: Observable<StreamEvent>, round: ToolRound, concurrency: number): Observable<StreamEvent> {
+  const held = operate<StreamEvent, StreamEvent>((out) => ({
+    next(event) {
+      if (isFinish(event)) round.finish ??= event;
+      else {
+        if (isModelMessage(event)) round.calls = toolCallsOf(event.message);
+        else if (isRetract(event)) round.calls = [];
+        out.next(event);
+      }
+    },
+  }));
+  const calls = defer(() => (round.finish ? from(round.calls) : EMPTY)).pipe(mergeMap((call) => round.run(call), concurrency));
+  return concat(source.pipe(held), calls, round.end());
+}
+
+/** The calls beside the source, each begun when it is whole. */
+function eagerly(source: Observable<StreamEvent>, round: ToolRound, concurrency: number): Observable<StreamEvent> {
+  const generations = new BehaviorSubject(new Subject<ToolCallPart>());
+  const running = generations.pipe(switchMap((calls) => calls.pipe(mergeMap((call) => round.run(call), concurrency))));
+  const held = operate<StreamEvent, StreamEvent>((out) => {
+    let begun = new Set<string>();
+    const begin = (call: ToolCallPart) => {
+      if (begun.has(call.id)) return;
+      begun.add(call.id);
+      generations.value.next(call);
+    };
+    const startOver = () => {
+      begun = new Set();
+      round.calls = [];
+      generations.next(new Subject());
+    };
+    return {
+      next(event) {
+        if (isFinish(event)) {
+          round.finish ??= event;
+          return;
+        }
+        if (isRetract(event)) startOver();
+        out.next(event);
+        if (isToolCall(event)) begin(event);
+        if (!isModelMessage(event)) return;
+        round.calls = toolCallsOf(event.message);
+        round.calls.forEach(begin);
+      },
+      complete() {
+        if (!round.finish) startOver();
+        generations.value.complete();
+        generations.complete();
+        out.complete();
+      },
+    };
+  });
+  return concat(merge(running, source.pipe(held)), round.end());
+}
+
+function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  if (byName.size === tools.length) return byName;
+  const twice = tools.find((tool) => byName.get(tool.name) !== tool);
+  throw new ConfigurationError('tools', `Two tools are called "${twice?.name}".`, 'The model tells them apart by name only: rename one.');
+}
+
+const isFinish = (event: StreamEvent): event is FinishChunk => event.type === 'finish';
+const isRetract = (event: StreamEvent): event is RetractChunk => event.type === 'retract';
+const isToolCall = (event: StreamEvent): event is ToolCallEvent => event.type === 'toolCall';
+const isModelMessage = (event: StreamEvent): event is MessageEvent =>
+  event.type === 'message' && (event as MessageEvent).message.role === 'model';

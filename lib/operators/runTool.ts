@@ -1,0 +1,98 @@
+import { catchError, defer, finalize, from, identity, isObservable, map, mergeMap, of, takeUntil, tap, timer } from 'rxjs';
+import type { Observable, OperatorFunction } from 'rxjs';
+import { errorText } from '../core/errors.js';
+import type { ToolProgressEvent, ToolResultEvent } from '../core/event.js';
+import type { Message, ToolCallPart } from '../core/message.js';
+import { operate } from '../core/operate.js';
+import { validate } from '../core/schema.js';
+import { toJson } from '../core/toJson.js';
+import { isInvalidArguments } from '../core/tool.js';
+import type { Tool, ToolOutput } from '../core/tool.js';
+
+/** What of a run one call needs. */
+export interface RunToolOptions {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly messages: readonly Message[];
+  readonly deadline?: number | undefined;
+}
+
+/**
+ * Runs one call: its progress, then exactly one result, whatever happens. Unsubscribing unsubscribes the tool and aborts its signal.
+ */
+export function runTool(call: ToolCallPart, { tools, messages, deadline }: RunToolOptions): Observable<ToolProgressEvent | ToolResultEvent> {
+  const { id, name } = call;
+  return defer(() => execution(call, known(tools, name), messages)).pipe(
+    deadline === undefined ? identity : takeUntil(expiry(deadline)),
+    lastIsResult(
+      (value): ToolProgressEvent => ({ type: 'toolProgress', id, name, value: toJson(value) }),
+      (value): ToolResultEvent => ({ type: 'toolResult', id, name, result: toJson(value) }),
+    ),
+    catchError((thrown: unknown) => of<ToolResultEvent>({ type: 'toolResult', id, name, error: errorText(thrown) })),
+  );
+}
+
+function known(tools: ReadonlyMap<string, Tool>, name: string): Tool {
+  const tool = tools.get(name);
+  if (tool) return tool;
+  const names = [...tools.keys()];
+  throw new Error(`There is no tool "${name}". ${names.length > 0 ? `Available: ${names.join(', ')}.` : 'No tools are available.'}`);
+}
+
+/** The tool itself. Its signal is aborted when it is left before its end. */
+function execution(call: ToolCallPart, tool: Tool, messages: readonly Message[]): Observable<unknown> {
+  const abort = new AbortController();
+  let ended = false;
+  const end = () => (ended = true);
+  return validArguments(call, tool).pipe(
+    mergeMap((args) => outputOf(tool.execute(args, { signal: abort.signal, call, messages }))),
+    tap({ complete: end, error: end }),
+    finalize(() => ended || abort.abort()),
+  );
+}
+
+function validArguments(call: ToolCallPart, { parameters }: Tool): Observable<unknown> {
+  if (isInvalidArguments(call.arguments)) throw new Error('The arguments are not valid JSON. Send them again as one JSON object.');
+  const found = validate(parameters, call.arguments);
+  return (found instanceof Promise ? from(found) : of(found)).pipe(
+    map((validation) => {
+      if ('invalid' in validation) throw new Error(`Invalid arguments: ${validation.invalid}`);
+      return validation.value;
+    }),
+  );
+}
+
+/** Strings, arrays and buffers are values, not streams, although `from` would take them apart. */
+function outputOf(output: ToolOutput<unknown>): Observable<unknown> {
+  if (isObservable(output)) return output;
+  return isPromiseLike(output) ? from(output) : of(output);
+}
+
+const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+
+/** A total deadline: RxJS's `timeout(ms)` restarts at each emission, and a tool that reports progress for ever would never meet it. */
+const expiry = (deadline: number): Observable<never> =>
+  timer(deadline).pipe(
+    map(() => {
+      throw new Error(`The tool did not finish within ${deadline} ms.`);
+    }),
+  );
+
+/** The last value is the result; that it was the last is known only at the end, so progress runs one value behind. */
+function lastIsResult<P, R>(progress: (value: unknown) => P, result: (value: unknown) => R): OperatorFunction<unknown, P | R> {
+  return operate<unknown, P | R>((out) => {
+    let any = false;
+    let last: unknown;
+    return {
+      next(value) {
+        if (any) out.next(progress(last));
+        any = true;
+        last = value;
+      },
+      complete() {
+        out.next(result(last));
+        out.complete();
+      },
+    };
+  });
+}

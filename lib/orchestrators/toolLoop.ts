@@ -1,0 +1,56 @@
+import { defer } from 'rxjs';
+import type { RunState } from '../core/event.js';
+import { toolCallIds } from '../core/history.js';
+import { systemMessage } from '../core/message.js';
+import type { Request, RequestSettings } from '../core/model.js';
+import { toolDefinition } from '../core/tool.js';
+import { accumulateToolCalls } from '../operators/accumulateToolCalls.js';
+import { consolidate } from '../operators/consolidate.js';
+import { endTurn } from '../operators/endTurn.js';
+import { executeTools } from '../operators/executeTools.js';
+import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
+
+/**
+ * The ordinary turn: ask the model, run the tools it calls, go on while there are results to show it.
+ *
+ * ```ts
+ * runTurns((state) => toolLoop.turn(state, { model, tools, options: { system: 'Be brief.' } }), startOf([userMessage('Hi')]));
+ * ```
+ */
+export const toolLoop: Orchestrator = {
+  name: 'toolLoop',
+  turn: (state, context) =>
+    defer(() => {
+      const { model, tools, options } = context;
+      const { newId } = options;
+      return model.stream(requestOf(state, context)).pipe(
+        accumulateToolCalls({ usedIds: toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
+        consolidate(),
+        executeTools(tools, { ...options, messages: state.messages }),
+        endTurn(state, options),
+      );
+    }),
+};
+
+/** The request of a turn: the history behind the system prompt, the tools as the model is told of them, and the settings. */
+export function requestOf(state: RunState, { tools, output, options }: TurnContext): Request {
+  const { system, toolChoice } = options;
+  const choice = typeof toolChoice === 'function' ? toolChoice(state) : state.turn === 0 ? toolChoice : undefined;
+  return {
+    ...settingsOf(options),
+    messages: system === undefined ? state.messages : [systemMessage(system), ...state.messages],
+    ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
+    ...(choice === undefined || tools.length === 0 ? {} : { toolChoice: choice }),
+    ...(output ? { output } : {}),
+  };
+}
+
+const settings = [
+  'temperature', 'topP', 'maxOutputTokens', 'stop', 'seed', 'thinking', 'parallelToolCalls', 'providerOptions',
+] as const satisfies readonly (keyof RequestSettings)[];
+
+/** The settings that go to the model, without those of the run. */
+function settingsOf(options: TurnOptions): RequestSettings {
+  return Object.fromEntries(settings.map((key) => [key, options[key]]).filter(([, value]) => value !== undefined)) as RequestSettings;
+}
+
