@@ -1,0 +1,97 @@
+import type { Chunk } from '../../core/chunk.js';
+import { StreamInterruptedError } from '../../core/errors.js';
+import { isJsonObject, textOf } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
+import type { Usage } from '../../core/usage.js';
+import type { Decoder } from '../../protocol/wire.js';
+import { failureIn } from './failure.js';
+import { finishReasonOf, finishWord, usageIn } from './finish.js';
+import { frameSources } from './pieces.js';
+import { createReader } from './reader.js';
+import type { Received } from './reader.js';
+import { listOf } from './values.js';
+
+/**
+ * Reads one streamed answer of the Chat Completions API, from any server that speaks it.
+ *
+ * The finish is held until `end`: usage comes behind the finish reason (OpenAI), and so do late deltas (several gateways). The first finish reason
+ * counts, and the last usage. The metadata go out just before the first other chunk, so that an error in the first frame finds that nothing was
+ * emitted.
+ *
+ * @param provider The provider's name: in errors, and as the key of provider data.
+ * @param emit Takes the chunks, in order.
+ */
+export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
+  let word: string | undefined;
+  let usage: Usage | undefined;
+  let announced = false;
+  const metadata: Record<string, JsonValue> = {};
+
+  const tell = (chunk: Chunk) => {
+    if (!announced && Object.keys(metadata).length > 0) emit({ type: 'metadata', metadata: { ...metadata } });
+    announced = true;
+    emit(chunk);
+  };
+  const reader = createReader(provider, tell);
+
+  return {
+    next(frame, event) {
+      collectMetadata(metadata, frame);
+      const choice = firstChoice(frame);
+      if (choice) {
+        const { delta, message } = contentOf(choice);
+        if (delta) reader.delta(delta);
+        if (message) reader.snapshot(message);
+        word ??= finishWord(choice['finish_reason']);
+      }
+      const failure = failureIn(provider, frame, event, choice);
+      if (failure) throw failure;
+      reader.cite(frameSources(frame));
+      usage = usageIn(frame, choice) ?? usage;
+    },
+    end(terminal) {
+      if (word === undefined && !terminal) throw interrupted(provider, reader.received);
+      const data = reader.echo();
+      if (data) tell({ type: 'providerData', provider, data });
+      const meant = word === undefined ? 'unspecified' : finishReasonOf(word);
+      tell({
+        type: 'finish',
+        reason: reader.refused && meant !== 'error' ? 'contentFilter' : meant,
+        ...(word === undefined ? {} : { rawReason: word }),
+        ...(usage === undefined ? {} : { usage }),
+      });
+    },
+  };
+}
+
+/** One answer is asked for; of several (`n` in the provider's options) the one at index 0 counts. */
+function firstChoice(frame: JsonObject): JsonObject | undefined {
+  return listOf(frame['choices'])
+    .filter(isJsonObject)
+    .find(({ index }) => typeof index !== 'number' || index === 0);
+}
+
+/** A choice's delta, its snapshot, or both; a server of the older completions API sends bare `text`. */
+function contentOf(choice: JsonObject): { readonly delta?: JsonObject; readonly message?: JsonObject } {
+  const { delta, message, text } = choice;
+  if (isJsonObject(delta) || isJsonObject(message)) {
+    return { ...(isJsonObject(delta) ? { delta } : {}), ...(isJsonObject(message) ? { message } : {}) };
+  }
+  return textOf(text) === undefined ? {} : { delta: { content: text ?? null } };
+}
+
+/** What the wire calls it, and what the reader of a run gets. */
+const metadataFields = { id: 'responseId', model: 'model', system_fingerprint: 'systemFingerprint', service_tier: 'serviceTier' } as const;
+
+/** The first non-empty value counts: the first frame of Azure has an empty id and model. */
+function collectMetadata(metadata: Record<string, JsonValue>, frame: JsonObject): void {
+  for (const [field, name] of Object.entries(metadataFields)) {
+    const value = typeof frame[field] === 'number' ? String(frame[field]) : textOf(frame[field]);
+    if (value !== undefined) metadata[name] ??= value;
+  }
+}
+
+function interrupted(provider: string, { characters, fragments }: Received): StreamInterruptedError {
+  const came = `${characters} characters of text and thinking and ${fragments} pieces of tool calls had come`;
+  return new StreamInterruptedError(provider, `The answer of ${provider} ended without a finish reason or [DONE]; ${came}. Send the request again.`);
+}

@@ -1,0 +1,78 @@
+import { ConfigurationError } from '../../core/errors.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
+import type { Request, Thinking, ToolChoice } from '../../core/model.js';
+import type { ToolDefinition } from '../../core/tool.js';
+import type { WireRequest } from '../../protocol/wire.js';
+import type { Dialect } from './dialect.js';
+import { isStrict } from './isStrict.js';
+import { encodeMessages } from './messages.js';
+
+/**
+ * The request of the Chat Completions API: streamed, with usage. What the request leaves open is left to the server's default.
+ *
+ * @param model The model's name.
+ * @param request What is asked for.
+ * @param dialect Where the server differs.
+ * @throws ConfigurationError for a file or a wish that the API has no field for.
+ */
+export function encodeChatCompletions(model: string, request: Request, dialect: Dialect): WireRequest {
+  const { maxTokens = 'max_tokens', streamUsage = true, path = '/chat/completions' } = dialect;
+  const body = defined({
+    model,
+    messages: encodeMessages(request.messages, dialect),
+    ...encodeTools(request),
+    response_format: request.output && { type: 'json_schema', json_schema: encodeSchema(request.output) },
+    temperature: request.temperature,
+    top_p: request.topP,
+    [maxTokens]: request.maxOutputTokens,
+    stop: request.stop?.length ? request.stop : undefined,
+    seed: request.seed,
+    ...(request.thinking === undefined ? {} : (dialect.thinking ?? reasoningEffort(dialect.provider))(request.thinking)),
+    stream: true,
+    stream_options: streamUsage ? { include_usage: true } : undefined,
+  });
+  return { path, body: dialect.body?.(body, request) ?? body };
+}
+
+/** Fields of a body; those without a value are left out of it. */
+type Fields = Readonly<Record<string, JsonValue | undefined>>;
+
+/** The API refuses a tool choice, an empty list and `parallel_tool_calls` where there are no tools. */
+function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
+  if (tools.length === 0) return {};
+  return { tools: tools.map(encodeTool), tool_choice: toolChoice && encodeToolChoice(toolChoice), parallel_tool_calls: parallelToolCalls };
+}
+
+function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  return { type: 'function', function: { name, description, parameters } };
+}
+
+function encodeToolChoice(choice: ToolChoice): JsonValue {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
+}
+
+/** Strict mode makes the answer follow the schema to the letter, but refuses most of JSON Schema: asked for where it can be had. */
+function encodeSchema(schema: JsonObject): JsonObject {
+  return { name: 'output', ...(isStrict(schema) ? { strict: true } : {}), schema };
+}
+
+/**
+ * `reasoning_effort`, as OpenAI documents it; `none` switches thinking off (models before gpt-5.1 refuse it). `true` is the model's default.
+ * There is no field for a budget: given with an effort, the effort stands for both.
+ */
+function reasoningEffort(provider: string): (thinking: Thinking) => JsonObject {
+  return (thinking) => {
+    if (typeof thinking === 'boolean') return thinking ? {} : { reasoning_effort: 'none' };
+    if (thinking.effort !== undefined) return { reasoning_effort: thinking.effort };
+    if (thinking.budget === undefined) return {};
+    throw new ConfigurationError(
+      'options',
+      `${provider} takes no budget for thinking (${thinking.budget} tokens).`,
+      "Pass an effort: thinking: { effort: 'low' }; or limit the answer, thinking included, with maxOutputTokens.",
+    );
+  };
+}
+
+function defined(fields: Fields): JsonObject {
+  return Object.fromEntries(Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [[field, value] as const])));
+}

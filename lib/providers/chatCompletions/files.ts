@@ -1,0 +1,73 @@
+import { ConfigurationError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import type { FilePart } from '../../core/message.js';
+import type { Dialect } from './dialect.js';
+import { parseDataUrl } from './values.js';
+
+/** The two formats of sound that the API documents, and the media types they go by. */
+const audioFormats: ReadonlyMap<string, string> = new Map([
+  ['audio/wav', 'wav'],
+  ['audio/wave', 'wav'],
+  ['audio/x-wav', 'wav'],
+  ['audio/vnd.wave', 'wav'],
+  ['audio/mp3', 'mp3'],
+  ['audio/mpeg', 'mp3'],
+]);
+
+/**
+ * The content part for a file. Images go as `image_url`, by address or as bytes; WAV and MP3 as `input_audio`; texts as text, since the API takes
+ * no text files (OpenAI's guide to file inputs: read the file and send its contents as a text part); all else, PDF above all, as `file`.
+ *
+ * @throws ConfigurationError `options` for an address where the API takes bytes only.
+ */
+export function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
+  const file = inlined(part);
+  const own = dialect.file?.(file);
+  if (own !== undefined) return own;
+  const mediaType = essence(file.mediaType);
+  if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
+  if (file.url !== undefined) return { type: 'file', file: { filename: fileName(file), file_data: takenByAddress(file.url, mediaType, dialect) } };
+  const format = audioFormats.get(mediaType);
+  if (format !== undefined) return { type: 'input_audio', input_audio: { data: file.data, format } };
+  if (isText(mediaType)) return { type: 'text', text: named(file.name, decodeText(file.data, mediaType)) };
+  return { type: 'file', file: { filename: fileName(file), file_data: dataUrl(file) } };
+}
+
+/** A data URL holds bytes: treated as such. */
+function inlined(file: FilePart): FilePart {
+  const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
+  if (!inline) return file;
+  return { type: 'file', mediaType: file.mediaType, data: inline.data, ...(file.name === undefined ? {} : { name: file.name }) };
+}
+
+/** The media type without parameters, in lower case. */
+const essence = (mediaType: string): string => (mediaType.split(';')[0] ?? '').trim().toLowerCase();
+
+const isText = (mediaType: string): boolean => mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
+
+const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaType};base64,${data}`;
+
+function takenByAddress(url: string, mediaType: string, { provider, fileUrls = false }: Dialect): string {
+  if (fileUrls) return url;
+  throw new ConfigurationError(
+    'options',
+    `${provider} takes images by address, but no other files: ${url} (${mediaType}).`,
+    'Fetch it and pass its bytes: filePart(bytes, mediaType).',
+  );
+}
+
+function decodeText(data: string, mediaType: string): string {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
+  } catch (cause) {
+    throw new ConfigurationError('options', `The data of a ${mediaType} file is not base64 (${String(cause)}).`, 'Build the part with filePart(bytes, mediaType).');
+  }
+}
+
+const named = (name: string | undefined, text: string): string => (name === undefined ? text : `${name}:\n${text}`);
+
+/** The API wants a name with every file. A short subtype is the usual extension (`pdf`). */
+function fileName({ name, mediaType }: FilePart): string {
+  const subtype = essence(mediaType).split('/')[1] ?? '';
+  return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
+}

@@ -1,0 +1,100 @@
+import type { Chunk } from '../../core/chunk.js';
+import type { JsonObject } from '../../core/json.js';
+import type { FilePart, SourcePart } from '../../core/message.js';
+import { createEcho } from './echo.js';
+import { contentPieces, detailedReasoning, filesIn, fragmentsIn, plainReasoning, sourcesIn, textIn } from './pieces.js';
+import type { Kind } from './pieces.js';
+
+/** How much of an answer has come: for the message of an interruption. */
+export interface Received {
+  readonly characters: number;
+  readonly fragments: number;
+}
+
+/** Turns the deltas and snapshots of one answer into chunks, each thing once. */
+export interface Reader {
+  /** A piece of the answer. */
+  delta(delta: JsonObject): void;
+  /** The answer so far, whole: only what has not streamed yet counts. */
+  snapshot(message: JsonObject): void;
+  /** Cited sources; a source known already is not repeated. */
+  cite(sources: readonly SourcePart[]): void;
+  /** What the provider wants back with the message. */
+  echo(): JsonObject | undefined;
+  readonly refused: boolean;
+  readonly received: Received;
+}
+
+/** A reader that has read nothing. */
+export function createReader(provider: string, emit: (chunk: Chunk) => void): Reader {
+  const said: Record<Kind, string> = { text: '', thinking: '', refusal: '' };
+  const known = new Set<string>();
+  const echo = createEcho();
+  let fragments = 0;
+  let plain = false;
+
+  const say = (kind: Kind, text: string) => {
+    if (text === '') return;
+    said[kind] += text;
+    emit({ type: kind === 'thinking' ? 'thinking' : 'text', text });
+  };
+  /** `reasoning_details` repeat the plain reasoning, with its signatures: they are read only where there is no plain one. */
+  const reasoning = (delta: JsonObject) => {
+    const text = plainReasoning(delta);
+    plain ||= text !== '';
+    return text !== '' || plain ? text : detailedReasoning(delta);
+  };
+  const once = (key: string, chunk: Chunk) => {
+    if (known.has(key)) return;
+    known.add(key);
+    emit(chunk);
+  };
+  const attach = (files: readonly FilePart[]) => {
+    for (const file of files) once(`file ${file.data ?? file.url}`, { type: 'file', file });
+  };
+  const cite = (sources: readonly SourcePart[]) => {
+    for (const source of sources) {
+      once(`source ${source.url}\n${source.text}`, { type: 'source', source });
+      known.add(`source ${source.url}\nundefined`);
+    }
+  };
+  const call = (delta: JsonObject) => {
+    for (const fragment of fragmentsIn(delta, provider)) {
+      fragments++;
+      emit(fragment);
+    }
+  };
+
+  return {
+    delta(delta) {
+      echo.take(delta);
+      const thinking = reasoning(delta);
+      say('thinking', thinking);
+      for (const { kind, text } of contentPieces(delta['content'])) if (kind !== 'thinking' || thinking === '') say(kind, text);
+      say('refusal', textIn(delta['refusal']));
+      attach(filesIn(delta));
+      cite(sourcesIn(delta));
+      call(delta);
+    },
+    snapshot(message) {
+      if (said.thinking === '') echo.take(message);
+      const whole: Record<Kind, string> = { thinking: reasoning(message), text: '', refusal: textIn(message['refusal']) };
+      const thought = whole.thinking;
+      for (const { kind, text } of contentPieces(message['content'])) if (kind !== 'thinking' || thought === '') whole[kind] += text;
+      for (const kind of ['thinking', 'text', 'refusal'] as const) {
+        if (whole[kind].startsWith(said[kind])) say(kind, whole[kind].slice(said[kind].length));
+      }
+      attach(filesIn(message));
+      cite(sourcesIn(message));
+      if (fragments === 0) call(message);
+    },
+    cite,
+    echo: () => echo.data(fragments > 0),
+    get refused() {
+      return said.refusal !== '';
+    },
+    get received() {
+      return { characters: said.text.length + said.thinking.length + said.refusal.length, fragments };
+    },
+  };
+}
