@@ -63,7 +63,7 @@ describe('the guard of marbles/', () => {
     const operators = {
       ...sound.operators,
       helper: 'export function helper(): number {}',
-      part: 'const part: OperatorFunction<1, 2> = x;',
+      part: 'export function part() {\n  x();\n}\nfunction y(): OperatorFunction<1, 2> {',
     };
     expect(problemsOf({ ...sound, operators })).toEqual([]);
   });

@@ -58,22 +58,34 @@ export interface Values {
   readonly referred: ReadonlySet<string>;
 }
 
-/** Puts in place of every string `"$name"` the value of that name; `"$$name"` is the text `$name`. */
+/**
+ * Puts in place of every string `"$name"` the value of that name, of `"$name.key.0"` what is found in it on that path; `"$$name"` is the text
+ * `$name`.
+ */
 export function resolveValues(definitions: Definitions): Values {
   const referred = new Set<string>();
-  const resolve = (json: unknown, line: SourceLine, path: readonly string[]): unknown => {
-    if (Array.isArray(json)) return json.map((item) => resolve(item, line, path));
-    if (isRecord(json)) return Object.fromEntries(Object.entries(json).map(([key, item]) => [key, resolve(item, line, path)]));
-    const [, escaped, name] = /^\$(\$?)(\w+)$/.exec(typeof json === 'string' ? json : '') ?? [];
-    if (name === undefined) return json;
-    if (escaped) return `$${name}`;
+  const resolve = (json: unknown, line: SourceLine, within: readonly string[]): unknown => {
+    if (Array.isArray(json)) return json.map((item) => resolve(item, line, within));
+    if (isRecord(json)) return Object.fromEntries(Object.entries(json).map(([key, item]) => [key, resolve(item, line, within)]));
+    const [, escaped, name, path] = /^\$(\$?)(\w+)((?:\.\w+)*)$/.exec(typeof json === 'string' ? json : '') ?? [];
+    if (name === undefined || path === undefined) return json;
+    if (escaped) return `$${name}${path}`;
     const definition = definitions.get(name);
     if (!definition)
-      return reject(line, `there is no value "${name}"`, `Define it ("%: ${name} = ..."), or write "$$${name}" for the text itself.`);
-    if (path.includes(name))
-      return reject(line, `"${name}" refers to itself (${[...path, name].join(' > ')})`, 'Take one of the references out.');
+      return reject(line, `there is no value "${name}"`, `Define it ("%: ${name} = ..."), or write "$$${name}${path}" for the text.`);
+    if (within.includes(name))
+      return reject(line, `"${name}" refers to itself (${[...within, name].join(' > ')})`, 'Take one reference out.');
     referred.add(name);
-    return resolve(definition.json, definition.line, [...path, name]);
+    return path
+      .split('.')
+      .slice(1)
+      .reduce(
+        (outer, key) => {
+          if (typeof outer === 'object' && outer !== null && Object.hasOwn(outer, key)) return (outer as Record<string, unknown>)[key];
+          return reject(line, `the value "${name}" has no "${path.slice(1)}"`, 'Mend the path.');
+        },
+        resolve(definition.json, definition.line, [...within, name]),
+      );
   };
   const entries = [...definitions]
     .filter(([name]) => name !== '#')
