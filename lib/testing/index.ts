@@ -1,0 +1,6 @@
+export { call } from './script.js';
+export type { Lines, Script, ScriptedTurn, ScriptRequest, Step } from './script.js';
+export { scriptedModel } from './scriptedModel.js';
+export type { ScriptedModel, ScriptedModelOptions, ScriptedRequest } from './scriptedModel.js';
+export { parseDiagram, runDiagram } from './marbles.js';
+export type { Diagram, DiagramLine, DrawnEvent, Streams } from './marbles.js';

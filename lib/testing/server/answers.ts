@@ -1,0 +1,63 @@
+import type { Script } from '../script.js';
+import { recorded, refused, scripted } from './answer.js';
+import type { Answer } from './answer.js';
+import { chatCompletions } from './dialects/chatCompletions.js';
+import type { Dialect, Refusal } from './dialects/dialect.js';
+import { behaviourFor } from './options.js';
+import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
+
+/** In the order in which they are asked whether they serve a path. The first also answers where none does. */
+const dialects: readonly [Dialect, ...Dialect[]] = [chatCompletions];
+
+/** Decides what each request is answered with. Has the state of one server: the failures still to come, and the turns that were played. */
+export function answers(script: Script<ServedTurn>, options: ServeOptions): (request: ServedRequest) => Answer {
+  const { apiKey, failFirst } = options;
+  let toFail = failFirst ? (failFirst.times ?? 1) : 0;
+  let turns = 0;
+
+  const decide = (request: ServedRequest): Answer => {
+    const path = request.path.split('?', 1)[0] ?? '';
+    const dialect = dialects.find((one) => one.serves(path));
+    const words = dialect ?? dialects[0];
+    const behaviour = behaviourFor(options, request);
+    const headers = behaviour.headers ?? {};
+    if (failFirst && toFail > 0) {
+      toFail -= 1;
+      const { status, retryAfter, body } = failFirst;
+      const after = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
+      return refused(words, failure(status), { headers: { ...after, ...headers }, ...(body === undefined ? {} : { body }) });
+    }
+    if (apiKey !== undefined && request.headers['authorization'] !== `Bearer ${apiKey}`) return refused(words, failure(401), { headers });
+    if (behaviour.raw) return recorded(words, behaviour, behaviour.raw);
+    if ((behaviour.status ?? 200) >= 400) return refused(words, failure(behaviour.status ?? 500), behaviour);
+    const refusal = dialect ? (wrongMethod(request, path) ?? dialect.refusal(request.body)) : unknownPath(request, path);
+    return refusal || !dialect
+      ? refused(words, refusal ?? unknownPath(request, path), { headers })
+      : scripted(dialect, behaviour, script, ++turns, request);
+  };
+
+  return (request) => {
+    const answer = decide(request);
+    return { ...answer, headers: { 'x-request-id': `req_${request.order + 1}`, ...answer.headers } };
+  };
+}
+
+const unknownPath = ({ method }: ServedRequest, path: string): Refusal => ({
+  status: 404,
+  type: 'invalid_request_error',
+  code: 'unknown_url',
+  message: `Unknown request URL: ${method} ${path}. Please check the URL for typos.`,
+});
+
+const wrongMethod = ({ method }: ServedRequest, path: string): Refusal | undefined =>
+  method === 'POST'
+    ? undefined
+    : { status: 405, type: 'invalid_request_error', code: 'method_not_supported', message: `Not allowed to ${method} on ${path}.` };
+
+/** What OpenAI says with a status (its guide "Error codes"). */
+function failure(status: number): Refusal {
+  if (status === 401) return { status, type: 'invalid_request_error', code: 'invalid_api_key', message: 'Incorrect API key provided.' };
+  if (status === 429) return { status, type: 'requests', code: 'rate_limit_exceeded', message: 'Rate limit reached for requests.' };
+  if (status >= 500) return { status, type: 'server_error', message: 'The server had an error while processing your request.' };
+  return { status, type: 'invalid_request_error', message: `The request was refused with status ${status}.` };
+}

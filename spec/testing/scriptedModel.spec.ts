@@ -1,0 +1,186 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, EMPTY, expand, lastValueFrom, map, take, tap, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import type { Observable } from 'rxjs';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { userMessage } from '../../lib/core/message.js';
+import type { Request } from '../../lib/core/model.js';
+import { call, scriptedModel } from '../../lib/testing/index.js';
+import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
+
+const request: Request = { messages: [userMessage('Hello')] };
+const text = (said: string): Chunk => ({ type: 'text', text: said });
+const finish = (reason: 'stop' | 'toolCalls'): Chunk => ({ type: 'finish', reason });
+
+/** What a synchronous stream emits: notifications as they come, in the same tick. */
+function now(stream: Observable<Chunk>): unknown[] {
+  const seen: unknown[] = [];
+  stream.subscribe({
+    next: (chunk) => seen.push(chunk),
+    error: (error: unknown) => seen.push({ error }),
+    complete: () => seen.push('complete'),
+  });
+  return seen;
+}
+
+const virtually = (run: Parameters<TestScheduler['run']>[0]) =>
+  new TestScheduler((actual, expected) => {
+    expect(actual).toEqual(expected);
+  }).run(run);
+
+describe('scriptedModel', () => {
+  it('says a text and finishes, in the tick of the subscription', () => {
+    expect(now(scriptedModel(['Hello.']).stream(request))).toEqual([text('Hello.'), finish('stop'), 'complete']);
+  });
+
+  it('says steps as chunks in their order, and finishes with toolCalls when there were calls', () => {
+    const model = scriptedModel([
+      [{ type: 'thinking', text: 'hm' }, 'I add.', call('add', { a: 1 }), call('add', { a: 2 }, 'mine'), call('now')],
+    ]);
+    expect(now(model.stream(request))).toEqual([
+      { type: 'thinking', text: 'hm' },
+      text('I add.'),
+      { type: 'toolCallFragment', id: 'call_1_1', name: 'add', arguments: { a: 1 }, done: true },
+      { type: 'toolCallFragment', id: 'mine', name: 'add', arguments: { a: 2 }, done: true },
+      { type: 'toolCallFragment', id: 'call_1_2', name: 'now', arguments: {}, done: true },
+      finish('toolCalls'),
+      'complete',
+    ]);
+  });
+
+  it('leaves fragments and a finish of the script as they are', () => {
+    const steps: Chunk[] = [
+      { type: 'toolCallFragment', index: 0, name: 'add' },
+      { type: 'toolCallFragment', index: 0, arguments: '{}' },
+      { type: 'toolCallFragment', id: '', name: 'anonymous', arguments: {}, done: true },
+      { type: 'finish', reason: 'length', usage: { input: 3 } },
+    ];
+    expect(now(scriptedModel([steps]).stream(request))).toEqual([...steps, 'complete']);
+  });
+
+  it('does not count calls that were retracted when it finishes', () => {
+    const chunks = now(scriptedModel([[call('add'), { type: 'retract' }, 'Never mind.']]).stream(request));
+    expect(chunks.at(-2)).toEqual(finish('stop'));
+  });
+
+  it('answers nothing when the script says nothing', () => {
+    expect(now(scriptedModel([[]]).stream(request))).toEqual([finish('stop'), 'complete']);
+  });
+
+  it('fails where the script fails, after what was said', () => {
+    const error = new Error('overloaded');
+    expect(now(scriptedModel([['So far', { error }, 'not this']]).stream(request))).toEqual([text('So far'), { error }]);
+  });
+
+  it('is cold: each subscription is a request, and gets the next turn', () => {
+    const model = scriptedModel(['one', 'two']);
+    const stream = model.stream(request);
+    expect(model.requests).toEqual([]);
+    expect([now(stream)[0], now(stream)[0]]).toEqual([text('one'), text('two')]);
+    expect(model.requests).toEqual([request, request]);
+  });
+
+  it('says that the script is over when it is asked once more', () => {
+    const model = scriptedModel(['only']);
+    now(model.stream(request));
+    expect(now(model.stream(request))).toEqual([
+      {
+        error: expect.objectContaining({
+          code: 'configuration',
+          subject: 'script',
+          message: expect.stringMatching(/one turn.*request 2/),
+        }) as unknown,
+      },
+    ]);
+  });
+
+  it('asks a function for each turn, with the request and its number', () => {
+    const seen: ScriptedRequest[] = [];
+    const model = scriptedModel((asked) => {
+      seen.push(asked);
+      return asked.turn === 1 ? 'first' : () => ['later'];
+    });
+    expect([now(model.stream(request))[0], now(model.stream(request))[0]]).toEqual([text('first'), text('later')]);
+    expect(seen).toEqual([
+      { ...request, turn: 1 },
+      { ...request, turn: 2 },
+    ]);
+  });
+
+  it('makes an error notification of what a function throws', () => {
+    const error = new Error('no such turn');
+    const script: Script = () => {
+      throw error;
+    };
+    expect(now(scriptedModel(script).stream(request))).toEqual([{ error }]);
+  });
+
+  it('waits in virtual time', () => {
+    virtually(({ expectObservable }) => {
+      const model = scriptedModel([['a', { delay: 3 }, 'b', { delay: 2 }]]);
+      expectObservable(model.stream(request)).toBe('a--b-(f|)', { a: text('a'), b: text('b'), f: finish('stop') });
+    });
+  });
+
+  it('plays an Observable as it is, also one that ends without a finish, and leaves it when it is left', () => {
+    virtually(({ cold, expectObservable, expectSubscriptions }) => {
+      const values = { a: text('a'), b: text('b') };
+      const turn = cold<Chunk>('-a-b-|', values);
+      const model = scriptedModel([turn, turn]);
+      expectObservable(model.stream(request)).toBe('-a-b-|', values);
+      expectObservable(model.stream(request), '^-!').toBe('-a', values);
+      expectSubscriptions(turn.subscriptions).toBe(['^----!', '^-!']);
+    });
+  });
+
+  it('stops in mid-emission: take(1) pulls one chunk', () => {
+    const steps = Array.from({ length: 1000 }, (_, at) => String(at));
+    let pulled = 0;
+    const model = scriptedModel([steps]);
+    expect(
+      now(
+        model.stream(request).pipe(
+          tap(() => (pulled += 1)),
+          take(1),
+        ),
+      ),
+    ).toEqual([text('0'), 'complete']);
+    expect(pulled).toBe(1);
+  });
+
+  it('says nothing more once it was left in a pause', () => {
+    virtually(({ expectObservable }) => {
+      const model = scriptedModel([['a', { delay: 5 }, 'b']]);
+      expectObservable(model.stream(request), '^--!').toBe('a', { a: text('a') });
+    });
+  });
+
+  it('is named and described as it is told', () => {
+    expect(scriptedModel([])).toMatchObject({ provider: 'scripted', name: 'scripted', requests: [] });
+    const options = { provider: 'acme', name: 'acme-1', capabilities: { tools: true } };
+    expect(scriptedModel([], options)).toMatchObject(options);
+  });
+
+  it('plays 10,000 turns, and keeps the requests that it is told to keep', async () => {
+    const model = scriptedModel(({ turn }) => `${turn}`, { keep: 2 });
+    const ask = (seed: number) => model.stream({ messages: [], seed });
+    const turns = concat(...Array.from({ length: 10_000 }, (_, at) => ask(at)));
+    const chunks = await lastValueFrom(turns.pipe(toArray()));
+    expect(chunks).toHaveLength(20_000);
+    expect(chunks.at(-2)).toEqual(text('10000'));
+    expect(model.requests).toEqual([
+      { messages: [], seed: 9998 },
+      { messages: [], seed: 9999 },
+    ]);
+  });
+
+  it('serves a recursion of turns', async () => {
+    const model = scriptedModel([[call('add')], 'done']);
+    const turns = model.stream(request).pipe(
+      expand((chunk) => (chunk.type === 'finish' && chunk.reason === 'toolCalls' ? model.stream(request) : EMPTY)),
+      map(({ type }) => type),
+      toArray(),
+    );
+    expect(await lastValueFrom(turns)).toEqual(['toolCallFragment', 'finish', 'text', 'finish']);
+  });
+});
