@@ -150,8 +150,8 @@ export function errorText(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.message || thrown.name;
   if (typeof thrown === 'string') return thrown;
   try {
-    const text: string | undefined = JSON.stringify(thrown);
-    return text ?? String(thrown);
+    const text: unknown = JSON.stringify(thrown); // undefined for undefined, functions and symbols
+    return typeof text === 'string' ? text : String(thrown);
   } catch {
     return String(thrown);
   }

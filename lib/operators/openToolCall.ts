@@ -62,11 +62,11 @@ export function isWhole(call: OpenToolCall): boolean {
   return call.closed || call.text.trim() === 'null';
 }
 
-/** Whether the fragment's arguments are absent, empty, or the call's own once more. */
+/** Whether the fragment's arguments are absent, empty, or the call's own whole ones once more. */
 export function addsNothing(call: OpenToolCall, { arguments: args }: ToolCallFragment): boolean {
   if (args === undefined || args === null) return true;
-  if (typeof args === 'string') return isBlank(args) || args === call.text || same(parseToolCallArguments(args), argumentsOf(call));
-  return Object.keys(args).length === 0 || same(args, argumentsOf(call));
+  const given = typeof args === 'string' ? parseToolCallArguments(args) : args;
+  return Object.keys(given).length === 0 || (isWhole(call) && same(given, argumentsOf(call)));
 }
 
 const same = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);

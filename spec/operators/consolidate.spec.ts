@@ -1,0 +1,102 @@
+import { describe, expect, it } from '@jest/globals';
+import { EMPTY, concat, from, of, throwError } from 'rxjs';
+import type { Chunk } from '../../lib/core/chunk.js';
+import type { MessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
+import type { Message } from '../../lib/core/message.js';
+import { consolidate } from '../../lib/operators/consolidate.js';
+import { diagram } from '../support/diagram.js';
+import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+
+type In = Exclude<Chunk, { type: 'toolCallFragment' }> | ToolCallEvent;
+
+const text = (value: string): In => ({ type: 'text', text: value });
+const finish: In = { type: 'finish', reason: 'stop' };
+const call: ToolCallEvent = { type: 'toolCall', id: 'c1', name: 'add', arguments: { a: 1 } };
+
+function messagesOf(...chunks: readonly In[]): Message[] {
+  return observe(from([...chunks, finish]).pipe(consolidate()))
+    .values.filter((event): event is MessageEvent => event.type === 'message')
+    .map(({ message }) => message);
+}
+
+describe('consolidate', () => {
+  it('emits the message just before the finish', () => diagram('consolidate', ({ source }) => source.pipe(consolidate())));
+
+  itKeepsTheOperatorContract(() => consolidate(), [text('Hello'), { type: 'providerData', provider: 'x', data: {} } as In, text(' world'), finish]);
+
+  it('joins consecutive text and keeps parts in order of arrival', () => {
+    const file: In = { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AA==' } };
+    const source: In = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
+    expect(messagesOf(text('a'), text(''), text('b'), call, text('c'), file, source, text('d'))).toEqual([
+      {
+        role: 'model',
+        parts: [
+          { type: 'text', text: 'ab' },
+          call,
+          { type: 'text', text: 'c' },
+          { type: 'file', mediaType: 'image/png', data: 'AA==' },
+          { type: 'source', url: 'https://example.org' },
+          { type: 'text', text: 'd' },
+        ],
+      },
+    ]);
+  });
+
+  it('leaves thinking and metadata out of the message, and passes them on', () => {
+    const chunks: In[] = [{ type: 'thinking', text: 'hm' }, { type: 'metadata', metadata: { id: 1 } }, text('a')];
+    const { values } = observe(from([...chunks, finish]).pipe(consolidate()));
+    expect(values.slice(0, 3)).toEqual(chunks);
+    expect(messagesOf(...chunks)[0]?.parts).toEqual([{ type: 'text', text: 'a' }]);
+  });
+
+  it.each([
+    ['nothing', []],
+    ['only empty text', [text('')]],
+    ['only thinking and data for the provider', [{ type: 'thinking', text: 'hm' }, { type: 'providerData', provider: 'x', data: 1 }] as In[]],
+  ])('makes no message of %s', (_, chunks) => {
+    expect(messagesOf(...chunks)).toEqual([]);
+  });
+
+  it('stores provider data under its provider: maps merged by key, lists concatenated, the rest replaced', () => {
+    const data = (provider: string, value: unknown): In => ({ type: 'providerData', provider, data: value }) as In;
+    const [message] = messagesOf(
+      text('a'),
+      data('x', { details: [{ n: 1 }], id: 'old', deep: { a: 1 } }),
+      data('x', { details: [{ n: 2 }], id: 'new', deep: { b: 2 } }),
+      data('y', [1]),
+      data('y', [2]),
+      data('z', 'only'),
+    );
+    expect(message?.metadata).toEqual({ x: { details: [{ n: 1 }, { n: 2 }], id: 'new', deep: { a: 1, b: 2 } }, y: [1, 2], z: 'only' });
+  });
+
+  it('keeps what a provider signed apart from the text that follows', () => {
+    const [message] = messagesOf(text('a'), { type: 'text', text: 'b', providerData: { google: 'sig' } }, text('c'));
+    expect(message?.parts).toEqual([
+      { type: 'text', text: 'ab', providerData: { google: 'sig' } },
+      { type: 'text', text: 'c' },
+    ]);
+  });
+
+  it('drops what was gathered on retract', () => {
+    expect(messagesOf(text('void'), call, { type: 'retract' }, text('good'))).toEqual([{ role: 'model', parts: [{ type: 'text', text: 'good' }] }]);
+  });
+
+  it.each([
+    ['a completion without finish', EMPTY],
+    ['an error', throwError(() => new Error('reset'))],
+  ])('has no message on %s', (_, end) => {
+    const seen = observe(concat(of(text('a')), end).pipe(consolidate()));
+    expect(seen.values).toEqual([text('a')]);
+  });
+
+  it('keeps the types: own events stay', () => {
+    interface Mine extends StreamEvent {
+      readonly type: 'mine';
+      readonly n: number;
+    }
+    const { values } = observe(of<(Mine | Chunk)[]>({ type: 'mine', n: 1 }).pipe(consolidate()));
+    const first: Exclude<Chunk, { type: 'providerData' }> | MessageEvent | Mine | undefined = values[0];
+    expect(first?.type === 'mine' ? first.n : undefined).toBe(1);
+  });
+});
