@@ -33,6 +33,7 @@ export interface Decoder {
    * @returns `'end'` when the frame is the protocol's own terminal mark: nothing of the answer follows.
    * @throws ProviderError for an error inside the stream.
    */
+  // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- most decoders return nothing
   next(data: JsonObject, event?: string): void | 'end';
   /**
    * The answer has ended: emits the finish, which was held for late usage.

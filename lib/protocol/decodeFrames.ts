@@ -1,0 +1,68 @@
+import { ignoreElements, timer } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
+import type { Chunk } from '../core/chunk.js';
+import { ProtocolError, StreamInterruptedError } from '../core/errors.js';
+import { isJsonObject } from '../core/json.js';
+import { operate } from '../core/operate.js';
+import { beginning, parsedOrUndefined } from './errorDetails.js';
+import type { Frame, Wire } from './wire.js';
+
+/**
+ * How long the connection may stay open after the answer's terminal mark, in milliseconds. The body mostly ends in the next packet, and a body read to its end
+ * leaves the connection for the next request, where an aborted one is closed; but some servers never end it.
+ */
+const linger = 1_000;
+
+/**
+ * Reads frames with a provider's decoder, and holds it to the contract of a model: exactly one `finish`, last, then completion; otherwise an error.
+ *
+ * After the terminal mark (`[DONE]`, or the decoder's `'end'`) the finish is emitted at once; what follows, an error included, is ignored. All that was emitted
+ * before an error stays emitted.
+ *
+ * @param wire The dialect.
+ * @param provider The model's provider, for errors.
+ * @returns Chunks. Errors with ProtocolError `frame`, with StreamInterruptedError when the stream ends too early, and with what the decoder throws.
+ */
+export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Frame, Chunk> {
+  return operate((out) => {
+    let finished = false;
+    const emit = (chunk: Chunk) => {
+      if (finished) return;
+      finished = chunk.type === 'finish';
+      out.next(chunk);
+      if (finished) timer(linger).pipe(ignoreElements()).subscribe(out);
+    };
+    const decoder = wire.decode(emit);
+    const end = (terminal: boolean) => {
+      decoder.end(terminal);
+      if (!terminal && !finished) throw cutShort(provider);
+      emit({ type: 'finish', reason: 'unspecified' }); // only where the decoder gave none
+    };
+    const readFrame = ({ data, event, unterminated }: Frame) => {
+      const json = parsedOrUndefined(data);
+      if (data.trim() === '[DONE]' || (isJsonObject(json) && decoder.next(json, event) === 'end')) end(true);
+      else if (!isJsonObject(json) && !unterminated) throw notJson(provider, data); // one that the body's end has cut: the end will tell
+    };
+    return {
+      next: (frame) => {
+        if (!finished) readFrame(frame);
+      },
+      error: (error) => {
+        if (finished) out.complete();
+        else out.error(error);
+      },
+      complete: () => {
+        if (!finished) end(false);
+        out.complete();
+      },
+    };
+  });
+}
+
+function cutShort(provider: string): StreamInterruptedError {
+  return new StreamInterruptedError(provider, `The answer of ${provider} ended before the model was done. Send the request again for a whole answer.`);
+}
+
+function notJson(provider: string, data: string): ProtocolError {
+  return new ProtocolError(provider, 'frame', `${provider} sent an event that is no JSON object: "${beginning(data)}". Check baseUrl, and any proxy between.`, data.slice(0, 1000));
+}

@@ -1,0 +1,106 @@
+import { concat, defer, EMPTY, catchError, ignoreElements, map, mergeMap, of, takeUntil, takeWhile, throwError, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { HttpError, ProtocolError } from '../core/errors.js';
+import { beginning, errorDetails, isRetryableStatus, parsedOrUndefined, providerError, saysError } from './errorDetails.js';
+import { retryAfter } from './retryAfter.js';
+
+/** How much of a body that is not the stream is read. */
+const bodyLimit = 64 * 1024;
+/** How long such a body may take, in milliseconds: the status is known already, and a server that never ends it must not hold up its error. */
+const bodyPatience = 5_000;
+
+const requestIdHeaders = ['x-request-id', 'request-id', 'x-goog-request-id', 'x-amzn-requestid', 'apim-request-id', 'cf-ray'];
+
+/** The beginning of a body as text, when the body ends, reaches 64 KiB, breaks, or takes longer than five seconds. */
+function textOfBody(bytes: Observable<Uint8Array>): Observable<string> {
+  return defer(() => {
+    const decoder = new TextDecoder();
+    let text = '';
+    const read = bytes.pipe(
+      map((piece) => (text += decoder.decode(piece.subarray(0, bodyLimit), { stream: true })).length),
+      takeWhile((length) => length < bodyLimit),
+      ignoreElements(),
+      catchError(() => EMPTY), // The answer is an error already, and a better one than that its text is cut.
+      takeUntil(timer(bodyPatience)),
+    );
+    return concat(read, defer(() => of(text.slice(0, bodyLimit))));
+  });
+}
+
+/**
+ * Turns an answer other than 2xx into its error.
+ *
+ * @param provider The model's provider.
+ * @param response The answer; its body is read through `bytes`.
+ * @param bytes The body.
+ * @returns Errors with an HttpError.
+ */
+export function refusal(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never> {
+  return textOfBody(bytes).pipe(mergeMap((body) => throwError(() => httpError(provider, response, body))));
+}
+
+function httpError(provider: string, { status, statusText, headers }: Response, body: string): HttpError {
+  const json = parsedOrUndefined(body);
+  const { message, code } = errorDetails(json);
+  const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
+  const requestId = requestIdHeaders.map((name) => headers.get(name)).find((id) => id !== null && id !== '');
+  const wait = retryAfter(headers, json);
+  return new HttpError(`${provider} answered ${status}: ${text}${code === undefined ? '' : ` (${code})`}. ${nextStep(status)}`, {
+    provider,
+    status,
+    body,
+    retryable: isRetryableStatus(status),
+    ...(code === undefined ? {} : { providerCode: code }),
+    ...(requestId === undefined || requestId === null ? {} : { requestId }),
+    ...(wait === undefined ? {} : { retryAfter: wait }),
+  });
+}
+
+function nextStep(status: number): string {
+  if (status === 401 || status === 403) return 'Check the API key and what it is allowed to do.';
+  if (status === 402) return 'Check the credit of the account.';
+  if (status === 404 || status === 405) return "Check the model's name and baseUrl.";
+  if (status === 413) return 'Send less: a shorter history, smaller files.';
+  if (status === 429) return 'Wait, send less at once, or ask for a higher limit.';
+  if (status >= 500 || status === 408 || status === 409) return 'Try again later.';
+  if (status >= 300 && status < 400) return 'Check baseUrl: it leads to a redirect.';
+  return 'Change the request.';
+}
+
+const anyStream = ['text/event-stream', 'text/plain', 'application/octet-stream', 'binary/octet-stream'];
+const lines = ['application/x-ndjson', 'application/ndjson', 'application/jsonl', 'application/x-jsonl', 'application/jsonlines', 'application/json', 'application/stream+json'];
+
+/**
+ * Whether a content type can be that of the stream asked for. Servers label streams loosely (none at all, `text/plain`), so only what is clearly
+ * something else is refused; a single JSON document is a stream of one line where lines were asked for.
+ *
+ * @param contentType The header, or null.
+ * @param accept The media type that was asked for.
+ */
+export function isStreamType(contentType: string | null, accept: string): boolean {
+  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (type === '' || type === accept) return true;
+  if (accept === 'text/event-stream') return anyStream.includes(type);
+  return (anyStream.includes(type) && type !== 'text/event-stream') || lines.includes(type);
+}
+
+/**
+ * Turns a 2xx answer of another type into its error.
+ *
+ * @param provider The model's provider.
+ * @param response The answer; its body is read through `bytes`.
+ * @param bytes The body.
+ * @param accept The media type that was asked for.
+ * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError `content_type`.
+ */
+export function otherType(provider: string, response: Response, bytes: Observable<Uint8Array>, accept: string): Observable<never> {
+  return textOfBody(bytes).pipe(
+    mergeMap((body) => {
+      const json = parsedOrUndefined(body);
+      if (saysError(json)) return throwError(() => providerError(provider, json));
+      const type = response.headers.get('content-type') ?? 'nothing';
+      const what = `${provider} answered ${response.status} with ${type} instead of ${accept}: "${beginning(body)}".`;
+      return throwError(() => new ProtocolError(provider, 'content_type', `${what} Check baseUrl, and any proxy between.`, body));
+    }),
+  );
+}

@@ -1,0 +1,131 @@
+import { defer, Observable } from 'rxjs';
+import { ConfigurationError, ConnectionError, errorText, StreamInterruptedError } from '../core/errors.js';
+import { isStreamType, otherType, refusal } from './notTheStream.js';
+import { hideSecrets } from './redact.js';
+
+/** A request whose answer is streamed. */
+export interface PostRequest {
+  /** The model's provider, for errors. */
+  readonly provider: string;
+  /** Absolute; relative where the environment's `fetch` takes that. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** The media type of the stream asked for: `text/event-stream`, `application/x-ndjson`. Sent as the `accept` header, unless `headers` has one. */
+  readonly accept: string;
+  /** Default: the global one, looked up at subscription. */
+  readonly fetch?: typeof fetch | undefined;
+  /** What must appear in no error: each is replaced by `[key]`. */
+  readonly secrets: readonly string[];
+}
+
+/**
+ * Sends a request and emits its answer's bytes as they arrive.
+ *
+ * Cold: every subscription is a new request. Unsubscribing aborts it in the same tick, also while the server is silent or has not begun to answer
+ * (an async iterator over the body would close the connection only with the next piece). One read is emitted synchronously before the next is
+ * asked for, so a synchronous reader sets the pace.
+ *
+ * @param post What to send.
+ * @returns The bytes. Errors with ConfigurationError `options` (a URL or header that cannot be sent), ConnectionError (no answer),
+ * StreamInterruptedError (the connection broke within it), HttpError (a status other than 2xx), ProtocolError `content_type` or ProviderError (2xx, but
+ * not a stream).
+ */
+export function postStream(post: PostRequest): Observable<Uint8Array> {
+  const bytes = new Observable<Uint8Array>((out) => {
+    if (out.closed) return; // RxJS subscribes for a closed reader too, and a request is billed.
+    checkHeaders(post);
+    const controller = new AbortController();
+    out.add(() => controller.abort());
+    send(post, controller.signal).then(
+      (response) => {
+        if (out.closed) leave(response.body);
+        else out.add(defer(() => answer(post, response)).subscribe(out));
+      },
+      (thrown: unknown) => out.error(noConnection(post, thrown)),
+    );
+  });
+  return bytes.pipe(hideSecrets(post.secrets));
+}
+
+function send({ url, headers, body, accept, fetch = globalThis.fetch }: PostRequest, signal: AbortSignal): Promise<Response> {
+  const sent = Object.keys(headers).some((name) => name.toLowerCase() === 'accept') ? headers : { accept, ...headers };
+  // A custom fetch may throw, or give something that only looks like a promise.
+  return new Promise((resolve) => resolve(fetch(url, { method: 'POST', headers: sent, body, signal })));
+}
+
+function answer({ provider, accept }: PostRequest, response: Response): Observable<Uint8Array> {
+  const bytes = bytesOf(provider, response.body);
+  if (!response.ok) return refusal(provider, response, bytes);
+  return isStreamType(response.headers.get('content-type'), accept) ? bytes : otherType(provider, response, bytes, accept);
+}
+
+/** Leaves a body that nobody reads. An answer that arrives after its reader has gone has nobody to tell of a failed farewell. */
+function leave(body: Pick<ReadableStream, 'cancel'> | null): void {
+  body?.cancel().catch(() => undefined);
+}
+
+function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null): Observable<Uint8Array> {
+  return new Observable((out) => {
+    if (body === null) {
+      out.error(new StreamInterruptedError(provider, `${provider} sent an answer without a body. Send the request again; check any proxy between.`));
+      return;
+    }
+    const reader = body.getReader();
+    out.add(() => leave(reader)); // The signal alone is not enough: a custom `fetch` may ignore it.
+    const pump = async () => {
+      while (!out.closed) {
+        const { done, value } = await reader.read();
+        if (done) out.complete();
+        else out.next(value);
+      }
+    };
+    pump().catch((thrown: unknown) => out.error(interrupted(provider, thrown)));
+  });
+}
+
+function interrupted(provider: string, thrown: unknown): StreamInterruptedError {
+  return new StreamInterruptedError(
+    provider,
+    `The connection to ${provider} broke in the middle of the answer: ${causes(thrown)}. What had arrived was emitted; send the request again for a whole answer.`,
+  );
+}
+
+function noConnection({ provider, url }: PostRequest, thrown: unknown): ConnectionError | ConfigurationError {
+  const where = url.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
+  if (!isUrl(url)) return new ConfigurationError('options', `${provider} cannot be reached at "${where}": this is no URL.`, 'Check baseUrl.');
+  return new ConnectionError(provider, `No connection to ${provider} at ${where}: ${causes(thrown)}. Check the network, baseUrl, and any proxy between (in a browser, CORS).`);
+}
+
+/** Relative URLs resolve against the page; where there is none, and `fetch` refused, the URL was the reason. */
+function isUrl(url: string): boolean {
+  try {
+    const { username, password } = new URL(url, (globalThis as { location?: { href?: string } }).location?.href);
+    return username === '' && password === '';
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * What a thrown value and its causes say: undici's own text is "fetch failed", the reason stands in `cause`, and for a host of several addresses in the
+ * `errors` of that. Only the text is kept: a cause as it is may hold the request, and the key in it.
+ */
+function causes(thrown: unknown, depth = 0): string {
+  const { cause, errors, code } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { cause?: unknown; errors?: unknown; code?: unknown };
+  const inner = Array.isArray(errors) ? (errors as readonly unknown[]) : cause === undefined ? [] : [cause];
+  const own = errorText(thrown);
+  const named = typeof code === 'string' && !own.includes(code) ? `${own} (${code})` : own;
+  return depth === 4 ? named : [...new Set([named, ...inner.slice(0, 4).map((one) => causes(one, depth + 1))])].join(': ');
+}
+
+/** `fetch` says of a bad header what stands in it; this says which. It is no trouble of the connection: a retry would not help. */
+function checkHeaders({ provider, headers }: PostRequest): void {
+  for (const [name, value] of Object.entries(headers)) {
+    try {
+      new Headers([[name, value]]);
+    } catch {
+      throw new ConfigurationError('options', `The header "${name}" cannot be sent to ${provider}: it holds characters that HTTP does not allow.`, 'Check the API key and headers for line breaks, quotes from a copied text, and the like.');
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { isRecord } from '../core/json.js';
+import { operate } from '../core/operate.js';
+
+/** What stands where a secret stood. */
+const mark = '[key]';
+
+/** Every spelling in which a server, `fetch` or a stack trace may repeat a secret: as it is, without its scheme, in a URL, in JSON. Longest first. */
+function spellings(secrets: readonly string[]): readonly string[] {
+  const plain = secrets.flatMap((secret) => [secret, secret.trim(), secret.trim().replace(/^[A-Za-z]+ +/, '')]).filter((secret) => secret !== '');
+  const all = plain.flatMap((secret) => [secret, encodeURIComponent(secret.replace(/[\ud800-\udfff]/gu, '')), JSON.stringify(secret).slice(1, -1)]);
+  return [...new Set(all)].sort((a, b) => b.length - a.length);
+}
+
+/**
+ * Removes secrets from whatever was thrown, at the border to the reader: message, stack, body, data and causes. An error is cleaned in place, so
+ * that it stays what it is; one that refuses is replaced.
+ *
+ * @param thrown The error, or anything else.
+ * @param secrets The keys.
+ * @returns What was thrown, without them.
+ */
+export function redactThrown(thrown: unknown, secrets: readonly string[]): unknown {
+  const words = spellings(secrets);
+  const seen = new Set<unknown>();
+  const clean = (value: unknown): unknown => {
+    if (typeof value === 'string') return words.reduce((text, secret) => text.replaceAll(secret, mark), value);
+    if (typeof value !== 'object' || value === null || seen.has(value)) return value;
+    seen.add(value);
+    if (value instanceof Error) return cleanError(value);
+    if (Array.isArray(value)) return value.map(clean);
+    return isRecord(value) && isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, clean(inner)])) : value;
+  };
+  const cleanError = (error: Error): Error => {
+    for (const key of Object.getOwnPropertyNames(error)) {
+      const before: unknown = Reflect.get(error, key);
+      const after = clean(before);
+      if (after !== before && !Reflect.set(error, key, after)) return new Error(String(clean(error.message)));
+    }
+    return error;
+  };
+  return words.length === 0 ? thrown : clean(thrown);
+}
+
+/** Removes secrets from the error of a stream. */
+export function hideSecrets<T>(secrets: readonly string[]): MonoTypeOperatorFunction<T> {
+  return operate((out) => ({
+    next: (value) => out.next(value),
+    error: (error) => out.error(redactThrown(error, secrets)),
+  }));
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Names of headers that carry a key. */
+const secretHeader = /^(?:[\w-]+-)?authorization$|^cookie$|(?:^|-)(?:api-?key|subscription-key|auth-token|access-token)$/i;
+const secretParameter = /^(?:api[-_]?key|key|token|access[-_]token|auth|code|sig|signature|subscription-key)$/i;
+
+/**
+ * The secrets of a request that somebody set up by hand: values of headers that carry keys, keys and passwords in the URL.
+ *
+ * @param url Where the request goes; relative ones too.
+ * @param headers What goes with it.
+ */
+export function secretsOf(url: string, headers: Readonly<Record<string, string>>): readonly string[] {
+  const inHeaders = Object.entries(headers).filter(([name]) => secretHeader.test(name)).map(([, value]) => value);
+  const query = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? '');
+  const inQuery = [...query].filter(([name]) => secretParameter.test(name)).map(([, value]) => value);
+  const password = /^[a-z][a-z\d+.-]*:\/\/[^/?#@]*:([^/?#@]+)@/i.exec(url)?.[1];
+  return [...inHeaders, ...inQuery, ...(password === undefined ? [] : [password])].filter((secret) => secret !== '');
+}

@@ -1,0 +1,60 @@
+import { defer, Observable, retry, tap, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { isRecord } from '../core/json.js';
+
+/** How a request is sent again. */
+export interface RetryOptions {
+  /** How many times, after the first. Default: 3. */
+  readonly count?: number | undefined;
+  /** The wait before the first retry, in milliseconds; it doubles with each. Default: 1000. */
+  readonly initialDelay?: number | undefined;
+  /** The longest wait, in milliseconds, also where the server asks for more. Default: 60000. */
+  readonly maxDelay?: number | undefined;
+  /** The part of a wait that is left to chance, from 0 to 1, so that many clients do not come back at once. Default: 0.5 (half to the whole wait). */
+  readonly jitter?: number | undefined;
+  /** Chance, from 0 to 1. Default: Math.random. */
+  readonly random?: (() => number) | undefined;
+}
+
+/**
+ * Subscribes again after an error that is `retryable`, as long as nothing was emitted.
+ *
+ * ```
+ * source, 1st  --#            (retryable)
+ * source, 2nd           -a-#  (retryable)
+ * result       ----------a-#  what was shown is not shown twice
+ * ```
+ *
+ * An error's `retryAfter` (milliseconds) is obeyed, up to `maxDelay`. Time runs by RxJS's schedulers, so it can be virtual.
+ *
+ * @param options How often and how long.
+ * @returns The source's values. Errors with the last error.
+ */
+export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperatorFunction<T> {
+  const { count = 3, maxDelay = 60_000 } = options;
+  return (source) =>
+    defer(() => {
+      let emitted = false;
+      const delay = (error: unknown, attempt: number) => {
+        if (emitted || !isRetryable(error)) return new Observable<never>((out) => out.error(error));
+        return timer(Math.min(asked(error) ?? backoff(options, attempt), maxDelay));
+      };
+      return source.pipe(
+        tap(() => (emitted = true)),
+        retry({ count, delay }),
+      );
+    });
+}
+
+function isRetryable(error: unknown): error is Record<string, unknown> {
+  return isRecord(error) && error['retryable'] === true;
+}
+
+function asked(error: Record<string, unknown>): number | undefined {
+  const wait = error['retryAfter'];
+  return typeof wait === 'number' && wait >= 0 ? wait : undefined;
+}
+
+function backoff({ initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random }: RetryOptions, attempt: number): number {
+  return Math.min(initialDelay * 2 ** (attempt - 1), maxDelay) * (1 - jitter * random());
+}

@@ -1,0 +1,94 @@
+import { createParser } from 'eventsource-parser';
+import type { ParseError } from 'eventsource-parser';
+import type { OperatorFunction } from 'rxjs';
+import { ProtocolError } from '../core/errors.js';
+import { operate } from '../core/operate.js';
+import { beginning, parsedOrUndefined, providerError, saysError } from './errorDetails.js';
+import type { Frame } from './wire.js';
+
+/** How frames are cut out of a body. */
+export interface FramingOptions {
+  /** The model's provider, for errors. */
+  readonly provider: string;
+  /** The largest event taken, in characters of its text (bytes, for ASCII). Default: 16 Mi. Base64 images come as one event. */
+  readonly maxEventBytes?: number | undefined;
+}
+
+/** The default of `maxEventBytes`. */
+export const defaultMaxEventBytes = 16 * 1024 * 1024;
+
+const knownFields = ['data', 'event', 'id', 'retry'];
+/** How much text outside of any event is kept, to find an error in it. */
+const strayLimit = 64 * 1024;
+
+/**
+ * Cuts a body into server-sent events.
+ *
+ * UTF-8 may be cut anywhere; lines end in LF, CRLF or CR; a byte order mark is dropped. Comments, unknown fields and events without data are
+ * skipped. An event that the end of the body cuts off comes out as `unterminated`.
+ *
+ * @param options The provider's name and the largest event.
+ * @returns Frames. Errors with ProtocolError `event_too_large`; at the end of a body without any event with ProtocolError `frame`; with ProviderError when what
+ * stands outside the events is JSON with an `error`.
+ */
+export function serverSentEvents({ provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions): OperatorFunction<Uint8Array, Frame> {
+  return operate((out) => {
+    const decoder = new TextDecoder();
+    const newlines = lineFeeds();
+    let ending = false;
+    let events = 0;
+    let stray = '';
+    const onError = (error: ParseError) => {
+      if (error.type === 'max-buffer-size-exceeded') out.error(eventTooLarge(provider, maxEventBytes, ''));
+      if (error.type !== 'unknown-field' || stray.length > strayLimit) return;
+      const line = error.line ?? '';
+      if (!ending || !knownFields.some((field) => field.startsWith(line))) stray += `${line}\n`; // else: a field cut off by the end
+    };
+    const onEvent = ({ data, event }: { data: string; event?: string | undefined }) => {
+      events += 1;
+      if (data.length > maxEventBytes) out.error(eventTooLarge(provider, maxEventBytes, data));
+      else if (data.trim() !== '') out.next({ data, ...(event === undefined ? {} : { event }), ...(ending ? { unterminated: true } : {}) });
+    };
+    // The parser gathers a line that comes in pieces before it searches it, so the cost is linear; its limit covers the lines of one event together.
+    const parser = createParser({ maxBufferSize: maxEventBytes, onEvent, onError });
+    return {
+      next: (bytes) => parser.feed(newlines(decoder.decode(bytes, { stream: true }))),
+      complete: () => {
+        parser.feed(newlines(decoder.decode()));
+        ending = true;
+        if (!out.closed) parser.feed('\n\n');
+        const failure = outsideEvents(provider, stray, events);
+        if (failure) out.error(failure);
+        else out.complete();
+      },
+    };
+  });
+}
+
+/**
+ * Makes every line end in LF, at once: the parser by itself waits after a CR for what follows, and a server that ends its lines so would have each of its
+ * events delivered only with the next.
+ */
+function lineFeeds(): (text: string) => string {
+  let afterReturn = false;
+  return (text) => {
+    if (text === '') return text;
+    const rest = afterReturn && text.startsWith('\n') ? text.slice(1) : text;
+    afterReturn = text.endsWith('\r');
+    return rest.includes('\r') ? rest.replace(/\r\n?/g, '\n') : rest;
+  };
+}
+
+/** What lines say that belong to no event: an error page or document, or a body that is something else altogether. Servers do send these with status 200. */
+function outsideEvents(provider: string, stray: string, events: number): Error | undefined {
+  const json = stray === '' ? undefined : parsedOrUndefined(stray);
+  if (saysError(json)) return providerError(provider, json);
+  if (stray.trim() === '' || events > 0) return undefined;
+  const what = `${provider} sent no server-sent events but "${beginning(stray)}".`;
+  return new ProtocolError(provider, 'frame', `${what} Check baseUrl, and any proxy between.`, stray);
+}
+
+/** The error for an event beyond the limit. */
+export function eventTooLarge(provider: string, limit: number, data: string): ProtocolError {
+  return new ProtocolError(provider, 'event_too_large', `${provider} sent an event of more than ${limit} characters. Raise maxEventBytes if that is expected.`, data.slice(0, 200));
+}

@@ -1,0 +1,123 @@
+import { defer, identity } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Chunk } from '../core/chunk.js';
+import { ConfigurationError } from '../core/errors.js';
+import { validHistory } from '../core/history.js';
+import type { Capabilities, Model, Request } from '../core/model.js';
+import { joinUrl, mergeHeaders, mergeJson } from '../protocol/compose.js';
+import { decodeFrames } from '../protocol/decodeFrames.js';
+import { ndjson } from '../protocol/ndjson.js';
+import { postStream } from '../protocol/postStream.js';
+import type { PostRequest } from '../protocol/postStream.js';
+import { hideSecrets, secretsOf } from '../protocol/redact.js';
+import { retryBeforeFirst } from '../protocol/retryBeforeFirst.js';
+import type { RetryOptions } from '../protocol/retryBeforeFirst.js';
+import { serverSentEvents } from '../protocol/serverSentEvents.js';
+import { silence } from '../protocol/silence.js';
+import type { SilenceOptions } from '../protocol/silence.js';
+import type { Wire } from '../protocol/wire.js';
+import { separateThinking } from './thinkTags.js';
+
+/** What every model over HTTP can be told. */
+export interface ModelOptions {
+  /** Default: the provider's environment variable, read when a request is made. */
+  readonly apiKey?: string | undefined;
+  /** Where the API is. Default: the provider's own. A query is kept, trailing slashes do not matter, and it may be relative to the page. */
+  readonly baseUrl?: string | undefined;
+  /** Sent with each request; they override ours, the authorization too. Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Makes the requests. Default: the global `fetch`, looked up at each request. Node's own gives up after five minutes without an answer. */
+  readonly fetch?: typeof fetch | undefined;
+  /** How long the server may be silent: `first`, until the first byte (default: no limit); `each`, from then on (default: 120000 ms; false: no limit). */
+  readonly timeout?: SilenceOptions | undefined;
+  /** How a request that failed before its first chunk is sent again; false: not at all. Default: 3 times, after 1, 2 and 4 s with jitter. */
+  readonly retry?: RetryOptions | false | undefined;
+  /** The largest event taken, in characters. Default: 16 Mi. */
+  readonly maxEventBytes?: number | undefined;
+  /** Whether `<think>` at the start of the text is thinking. Default: false. */
+  readonly thinkTags?: boolean | undefined;
+}
+
+/** A provider's model, as data and pure functions. */
+export interface HttpModelDefinition {
+  /** The provider's name. */
+  readonly provider: string;
+  /** The model's name. */
+  readonly name: string;
+  /** Where the API is, unless the options say otherwise. */
+  readonly baseUrl: string;
+  /** The environment variable of the key. Absent: no key is asked for, and only one from the options is sent. */
+  readonly apiKey?: { readonly variable: string } | undefined;
+  /** The headers that carry the key. Default: `authorization: Bearer <key>`. */
+  readonly authorize?: ((key: string) => Readonly<Record<string, string>>) | undefined;
+  /** The dialect. */
+  readonly wire: Wire;
+  readonly capabilities?: Capabilities | undefined;
+}
+
+/**
+ * A model over HTTP: a provider's dialect on the shared protocol.
+ *
+ * Each subscription to `stream(request)` reads the key, checks the history, sends a request and, as long as nothing was emitted, sends it again after a
+ * passing failure. Unsubscribing aborts it in the same tick. Nothing is done, and nothing is thrown, before the subscription.
+ *
+ * @param definition The provider's part.
+ * @param options The user's.
+ * @returns The model. Its streams error with ConfigurationError (`apiKey`, `history`, `options`), with what the wire's `encode` and `decode` throw, and with the errors of
+ * `postStream`, `silence` and `decodeFrames`; the key is in none of them.
+ */
+export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
+  const { provider, name, capabilities } = definition;
+  return {
+    provider,
+    name,
+    ...(capabilities ? { capabilities } : {}),
+    stream: (request) => defer(() => answer(definition, options, preparedPost(definition, options, request))),
+  };
+}
+
+function answer({ provider, wire }: HttpModelDefinition, options: ModelOptions, post: PostRequest): Observable<Chunk> {
+  const frames = wire.framing === 'sse' ? serverSentEvents : ndjson;
+  return postStream(post).pipe(
+    silence(options.timeout),
+    frames({ provider, maxEventBytes: options.maxEventBytes }),
+    decodeFrames(wire, provider),
+    options.thinkTags ? separateThinking() : identity,
+    options.retry === false ? identity : retryBeforeFirst(options.retry),
+    hideSecrets(post.secrets), // a provider may repeat the key within its stream
+  );
+}
+
+const accepted = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const;
+
+function preparedPost(definition: HttpModelDefinition, options: ModelOptions, request: Request): PostRequest {
+  const { provider, baseUrl, wire, authorize = bearer } = definition;
+  const accept = accepted[wire.framing];
+  const own = mergeHeaders(options.headers);
+  const key = keyOf(definition, options, own);
+  const encoded = wire.encode({ ...request, messages: validHistory(request.messages) });
+  const url = joinUrl(options.baseUrl?.trim() ? options.baseUrl : baseUrl, encoded.path);
+  const authorization = key === undefined ? {} : authorize(key);
+  const headers = mergeHeaders({ accept, 'content-type': 'application/json' }, authorization, encoded.headers, own);
+  const body = JSON.stringify(mergeJson(encoded.body, request.providerOptions?.[provider]));
+  const secrets = [...(key === undefined ? [] : [key]), ...secretsOf(url, headers)];
+  return { provider, url, headers, body, accept, secrets, fetch: options.fetch };
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+/** The key of the options, or of the environment. None is asked for where the user's headers carry one. */
+function keyOf({ provider, apiKey }: HttpModelDefinition, options: ModelOptions, own: Readonly<Record<string, string>>): string | undefined {
+  const given = options.apiKey?.trim();
+  if (given) return given;
+  if (apiKey === undefined) return undefined;
+  const found = environment()[apiKey.variable]?.trim();
+  if (found) return found;
+  if (secretsOf('', own).length > 0) return undefined;
+  throw new ConfigurationError('apiKey', `There is no API key for ${provider}.`, `Set ${apiKey.variable} or pass { apiKey }.`);
+}
+
+/** The environment's variables, where there is a process (Node, Bun, Deno); a browser has none. */
+function environment(): Readonly<Record<string, string | undefined>> {
+  return (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
+}
