@@ -28,7 +28,10 @@ export interface LoopbackServer {
   readonly port: number;
   /** What it got, in order. */
   readonly requests: readonly ServedRequest[];
-  /** TCP connections that are open now. Clients keep some for their next request, so wait for the events of a request, not for 0. */
+  /**
+   * Connections with a request under way. Idle ones are not counted: clients keep some for their next request, and Node's `fetch` opens a spare one
+   * when a request is aborted.
+   */
   readonly connections: number;
   /** What happens, from the start: a late subscriber gets what has happened already, so nothing is missed. Completes when the server is closed. */
   readonly events: Observable<ServerEvent>;
@@ -55,10 +58,12 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
   const requests: ServedRequest[] = [];
   const events = new ReplaySubject<ServerEvent>(Infinity);
   const answerTo = answers(script, options);
-  let connections = 0;
+  const open = new Set<ServerResponse>();
   let closing = false;
 
   const server = createServer((incoming, response) => {
+    open.add(response);
+    response.once('close', () => open.delete(response));
     read(incoming)
       .pipe(
         concatMap((received) => {
@@ -71,10 +76,6 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
       )
       .subscribe({ error: (error: unknown) => fail(response, error) });
   });
-  server.on('connection', (socket) => {
-    connections += 1;
-    socket.setNoDelay(true).once('close', () => (connections -= 1));
-  });
 
   const port = await listening(server);
   return {
@@ -82,12 +83,15 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
     port,
     requests,
     get connections() {
-      return connections;
+      return open.size;
     },
     events: events.asObservable(),
-    close: () => {
+    async close() {
       closing = true;
-      return closed(server).then(() => events.complete());
+      const left = [...open].map((response) => new Promise((gone) => response.once('close', gone)));
+      await closed(server); // may come before the responses have told that they are closed
+      await Promise.all(left);
+      events.complete();
     },
   };
 }

@@ -1,0 +1,167 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, toArray } from 'rxjs';
+import type { Chunk } from '../../../lib/core/chunk.js';
+import { ProviderError } from '../../../lib/core/errors.js';
+import type { JsonObject } from '../../../lib/core/json.js';
+import { call, scriptedModel } from '../../../lib/testing/index.js';
+import type { Step } from '../../../lib/testing/index.js';
+import { chatCompletions } from '../../../lib/testing/server/dialects/chatCompletions.js';
+
+const body: JsonObject = { model: 'gpt-5', messages: [{ role: 'user', content: 'Hello' }], stream: true };
+
+/** The payloads of one scripted turn, parsed; `[DONE]` as it is. */
+async function payloads(steps: readonly Step[], more: JsonObject = {}): Promise<unknown[]> {
+  const chunks = await lastValueFrom(scriptedModel([steps]).stream({ messages: [] }).pipe(toArray()));
+  return written(chunks, more);
+}
+
+function written(chunks: readonly Chunk[], more: JsonObject = {}): unknown[] {
+  const writer = chatCompletions.writer({ turn: 1, path: '/v1/chat/completions', body: { ...body, ...more } });
+  const frames = [...chunks.flatMap((chunk) => writer.next(chunk)), ...writer.end()];
+  return frames.map(({ data }) => (data === '[DONE]' ? data : (JSON.parse(data) as unknown)));
+}
+
+/** The first choices of the payloads. */
+const choices = (some: readonly unknown[]) =>
+  some.flatMap((payload) =>
+    typeof payload === 'object' ? (payload as { choices: { delta: unknown; finish_reason: unknown }[] }).choices : [],
+  );
+const deltas = async (steps: readonly Step[]) => choices(await payloads(steps)).map(({ delta }) => delta);
+const reasons = async (steps: readonly Step[]) => choices(await payloads(steps)).map((choice) => choice.finish_reason);
+
+const calls = (entry: JsonObject) => ({ tool_calls: [entry] });
+
+describe('chatCompletions, from the server', () => {
+  it('begins with the role, says a delta for each text, finishes on an empty delta, and marks the end', async () => {
+    const envelope = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1_700_000_000, model: 'gpt-5' };
+    const choice = (delta: JsonObject, reason: string | null = null) => ({
+      ...envelope,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: reason }],
+    });
+    expect(await payloads(['Hel', 'lo'])).toEqual([
+      choice({ role: 'assistant', content: '' }),
+      choice({ content: 'Hel' }),
+      choice({ content: 'lo' }),
+      choice({}, 'stop'),
+      '[DONE]',
+    ]);
+  });
+
+  it('sends a whole call as OpenAI does: id and name first, then the arguments in pieces, counted from 0', async () => {
+    expect(await deltas([call('add', { a: 1, b: 22 }), call('now', {}, 'mine')])).toEqual([
+      { role: 'assistant', content: null },
+      calls({ index: 0, id: 'call_1_1', type: 'function', function: { name: 'add', arguments: '' } }),
+      calls({ index: 0, function: { arguments: '{"a":1,"' } }),
+      calls({ index: 0, function: { arguments: 'b":22}' } }),
+      calls({ index: 1, id: 'mine', type: 'function', function: { name: 'now', arguments: '' } }),
+      calls({ index: 1, function: { arguments: '{}' } }),
+      {},
+    ]);
+    expect((await reasons([call('add')])).at(-1)).toBe('tool_calls');
+  });
+
+  it('never cuts arguments inside a character', async () => {
+    const args = { text: '😀'.repeat(20) };
+    const pieces = (await deltas([call('say', args)])).flatMap(
+      (delta) =>
+        (delta as { tool_calls?: { function: { arguments: string } }[] }).tool_calls?.map((entry) => entry.function.arguments) ?? [],
+    );
+    expect(pieces.length).toBeGreaterThan(3);
+    expect(() => pieces.map(encodeURIComponent)).not.toThrow(); // it throws at half a surrogate pair
+    expect(JSON.parse(pieces.join(''))).toEqual(args);
+  });
+
+  it('sends fragments as the script has them', async () => {
+    const fragments: Step[] = [
+      { type: 'toolCallFragment', index: 1, id: 'a', name: 'add', arguments: '{"a"' },
+      { type: 'toolCallFragment', index: 1, arguments: ':1}' },
+      { type: 'toolCallFragment', index: 'item_1', id: 'b', name: 'sub' },
+      { type: 'toolCallFragment', index: 'item_1', arguments: '{}' },
+      { type: 'toolCallFragment', arguments: ' ' },
+      { type: 'toolCallFragment', name: 'anonymous', arguments: null },
+    ];
+    expect((await deltas(fragments)).slice(1, -1)).toEqual([
+      calls({ index: 1, id: 'a', type: 'function', function: { name: 'add', arguments: '{"a"' } }),
+      calls({ index: 1, function: { arguments: ':1}' } }),
+      calls({ index: 2, id: 'b', type: 'function', function: { name: 'sub', arguments: '' } }),
+      calls({ index: 2, function: { arguments: '{}' } }),
+      calls({ index: 2, function: { arguments: ' ' } }),
+      calls({ index: 3, type: 'function', function: { name: 'anonymous', arguments: '' } }),
+    ]);
+  });
+
+  it('sends thinking as reasoning_content, and a source as an annotation', async () => {
+    const steps: Step[] = [
+      { type: 'thinking', text: 'hm' },
+      { type: 'source', source: { type: 'source', url: 'https://example.com', title: 'Example' } },
+    ];
+    expect((await deltas(steps)).slice(1, 3)).toEqual([
+      { reasoning_content: 'hm' },
+      { annotations: [{ type: 'url_citation', url_citation: { url: 'https://example.com', title: 'Example' } }] },
+    ]);
+  });
+
+  it('has the finish reasons of OpenAI, and the wire word where the script has one', async () => {
+    const last = async (finish: Extract<Chunk, { type: 'finish' }>) => (await reasons([finish])).at(-1);
+    expect(await last({ type: 'finish', reason: 'length' })).toBe('length');
+    expect(await last({ type: 'finish', reason: 'contentFilter' })).toBe('content_filter');
+    expect(await last({ type: 'finish', reason: 'other', rawReason: 'eos' })).toBe('eos');
+    expect(await last({ type: 'finish', reason: 'unspecified' })).toBeNull();
+  });
+
+  it('sends the usage that the script states in a last chunk without choices, if it was asked for', async () => {
+    const usage = { input: 10, output: 5, cachedInput: 4, reasoning: 2 };
+    const steps: Step[] = ['Hi', { type: 'finish', reason: 'stop', usage }];
+    const asked = await payloads(steps, { stream_options: { include_usage: true } });
+    expect(asked.slice(0, -2)).toEqual(Array.from({ length: 3 }, () => expect.objectContaining({ usage: null }) as unknown));
+    expect(asked.slice(-2)).toEqual([
+      expect.objectContaining({
+        choices: [],
+        usage: {
+          prompt_tokens: 10,
+          completion_tokens: 5,
+          total_tokens: 15,
+          prompt_tokens_details: { cached_tokens: 4 },
+          completion_tokens_details: { reasoning_tokens: 2 },
+        },
+      }),
+      '[DONE]',
+    ]);
+    expect(JSON.stringify(await payloads(steps))).not.toContain('usage');
+  });
+
+  it('marks no end when the model never finished', () => {
+    expect(written([{ type: 'text', text: 'Hel' }])).toHaveLength(2);
+  });
+
+  it('says which chunk the wire has no words for', () => {
+    expect(() => written([{ type: 'retract' }])).toThrow(/no words for a "retract" chunk.*scriptedModel/);
+  });
+
+  it('reports a failure as an error frame with the code of the provider', () => {
+    const error = new ProviderError('openai', 'Overloaded', { retryable: true, providerCode: 'overloaded' });
+    const frames = chatCompletions.writer({ turn: 1, path: '', body }).error(error);
+    expect(frames.map(({ data }) => JSON.parse(data) as unknown)).toEqual([
+      { error: { message: 'Overloaded', type: 'server_error', param: null, code: 'overloaded' } },
+    ]);
+  });
+
+  it.each([
+    ['no object', 'text', 'could not parse the JSON body'],
+    ['no model', { messages: [{}], stream: true }, 'model parameter'],
+    ['no messages', { model: 'm', stream: true }, "Missing required parameter: 'messages'"],
+    ['messages of another type', { model: 'm', messages: ['hi'], stream: true }, 'Invalid type'],
+    ['an empty conversation', { model: 'm', messages: [], stream: true }, 'empty array'],
+    ['no stream', { model: 'm', messages: [{}] }, "'stream': true"],
+  ])('refuses a body with %s, with status 400', (_, refused, why) => {
+    expect(chatCompletions.refusal(refused)).toMatchObject({
+      status: 400,
+      type: 'invalid_request_error',
+      message: expect.stringContaining(why) as unknown,
+    });
+  });
+
+  it('has nothing against a right body', () => {
+    expect(chatCompletions.refusal(body)).toBeUndefined();
+  });
+});
