@@ -64,8 +64,8 @@ function readLine(
   inners: Readonly<Record<string, unknown>>,
 ): DiagramLine {
   const marbles = drawn.trim();
-  const config = readConfig(rest, marbles);
   const events = readMarbles(marbles, head);
+  const config = readConfig(rest, marbles);
   for (const { mark } of events) {
     if (inners[mark] && letter) reject(head, `"${mark}" is a stream inside an inner stream, which Swirly cannot draw`, 'Draw one level.');
     if (inners[mark] && config.has(`label ${mark}`)) reject(head, `the label hides the inner stream "${mark}"`, 'Take the label out.');
