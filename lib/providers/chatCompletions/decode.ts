@@ -93,5 +93,8 @@ function collectMetadata(metadata: Record<string, JsonValue>, frame: JsonObject)
 
 function interrupted(provider: string, { characters, fragments }: Received): StreamInterruptedError {
   const came = `${characters} characters of text and thinking and ${fragments} pieces of tool calls had come`;
-  return new StreamInterruptedError(provider, `The answer of ${provider} ended without a finish reason or [DONE]; ${came}. Send the request again.`);
+  return new StreamInterruptedError(
+    provider,
+    `The answer of ${provider} ended without a finish reason or [DONE]; ${came}. Send the request again.`,
+  );
 }

@@ -1,6 +1,7 @@
 import { ProviderError } from '../../core/errors.js';
 import { isRecord, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
+import { isRetryableStatus } from '../../protocol/errorDetails.js';
 import { listOf } from './values.js';
 
 /**
@@ -13,7 +14,12 @@ import { listOf } from './values.js';
  * @param event Its `event:` field.
  * @param choice The choice that counts, where the frame has one.
  */
-export function failureIn(provider: string, frame: JsonObject, event: string | undefined, choice: JsonObject | undefined): ProviderError | undefined {
+export function failureIn(
+  provider: string,
+  frame: JsonObject,
+  event: string | undefined,
+  choice: JsonObject | undefined,
+): ProviderError | undefined {
   const reported = [frame['error'], choice?.['error'], failedStatus(frame['base_resp'])].find(saysSomething);
   const found = reported ?? (event === 'error' || isErrorItself(frame) ? frame : undefined);
   if (found === undefined) return undefined;
@@ -47,7 +53,9 @@ function isErrorItself(frame: JsonObject): boolean {
   if (frame['object'] === 'error' || frame['type'] === 'error') return true;
   if (typeof frame['object'] === 'string' && frame['object'].startsWith('chat.completion')) return false;
   if (codesIn(frame).some((code) => /^(0|200|ok|success|ping)$/i.test(code))) return false; // a notice of a gateway that all is well
-  return messageFields.some((field) => (field.startsWith('detail') || field === 'errors' ? saysSomething(frame[field]) : textOf(frame[field]) !== undefined));
+  return messageFields.some((field) =>
+    field.startsWith('detail') || field === 'errors' ? saysSomething(frame[field]) : textOf(frame[field]) !== undefined,
+  );
 }
 
 /** What an error says to people; the upstream's own words (OpenRouter's `metadata.raw`) behind the gateway's. */
@@ -67,8 +75,8 @@ function wordsOf(value: unknown): string | undefined {
 function codesIn(error: unknown): readonly string[] {
   if (!isRecord(error)) return [];
   const metadata = isRecord(error['metadata']) ? error['metadata'] : {};
-  return [error['code'], error['status'], error['status_code'], error['statusCode'], error['type'], metadata['error_type']].flatMap((code) =>
-    typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (textOf(code) ?? []),
+  return [error['code'], error['status'], error['status_code'], error['statusCode'], error['type'], metadata['error_type']].flatMap(
+    (code) => (typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (textOf(code) ?? [])),
   );
 }
 
@@ -76,9 +84,9 @@ const transientWords = /ratelimit|toomanyrequests|overloaded|servererror|interna
 /** Waiting does not fill an account, although these come with 429. */
 const lastingWords = /insufficientquota|billing|insufficientbalance/;
 
-/** Whether the same request may succeed later: 408, 409, 429, 5xx, or a word that says so. */
+/** Whether the same request may succeed later: by a status among the codes, or a word that says so. */
 function isTransient(codes: readonly string[]): boolean {
   const words = codes.map((code) => code.toLowerCase().replace(/[^a-z0-9]/g, ''));
   if (words.some((word) => lastingWords.test(word))) return false;
-  return words.some((word) => /^(408|409|429|5\d\d)$/.test(word) || transientWords.test(word));
+  return words.some((word) => isRetryableStatus(Number(word)) || transientWords.test(word));
 }

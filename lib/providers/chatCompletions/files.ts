@@ -26,7 +26,8 @@ export function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
   if (own !== undefined) return own;
   const mediaType = essence(file.mediaType);
   if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
-  if (file.url !== undefined) return { type: 'file', file: { filename: fileName(file), file_data: takenByAddress(file.url, mediaType, dialect) } };
+  if (file.url !== undefined)
+    return { type: 'file', file: { filename: fileName(file), file_data: takenByAddress(file.url, mediaType, dialect) } };
   const format = audioFormats.get(mediaType);
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: file.data, format } };
   if (isText(mediaType)) return { type: 'text', text: named(file.name, decodeText(file.data, mediaType)) };
@@ -60,7 +61,11 @@ function decodeText(data: string, mediaType: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
   } catch (cause) {
-    throw new ConfigurationError('options', `The data of a ${mediaType} file is not base64 (${String(cause)}).`, 'Build the part with filePart(bytes, mediaType).');
+    throw new ConfigurationError(
+      'options',
+      `The data of a ${mediaType} file is not base64 (${String(cause)}).`,
+      'Build the part with filePart(bytes, mediaType).',
+    );
   }
 }
 

@@ -11,7 +11,9 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map(
     toolCalls: ['tool_calls', 'tool_call', 'function_call', 'tool_use'],
     contentFilter: ['content_filter', 'safety', 'refusal', 'sensitive', 'recitation', 'prohibited_content', 'blocklist', 'spii'],
     error: ['error', 'network_error', 'insufficient_system_resource'],
-  } satisfies Partial<Record<FinishReason, string[]>>).flatMap(([reason, words]) => words.map((word) => [word, reason as FinishReason] as const)),
+  } satisfies Partial<Record<FinishReason, string[]>>).flatMap(([reason, words]) =>
+    words.map((word) => [word, reason as FinishReason] as const),
+  ),
 );
 
 /** The wire's finish reason, if it is one: servers send `""` and `"null"` for none. */
@@ -52,7 +54,12 @@ function usageFrom(usage: Record<string, unknown>): Usage {
     input,
     output: countsReasoningApart(input, completion, reasoning, total) ? (completion ?? 0) + (reasoning ?? 0) : completion,
     total,
-    cachedInput: first(ofPrompt['cached_tokens'], usage['prompt_cache_hit_tokens'], usage['cached_tokens'], usage['cache_read_input_tokens']),
+    cachedInput: first(
+      ofPrompt['cached_tokens'],
+      usage['prompt_cache_hit_tokens'],
+      usage['cached_tokens'],
+      usage['cache_read_input_tokens'],
+    ),
     cacheWriteInput: first(ofPrompt['cache_write_tokens'], usage['cache_creation_input_tokens']),
     reasoning,
   });

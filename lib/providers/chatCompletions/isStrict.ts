@@ -3,7 +3,19 @@ import { isRecord } from '../../core/json.js';
 /** The keywords that strict mode takes, by OpenAI's guide to structured outputs ("Supported schemas"). Any other one is refused with 400. */
 const supported: ReadonlySet<string> = new Set([
   ...['type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'const', 'anyOf', '$ref', '$defs', 'definitions'],
-  ...['title', 'description', 'pattern', 'format', 'multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems'],
+  ...[
+    'title',
+    'description',
+    'pattern',
+    'format',
+    'multipleOf',
+    'minimum',
+    'maximum',
+    'exclusiveMinimum',
+    'exclusiveMaximum',
+    'minItems',
+    'maxItems',
+  ],
 ]);
 
 /** The formats of strings that strict mode takes. */
@@ -14,8 +26,8 @@ const limits = { depth: 10, properties: 5000, values: 1000 } as const;
 
 /**
  * Whether a JSON Schema satisfies the demands of strict structured output as it stands: the root an object, every object closed and all its
- * properties required, no keyword but the supported ones, within the limits. It says no where it cannot be sure: then the schema is sent without
- * `strict`, which always works.
+ * properties required, no keyword but the supported ones, within the limits. It says no where it cannot be sure: a schema without `strict`
+ * is followed as well as the model can, one that is refused is an error.
  *
  * @param schema The schema of the whole answer.
  */
@@ -34,7 +46,11 @@ function isStrictPart(schema: unknown, depth: number, count: { properties: numbe
   if (Array.isArray(schema['enum'])) count.values += schema['enum'].length;
   const below = [schema['$defs'], schema['definitions']].flatMap((defs) => (isRecord(defs) ? Object.values(defs) : []));
   const choices: unknown = 'anyOf' in schema ? schema['anyOf'] : [];
-  const parts = [...below, ...('items' in schema ? [schema['items']] : []), ...(Array.isArray(choices) ? (choices as unknown[]) : [undefined])];
+  const parts = [
+    ...below,
+    ...('items' in schema ? [schema['items']] : []),
+    ...(Array.isArray(choices) ? (choices as unknown[]) : [undefined]),
+  ];
   const items = !hasType(schema, 'array') || 'items' in schema;
   return items && isClosed(schema, depth, count) && parts.every((part: unknown) => isStrictPart(part, depth + 1, count));
 }
@@ -54,7 +70,7 @@ function isClosed(schema: Record<string, unknown>, depth: number, count: { prope
   return wanted.size === names.length && names.every((name) => wanted.has(name) && isStrictPart(properties[name], depth + 1, count));
 }
 
-/** Patterns with look-around are refused: zod writes them for emails. */
+/** Patterns with look-around are refused ("regex lookaround is not supported"): zod before 4.6 writes them for emails. */
 function isStrictString({ format, pattern }: Record<string, unknown>): boolean {
   const known = format === undefined || formats.has(format);
   return known && (pattern === undefined || (typeof pattern === 'string' && !/\(\?(=|!|<)/.test(pattern)));

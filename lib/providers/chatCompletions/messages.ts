@@ -48,7 +48,14 @@ function encodeModel(message: Message, { provider }: Dialect): readonly JsonObje
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, provider));
   if (text === '' && calls.length === 0) return [];
-  return [{ role: 'assistant', content: text === '' ? null : text, ...(calls.length > 0 ? { tool_calls: calls } : {}), ...echoed(message, provider) }];
+  return [
+    {
+      role: 'assistant',
+      content: text === '' ? null : text,
+      ...(calls.length > 0 ? { tool_calls: calls } : {}),
+      ...echoed(message, provider),
+    },
+  ];
 }
 
 function encodeCall({ id, name, arguments: args, providerData }: ToolCallPart, provider: string): JsonObject {

@@ -26,7 +26,9 @@ export function contentPieces(content: unknown): readonly Piece[] {
     if (!isRecord(part)) return { kind: 'text', text: textIn(part) };
     if (part['type'] === 'refusal') return { kind: 'refusal', text: textIn(part['refusal']) };
     const thought = part['type'] === 'thinking' || part['type'] === 'reasoning';
-    return thought ? { kind: 'thinking', text: textIn(part['thinking']) || textIn(part['reasoning']) || textIn(part) } : { kind: 'text', text: textIn(part) };
+    return thought
+      ? { kind: 'thinking', text: textIn(part['thinking']) || textIn(part['reasoning']) || textIn(part) }
+      : { kind: 'text', text: textIn(part) };
   });
 }
 
@@ -100,7 +102,9 @@ export function sourcesIn(delta: JsonObject): readonly SourcePart[] {
 
 /** The sources of a whole frame: `search_results`, and bare addresses in `citations` (Perplexity and xAI document them). */
 export function frameSources(frame: JsonObject): readonly SourcePart[] {
-  const found = listOf(frame['search_results']).flatMap((result) => (isRecord(result) ? source(result['url'], result['title'], result['snippet']) : []));
+  const found = listOf(frame['search_results']).flatMap((result) =>
+    isRecord(result) ? source(result['url'], result['title'], result['snippet']) : [],
+  );
   return [...found, ...listOf(frame['citations']).flatMap((url) => source(url, undefined, undefined))];
 }
 

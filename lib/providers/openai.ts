@@ -1,0 +1,41 @@
+import type { Model } from '../core/model.js';
+import { chatCompletions } from './chatCompletions/chatCompletions.js';
+import { httpModel } from './httpModel.js';
+import type { ModelOptions } from './httpModel.js';
+
+/**
+ * A model of OpenAI, over the Chat Completions API.
+ *
+ * ```ts
+ * openai('gpt-5').stream({ messages: [userMessage('Name a river.')] });
+ * ```
+ *
+ * Models that think say nothing of what they think over this API. Fields that have no place in a request go in its `providerOptions`, under
+ * `openai`.
+ *
+ * @param name The model's name.
+ * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1) and transport.
+ * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError `options` also for a budget for thinking (give an
+ * effort) and for files by address, images excepted (give the bytes).
+ */
+export function openai(name: string, options: ModelOptions = {}): Model {
+  return httpModel(
+    {
+      provider: 'openai',
+      name,
+      baseUrl: 'https://api.openai.com/v1',
+      apiKey: { variable: 'OPENAI_API_KEY' },
+      wire: chatCompletions(name, { provider: 'openai', maxTokens: 'max_completion_tokens' }),
+      capabilities: {
+        tools: true,
+        multiToolCalls: true,
+        typedOutput: true,
+        typedOutputWithTools: true,
+        thinking: true,
+        vision: true,
+        files: true,
+      },
+    },
+    options,
+  );
+}

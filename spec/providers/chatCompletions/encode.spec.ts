@@ -1,0 +1,263 @@
+import { describe, expect, it } from '@jest/globals';
+import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
+import type { FilePart, Message, Part } from '../../../lib/core/message.js';
+import type { Request } from '../../../lib/core/model.js';
+import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
+import type { Dialect } from '../../../lib/providers/chatCompletions/dialect.js';
+import { encodeChatCompletions } from '../../../lib/providers/chatCompletions/encode.js';
+
+const encode = (request: Partial<Request>, dialect: Partial<Dialect> = {}) =>
+  encodeChatCompletions('m', { messages: [userMessage('Hi')], ...request }, { provider: 'server', ...dialect });
+const messagesOf = (messages: readonly Message[], dialect: Partial<Dialect> = {}) => encode({ messages }, dialect).body['messages'];
+const contentOf = (parts: readonly Part[], dialect: Partial<Dialect> = {}) => messagesOf([userMessage(parts)], dialect);
+const tool = { name: 'f', description: 'Does f.', parameters: { type: 'object', properties: {} } };
+const streamed = { stream: true, stream_options: { include_usage: true } };
+
+describe('encodeChatCompletions: the request', () => {
+  it('sends what was asked for and nothing else', () => {
+    expect(encode({})).toEqual({
+      path: '/chat/completions',
+      body: { model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...streamed },
+    });
+  });
+
+  it('has a field for each setting', () => {
+    expect(
+      encode({
+        tools: [tool],
+        toolChoice: 'required',
+        parallelToolCalls: false,
+        temperature: 0,
+        topP: 0.5,
+        maxOutputTokens: 100,
+        stop: ['END'],
+        seed: 7,
+        thinking: { effort: 'low', budget: 1000 },
+        output: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false },
+      }).body,
+    ).toEqual({
+      model: 'm',
+      messages: [{ role: 'user', content: 'Hi' }],
+      tools: [{ type: 'function', function: tool }],
+      tool_choice: 'required',
+      parallel_tool_calls: false,
+      response_format: {
+        type: 'json_schema',
+        json_schema: {
+          name: 'output',
+          strict: true,
+          schema: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false },
+        },
+      },
+      temperature: 0,
+      top_p: 0.5,
+      max_tokens: 100,
+      stop: ['END'],
+      seed: 7,
+      reasoning_effort: 'low',
+      ...streamed,
+    });
+  });
+
+  it('forces a tool by name, and says nothing of tools where there are none', () => {
+    expect(encode({ tools: [tool], toolChoice: { name: 'f' } }).body['tool_choice']).toEqual({ type: 'function', function: { name: 'f' } });
+    expect(Object.keys(encode({ tools: [], toolChoice: 'auto', parallelToolCalls: true, stop: [] }).body)).toEqual([
+      'model',
+      'messages',
+      'stream',
+      'stream_options',
+    ]);
+  });
+
+  it('asks for strict output only where the schema allows it', () => {
+    const loose = { type: 'object', properties: { a: { type: 'string' } } };
+    expect(encode({ output: loose }).body['response_format']).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'output', schema: loose },
+    });
+  });
+
+  it('leaves thinking to the model, switches it off, or refuses a budget that the API cannot take', () => {
+    expect(encode({ thinking: true }).body).not.toHaveProperty('reasoning_effort');
+    expect(encode({ thinking: {} }).body).not.toHaveProperty('reasoning_effort');
+    expect(encode({ thinking: false }).body['reasoning_effort']).toBe('none');
+    expect(() => encode({ thinking: { budget: 1000 } })).toThrow(
+      expect.objectContaining({ code: 'configuration', message: expect.stringMatching(/1000 tokens.*effort/) }),
+    );
+  });
+
+  it('follows the dialect', () => {
+    const { path, body } = encode(
+      { maxOutputTokens: 5, seed: 1, thinking: { budget: 9 } },
+      {
+        path: '/v2/chat',
+        maxTokens: 'max_completion_tokens',
+        streamUsage: false,
+        thinking: (thinking) => ({ reasoning: typeof thinking === 'object' ? { max_tokens: thinking.budget ?? 0 } : {} }),
+        body: ({ seed, ...rest }) => ({ ...rest, random_seed: seed ?? null }),
+      },
+    );
+    expect(path).toBe('/v2/chat');
+    expect(body).toEqual({
+      model: 'm',
+      messages: [{ role: 'user', content: 'Hi' }],
+      max_completion_tokens: 5,
+      reasoning: { max_tokens: 9 },
+      stream: true,
+      random_seed: 1,
+    });
+  });
+});
+
+describe('encodeChatCompletions: messages', () => {
+  it('sends a whole conversation with tools in the order that the API wants', () => {
+    expect(
+      messagesOf([
+        systemMessage('Be brief.'),
+        userMessage('Tides?'),
+        modelMessage([
+          { type: 'text', text: 'Let me ' },
+          { type: 'text', text: 'look.' },
+          { type: 'toolCall', id: 'a', name: 'tide', arguments: { at: 'Brest' } },
+          { type: 'toolCall', id: 'b', name: 'wind', arguments: { _raw: '{"at', _error: 'invalid_json' } },
+        ]),
+        userMessage([
+          { type: 'text', text: 'And hurry.' },
+          { type: 'toolResult', id: 'a', name: 'tide', result: { high: '4 am' } },
+          { type: 'toolResult', id: 'b', name: 'wind', error: 'invalid arguments' },
+        ]),
+        modelMessage('At four.'),
+      ]),
+    ).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Tides?' },
+      {
+        role: 'assistant',
+        content: 'Let me look.',
+        tool_calls: [
+          { id: 'a', type: 'function', function: { name: 'tide', arguments: '{"at":"Brest"}' } },
+          { id: 'b', type: 'function', function: { name: 'wind', arguments: '{"_raw":"{\\"at","_error":"invalid_json"}' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'a', content: '{"high":"4 am"}' },
+      { role: 'tool', tool_call_id: 'b', content: '{"error":"invalid arguments"}' },
+      { role: 'user', content: 'And hurry.' },
+      { role: 'assistant', content: 'At four.' },
+    ]);
+  });
+
+  it('sends results that are text as they are, and others as JSON', () => {
+    const results = ['plain', '', 3, null, false, [1], { a: 1 }];
+    const sent = contentOf(results.map((result) => ({ type: 'toolResult', id: 'a', name: 'f', result })));
+    expect(sent).toEqual(
+      ['plain', '', '3', 'null', 'false', '[1]', '{"a":1}'].map((content) => ({ role: 'tool', tool_call_id: 'a', content })),
+    );
+  });
+
+  it('has no content in a message of calls only, and leaves out what cannot be sent back', () => {
+    expect(
+      messagesOf([
+        modelMessage([{ type: 'toolCall', id: 'a', name: 'f', arguments: {} }]),
+        modelMessage([
+          { type: 'source', url: 'https://a.test' },
+          { type: 'file', mediaType: 'image/png', data: 'AA==' },
+        ]),
+        modelMessage([]),
+        userMessage([]),
+        systemMessage(''),
+      ]),
+    ).toEqual([
+      { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+    ]);
+  });
+
+  it('keeps several instructions apart', () => {
+    const parts: readonly Part[] = [
+      { type: 'text', text: 'Be brief.' },
+      { type: 'text', text: 'Be kind.' },
+    ];
+    expect(messagesOf([{ role: 'system', parts }])).toEqual([{ role: 'system', content: 'Be brief.\n\nBe kind.' }]);
+  });
+
+  it('keeps any key of the arguments on the way there and back', () => {
+    const text = '{"__proto__":{"x":1},"constructor":2,"toString":"s"}';
+    const fragments: unknown[] = [];
+    const decoder = decodeChatCompletions('server', (chunk) => {
+      if (chunk.type === 'toolCallFragment') fragments.push(chunk.arguments);
+    });
+    decoder.next({ choices: [{ delta: { tool_calls: [{ id: 'a', function: { name: 'f', arguments: text } }] } }] });
+    const args = JSON.parse(String(fragments[0])) as never;
+    const body = encode({ messages: [modelMessage([{ type: 'toolCall', id: 'a', name: 'f', arguments: args }])] }).body;
+    expect(JSON.parse(JSON.stringify(body))).toHaveProperty(['messages', '0', 'tool_calls', '0', 'function', 'arguments'], text);
+  });
+
+  it('gives a provider back what was its own, and no other', () => {
+    const extra = { google: { thought_signature: 's' } };
+    const own = modelMessage([{ type: 'toolCall', id: 'a', name: 'f', arguments: {}, providerData: { server: { extra_content: extra } } }]);
+    const history = [{ ...own, metadata: { server: { reasoning_content: 'Hm', note: 'ours' }, other: { reasoning_details: [] } } }];
+    expect(messagesOf(history)).toEqual([
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' }, extra_content: extra }],
+        reasoning_content: 'Hm',
+      },
+    ]);
+    expect(JSON.stringify(messagesOf(history, { provider: 'elsewhere' }))).not.toMatch(/Hm|google/);
+  });
+});
+
+describe('encodeChatCompletions: files', () => {
+  const bytes = new TextEncoder().encode('Grüße');
+  const base64 = 'R3LDvMOfZQ==';
+
+  it.each<[string, FilePart, object]>([
+    ['an image', filePart(bytes, 'image/png'), { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } }],
+    [
+      'an image by address',
+      filePart(new URL('https://a.test/i.png'), 'image/png'),
+      { type: 'image_url', image_url: { url: 'https://a.test/i.png' } },
+    ],
+    ['a WAV', filePart(bytes, 'audio/x-wav'), { type: 'input_audio', input_audio: { data: base64, format: 'wav' } }],
+    ['an MP3', filePart(bytes, 'audio/mpeg'), { type: 'input_audio', input_audio: { data: base64, format: 'mp3' } }],
+    [
+      'a PDF',
+      filePart(bytes, 'application/pdf'),
+      { type: 'file', file: { filename: 'file.pdf', file_data: `data:application/pdf;base64,${base64}` } },
+    ],
+    [
+      'a named PDF',
+      filePart(bytes, 'application/pdf', 'a.pdf'),
+      { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${base64}` } },
+    ],
+    ['a named text', filePart(bytes, 'text/markdown', 'a.md'), { type: 'text', text: 'a.md:\nGrüße' }],
+    ['JSON', filePart(bytes, 'application/json; charset=utf-8'), { type: 'text', text: 'Grüße' }],
+    ['a data URL', filePart(new URL(`data:text/plain;base64,${base64}`), 'text/plain'), { type: 'text', text: 'Grüße' }],
+  ])('sends %s', (_, file, part) => {
+    const question = { type: 'text', text: 'What is it?' } as const;
+    expect(contentOf([question, file])).toEqual([{ role: 'user', content: [question, part] }]);
+  });
+
+  it('refuses other files by address, unless the server takes them', () => {
+    const file = filePart(new URL('https://a.test/a.pdf'), 'application/pdf');
+    expect(() => contentOf([file])).toThrow(
+      expect.objectContaining({ code: 'configuration', message: expect.stringMatching(/a\.test.*bytes/) }),
+    );
+    expect(contentOf([file], { fileUrls: true })).toEqual([
+      { role: 'user', content: [{ type: 'file', file: { filename: 'file.pdf', file_data: 'https://a.test/a.pdf' } }] },
+    ]);
+  });
+
+  it('lets the dialect speak first', () => {
+    const file = filePart(new URL('https://a.test/a.pdf'), 'application/pdf');
+    expect(contentOf([file], { file: ({ url }) => ({ type: 'document_url', document_url: url ?? '' }) })).toEqual([
+      { role: 'user', content: [{ type: 'document_url', document_url: 'https://a.test/a.pdf' }] },
+    ]);
+  });
+
+  it('tells of a text that is not base64', () => {
+    expect(() => contentOf([{ type: 'file', mediaType: 'text/plain', data: '%%%' }])).toThrow(
+      expect.objectContaining({ code: 'configuration' }),
+    );
+  });
+});

@@ -1,0 +1,72 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
+import type { Chunk, FinishChunk } from '../../../lib/core/chunk.js';
+import type { JsonObject } from '../../../lib/core/json.js';
+
+/** What a decoder made of an answer. */
+export interface Read {
+  readonly chunks: readonly Chunk[];
+  readonly text: string;
+  readonly thinking: string;
+  readonly finish: FinishChunk | undefined;
+  readonly error: unknown;
+}
+
+/** Decodes frames to the end; whatever is thrown is in `error`. */
+export function read(
+  frames: readonly (JsonObject | { readonly data: JsonObject; readonly event: string })[],
+  terminal = true,
+  provider = 'server',
+): Read {
+  const chunks: Chunk[] = [];
+  let error: unknown;
+  try {
+    const decoder = decodeChatCompletions(provider, (chunk) => chunks.push(chunk));
+    for (const frame of frames) {
+      if (isNamed(frame)) decoder.next(frame.data, frame.event);
+      else decoder.next(frame);
+    }
+    decoder.end(terminal);
+  } catch (thrown) {
+    error = thrown;
+  }
+  const joined = (type: 'text' | 'thinking') => chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
+  return { chunks, text: joined('text'), thinking: joined('thinking'), finish: chunks.find((chunk) => chunk.type === 'finish'), error };
+}
+
+const isNamed = (frame: object): frame is { readonly data: JsonObject; readonly event: string } => 'event' in frame && 'data' in frame;
+
+/** A frame with one choice. */
+export const frame = (choice: JsonObject, rest: JsonObject = {}): JsonObject => ({ choices: [{ index: 0, ...choice }], ...rest });
+
+/** A frame with a delta. */
+export const delta = (fields: JsonObject, finish: string | null = null): JsonObject => frame({ delta: fields, finish_reason: finish });
+
+export interface Expected {
+  readonly text: string;
+  readonly reasoning?: string;
+  readonly finishReason: string;
+  readonly finishReasonAlsoAccepted?: string[];
+  readonly usage: { readonly input?: number; readonly output?: number; readonly reasoning?: number; readonly cacheRead?: number } | null;
+  readonly error: { readonly message?: string } | null;
+  readonly toolCalls: readonly { readonly id: string | null; readonly name: string; readonly arguments: JsonObject }[];
+}
+
+export interface Recording {
+  readonly name: string;
+  readonly frames: readonly JsonObject[];
+  readonly expected: Expected;
+}
+
+/** The recordings of a folder of the project; none where the folder is missing. */
+export function recordings(folder: string): readonly Recording[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.chunks.txt'))
+    .map((file) => {
+      const name = file.slice(0, -'.chunks.txt'.length);
+      const lines = readFileSync(`${folder}/${file}`, 'utf8').split('\n').filter(Boolean);
+      const { expected } = JSON.parse(readFileSync(`${folder}/${name}.expected.json`, 'utf8')) as { expected: Expected };
+      return { name: `${folder.split('/').at(-1)}/${name}`, frames: lines.map((line) => JSON.parse(line) as JsonObject), expected };
+    });
+}
