@@ -27,14 +27,14 @@ interface SwirlyDiagram {
 }
 type Styles = Readonly<Record<string, string | number>>;
 
-/** Labels of up to nine characters fit an event; the mark of completion looks out behind it. Adjacent events overlap: leave a frame between. */
+/** Labels of up to nine characters fit an event; the mark of completion looks out behind it. */
 const styles: Styles = {
   canvas_padding: 16,
   frame_width: 40,
-  event_radius: 28,
+  event_radius: 30,
   event_value_font_size: 12,
-  stacking_height: 60,
-  completion_height: 72,
+  stacking_height: 64,
+  completion_height: 76,
   stream_spacing: 4,
   stream_title_font_size: 16,
   operator_corner_radius: 8,
@@ -42,6 +42,15 @@ const styles: Styles = {
   operator_title_font_size: 18,
   operator_title_font_family: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
 };
+
+/** Events in neighbouring frames would cover each other: such a diagram gets wider frames. */
+function frameWidth(lines: readonly DiagramLine[]): Styles {
+  const crowded = lines.some(({ events }) => {
+    const frames = new Set(events.filter(({ mark }) => /[^|#]/.test(mark)).map(({ frame }) => frame));
+    return [...frames].some((frame) => frames.has(frame + 1));
+  });
+  return crowded ? { frame_width: 64 } : {};
+}
 
 const faint = '#b8b8b8';
 
@@ -72,13 +81,17 @@ function complete(stream: SwirlyStream, { marbles, start, subs }: DiagramLine): 
  * @returns The SVG: on white, so that it reads on a dark page; titled with the first sentence of the prose.
  */
 export function drawDiagram(text: string): string {
-  const { inputs, output, operator, description } = parseDiagram(text);
+  const { inputs, output, inners, operator, description } = parseDiagram(text);
   const specification = parseMarbleDiagramSpecification(text) as SwirlyDiagram;
   const streams = specification.content.filter((item) => item.kind === 'S');
   const lines = [...inputs, output];
   streams.forEach((stream, index) => complete(stream, lines[index]!));
   const longest = Math.max(...streams.map(({ title }) => title?.length ?? 0));
-  const fitted = { stream_title_width: longest * 8.5 + 24, minimum_width: operator.length * 11 + 40 };
+  const fitted = {
+    ...frameWidth([...lines, ...Object.values(inners)]),
+    stream_title_width: longest * 8.5 + 24,
+    minimum_width: operator.length * 11 + 40,
+  };
   const { xml } = renderMarbleDiagram(specification, { styles: { ...lightStyles, ...styles, ...fitted } as never }) as { xml: string };
   const summary = firstSentence(description).replace(/&/g, '&amp;').replace(/</g, '&lt;');
   return `${xml

@@ -129,6 +129,11 @@ describe('drawing', () => {
     expect(drawDiagram(text)).not.toContain('stroke-dasharray');
   });
 
+  it('is wider where events stand in neighbouring frames, which would cover each other', () => {
+    const widthOf = (svg: string) => Number(/width="(\d+)/.exec(svg)?.[1]);
+    expect(widthOf(drawDiagram(text.replace('-a-(bc|)', '-a(bc|)')))).toBeGreaterThan(widthOf(drawDiagram(text)));
+  });
+
   it('takes the first sentence of prose over several lines', () => {
     expect(firstSentence('The second turn\nwaits for 1.5 s. Then it starts.')).toBe('The second turn waits for 1.5 s.');
   });

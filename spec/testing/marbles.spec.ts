@@ -185,7 +185,8 @@ describe('a hot line', () => {
 
 describe('an error', () => {
   const failing = '%: # = {"name":"HttpError","status":503,"message":"busy"}\n\n-a-#\n\n> same\n\n-a-#';
-  const failWith = (error: unknown) => (streams: Streams<'source'>) => streams.source.pipe(catchError(() => throwError(() => error as Error)));
+  const failWith = (error: unknown) => (streams: Streams<'source'>) =>
+    streams.source.pipe(catchError(() => throwError(() => error as Error)));
 
   it('of an input is a real Error with the fields of the diagram', () => {
     const seen: unknown[] = [];
