@@ -1,5 +1,6 @@
 import { ConfigurationError } from './errors.js';
-import type { Message, Part, ToolCallPart, ToolResultPart } from './message.js';
+import { toolCallsOf } from './message.js';
+import type { Message, ToolCallPart, ToolResultPart } from './message.js';
 
 /**
  * Makes a history acceptable to any provider: system messages first (as one), neighbours of a role merged, every tool call answered in the message
@@ -12,7 +13,7 @@ import type { Message, Part, ToolCallPart, ToolResultPart } from './message.js';
 export function validHistory(messages: readonly Message[]): readonly Message[] {
   const system = messages.filter(({ role }) => role === 'system');
   const rest = messages.filter(({ role, parts }) => role !== 'system' && parts.length > 0);
-  return merged([...system, ...answered(rest)]);
+  return [...merged(system), ...answered(merged(rest))];
 }
 
 /** Joins neighbours of a role: several APIs refuse two user messages in a row. */
@@ -33,41 +34,30 @@ function join(a: Message, b: Message): Message {
 
 const cancelled = ({ id, name }: ToolCallPart): ToolResultPart => ({ type: 'toolResult', id, name, error: 'cancelled' });
 
-/** Puts the results of a message's calls right behind it, first among the user's parts. */
+/** Puts a result behind each call, first among the user's parts. Neighbours of a role have been merged: what follows a model's message is the user's. */
 function answered(messages: readonly Message[]): Message[] {
   const out: Message[] = [];
-  let open = new Map<string, ToolCallPart>();
-  const close = () => {
-    if (open.size > 0) out.push({ role: 'user', parts: [...open.values()].map(cancelled) });
-    open = new Map();
-  };
-  messages.forEach((message, index) => {
-    if (message.role === 'model') {
-      const calls = message.parts.filter((part) => part.type === 'toolCall');
-      if (calls.length > 0 || !open.size) close();
-      out.push(message);
-      for (const call of calls) open.set(call.id, call);
-      return;
-    }
-    const results = message.parts.filter((part) => part.type === 'toolResult');
-    for (const { id, name } of results) if (!open.delete(id)) throw orphan(index, id, name);
-    // Results of one turn may come in several messages: the calls stay open while only results follow.
-    const others: readonly Part[] = message.parts.filter((part) => part.type !== 'toolResult');
-    if (results.length === message.parts.length && open.size > 0 && messages[index + 1]?.role === 'user') out.push(message);
-    else {
-      const missing = [...open.values()].map(cancelled);
-      open = new Map();
-      out.push(missing.length > 0 || results.length > 0 ? { ...message, parts: [...results, ...missing, ...others] } : message);
-    }
-  });
-  close();
+  let open: readonly ToolCallPart[] = [];
+  for (const message of messages) {
+    out.push(message.role === 'user' ? withResults(message, open, messages) : message);
+    open = message.role === 'model' ? toolCallsOf(message) : [];
+  }
+  if (open.length > 0) out.push({ role: 'user', parts: open.map(cancelled) });
   return out;
+}
+
+function withResults(message: Message, calls: readonly ToolCallPart[], history: readonly Message[]): Message {
+  const results = message.parts.filter((part) => part.type === 'toolResult');
+  if (calls.length + results.length === 0) return message;
+  const open = new Map(calls.map((call) => [call.id, call]));
+  for (const { id, name } of results) if (!open.delete(id)) throw orphan(history.indexOf(message), id, name);
+  return { ...message, parts: [...results, ...[...open.values()].map(cancelled), ...message.parts.filter((part) => part.type !== 'toolResult')] };
 }
 
 const orphan = (index: number, id: string, name: string) =>
   new ConfigurationError(
     'history',
-    `Message ${index} of the history holds a result of tool "${name}" (id "${id}") that answers no open call.`,
+    `Message ${index} of the history (neighbours merged) holds a result of tool "${name}" (id "${id}") that answers no open call.`,
     "Keep the model's message with the call right before its results, or drop both.",
   );
 

@@ -138,7 +138,7 @@ function eagerly(source: Observable<StreamEvent>, round: ToolRound, concurrency:
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   if (byName.size === tools.length) return byName;
-  const twice = tools.find((tool) => byName.get(tool.name) !== tool);
+  const twice = tools.find(({ name }, at) => tools.findIndex((other) => other.name === name) < at);
   throw new ConfigurationError('tools', `Two tools are called "${twice?.name}".`, 'The model tells them apart by name only: rename one.');
 }
 

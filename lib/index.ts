@@ -1,0 +1,85 @@
+// The public names, by hand: spec/index.spec.ts asserts the list.
+
+export { createAgent } from './agent.js';
+export type { Agent, AgentOptions, Input, RunOptions } from './agent.js';
+
+export type {
+  Chunk,
+  FileChunk,
+  FinishChunk,
+  FinishReason,
+  MetadataChunk,
+  ProviderDataChunk,
+  RetractChunk,
+  SourceChunk,
+  TextChunk,
+  ThinkingChunk,
+  ToolCallFragment,
+} from './core/chunk.js';
+export {
+  ConfigurationError,
+  ConnectionError,
+  HttpError,
+  ProtocolError,
+  ProviderError,
+  RivuletError,
+  StreamInterruptedError,
+  TimeoutError,
+} from './core/errors.js';
+export { startOf } from './core/event.js';
+export type {
+  MessageEvent,
+  ResultEvent,
+  RunEvent,
+  RunResult,
+  RunState,
+  StreamEvent,
+  ToolCallEvent,
+  ToolProgressEvent,
+  ToolResultEvent,
+  TurnEvent,
+} from './core/event.js';
+export { toolCallIds, validHistory } from './core/history.js';
+export type { JsonObject, JsonSchema, JsonValue } from './core/json.js';
+export { filePart, hasToolResults, messageText, modelMessage, systemMessage, toolCallsOf, userMessage } from './core/message.js';
+export type {
+  FilePart,
+  Message,
+  Metadata,
+  Part,
+  ProviderData,
+  Role,
+  SourcePart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from './core/message.js';
+export type { Capabilities, Model, Request, RequestSettings, Thinking, ToolChoice, ToolChoiceOption } from './core/model.js';
+export { operate } from './core/operate.js';
+export type { Handlers } from './core/operate.js';
+export type { Infer, PlainSchema, Schema, StandardSchema } from './core/schema.js';
+export { tool, toolDefinition } from './core/tool.js';
+export type { EventsOf, Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
+export { addUsage } from './core/usage.js';
+export type { Usage } from './core/usage.js';
+
+export { accumulateToolCalls } from './operators/accumulateToolCalls.js';
+export { appendResult } from './operators/appendResult.js';
+export { consolidate } from './operators/consolidate.js';
+export { endTurn } from './operators/endTurn.js';
+export type { EndTurnOptions } from './operators/endTurn.js';
+export { executeTools } from './operators/executeTools.js';
+export type { ExecuteToolsOptions } from './operators/executeTools.js';
+export { prefixAfterTools } from './operators/prefixAfterTools.js';
+export type { AccumulateOptions } from './operators/toolCallAccumulator.js';
+
+export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
+export { runTurns } from './orchestrators/runTurns.js';
+export { toolLoop } from './orchestrators/toolLoop.js';
+
+export { httpModel } from './providers/httpModel.js';
+export type { ModelOptions } from './providers/httpModel.js';
+export { openai } from './providers/openai.js';
+export { openaiCompatible } from './providers/openaiCompatible.js';
+export type { RetryOptions } from './protocol/retryBeforeFirst.js';
+export type { Decoder, Framing, Wire, WireRequest } from './protocol/wire.js';

@@ -1,0 +1,166 @@
+import { describe, expect, it } from '@jest/globals';
+import { Subject, concat, filter, firstValueFrom, of, repeat, take, throwError, toArray } from 'rxjs';
+import * as z from 'zod';
+import { createAgent } from '../lib/agent.js';
+import type { Chunk } from '../lib/core/chunk.js';
+import type { RunEvent } from '../lib/core/event.js';
+import { modelMessage, userMessage } from '../lib/core/message.js';
+import type { Message } from '../lib/core/message.js';
+import { tool } from '../lib/core/tool.js';
+import { call, scriptedModel } from '../lib/testing/index.js';
+import type { Streams } from '../lib/testing/marbles.js';
+import { diagram } from './support/diagram.js';
+import { observe } from './support/operatorContract.js';
+
+const add = tool({ name: 'add', description: 'Adds.', parameters: z.object({ a: z.number(), b: z.number() }), execute: ({ a, b }) => a + b });
+const script = () => [['Let me see.', call('add', { a: 1, b: 2 })], 'Three.'];
+
+describe('createAgent', () => {
+  it('runs turns, with the tools between them', () =>
+    diagram('createAgent', ({ turn1, weather, turn2 }: Streams<'turn1' | 'weather' | 'turn2', Chunk>) => {
+      const execute = () => weather;
+      const tools = [tool({ name: 'weather', description: '', parameters: { type: 'object' }, execute })];
+      return createAgent({ model: scriptedModel([turn1, turn2]), tools }).stream('How warm is it in Oslo?');
+    }));
+
+  it('has no events but these, in this order; each piece once', () => {
+    const { values } = observe(createAgent({ model: scriptedModel(script()), tools: [add] }).stream('1 + 2?'));
+    expect(values).toEqual([
+      { type: 'text', text: 'Let me see.' },
+      { type: 'toolCall', id: 'call_1_1', name: 'add', arguments: { a: 1, b: 2 } },
+      { type: 'message', message: expect.objectContaining({ role: 'model' }) },
+      { type: 'toolResult', id: 'call_1_1', name: 'add', result: 3 },
+      { type: 'message', message: { role: 'user', parts: [{ type: 'toolResult', id: 'call_1_1', name: 'add', result: 3 }] } },
+      { type: 'turn', turn: 1, finishReason: 'toolCalls' },
+      { type: 'text', text: '\nThree.' },
+      { type: 'message', message: modelMessage('Three.') },
+      { type: 'turn', turn: 2, finishReason: 'stop' },
+      { type: 'result', result: expect.objectContaining({ text: 'Let me see.\nThree.', finishReason: 'stop', turns: 2 }) },
+    ]);
+  });
+
+  it('gives the result alone by run', async () => {
+    const result = await firstValueFrom(createAgent({ model: scriptedModel(script()), tools: [add] }).run('1 + 2?'));
+    expect(result).toMatchObject({ text: 'Let me see.\nThree.', thinking: '', output: undefined, turns: 2 });
+    expect(result.messages.map(({ role }) => role)).toEqual(['model', 'user', 'model']);
+  });
+
+  it('is cold: nothing is asked before it is subscribed, and each subscription is a run of its own', () => {
+    const model = scriptedModel(() => 'Hi');
+    const run = createAgent({ model }).run('Hello');
+    expect(model.requests).toHaveLength(0);
+    observe(run);
+    observe(run.pipe(repeat(2)));
+    expect(model.requests).toHaveLength(3);
+  });
+
+  it('takes the history and a text, a message or messages; later changes of the list do not reach it', () => {
+    const model = scriptedModel(() => 'Hi');
+    const agent = createAgent({ model });
+    const history: Message[] = [userMessage('a'), modelMessage('b')];
+    const run = agent.stream('c', { messages: history });
+    observe(run);
+    observe(agent.stream(userMessage('c'), { messages: history }));
+    observe(agent.stream([...history, userMessage('c')]));
+    observe(run.pipe(filter(({ type }) => type === 'message')));
+    history.push(userMessage('later'));
+    for (const { messages } of model.requests) expect(messages).toEqual([userMessage('a'), modelMessage('b'), userMessage('c')]);
+    expect(model.requests).toHaveLength(4);
+  });
+
+  it('goes on from its result', () => {
+    const model = scriptedModel(['one', 'two']);
+    const agent = createAgent({ model });
+    const messages: Message[] = [];
+    for (const question of ['first', 'second']) {
+      const asked = userMessage(question);
+      agent.run(asked, { messages }).subscribe((result) => messages.push(asked, ...result.messages));
+    }
+    expect(messages.map(({ parts }) => (parts[0] as { text: string }).text)).toEqual(['first', 'one', 'second', 'two']);
+  });
+
+  it('says so when there is nothing to send', () => {
+    const model = scriptedModel(() => 'Hi');
+    expect(observe(createAgent({ model }).run([])).error).toMatchObject({ code: 'configuration', message: expect.stringContaining('nothing to send') });
+    expect(model.requests).toHaveLength(0);
+  });
+
+  it('lets no system prompt and no state out, unless checkpoints are asked for; the prompt not even then', () => {
+    const make = () => createAgent({ model: scriptedModel(script()), tools: [add], system: 'A secret prompt.' });
+    const plain = observe(make().stream('1 + 2?')).values;
+    expect(plain.some((event) => 'next' in event)).toBe(false);
+    const checked = observe(make().stream('1 + 2?', { checkpoints: true })).values;
+    expect(checked.find(({ type }) => type === 'turn')).toMatchObject({ next: { turn: 1, messages: [userMessage('1 + 2?'), {}, {}] } });
+    expect(JSON.stringify([plain, checked])).not.toContain('secret');
+  });
+
+  it('stops at maxTurns with the tools run and nothing lost', async () => {
+    const model = scriptedModel(() => [call('add', { a: 1, b: 2 })]);
+    const result = await firstValueFrom(createAgent({ model, tools: [add], maxTurns: 2 }).run('loop'));
+    expect(model.requests).toHaveLength(2);
+    expect(result).toMatchObject({ finishReason: 'maxTurns', turns: 2 });
+    expect(result.messages.at(-1)?.parts[0]).toMatchObject({ type: 'toolResult', result: 3 });
+  });
+
+  it('sums usage over the turns, and shows it nowhere else', async () => {
+    const used = (input: number): Chunk => ({ type: 'finish', reason: 'stop', usage: { input, output: 1 } });
+    const model = scriptedModel([[call('add', { a: 1, b: 2 }), used(10)], ['Three.', used(20)]]);
+    const events = await firstValueFrom(createAgent({ model, tools: [add] }).stream('1 + 2?').pipe(toArray()));
+    const carriers = events.filter((event) => JSON.stringify(event).includes('"usage"')).map(({ type }) => type);
+    expect(carriers).toEqual(['turn', 'turn', 'result']);
+    expect(events.at(-1)).toMatchObject({ result: { usage: { input: 30, output: 2 } } });
+  });
+
+  it('keeps what was emitted before an error, and emits no turn and no result after it', () => {
+    const failure = new Error('reset');
+    const model = scriptedModel([script()[0]!, concat(of<Chunk>({ type: 'text', text: 'Thr' }), throwError(() => failure))]);
+    const { values, error } = observe(createAgent({ model, tools: [add] }).stream('1 + 2?'));
+    expect(error).toBe(failure);
+    expect(values.at(-1)).toEqual({ type: 'text', text: '\nThr' });
+    expect(values.filter(({ type }) => type === 'turn')).toHaveLength(1);
+  });
+
+  it('leaves the model when it is left, and asks nothing more', () => {
+    const silent = new Subject<Chunk>();
+    const { subscription } = observe(createAgent({ model: scriptedModel([silent]) }).stream('Hi'));
+    expect(silent.observed).toBe(true);
+    subscription.unsubscribe();
+    expect(silent.observed).toBe(false);
+  });
+
+  it('does not ask again for a reader who has had enough', () => {
+    const model = scriptedModel(script());
+    observe(createAgent({ model, tools: [add] }).stream('1 + 2?').pipe(take(6)));
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('goes on after each kind of failed tool', async () => {
+    const bad = (name: string, execute: () => unknown) => tool({ name, description: '', parameters: { type: 'object' }, execute });
+    const circular: unknown[] = [];
+    circular.push(circular);
+    const tools = [
+      bad('throws', () => { throw new Error('no'); }),
+      bad('rejects', () => Promise.reject(new Error('no'))),
+      bad('errors', () => throwError(() => new Error('no'))),
+      bad('circular', () => circular),
+    ];
+    const names = ['throws', 'rejects', 'errors', 'circular', 'unknown'];
+    const model = scriptedModel([names.map((name) => call(name)), 'Sorry.']);
+    const result = await firstValueFrom(createAgent({ model, tools }).run('go'));
+    expect(result.text).toBe('\nSorry.');
+    expect(result.messages[1]?.parts).toMatchObject(names.map((name) => ({ name, error: expect.any(String) })));
+  });
+
+  it('types results by the names of the tools', async () => {
+    const shout = tool({ name: 'shout', description: '', parameters: z.object({ s: z.string() }), execute: async ({ s }) => s.toUpperCase() });
+    const agent = createAgent({ model: scriptedModel([[call('add', { a: 1, b: 2 }), call('shout', { s: 'a' })], 'ok']), tools: [add, shout] });
+    const events = await firstValueFrom(agent.stream('go').pipe(toArray()));
+    const described = events.map((event) => {
+      if (event.type !== 'toolResult' || event.error !== undefined) return undefined;
+      return event.name === 'add' ? event.result.toFixed(1) : event.result.toLowerCase();
+    });
+    expect(described.filter(Boolean)).toEqual(['3.0', 'a']);
+    const loose: readonly RunEvent<unknown>[] = events;
+    expect(loose).toBe(events);
+  });
+});

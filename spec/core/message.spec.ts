@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import { base64, filePart, hasToolResults, messageText, modelMessage, systemMessage, toolCallsOf, userMessage } from '../../lib/core/message.js';
+
+describe('messages', () => {
+  it('are made of a text or of parts', () => {
+    expect(userMessage('Hi')).toEqual({ role: 'user', parts: [{ type: 'text', text: 'Hi' }] });
+    expect(systemMessage('Be brief.').role).toBe('system');
+    expect(modelMessage([]).parts).toEqual([]);
+  });
+
+  it('tell their text, calls and results', () => {
+    const call = { type: 'toolCall', id: '1', name: 'f', arguments: {} } as const;
+    const message = modelMessage([{ type: 'text', text: 'a' }, call, { type: 'text', text: 'b' }]);
+    expect(messageText(message)).toBe('ab');
+    expect(toolCallsOf(message)).toEqual([call]);
+    expect(hasToolResults(message)).toBe(false);
+    expect(hasToolResults(userMessage([{ type: 'toolResult', id: '1', name: 'f', result: null }]))).toBe(true);
+    expect(hasToolResults(undefined)).toBe(false);
+  });
+});
+
+describe('filePart', () => {
+  it('encodes bytes and passes URLs', () => {
+    expect(filePart(new Uint8Array([0, 255]), 'image/png', 'a.png')).toEqual({ type: 'file', mediaType: 'image/png', data: 'AP8=', name: 'a.png' });
+    expect(filePart(new URL('https://example.org/a.pdf'), 'application/pdf')).toEqual({
+      type: 'file',
+      mediaType: 'application/pdf',
+      url: 'https://example.org/a.pdf',
+    });
+  });
+
+  it('encodes a megabyte as Buffer does', () => {
+    const bytes = Uint8Array.from({ length: 1_000_001 }, (_, at) => at % 256);
+    expect(base64(bytes) === Buffer.from(bytes).toString('base64')).toBe(true);
+  });
+});
