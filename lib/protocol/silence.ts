@@ -39,7 +39,7 @@ export function silence<T>({ first = Infinity, each = defaultEach }: SilenceOpti
         out.error(new TimeoutError(phase, limit));
         return;
       }
-      watching = timer(Math.min(left, longestTimer)).subscribe({ next: watch, error: (error) => out.error(error) });
+      watching = timer(Math.min(left, longestTimer)).subscribe({ next: watch, error: (error: unknown) => out.error(error) });
       out.add(watching);
     };
     watch();

@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { from, repeat, take, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { ndjson } from '../../lib/protocol/ndjson.js';
+import { observe } from '../support/operatorContract.js';
+import { everyCut, inPieces, utf8 } from './wires.js';
+
+const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) => observe(from(pieces).pipe(ndjson({ provider: 'toy', maxEventBytes })));
+
+describe('ndjson', () => {
+  const body = utf8('\uFEFF{"a":"é😀"}\n\n  \r\n{"b":1}\r\n{"c":2}');
+  const expected = [{ data: '{"a":"é😀"}' }, { data: '{"b":1}' }, { data: '{"c":2}', unterminated: true }];
+
+  it('reads lines, skips blank ones and a byte order mark, and tells a last line that was not ended', () => {
+    expect(frames([body])).toMatchObject({ values: expected, completed: true });
+  });
+
+  it('gives the same frames for every cut in two, and byte by byte', () => {
+    for (const pieces of [...everyCut(body), inPieces(body, 1)]) expect(frames(pieces).values).toEqual(expected);
+  });
+
+  it('gives back any JSON, however it is cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue(), { maxLength: 6 }), fc.integer({ min: 1, max: 30 }), (documents, size) => {
+        const bytes = utf8(documents.map((document) => `${JSON.stringify(document)}\n`).join(''));
+        expect(frames(inPieces(bytes, size)).values).toEqual(documents.map((document) => ({ data: JSON.stringify(document) })));
+      }),
+    );
+  });
+
+  it('shows that the end cut a character', () => {
+    expect(frames([utf8('{"a":"é').subarray(0, -1)]).values).toEqual([{ data: '{"a":"\uFFFD', unterminated: true }]);
+  });
+
+  it('refuses a line beyond the limit, also one that never ends, after the lines before it', () => {
+    for (const tail of [`${'x'.repeat(200)}\n{}\n`, 'x'.repeat(200)]) {
+      for (const size of [7, 1000]) {
+        const { values, error } = frames(inPieces(utf8(`{}\n${tail}`), size), 100);
+        expect(values).toEqual([{ data: '{}' }]);
+        expect(error).toMatchObject({ code: 'protocol', reason: 'event_too_large' });
+      }
+    }
+  });
+
+  it('starts afresh at each subscription', () => {
+    expect(observe(from([utf8('{"a"'), utf8(':1}')]).pipe(ndjson({ provider: 'toy' }), repeat(2), toArray())).values[0]).toHaveLength(2);
+  });
+
+  it('leaves its source when its reader leaves, and passes on an error after what it could deliver', () => {
+    new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable, expectSubscriptions }) => {
+      const [source, broken] = [cold('-a-a-a-|', { a: utf8('1\n') }), cold('-a-#', { a: utf8('1\n2') })];
+      expectObservable(source.pipe(ndjson({ provider: 'toy' }), take(2))).toBe('-a-(a|)', { a: { data: '1' } });
+      expectObservable(broken.pipe(ndjson({ provider: 'toy' }))).toBe('-a-#', { a: { data: '1' } });
+      expectSubscriptions(source.subscriptions).toBe('^--!');
+    });
+  });
+});

@@ -1,0 +1,231 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { catchError, finalize, ignoreElements, lastValueFrom, of, repeat, retry, take, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { TimeoutError } from '../../lib/core/errors.js';
+import { userMessage } from '../../lib/core/message.js';
+import type { Request } from '../../lib/core/model.js';
+import { httpModel } from '../../lib/providers/httpModel.js';
+import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/httpModel.js';
+import { everyCut, fetchOf, finish, inPieces, serve, signal, text, toyWire, utf8 } from '../protocol/wires.js';
+import { observe } from '../support/operatorContract.js';
+
+const definition: HttpModelDefinition = { provider: 'toy', name: 'toy-1', baseUrl: 'https://toy.test/v1', apiKey: { variable: 'TOY_API_KEY' }, wire: toyWire() };
+const hello: Request = { messages: [userMessage('Hello')] };
+const body = 'data: {"t":"é"}\n\n: alive\n\ndata: {"t":"b"}\n\ndata: {"stop":true}\n\ndata: [DONE]\n\n';
+const whole = [text('é'), text('b'), finish];
+const model = (options: ModelOptions, over: Partial<HttpModelDefinition> = {}) => httpModel({ ...definition, ...over }, { apiKey: 'k-123', ...options });
+const read = (options: ModelOptions, request = hello, over: Partial<HttpModelDefinition> = {}) => lastValueFrom(model(options, over).stream(request).pipe(toArray()));
+const failure = (options: ModelOptions, request = hello, over: Partial<HttpModelDefinition> = {}) =>
+  lastValueFrom(model(options, over).stream(request).pipe(ignoreElements(), catchError((error: unknown) => of(error as Error))));
+const sent = (fetch: ReturnType<typeof fetchOf>, at = 0) => {
+  const call = fetch.calls[at];
+  return { url: call?.url, headers: call?.init.headers as Record<string, string>, body: JSON.parse(call?.init.body as string) as unknown };
+};
+/** Statuses, and then the answer. */
+const fetchAfter = (...failures: (() => Response | Promise<never>)[]) => {
+  const good = fetchOf([utf8(body)]);
+  const calls: number[] = [];
+  const fetch = (async (...args: Parameters<typeof good>) => {
+    calls.push(calls.length);
+    return failures.shift()?.() ?? good(...args);
+  }) as typeof good;
+  return Object.assign(fetch, { calls });
+};
+
+describe('httpModel', () => {
+  afterEach(() => {
+    delete process.env['TOY_API_KEY'];
+  });
+
+  it('streams chunks, for every cut of the bytes, with one finish at the end', async () => {
+    for (const pieces of [[utf8(body)], inPieces(utf8(body), 1), ...everyCut(utf8(body))]) expect(await read({ fetch: fetchOf(pieces) })).toEqual(whole);
+  });
+
+  it('streams lines as well as events', async () => {
+    const lines = utf8(body.replaceAll('data: ', '').replace(': alive', '').replace('\n[DONE]\n\n', '{"end":true}'));
+    const fetch = fetchOf(inPieces(lines, 1), { headers: { 'content-type': 'application/x-ndjson' } });
+    expect(await read({ fetch }, hello, { wire: toyWire('ndjson') })).toEqual(whole);
+    expect(sent(fetch).headers['accept']).toBe('application/x-ndjson');
+  });
+
+  it('sends the request of its dialect', async () => {
+    const fetch = fetchOf([utf8(body)]);
+    await read({ fetch });
+    expect(sent(fetch)).toEqual({
+      url: 'https://toy.test/v1/chat',
+      headers: { accept: 'text/event-stream', 'content-type': 'application/json', authorization: 'Bearer k-123' },
+      body: { model: 'toy', stream: true, count: 1, nested: { a: 1, b: [1, 2] } },
+    });
+  });
+
+  it('is cold: nothing happens before the subscription, and each subscription, retry and repeat is a request of its own', async () => {
+    const fetch = fetchOf([utf8(body)]);
+    const chunks = model({ fetch }).stream(hello);
+    expect(fetch.calls).toHaveLength(0);
+    expect(await lastValueFrom(chunks.pipe(repeat(2), toArray()))).toEqual([...whole, ...whole]);
+    expect(fetch.calls).toHaveLength(2);
+    const cut = fetchOf([utf8('data: {"t":"a"}\n\n')]);
+    expect(await failure({ fetch: cut })).toMatchObject({ code: 'stream_interrupted' });
+    await lastValueFrom(model({ fetch: cut }).stream(hello).pipe(retry(2), catchError(() => of(1))));
+    expect(cut.calls).toHaveLength(4);
+  });
+
+  it('takes the key from the option, or from the environment at the time of the request', async () => {
+    const fetch = fetchOf([utf8(body)]);
+    const chunks = httpModel(definition, { fetch, apiKey: ' ' }).stream(hello);
+    process.env['TOY_API_KEY'] = 'from-environment\n';
+    await lastValueFrom(chunks);
+    process.env['TOY_API_KEY'] = 'changed';
+    await lastValueFrom(chunks);
+    await read({ fetch, apiKey: 'given' }, hello, { authorize: (key) => ({ 'x-api-key': key }) });
+    expect(fetch.calls.map((_, at) => sent(fetch, at).headers)).toMatchObject([
+      { authorization: 'Bearer from-environment' },
+      { authorization: 'Bearer changed' },
+      { 'x-api-key': 'given' },
+    ]);
+    expect(sent(fetch, 2).headers).not.toHaveProperty('authorization');
+  });
+
+  it('says what to do where there is no key, before any request', async () => {
+    const fetch = fetchOf([utf8(body)]);
+    const error = await failure({ fetch, apiKey: '' });
+    expect(error).toMatchObject({ code: 'configuration', subject: 'apiKey' });
+    expect(error.message).toContain('TOY_API_KEY');
+    expect(error.message).toContain('{ apiKey }');
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  it('asks for no key where the provider has none, or where a header carries one', async () => {
+    const fetch = fetchOf([utf8(body)]);
+    await read({ fetch, apiKey: undefined }, hello, { apiKey: undefined });
+    await read({ fetch, apiKey: undefined, headers: { Authorization: 'Basic abc' } });
+    expect(sent(fetch).headers).not.toHaveProperty('authorization');
+    expect(sent(fetch, 1).headers).toHaveProperty('authorization', 'Basic abc');
+  });
+
+  it("lets the user's headers win, in any case", async () => {
+    const fetch = fetchOf([utf8(body)]);
+    await read({ fetch, headers: { Authorization: 'Bearer other', 'Content-Type': 'application/json; charset=utf-8', 'X-Mine': '1' } });
+    expect(sent(fetch).headers).toEqual({
+      accept: 'text/event-stream',
+      'content-type': 'application/json; charset=utf-8',
+      authorization: 'Bearer other',
+      'x-mine': '1',
+    });
+  });
+
+  it.each([
+    ['https://a.test/v1/', 'https://a.test/v1/chat'],
+    ['https://a.test', 'https://a.test/chat'],
+    ['https://a.test/deployments/x//?api-version=1&b=2', 'https://a.test/deployments/x/chat?api-version=1&b=2'],
+    ['/api/llm', '/api/llm/chat'],
+    ['/', '/chat'],
+    ['  ', 'https://toy.test/v1/chat'],
+  ])('joins the base URL %s', async (baseUrl, url) => {
+    const fetch = fetchOf([utf8(body)]);
+    await read({ fetch, baseUrl });
+    expect(sent(fetch).url).toBe(url);
+  });
+
+  it('joins the queries of the base URL and the path', async () => {
+    const fetch = fetchOf([utf8(body)]);
+    const wire = { ...toyWire(), encode: () => ({ path: '/m:stream?alt=sse', body: {} }) };
+    await read({ fetch, baseUrl: 'https://a.test/v1?x=1' }, hello, { wire });
+    expect(sent(fetch).url).toBe('https://a.test/v1/m:stream?x=1&alt=sse');
+  });
+
+  it("merges the user's fields for this provider over the body", async () => {
+    const fetch = fetchOf([utf8(body)]);
+    const mine = { nested: { b: [3], c: null }, tier: 'flex', stream: undefined as unknown as null };
+    await read({ fetch }, { ...hello, providerOptions: { toy: mine, other: { nested: 1 } } });
+    expect(sent(fetch).body).toEqual({ model: 'toy', count: 1, nested: { a: 1, b: [3], c: null }, tier: 'flex' });
+  });
+
+  it('turns whatever is wrong with a request into an error before any request is made', async () => {
+    const fetch = fetchOf([utf8(body)]);
+    const orphan: Request = { messages: [{ role: 'user', parts: [{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }] }] };
+    expect(await failure({ fetch }, orphan)).toMatchObject({ code: 'configuration', subject: 'history' });
+    const encode = () => {
+      throw new Error('not encodable');
+    };
+    expect(await failure({ fetch }, hello, { wire: { ...toyWire(), encode } })).toMatchObject({ message: 'not encodable' });
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  it('aborts the request in the tick in which its reader has what it wanted', async () => {
+    const fetch = fetchOf(inPieces(utf8(body), 20));
+    expect(await lastValueFrom(model({ fetch }).stream(hello).pipe(take(1), finalize(() => expect(fetch.calls[0]?.init.signal?.aborted).toBe(true))))).toEqual(text('é'));
+    expect.assertions(2);
+  });
+
+  it('extracts thinking from the text where it is told to, before the finish', async () => {
+    const tagged = body.replace('"é"', '"<think>é</thi"').replace('"b"', '"nk>b"');
+    expect(await read({ fetch: fetchOf([utf8(tagged)]), thinkTags: true })).toEqual([{ type: 'thinking', text: 'é' }, text('b'), finish]);
+    expect(await read({ fetch: fetchOf([utf8(tagged)]) })).toEqual([text('<think>é</thi'), text('nk>b'), finish]);
+  });
+
+  it('limits the size of an event', async () => {
+    expect(await failure({ fetch: fetchOf([utf8(body)]), maxEventBytes: 5 })).toMatchObject({ code: 'protocol', reason: 'event_too_large' });
+  });
+
+  it('tries again after a passing failure before the first chunk, and not after it or for another one', async () => {
+    const quick: ModelOptions = { retry: { initialDelay: 0 } };
+    const reset = () => Promise.reject(new Error('reset'));
+    const fetch = fetchAfter(() => new Response('', { status: 503 }), reset, () => new Response('data: ', { headers: { 'content-type': 'text/event-stream' } }));
+    expect(await read({ ...quick, fetch })).toEqual(whole);
+    expect(fetch.calls).toHaveLength(4);
+    const bad = fetchAfter(() => new Response('', { status: 400 }));
+    expect(await failure({ ...quick, fetch: bad })).toMatchObject({ status: 400 });
+    expect(bad.calls).toHaveLength(1);
+    const off = fetchAfter(() => new Response('', { status: 503 }));
+    expect(await failure({ retry: false, fetch: off })).toMatchObject({ status: 503 });
+    expect(off.calls).toHaveLength(1);
+  });
+
+  it('gives up on a silent server in the given time', () => {
+    new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ expectObservable }) => {
+      const silent = model({ fetch: () => new Promise(() => undefined), timeout: { first: 50 } });
+      const outcome = silent.stream(hello).pipe(catchError((error: unknown) => of(error)));
+      expectObservable(outcome).toBe('50ms (a|)', { a: new TimeoutError('first', 50) });
+    });
+  });
+
+  it('shows the key in no error, one that a provider repeats in its stream and one in a header or URL of the user included', async () => {
+    const secrets = ['k-123', 'h-456', 'u-789'];
+    const frame = utf8(`data: ${JSON.stringify({ t: 'a', fail: `Wrong: ${secrets.join()}` })}\n\n`);
+    const options: ModelOptions = { headers: { 'api-key': 'h-456' }, baseUrl: 'https://a.test?key=u-789' };
+    const errors = [
+      await failure({ ...options, fetch: fetchOf([frame]) }),
+      await failure({ ...options, fetch: fetchOf([utf8(secrets.join())]) }),
+      await failure({ ...options, fetch: fetchOf([utf8(secrets.join())], { status: 401 }) }),
+      await failure({ ...options, retry: false, fetch: () => Promise.reject(new Error(secrets.join())) }),
+    ];
+    for (const error of errors) {
+      const shown = `${error.message}${error.stack ?? ''}${JSON.stringify(error)}`;
+      expect(shown).toContain('[key]');
+      for (const secret of secrets) expect(shown).not.toContain(secret);
+    }
+  });
+
+  it('closes the connection over a real socket when its reader leaves, and passes on what came before a reset', async () => {
+    const closed = signal();
+    let breaks = false;
+    const local = await serve((_, response) => {
+      response.on('close', closed.resolve);
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: {"t":"a"}\n\n', () => breaks && response.socket?.resetAndDestroy());
+    });
+    try {
+      expect(await lastValueFrom(model({ baseUrl: local.url }).stream(hello).pipe(take(1)))).toEqual(text('a'));
+      await closed.promise;
+      breaks = true;
+      const done = signal();
+      const seen = observe(model({ baseUrl: local.url }).stream(hello).pipe(finalize(done.resolve)));
+      await done.promise;
+      expect(seen.values).toEqual([text('a')]);
+      expect(seen.error).toMatchObject({ code: 'stream_interrupted' });
+    } finally {
+      await local.close();
+    }
+  });
+});
