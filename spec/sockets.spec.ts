@@ -61,7 +61,7 @@ describe('over real sockets', () => {
     expect({ left, aborted: context?.signal.aborted }).toEqual({ left: false, aborted: false });
     subscription.unsubscribe();
     expect({ left, aborted: context?.signal.aborted }).toEqual({ left: true, aborted: true });
-    expect(events).toEqual(['toolCall', 'message']);
+    expect(events).toEqual(['metadata', 'toolCall', 'message']);
     expect(server.requests).toHaveLength(1);
   });
 
