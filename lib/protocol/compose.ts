@@ -2,8 +2,8 @@ import { isJsonObject } from '../core/json.js';
 import type { JsonObject, JsonValue } from '../core/json.js';
 
 /**
- * A base URL and a path below it. Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`); the base may end in slashes and may be
- * relative (`/api/llm`, a proxy in front of a browser).
+ * A base URL and a path below it. Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`); the base may end in slashes
+ * and may be relative (`/api/llm`, a proxy in front of a browser).
  *
  * @param base The base URL.
  * @param path Below it, beginning with a slash.
@@ -22,7 +22,8 @@ export function mergeHeaders(...all: readonly (Readonly<Record<string, string>> 
 }
 
 /**
- * A request's body with fields of the user's merged over it: objects deeply, everything else (lists and `null` too) replaced, and what is `undefined` removed.
+ * A request's body with fields of the user's merged over it: objects deeply, everything else (lists and `null` too) replaced, and what is
+ * `undefined` removed.
  *
  * @param body Ours.
  * @param over The user's: JSON, or with undefined to leave out a field of ours.

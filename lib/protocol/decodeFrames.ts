@@ -8,20 +8,22 @@ import { beginning, parsedOrUndefined } from './errorDetails.js';
 import type { Frame, Wire } from './wire.js';
 
 /**
- * How long the connection may stay open after the answer's terminal mark, in milliseconds. The body mostly ends in the next packet, and a body read to its end
- * leaves the connection for the next request, where an aborted one is closed; but some servers never end it.
+ * How long the connection may stay open after the answer's terminal mark, in milliseconds. The body mostly ends in the next packet, and a
+ * body read to its end leaves the connection for the next request, where an aborted one is closed; but some servers never end it.
  */
 const linger = 1_000;
 
 /**
- * Reads frames with a provider's decoder, and holds it to the contract of a model: exactly one `finish`, last, then completion; otherwise an error.
+ * Reads frames with a provider's decoder, and holds it to the contract of a model: exactly one `finish`, last, then completion; otherwise
+ * an error.
  *
- * After the terminal mark (`[DONE]`, or the decoder's `'end'`) the finish is emitted at once; what follows, an error included, is ignored. All that was emitted
- * before an error stays emitted.
+ * After the terminal mark (`[DONE]`, or the decoder's `'end'`) the finish is emitted at once; what follows, an error included, is ignored.
+ * All that was emitted before an error stays emitted.
  *
  * @param wire The dialect.
  * @param provider The model's provider, for errors.
- * @returns Chunks. Errors with ProtocolError `frame`, with StreamInterruptedError when the stream ends too early, and with what the decoder throws.
+ * @returns Chunks. Errors with ProtocolError `frame`, with StreamInterruptedError when the stream ends too early, and with what the
+ * decoder throws.
  */
 export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Frame, Chunk> {
   return operate((out) => {
@@ -60,9 +62,17 @@ export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Fra
 }
 
 function cutShort(provider: string): StreamInterruptedError {
-  return new StreamInterruptedError(provider, `The answer of ${provider} ended before the model was done. Send the request again for a whole answer.`);
+  return new StreamInterruptedError(
+    provider,
+    `The answer of ${provider} ended before the model was done. Send the request again for a whole answer.`,
+  );
 }
 
 function notJson(provider: string, data: string): ProtocolError {
-  return new ProtocolError(provider, 'frame', `${provider} sent an event that is no JSON object: "${beginning(data)}". Check baseUrl, and any proxy between.`, data.slice(0, 1000));
+  return new ProtocolError(
+    provider,
+    'frame',
+    `${provider} sent an event that is no JSON object: "${beginning(data)}". Check baseUrl, and any proxy between.`,
+    data.slice(0, 1000),
+  );
 }

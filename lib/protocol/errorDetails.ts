@@ -15,11 +15,13 @@ export function isRetryableStatus(status: number): boolean {
 }
 
 /** Words that providers use, in a 200 stream, for what would have been such a status. */
-const passing = /rate.?limit|overloaded|too.?many|unavailable|resource.?exhausted|internal|server.?error|api_error|timeout|timed.?out|deadline.?exceeded|aborted/i;
+const passing =
+  /rate.?limit|overloaded|too.?many|unavailable|resource.?exhausted|internal|server.?error|api_error|timeout|timed.?out|deadline.?exceeded|aborted/i;
 
 /**
- * Reads an error out of a JSON body or frame, in any of the shapes that providers use: `{ error: { message, code | type | status } }` (OpenAI, Anthropic,
- * Google, OpenRouter), the same in an array (Google), `{ error: "..." }` (Ollama), `{ message }` (Cohere, Mistral), `{ detail }` (servers on FastAPI), `{ errors: [...] }`.
+ * Reads an error out of a JSON body or frame, in any of the shapes that providers use: `{ error: { message, code | type | status } }`
+ * (OpenAI, Anthropic, Google, OpenRouter), the same in an array (Google), `{ error: "..." }` (Ollama), `{ message }` (Cohere, Mistral),
+ * `{ detail }` (servers on FastAPI), `{ errors: [...] }`.
  *
  * @param json What was parsed.
  * @returns What it says; empty when it says nothing.
@@ -27,7 +29,9 @@ const passing = /rate.?limit|overloaded|too.?many|unavailable|resource.?exhauste
 export function errorDetails(json: unknown): ErrorDetails {
   if (Array.isArray(json)) return json.map(errorDetails).find(({ message }) => message !== undefined) ?? {};
   if (!isRecord(json)) return typeof json === 'string' && json !== '' ? { message: json } : {};
-  const inner = [json['error'], json['message'], json['detail'], json['errors']].map(errorDetails).find(({ message }) => message !== undefined);
+  const inner = [json['error'], json['message'], json['detail'], json['errors']]
+    .map(errorDetails)
+    .find(({ message }) => message !== undefined);
   const message = inner?.message ?? textOf(json['msg']);
   const code = inner?.code ?? codeOf(json);
   return { ...(message === undefined ? {} : { message }), ...(code === undefined ? {} : { code }) };
@@ -57,12 +61,18 @@ export function providerError(provider: string, json: unknown): ProviderError {
   const { message, code } = errorDetails(json);
   const body: unknown = Array.isArray(json) ? json[0] : json;
   const inner = isRecord(body) && isRecord(body['error']) ? body['error'] : undefined;
-  const status = [inner?.['code'], inner?.['status'], code].map(Number).find((number) => Number.isInteger(number) && number >= 100 && number <= 599);
-  return new ProviderError(provider, `${provider} reported an error: ${message ?? JSON.stringify(json)}${code === undefined ? '' : ` (${code})`}`, {
-    retryable: status === undefined ? passing.test(code ?? '') : isRetryableStatus(status),
-    ...(code === undefined ? {} : { providerCode: code }),
-    data: json,
-  });
+  const status = [inner?.['code'], inner?.['status'], code]
+    .map(Number)
+    .find((number) => Number.isInteger(number) && number >= 100 && number <= 599);
+  return new ProviderError(
+    provider,
+    `${provider} reported an error: ${message ?? JSON.stringify(json)}${code === undefined ? '' : ` (${code})`}`,
+    {
+      retryable: status === undefined ? passing.test(code ?? '') : isRetryableStatus(status),
+      ...(code === undefined ? {} : { providerCode: code }),
+      data: json,
+    },
+  );
 }
 
 /** The JSON of a text, or undefined: what a server sends in place of a stream need not be JSON. */

@@ -7,8 +7,8 @@ import type { Frame } from './wire.js';
 /**
  * Cuts a body into lines, each a JSON document.
  *
- * UTF-8 may be cut anywhere; lines end in LF or CRLF; a byte order mark is dropped and blank lines are skipped. A line that the end of the body
- * cuts off comes out as `unterminated`.
+ * UTF-8 may be cut anywhere; lines end in LF or CRLF; a byte order mark is dropped and blank lines are skipped. A line that the end of the
+ * body cuts off comes out as `unterminated`.
  *
  * @param options The provider's name and the longest line.
  * @returns Frames. Errors with ProtocolError `event_too_large`.

@@ -23,7 +23,10 @@ function textOfBody(bytes: Observable<Uint8Array>): Observable<string> {
       catchError(() => EMPTY), // The answer is an error already, and a better one than that its text is cut.
       takeUntil(timer(bodyPatience)),
     );
-    return concat(read, defer(() => of(text.slice(0, bodyLimit))));
+    return concat(
+      read,
+      defer(() => of(text.slice(0, bodyLimit))),
+    );
   });
 }
 
@@ -40,7 +43,7 @@ export function refusal(provider: string, response: Response, bytes: Observable<
 }
 
 function httpError(provider: string, { status, statusText, headers }: Response, body: string): HttpError {
-  const json = parsedOrUndefined(body);
+  const json = parsedOrUndefined(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some refuse with an event
   const { message, code } = errorDetails(json);
   const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   const requestId = requestIdHeaders.map((name) => headers.get(name)).find((id) => id !== null && id !== '');
@@ -68,11 +71,19 @@ function nextStep(status: number): string {
 }
 
 const anyStream = ['text/event-stream', 'text/plain', 'application/octet-stream', 'binary/octet-stream'];
-const lines = ['application/x-ndjson', 'application/ndjson', 'application/jsonl', 'application/x-jsonl', 'application/jsonlines', 'application/json', 'application/stream+json'];
+const lines = [
+  'application/x-ndjson',
+  'application/ndjson',
+  'application/jsonl',
+  'application/x-jsonl',
+  'application/jsonlines',
+  'application/json',
+  'application/stream+json',
+];
 
 /**
- * Whether a content type can be that of the stream asked for. Servers label streams loosely (none at all, `text/plain`), so only what is clearly
- * something else is refused; a single JSON document is a stream of one line where lines were asked for.
+ * Whether a content type can be that of the stream asked for. Servers label streams loosely (none at all, `text/plain`), so only what is
+ * clearly something else is refused; a single JSON document is a stream of one line where lines were asked for.
  *
  * @param contentType The header, or null.
  * @param accept The media type that was asked for.

@@ -22,14 +22,14 @@ export interface PostRequest {
 /**
  * Sends a request and emits its answer's bytes as they arrive.
  *
- * Cold: every subscription is a new request. Unsubscribing aborts it in the same tick, also while the server is silent or has not begun to answer
- * (an async iterator over the body would close the connection only with the next piece). One read is emitted synchronously before the next is
- * asked for, so a synchronous reader sets the pace.
+ * Cold: every subscription is a new request. Unsubscribing aborts it in the same tick, also while the server is silent or has not begun to
+ * answer (an async iterator over the body would close the connection only with the next piece). One read is emitted synchronously before
+ * the next is asked for, so a synchronous reader sets the pace.
  *
  * @param post What to send.
  * @returns The bytes. Errors with ConfigurationError `options` (a URL or header that cannot be sent), ConnectionError (no answer),
- * StreamInterruptedError (the connection broke within it), HttpError (a status other than 2xx), ProtocolError `content_type` or ProviderError (2xx, but
- * not a stream).
+ * StreamInterruptedError (the connection broke within it), HttpError (a status other than 2xx), ProtocolError `content_type` or
+ * ProviderError (2xx, but not a stream).
  */
 export function postStream(post: PostRequest): Observable<Uint8Array> {
   const bytes = new Observable<Uint8Array>((out) => {
@@ -45,7 +45,7 @@ export function postStream(post: PostRequest): Observable<Uint8Array> {
       (thrown: unknown) => out.error(noConnection(post, thrown)),
     );
   });
-  return bytes.pipe(hideSecrets(post.secrets));
+  return bytes.pipe(hideSecrets(post.secrets, post.provider));
 }
 
 function send({ url, headers, body, accept, fetch = globalThis.fetch }: PostRequest, signal: AbortSignal): Promise<Response> {
@@ -68,7 +68,9 @@ function leave(body: Pick<ReadableStream, 'cancel'> | null): void {
 function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null): Observable<Uint8Array> {
   return new Observable((out) => {
     if (body === null) {
-      out.error(new StreamInterruptedError(provider, `${provider} sent an answer without a body. Send the request again; check any proxy between.`));
+      out.error(
+        new StreamInterruptedError(provider, `${provider} sent an answer without a body. Send the request again; check any proxy between.`),
+      );
       return;
     }
     const reader = body.getReader();
@@ -93,8 +95,12 @@ function interrupted(provider: string, thrown: unknown): StreamInterruptedError 
 
 function noConnection({ provider, url }: PostRequest, thrown: unknown): ConnectionError | ConfigurationError {
   const where = url.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
-  if (!isUrl(url)) return new ConfigurationError('options', `${provider} cannot be reached at "${where}": this is no URL.`, 'Check baseUrl.');
-  return new ConnectionError(provider, `No connection to ${provider} at ${where}: ${causes(thrown)}. Check the network, baseUrl, and any proxy between (in a browser, CORS).`);
+  if (!isUrl(url))
+    return new ConfigurationError('options', `${provider} cannot be reached at "${where}": this is no URL.`, 'Check baseUrl.');
+  return new ConnectionError(
+    provider,
+    `No connection to ${provider} at ${where}: ${causes(thrown)}. Check the network, baseUrl, and any proxy between (in a browser, CORS).`,
+  );
 }
 
 /** Relative URLs resolve against the page; where there is none, and `fetch` refused, the URL was the reason. */
@@ -108,11 +114,15 @@ function isUrl(url: string): boolean {
 }
 
 /**
- * What a thrown value and its causes say: undici's own text is "fetch failed", the reason stands in `cause`, and for a host of several addresses in the
- * `errors` of that. Only the text is kept: a cause as it is may hold the request, and the key in it.
+ * What a thrown value and its causes say: undici's own text is "fetch failed", the reason stands in `cause`, and for a host of several
+ * addresses in the `errors` of that. Only the text is kept: a cause as it is may hold the request, and the key in it.
  */
 function causes(thrown: unknown, depth = 0): string {
-  const { cause, errors, code } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { cause?: unknown; errors?: unknown; code?: unknown };
+  const { cause, errors, code } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {
+    cause?: unknown;
+    errors?: unknown;
+    code?: unknown;
+  };
   const inner = Array.isArray(errors) ? (errors as readonly unknown[]) : cause === undefined ? [] : [cause];
   const own = errorText(thrown);
   const named = typeof code === 'string' && !own.includes(code) ? `${own} (${code})` : own;
@@ -125,7 +135,11 @@ function checkHeaders({ provider, headers }: PostRequest): void {
     try {
       new Headers([[name, value]]);
     } catch {
-      throw new ConfigurationError('options', `The header "${name}" cannot be sent to ${provider}: it holds characters that HTTP does not allow.`, 'Check the API key and headers for line breaks, quotes from a copied text, and the like.');
+      throw new ConfigurationError(
+        'options',
+        `The header "${name}" cannot be sent to ${provider}: it holds characters that HTTP does not allow.`,
+        'Check the API key and headers for line breaks, quotes from a copied text, and the like.',
+      );
     }
   }
 }

@@ -7,21 +7,32 @@ const mark = '[key]';
 
 /** Every spelling in which a server, `fetch` or a stack trace may repeat a secret: as it is, without its scheme, in a URL, in JSON. Longest first. */
 function spellings(secrets: readonly string[]): readonly string[] {
-  const plain = secrets.flatMap((secret) => [secret, secret.trim(), secret.trim().replace(/^[A-Za-z]+ +/, '')]).filter((secret) => secret !== '');
-  const all = plain.flatMap((secret) => [secret, encodeURIComponent(secret.replace(/[\ud800-\udfff]/gu, '')), JSON.stringify(secret).slice(1, -1)]);
+  const plain = secrets
+    .flatMap((secret) => [secret, secret.trim(), secret.trim().replace(/^[A-Za-z]+ +/, '')])
+    .filter((secret) => secret !== '');
+  const all = plain.flatMap((secret) => [
+    secret,
+    encodeURIComponent(secret.replace(/[\ud800-\udfff]/gu, '')),
+    JSON.stringify(secret).slice(1, -1),
+  ]);
   return [...new Set(all)].sort((a, b) => b.length - a.length);
 }
 
+/** Fields of our own errors that never hold a secret, and that readers tell errors by: a key like `http` must not change them. */
+const ours = new Set(['name', 'code', 'provider', 'subject', 'reason', 'phase']);
+
 /**
- * Removes secrets from whatever was thrown, at the border to the reader: message, stack, body, data and causes. An error is cleaned in place, so
- * that it stays what it is; one that refuses is replaced.
+ * Removes secrets from whatever was thrown, at the border to the reader: message, stack, body, data and causes. An error is cleaned in
+ * place, so that it stays what it is; one that refuses is replaced.
  *
  * @param thrown The error, or anything else.
- * @param secrets The keys.
+ * @param secrets The keys. Each occurrence becomes `[key]`; empty ones replace nothing.
+ * @param provider The provider's name: a key that is the same (`ollama`, where any will do) is no secret, and the name stands in every
+ * message.
  * @returns What was thrown, without them.
  */
-export function redactThrown(thrown: unknown, secrets: readonly string[]): unknown {
-  const words = spellings(secrets);
+export function redactThrown(thrown: unknown, secrets: readonly string[], provider: string): unknown {
+  const words = spellings(secrets).filter((word) => word !== provider);
   const seen = new Set<unknown>();
   const clean = (value: unknown): unknown => {
     if (typeof value === 'string') return words.reduce((text, secret) => text.replaceAll(secret, mark), value);
@@ -32,7 +43,7 @@ export function redactThrown(thrown: unknown, secrets: readonly string[]): unkno
     return isRecord(value) && isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, clean(inner)])) : value;
   };
   const cleanError = (error: Error): Error => {
-    for (const key of Object.getOwnPropertyNames(error)) {
+    for (const key of Object.getOwnPropertyNames(error).filter((name) => !ours.has(name))) {
       const before: unknown = Reflect.get(error, key);
       const after = clean(before);
       if (after !== before && !Reflect.set(error, key, after)) return new Error(String(clean(error.message)));
@@ -43,10 +54,10 @@ export function redactThrown(thrown: unknown, secrets: readonly string[]): unkno
 }
 
 /** Removes secrets from the error of a stream. */
-export function hideSecrets<T>(secrets: readonly string[]): MonoTypeOperatorFunction<T> {
+export function hideSecrets<T>(secrets: readonly string[], provider: string): MonoTypeOperatorFunction<T> {
   return operate((out) => ({
     next: (value) => out.next(value),
-    error: (error) => out.error(redactThrown(error, secrets)),
+    error: (error) => out.error(redactThrown(error, secrets, provider)),
   }));
 }
 
@@ -66,7 +77,9 @@ const secretParameter = /^(?:api[-_]?key|key|token|access[-_]token|auth|code|sig
  * @param headers What goes with it.
  */
 export function secretsOf(url: string, headers: Readonly<Record<string, string>>): readonly string[] {
-  const inHeaders = Object.entries(headers).filter(([name]) => secretHeader.test(name)).map(([, value]) => value);
+  const inHeaders = Object.entries(headers)
+    .filter(([name]) => secretHeader.test(name))
+    .map(([, value]) => value);
   const query = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? '');
   const inQuery = [...query].filter(([name]) => secretParameter.test(name)).map(([, value]) => value);
   const password = /^[a-z][a-z\d+.-]*:\/\/[^/?#@]*:([^/?#@]+)@/i.exec(url)?.[1];

@@ -2,8 +2,9 @@ import { asyncScheduler } from 'rxjs';
 import { isRecord } from '../core/json.js';
 
 /**
- * How long a server asks to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or the `retryDelay` in the
- * details of Google's errors (google.rpc.RetryInfo). A date is measured by the clock of RxJS, which is virtual in its `TestScheduler`.
+ * How long a server asks to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or the
+ * `retryDelay` in the details of Google's errors (google.rpc.RetryInfo). A date is measured by the clock of RxJS, which is virtual in its
+ * `TestScheduler`.
  *
  * @param headers The answer's.
  * @param json Its body, parsed, where it is JSON.

@@ -24,12 +24,12 @@ const strayLimit = 64 * 1024;
 /**
  * Cuts a body into server-sent events.
  *
- * UTF-8 may be cut anywhere; lines end in LF, CRLF or CR; a byte order mark is dropped. Comments, unknown fields and events without data are
- * skipped. An event that the end of the body cuts off comes out as `unterminated`.
+ * UTF-8 may be cut anywhere; lines end in LF, CRLF or CR; a byte order mark is dropped. Comments, unknown fields and events without data
+ * are skipped. An event that the end of the body cuts off comes out as `unterminated`.
  *
  * @param options The provider's name and the largest event.
- * @returns Frames. Errors with ProtocolError `event_too_large`; at the end of a body without any event with ProtocolError `frame`; with ProviderError when what
- * stands outside the events is JSON with an `error`.
+ * @returns Frames. Errors with ProtocolError `event_too_large`; at the end of a body without any event with ProtocolError `frame`; with
+ * ProviderError when what stands outside the events is JSON with an `error`.
  */
 export function serverSentEvents({ provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions): OperatorFunction<Uint8Array, Frame> {
   return operate((out) => {
@@ -66,8 +66,8 @@ export function serverSentEvents({ provider, maxEventBytes = defaultMaxEventByte
 }
 
 /**
- * Makes every line end in LF, at once: the parser by itself waits after a CR for what follows, and a server that ends its lines so would have each of its
- * events delivered only with the next.
+ * Makes every line end in LF, at once: the parser by itself waits after a CR for what follows, and a server that ends its lines so would
+ * have each of its events delivered only with the next.
  */
 function lineFeeds(): (text: string) => string {
   let afterReturn = false;
@@ -90,5 +90,10 @@ function outsideEvents(provider: string, stray: string, events: number): Error |
 
 /** The error for an event beyond the limit. */
 export function eventTooLarge(provider: string, limit: number, data: string): ProtocolError {
-  return new ProtocolError(provider, 'event_too_large', `${provider} sent an event of more than ${limit} characters. Raise maxEventBytes if that is expected.`, data.slice(0, 200));
+  return new ProtocolError(
+    provider,
+    'event_too_large',
+    `${provider} sent an event of more than ${limit} characters. Raise maxEventBytes if that is expected.`,
+    data.slice(0, 200),
+  );
 }

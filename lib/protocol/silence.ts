@@ -19,8 +19,8 @@ const longestTimer = 2_147_483_647;
 /**
  * Errors when nothing comes for too long. Meant for the raw bytes, where a keep-alive comment counts as life.
  *
- * One timer runs at a time, and no value touches it: a value only notes the time, and the timer, when it fires, sleeps on for what is left. RxJS's
- * `timeout` schedules anew for each value, which was measured at about 2 us each.
+ * One timer runs at a time, and no value touches it: a value only notes the time, and the timer, when it fires, sleeps on for what is
+ * left. RxJS's `timeout` schedules anew for each value, which was measured at about 2 us each.
  *
  * @param options The limits.
  * @returns The source's values. Errors with TimeoutError.

@@ -58,13 +58,13 @@ export interface HttpModelDefinition {
 /**
  * A model over HTTP: a provider's dialect on the shared protocol.
  *
- * Each subscription to `stream(request)` reads the key, checks the history, sends a request and, as long as nothing was emitted, sends it again after a
- * passing failure. Unsubscribing aborts it in the same tick. Nothing is done, and nothing is thrown, before the subscription.
+ * Each subscription to `stream(request)` reads the key, checks the history, sends a request and, as long as nothing was emitted, sends it
+ * again after a passing failure. Unsubscribing aborts it in the same tick. Nothing is done, and nothing is thrown, before the subscription.
  *
  * @param definition The provider's part.
  * @param options The user's.
- * @returns The model. Its streams error with ConfigurationError (`apiKey`, `history`, `options`), with what the wire's `encode` and `decode` throw, and with the errors of
- * `postStream`, `silence` and `decodeFrames`; the key is in none of them.
+ * @returns The model. Its streams error with ConfigurationError (`apiKey`, `history`, `options`), with what the wire's `encode` and
+ * `decode` throw, and with the errors of `postStream`, `silence` and `decodeFrames`; the key is in none of them.
  */
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
   const { provider, name, capabilities } = definition;
@@ -84,7 +84,7 @@ function answer({ provider, wire }: HttpModelDefinition, options: ModelOptions, 
     decodeFrames(wire, provider),
     options.thinkTags ? separateThinking() : identity,
     options.retry === false ? identity : retryBeforeFirst(options.retry),
-    hideSecrets(post.secrets), // a provider may repeat the key within its stream
+    hideSecrets(post.secrets, provider), // a provider may repeat the key within its stream
   );
 }
 
@@ -107,7 +107,11 @@ function preparedPost(definition: HttpModelDefinition, options: ModelOptions, re
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** The key of the options, or of the environment. None is asked for where the user's headers carry one. */
-function keyOf({ provider, apiKey }: HttpModelDefinition, options: ModelOptions, own: Readonly<Record<string, string>>): string | undefined {
+function keyOf(
+  { provider, apiKey }: HttpModelDefinition,
+  options: ModelOptions,
+  own: Readonly<Record<string, string>>,
+): string | undefined {
   const given = options.apiKey?.trim();
   if (given) return given;
   if (apiKey === undefined) return undefined;

@@ -16,9 +16,9 @@ export interface ThinkTags {
 type Place = 'start' | 'thinking' | 'behind' | 'answer';
 
 /**
- * Turns `<think>...</think>` at the start of a message into thinking, as servers without a field for reasoning send it (DeepSeek R1 and Qwen under
- * vLLM, Ollama, LM Studio). White space before the tag and one line break right behind it belong to the tags and are dropped. Tags that are never closed hold
- * thinking only. Later tags are text: an answer may speak of them.
+ * Turns `<think>...</think>` at the start of a message into thinking, as servers without a field for reasoning send it (DeepSeek R1 and
+ * Qwen under vLLM, Ollama, LM Studio). White space before the tag and one line break right behind it belong to the tags and are dropped.
+ * Tags that are never closed hold thinking only. Later tags are text: an answer may speak of them.
  *
  * However the text is cut, no more is held back than white space before a tag and the beginning of a tag. Linear in the text.
  *

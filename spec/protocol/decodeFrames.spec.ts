@@ -8,7 +8,13 @@ import { observe } from '../support/operatorContract.js';
 import { finish, text, toyWire } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
-const frames = { a: { data: '{"t":"a"}' }, b: { data: '{"t":"b"}' }, s: { data: '{"stop":true}' }, e: { data: '{"end":true}' }, d: { data: ' [DONE]' } } satisfies Record<string, Frame>;
+const frames = {
+  a: { data: '{"t":"a"}' },
+  b: { data: '{"t":"b"}' },
+  s: { data: '{"stop":true}' },
+  e: { data: '{"end":true}' },
+  d: { data: ' [DONE]' },
+} satisfies Record<string, Frame>;
 const chunks = { a: text('a'), b: text('b'), f: finish, u: { type: 'finish', reason: 'unspecified' } as const };
 const decode = (wire: Wire = toyWire()) => decodeFrames(wire, 'toy');
 const of_ = (...data: Frame[]) => observe(from(data).pipe(decode()));
@@ -20,7 +26,7 @@ describe('decodeFrames', () => {
     });
   });
 
-  it('emits the finish with the terminal mark, [DONE] or the decoder\'s own, and completes with the body', () => {
+  it("emits the finish with the terminal mark, [DONE] or the decoder's own, and completes with the body", () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       for (const mark of ['d', 'e']) {
         const source = cold(`-a-s-${mark}--|`, frames);
@@ -41,7 +47,9 @@ describe('decodeFrames', () => {
 
   it('ignores whatever follows the mark: frames, nonsense, a reset', () => {
     run(({ cold, expectObservable }) => {
-      expectObservable(cold('-s-d-a-x-d-#', { ...frames, x: { data: '<html>' } }, new StreamInterruptedError('toy', 'reset')).pipe(decode())).toBe('---f-------|', chunks);
+      expectObservable(
+        cold('-s-d-a-x-d-#', { ...frames, x: { data: '<html>' } }, new StreamInterruptedError('toy', 'reset')).pipe(decode()),
+      ).toBe('---f-------|', chunks);
     });
   });
 
@@ -82,7 +90,10 @@ describe('decodeFrames', () => {
   });
 
   it('holds a decoder to one finish, last', () => {
-    const eager: Wire = { ...toyWire(), decode: (emit) => ({ next: () => [finish, text('late'), finish].forEach(emit), end: () => emit(finish) }) };
+    const eager: Wire = {
+      ...toyWire(),
+      decode: (emit) => ({ next: () => [finish, text('late'), finish].forEach(emit), end: () => emit(finish) }),
+    };
     expect(observe(of(frames.a, frames.b).pipe(decode(eager)))).toMatchObject({ values: [finish], completed: true });
     const forgetful: Wire = { ...toyWire(), decode: () => ({ next: () => undefined, end: () => undefined }) };
     expect(observe(of(frames.a).pipe(decode(forgetful)))).toMatchObject({ values: [], error: { code: 'stream_interrupted' } });
@@ -91,7 +102,10 @@ describe('decodeFrames', () => {
 
   it('feeds the decoder nothing more when its reader has what it wanted', () => {
     let fed = 0;
-    const counting: Wire = { ...toyWire(), decode: (emit) => ({ next: () => (fed++, emit(text('x')), emit(text('y')), undefined), end: () => undefined }) };
+    const counting: Wire = {
+      ...toyWire(),
+      decode: (emit) => ({ next: () => (fed++, emit(text('x')), emit(text('y')), undefined), end: () => undefined }),
+    };
     expect(observe(concat(of(frames.a, frames.b), NEVER).pipe(decode(counting), take(1))).values).toEqual([text('x')]);
     expect(fed).toBe(1);
   });

@@ -6,7 +6,8 @@ import { ndjson } from '../../lib/protocol/ndjson.js';
 import { observe } from '../support/operatorContract.js';
 import { everyCut, inPieces, utf8 } from './wires.js';
 
-const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) => observe(from(pieces).pipe(ndjson({ provider: 'toy', maxEventBytes })));
+const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
+  observe(from(pieces).pipe(ndjson({ provider: 'toy', maxEventBytes })));
 
 describe('ndjson', () => {
   const body = utf8('\uFEFF{"a":"é😀"}\n\n  \r\n{"b":1}\r\n{"c":2}');

@@ -19,9 +19,18 @@ const post = (over: Partial<PostRequest> = {}): PostRequest => ({
   secrets: [key],
   ...over,
 });
-const textOf = (request: PostRequest) => postStream(request).pipe(toArray(), map((pieces) => Buffer.concat(pieces).toString()));
+const textOf = (request: PostRequest) =>
+  postStream(request).pipe(
+    toArray(),
+    map((pieces) => Buffer.concat(pieces).toString()),
+  );
 const failureOf = (request: PostRequest) =>
-  lastValueFrom(textOf(request).pipe(ignoreElements(), catchError((error: unknown) => of(error as Failure))));
+  lastValueFrom(
+    textOf(request).pipe(
+      ignoreElements(),
+      catchError((error: unknown) => of(error as Failure)),
+    ),
+  );
 /** What the errors tell, whichever it is. */
 interface Failure extends Error {
   readonly code: string;
@@ -44,7 +53,13 @@ describe('postStream over real sockets', () => {
       let body = '';
       request.on('data', (piece: Buffer) => (body += piece.toString()));
       request.on('end', () => {
-        requests.push({ method: request.method, url: request.url, accept: request.headers.accept, key: request.headers.authorization, body });
+        requests.push({
+          method: request.method,
+          url: request.url,
+          accept: request.headers.accept,
+          key: request.headers.authorization,
+          body,
+        });
         response.writeHead(200, stream).write('one ');
         response.end('two');
       });
@@ -108,11 +123,17 @@ describe('postStream over real sockets', () => {
   it('gives the error of a refusal', async () => {
     handler = (_, response) => {
       response.writeHead(401, { 'content-type': 'application/json', 'x-request-id': 'req_1' });
-      response.end(JSON.stringify({ error: { message: `Incorrect API key provided: ${key}.`, type: 'invalid_request_error', code: 'invalid_api_key' } }));
+      response.end(
+        JSON.stringify({
+          error: { message: `Incorrect API key provided: ${key}.`, type: 'invalid_request_error', code: 'invalid_api_key' },
+        }),
+      );
     };
     const error = await failureOf(post({ url: local.url }));
     expect(error).toMatchObject({ code: 'http', status: 401, retryable: false, providerCode: 'invalid_api_key', requestId: 'req_1' });
-    expect(error.message).toBe('toy answered 401: Incorrect API key provided: [key] (invalid_api_key). Check the API key and what it is allowed to do.');
+    expect(error.message).toBe(
+      'toy answered 401: Incorrect API key provided: [key] (invalid_api_key). Check the API key and what it is allowed to do.',
+    );
   });
 
   it('leaves the connection to the next request when the answer was read to its end', async () => {
@@ -197,9 +218,19 @@ describe('postStream', () => {
   });
 
   it.each([
-    ['an OpenAI error', { error: { message: 'No such model', type: 'invalid_request_error', code: null } }, 'No such model', 'invalid_request_error'],
+    [
+      'an OpenAI error',
+      { error: { message: 'No such model', type: 'invalid_request_error', code: null } },
+      'No such model',
+      'invalid_request_error',
+    ],
     ['an Anthropic error', { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'Overloaded', 'overloaded_error'],
-    ['a Google error in an array', [{ error: { code: 400, message: 'API key not valid', status: 'INVALID_ARGUMENT' } }], 'API key not valid', 'INVALID_ARGUMENT'],
+    [
+      'a Google error in an array',
+      [{ error: { code: 400, message: 'API key not valid', status: 'INVALID_ARGUMENT' } }],
+      'API key not valid',
+      'INVALID_ARGUMENT',
+    ],
     ['an OpenRouter error', { error: { code: 402, message: 'Insufficient credits' } }, 'Insufficient credits', '402'],
     ['an error text', { error: 'model "x" not found' }, 'model "x" not found', undefined],
     ['a message', { id: '1', message: 'invalid api token' }, 'invalid api token', undefined],
@@ -214,8 +245,17 @@ describe('postStream', () => {
     expect(error.body).toBe(JSON.stringify(json));
   });
 
+  it('reads a refusal that was written as an event', async () => {
+    for (const before of ['data: ', 'event: error\ndata:']) {
+      const error = await failureOf(answering(`${before}{"error":{"message":"Bad model","code":"no_model"}}\n\n`, { status: 404 }));
+      expect(error).toMatchObject({ providerCode: 'no_model', message: expect.stringContaining('404: Bad model (no_model).') });
+    }
+  });
+
   it('shows the beginning of a refusal that is no JSON, or its status text, or says that there is none', async () => {
-    expect((await failureOf(answering('<html>\n  Bad gateway</html>', { status: 502 }))).message).toContain('toy answered 502: <html> Bad gateway</html>.');
+    expect((await failureOf(answering('<html>\n  Bad gateway</html>', { status: 502 }))).message).toContain(
+      'toy answered 502: <html> Bad gateway</html>.',
+    );
     expect((await failureOf(answering('', { status: 502, statusText: 'Bad Gateway' }))).message).toContain('502: Bad Gateway.');
     expect((await failureOf(answering('{}', { status: 400 }))).message).toContain('400: {}.');
     expect((await failureOf(answering('', { status: 400 }))).message).toContain('400: no explanation.');
@@ -231,9 +271,13 @@ describe('postStream', () => {
     const endless = new ReadableStream({ pull: (controller) => controller.enqueue(utf8('x'.repeat(1000))) });
     expect((await failureOf(post({ fetch: async () => new Response(endless, { status: 500 }) }))).body).toHaveLength(64 * 1024);
     let pulls = 0;
-    const pull = (controller: ReadableStreamDefaultController) => (pulls++ ? controller.error(new Error('reset')) : controller.enqueue(utf8('half')));
+    const pull = (controller: ReadableStreamDefaultController) =>
+      pulls++ ? controller.error(new Error('reset')) : controller.enqueue(utf8('half'));
     const broken = new ReadableStream({ pull }, { highWaterMark: 0 });
-    expect(await failureOf(post({ fetch: async () => new Response(broken, { status: 500 }) }))).toMatchObject({ status: 500, body: 'half' });
+    expect(await failureOf(post({ fetch: async () => new Response(broken, { status: 500 }) }))).toMatchObject({
+      status: 500,
+      body: 'half',
+    });
   });
 
   it('tells how long the server asks to wait', async () => {
@@ -255,7 +299,9 @@ describe('postStream', () => {
   });
 
   it("gives the provider's error when that came in place of a stream, with status 200", async () => {
-    const error = await failureOf(answering('{"error":{"message":"Too busy","code":503}}', { headers: { 'content-type': 'application/json' } }));
+    const error = await failureOf(
+      answering('{"error":{"message":"Too busy","code":503}}', { headers: { 'content-type': 'application/json' } }),
+    );
     expect(error).toMatchObject({ code: 'provider', providerCode: '503', retryable: true });
     expect(error.message).toContain('Too busy');
   });
@@ -265,8 +311,10 @@ describe('postStream', () => {
       const fetch = fetchOf([utf8('ok')], type === undefined ? {} : { headers: { 'content-type': type } });
       return lastValueFrom(textOf(post({ accept, fetch })));
     };
-    for (const type of [undefined, 'text/plain', 'application/octet-stream', 'Text/Event-Stream; charset=utf-8']) expect(await read('text/event-stream', type)).toBe('ok');
-    for (const type of [undefined, 'text/plain', 'application/x-ndjson', 'application/jsonl', 'application/json']) expect(await read('application/x-ndjson', type)).toBe('ok');
+    for (const type of [undefined, 'text/plain', 'application/octet-stream', 'Text/Event-Stream; charset=utf-8'])
+      expect(await read('text/event-stream', type)).toBe('ok');
+    for (const type of [undefined, 'text/plain', 'application/x-ndjson', 'application/jsonl', 'application/json'])
+      expect(await read('application/x-ndjson', type)).toBe('ok');
   });
 
   it('is an interruption when the answer has no body', async () => {
@@ -290,19 +338,39 @@ describe('postStream', () => {
       throw new Error('no fetch today');
     };
     expect(await failureOf(post({ fetch: thrown }))).toMatchObject({ code: 'connection' });
-    expect(await failureOf(post({ fetch: () => Promise.reject(new DOMException('gone', 'AbortError')) }))).toMatchObject({ code: 'connection' });
+    expect(await failureOf(post({ fetch: () => Promise.reject(new DOMException('gone', 'AbortError')) }))).toMatchObject({
+      code: 'connection',
+    });
     expect(await failureOf(post({ fetch: (async () => ({})) as unknown as typeof fetch }))).toBeInstanceOf(Error);
   });
 
+  it("leaves what errors are told by, and the provider's name, where a key is the same word", async () => {
+    const same = await failureOf({ ...answering('{"error":"toy http"}', { status: 404 }), secrets: ['toy', 'http', ''] });
+    expect(same).toMatchObject({
+      code: 'http',
+      provider: 'toy',
+      name: 'HttpError',
+      message: expect.stringContaining('toy answered 404: toy [key].'),
+    });
+  });
+
   it('shows the key in no error: not in the text, the body, the stack or a cause', async () => {
-    const repeating = [`Bearer ${key}`, key, encodeURIComponent(key), JSON.stringify({ error: { message: key } }), `?key=${encodeURIComponent(key)}`].join(' ');
+    const repeating = [
+      `Bearer ${key}`,
+      key,
+      encodeURIComponent(key),
+      JSON.stringify({ error: { message: key } }),
+      `?key=${encodeURIComponent(key)}`,
+    ].join(' ');
     const cause = Object.assign(new Error(repeating), { config: { headers: { authorization: key } } });
     const body = new ReadableStream({ pull: () => Promise.reject(cause) });
     const failures = await Promise.all([
       failureOf(answering(repeating, { status: 401 })),
       failureOf(answering(JSON.stringify({ error: { message: key, code: key } }), { status: 401 })),
       failureOf(answering(repeating, { headers: { 'content-type': 'text/html' } })),
-      failureOf(answering(JSON.stringify({ error: { message: key, deep: [{ key }] } }), { headers: { 'content-type': 'application/json' } })),
+      failureOf(
+        answering(JSON.stringify({ error: { message: key, deep: [{ key }] } }), { headers: { 'content-type': 'application/json' } }),
+      ),
       failureOf(post({ fetch: () => Promise.reject(new TypeError(repeating, { cause })) })),
       failureOf(post({ fetch: async () => new Response(body) })),
     ]);

@@ -22,7 +22,11 @@ describe('retryAfter', () => {
   });
 
   it("reads the delay in the details of Google's errors", () => {
-    const details = [{ '@type': 'type.googleapis.com/google.rpc.Help' }, null, { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.5s' }];
+    const details = [
+      { '@type': 'type.googleapis.com/google.rpc.Help' },
+      null,
+      { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.5s' },
+    ];
     const error = { code: 429, message: 'Quota', status: 'RESOURCE_EXHAUSTED', details };
     for (const json of [{ error }, [{ error }]]) expect(wait({}, json)).toBe(34_500);
   });

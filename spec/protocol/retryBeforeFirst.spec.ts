@@ -31,9 +31,21 @@ describe('retryBeforeFirst', () => {
 
   it('doubles up to the longest wait, and waits as long as the server asks, up to that', () => {
     run(({ cold, expectObservable }) => {
-      expectObservable(cold('#', undefined, lost).pipe(retryBeforeFirst({ ...certain, count: 4, initialDelay: 100, maxDelay: 250 }))).toBe('800ms #', undefined, lost);
-      expectObservable(cold('#', undefined, busy(2000)).pipe(retryBeforeFirst({ random: () => 1, count: 1 }))).toBe('2s #', undefined, busy(2000));
-      expectObservable(cold('#', undefined, busy(3_600_000)).pipe(retryBeforeFirst({ count: 1 }))).toBe('60s #', undefined, busy(3_600_000));
+      expectObservable(cold('#', undefined, lost).pipe(retryBeforeFirst({ ...certain, count: 4, initialDelay: 100, maxDelay: 250 }))).toBe(
+        '800ms #',
+        undefined,
+        lost,
+      );
+      expectObservable(cold('#', undefined, busy(2000)).pipe(retryBeforeFirst({ random: () => 1, count: 1 }))).toBe(
+        '2s #',
+        undefined,
+        busy(2000),
+      );
+      expectObservable(cold('#', undefined, busy(3_600_000)).pipe(retryBeforeFirst({ count: 1 }))).toBe(
+        '60s #',
+        undefined,
+        busy(3_600_000),
+      );
     });
   });
 
@@ -51,14 +63,27 @@ describe('retryBeforeFirst', () => {
       const source = defer(() => (attempts++ % 2 === 0 ? throwError(() => lost) : cold('-a-b-|')));
       expectObservable(source.pipe(retryBeforeFirst(certain))).toBe('1001ms a-b-|');
       let others = 0;
-      const breaking = defer(() => (others++ === 0 ? throwError(() => lost) : concat(of('a'), throwError(() => lost))));
+      const breaking = defer(() =>
+        others++ === 0
+          ? throwError(() => lost)
+          : concat(
+              of('a'),
+              throwError(() => lost),
+            ),
+      );
       expectObservable(breaking.pipe(retryBeforeFirst(certain))).toBe('1s (a#)', undefined, lost);
     });
   });
 
   it('does not repeat what would fail again, nor a time-out', () => {
     run(({ expectObservable }) => {
-      for (const error of [new ConfigurationError('apiKey', 'None.', 'Set it.'), new TimeoutError('first', 5), new Error('other'), 'text', { retryable: 'yes' }]) {
+      for (const error of [
+        new ConfigurationError('apiKey', 'None.', 'Set it.'),
+        new TimeoutError('first', 5),
+        new Error('other'),
+        'text',
+        { retryable: 'yes' },
+      ]) {
         expectObservable(throwError(() => error).pipe(retryBeforeFirst())).toBe('#', undefined, error);
       }
     });

@@ -8,11 +8,13 @@ import type { Frame } from '../../lib/protocol/wire.js';
 import { observe } from '../support/operatorContract.js';
 import { everyCut, inPieces, utf8 } from './wires.js';
 
-const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) => observe(from(pieces).pipe(serverSentEvents({ provider: 'toy', maxEventBytes })));
+const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
+  observe(from(pieces).pipe(serverSentEvents({ provider: 'toy', maxEventBytes })));
 const ofText = (text: string) => frames([utf8(text)]);
 
 describe('serverSentEvents', () => {
-  const body = '\uFEFF: hello\nevent: start\ndata: {"a":"é😀"}\n\ndata:one\r\ndata: two\r\nid: 7\r\nretry: 10\r\n\r\ndata: \n\nnonsense: x\ndata: cr\r\rdata: [DONE]\n\n';
+  const body =
+    '\uFEFF: hello\nevent: start\ndata: {"a":"é😀"}\n\ndata:one\r\ndata: two\r\nid: 7\r\nretry: 10\r\n\r\ndata: \n\nnonsense: x\ndata: cr\r\rdata: [DONE]\n\n';
   const expected: Frame[] = [{ data: '{"a":"é😀"}', event: 'start' }, { data: 'one\ntwo' }, { data: 'cr' }, { data: '[DONE]' }];
 
   it('reads events, whatever ends their lines, and skips comments, blank data, unknown fields and a byte order mark', () => {
@@ -30,7 +32,9 @@ describe('serverSentEvents', () => {
     const event = fc.record({ data: fc.array(line, { minLength: 1, maxLength: 3 }), newline: fc.constantFrom('\n', '\r\n', '\r') });
     fc.assert(
       fc.property(fc.array(event, { maxLength: 6 }), fc.array(fc.nat(), { maxLength: 20 }), (events, cuts) => {
-        const bytes = utf8(events.map(({ data, newline }) => `${data.map((part) => `data: ${part}${newline}`).join('')}${newline}`).join(''));
+        const bytes = utf8(
+          events.map(({ data, newline }) => `${data.map((part) => `data: ${part}${newline}`).join('')}${newline}`).join(''),
+        );
         const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
         const pieces = [0, ...places].map((place, at) => bytes.subarray(place, places[at] ?? bytes.length));
         const wanted = events.map(({ data }) => ({ data: data.join('\n') })).filter(({ data }) => data.trim() !== '');
@@ -55,7 +59,8 @@ describe('serverSentEvents', () => {
   });
 
   it('takes a body that is cut within its first field for an early end, not for something else', () => {
-    for (const body of ['', '\n\n', ': keep-alive\n\n', 'da', 'data', 'event: x', 'ev', ': a\n\nid']) expect(ofText(body)).toMatchObject({ values: [], completed: true });
+    for (const body of ['', '\n\n', ': keep-alive\n\n', 'da', 'data', 'event: x', 'ev', ': a\n\nid'])
+      expect(ofText(body)).toMatchObject({ values: [], completed: true });
   });
 
   it('says what came when it was no event at all', () => {
@@ -69,7 +74,12 @@ describe('serverSentEvents', () => {
 
   it('finds an error in JSON that stands outside of any event, in one line or several, before or after events', () => {
     const json = { error: { message: 'No capacity', type: 'overloaded_error' } };
-    for (const text of [JSON.stringify(json), JSON.stringify(json, null, 2), `[${JSON.stringify(json)}]\n`, `data: a\n\n${JSON.stringify(json, null, 2)}\n`]) {
+    for (const text of [
+      JSON.stringify(json),
+      JSON.stringify(json, null, 2),
+      `[${JSON.stringify(json)}]\n`,
+      `data: a\n\n${JSON.stringify(json, null, 2)}\n`,
+    ]) {
       const error = ofText(text).error as ProviderError;
       expect(error).toMatchObject({ code: 'provider', providerCode: 'overloaded_error', retryable: true });
       expect(error.message).toContain('No capacity');
@@ -102,7 +112,9 @@ describe('serverSentEvents', () => {
 
   it('passes on an error after what it could deliver', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable }) => {
-      expectObservable(cold('-a-#', { a: utf8('data: x\n\ndata: half') }).pipe(serverSentEvents({ provider: 'toy' }))).toBe('-a-#', { a: { data: 'x' } });
+      expectObservable(cold('-a-#', { a: utf8('data: x\n\ndata: half') }).pipe(serverSentEvents({ provider: 'toy' }))).toBe('-a-#', {
+        a: { data: 'x' },
+      });
     });
   });
 });

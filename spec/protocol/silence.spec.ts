@@ -21,19 +21,28 @@ describe('silence', () => {
   it('errors when no first value comes in time, by a limit of its own', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(cold('5ms a').pipe(silence({ first: 5, each: 3 }))).toBe('-----#', undefined, new TimeoutError('first', 5));
-      expectObservable(cold('4ms a 2ms b 4ms c').pipe(silence({ first: 5, each: 3 }))).toBe('4ms a 2ms b--#', undefined, new TimeoutError('each', 3));
+      expectObservable(cold('4ms a 2ms b 4ms c').pipe(silence({ first: 5, each: 3 }))).toBe(
+        '4ms a 2ms b--#',
+        undefined,
+        new TimeoutError('each', 3),
+      );
     });
   });
 
   it('has no limit where each is false or Infinity, nor fires early for one beyond what timers take', () => {
     run(({ cold, expectObservable }) => {
-      for (const each of [false, Infinity, 2 ** 40] as const) expectObservable(cold('-a 2592000s |').pipe(silence({ each }))).toBe('-a 2592000s |');
+      for (const each of [false, Infinity, 2 ** 40] as const)
+        expectObservable(cold('-a 2592000s |').pipe(silence({ each }))).toBe('-a 2592000s |');
     });
   });
 
   it('measures from the last value, though one timer serves many', () => {
     run(({ cold, expectObservable }) => {
-      expectObservable(cold('a-a-a-a-a-a-a------a').pipe(silence({ each: 5 }))).toBe('a-a-a-a-a-a-a----#', undefined, new TimeoutError('each', 5));
+      expectObservable(cold('a-a-a-a-a-a-a------a').pipe(silence({ each: 5 }))).toBe(
+        'a-a-a-a-a-a-a----#',
+        undefined,
+        new TimeoutError('each', 5),
+      );
     });
   });
 

@@ -35,7 +35,9 @@ export function fetchOf(pieces: readonly Uint8Array[], init: ResponseInit = { he
 }
 
 /** A server on loopback. */
-export async function serve(handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<{ url: string; server: Server; close: () => Promise<void> }> {
+export async function serve(
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<{ url: string; server: Server; close: () => Promise<void> }> {
   const server = createServer(handler);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const close = () =>
@@ -50,7 +52,10 @@ export async function serve(handler: (request: IncomingMessage, response: Server
 export function toyWire(framing: Framing = 'sse'): Wire {
   return {
     framing,
-    encode: ({ messages }) => ({ path: '/chat', body: { model: 'toy', stream: true, count: messages.length, nested: { a: 1, b: [1, 2] } } }),
+    encode: ({ messages }) => ({
+      path: '/chat',
+      body: { model: 'toy', stream: true, count: messages.length, nested: { a: 1, b: [1, 2] } },
+    }),
     decode: (emit) => {
       let stop = false;
       return {

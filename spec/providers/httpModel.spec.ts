@@ -9,14 +9,29 @@ import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/http
 import { everyCut, fetchOf, finish, inPieces, serve, signal, text, toyWire, utf8 } from '../protocol/wires.js';
 import { observe } from '../support/operatorContract.js';
 
-const definition: HttpModelDefinition = { provider: 'toy', name: 'toy-1', baseUrl: 'https://toy.test/v1', apiKey: { variable: 'TOY_API_KEY' }, wire: toyWire() };
+const definition: HttpModelDefinition = {
+  provider: 'toy',
+  name: 'toy-1',
+  baseUrl: 'https://toy.test/v1',
+  apiKey: { variable: 'TOY_API_KEY' },
+  wire: toyWire(),
+};
 const hello: Request = { messages: [userMessage('Hello')] };
 const body = 'data: {"t":"é"}\n\n: alive\n\ndata: {"t":"b"}\n\ndata: {"stop":true}\n\ndata: [DONE]\n\n';
 const whole = [text('é'), text('b'), finish];
-const model = (options: ModelOptions, over: Partial<HttpModelDefinition> = {}) => httpModel({ ...definition, ...over }, { apiKey: 'k-123', ...options });
-const read = (options: ModelOptions, request = hello, over: Partial<HttpModelDefinition> = {}) => lastValueFrom(model(options, over).stream(request).pipe(toArray()));
+const model = (options: ModelOptions, over: Partial<HttpModelDefinition> = {}) =>
+  httpModel({ ...definition, ...over }, { apiKey: 'k-123', ...options });
+const read = (options: ModelOptions, request = hello, over: Partial<HttpModelDefinition> = {}) =>
+  lastValueFrom(model(options, over).stream(request).pipe(toArray()));
 const failure = (options: ModelOptions, request = hello, over: Partial<HttpModelDefinition> = {}) =>
-  lastValueFrom(model(options, over).stream(request).pipe(ignoreElements(), catchError((error: unknown) => of(error as Error))));
+  lastValueFrom(
+    model(options, over)
+      .stream(request)
+      .pipe(
+        ignoreElements(),
+        catchError((error: unknown) => of(error as Error)),
+      ),
+  );
 const sent = (fetch: ReturnType<typeof fetchOf>, at = 0) => {
   const call = fetch.calls[at];
   return { url: call?.url, headers: call?.init.headers as Record<string, string>, body: JSON.parse(call?.init.body as string) as unknown };
@@ -38,7 +53,8 @@ describe('httpModel', () => {
   });
 
   it('streams chunks, for every cut of the bytes, with one finish at the end', async () => {
-    for (const pieces of [[utf8(body)], inPieces(utf8(body), 1), ...everyCut(utf8(body))]) expect(await read({ fetch: fetchOf(pieces) })).toEqual(whole);
+    for (const pieces of [[utf8(body)], inPieces(utf8(body), 1), ...everyCut(utf8(body))])
+      expect(await read({ fetch: fetchOf(pieces) })).toEqual(whole);
   });
 
   it('streams lines as well as events', async () => {
@@ -66,7 +82,14 @@ describe('httpModel', () => {
     expect(fetch.calls).toHaveLength(2);
     const cut = fetchOf([utf8('data: {"t":"a"}\n\n')]);
     expect(await failure({ fetch: cut })).toMatchObject({ code: 'stream_interrupted' });
-    await lastValueFrom(model({ fetch: cut }).stream(hello).pipe(retry(2), catchError(() => of(1))));
+    await lastValueFrom(
+      model({ fetch: cut })
+        .stream(hello)
+        .pipe(
+          retry(2),
+          catchError(() => of(1)),
+        ),
+    );
     expect(cut.calls).toHaveLength(4);
   });
 
@@ -154,7 +177,16 @@ describe('httpModel', () => {
 
   it('aborts the request in the tick in which its reader has what it wanted', async () => {
     const fetch = fetchOf(inPieces(utf8(body), 20));
-    expect(await lastValueFrom(model({ fetch }).stream(hello).pipe(take(1), finalize(() => expect(fetch.calls[0]?.init.signal?.aborted).toBe(true))))).toEqual(text('é'));
+    expect(
+      await lastValueFrom(
+        model({ fetch })
+          .stream(hello)
+          .pipe(
+            take(1),
+            finalize(() => expect(fetch.calls[0]?.init.signal?.aborted).toBe(true)),
+          ),
+      ),
+    ).toEqual(text('é'));
     expect.assertions(2);
   });
 
@@ -165,13 +197,20 @@ describe('httpModel', () => {
   });
 
   it('limits the size of an event', async () => {
-    expect(await failure({ fetch: fetchOf([utf8(body)]), maxEventBytes: 5 })).toMatchObject({ code: 'protocol', reason: 'event_too_large' });
+    expect(await failure({ fetch: fetchOf([utf8(body)]), maxEventBytes: 5 })).toMatchObject({
+      code: 'protocol',
+      reason: 'event_too_large',
+    });
   });
 
   it('tries again after a passing failure before the first chunk, and not after it or for another one', async () => {
     const quick: ModelOptions = { retry: { initialDelay: 0 } };
     const reset = () => Promise.reject(new Error('reset'));
-    const fetch = fetchAfter(() => new Response('', { status: 503 }), reset, () => new Response('data: ', { headers: { 'content-type': 'text/event-stream' } }));
+    const fetch = fetchAfter(
+      () => new Response('', { status: 503 }),
+      reset,
+      () => new Response('data: ', { headers: { 'content-type': 'text/event-stream' } }),
+    );
     expect(await read({ ...quick, fetch })).toEqual(whole);
     expect(fetch.calls).toHaveLength(4);
     const bad = fetchAfter(() => new Response('', { status: 400 }));

@@ -15,7 +15,8 @@ function through(chunks: readonly Chunk[]): Chunk[] {
   tags.flush();
   return out;
 }
-const joined = (chunks: readonly Chunk[], type: 'text' | 'thinking') => chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
+const joined = (chunks: readonly Chunk[], type: 'text' | 'thinking') =>
+  chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
 const told = (...pieces: string[]) => {
   const out = through(pieces.filter((piece) => piece !== '').map(text));
   expect(out.every((chunk) => (chunk.type === 'text' || chunk.type === 'thinking') && chunk.text !== '')).toBe(true);
@@ -82,16 +83,26 @@ describe('thinkTags', () => {
 
   it('starts over on retract, and loses no data of the provider', () => {
     const retract: Chunk = { type: 'retract' };
-    expect(through([text('<think>a</t'), retract, text('<think>b')])).toEqual([{ type: 'thinking', text: 'a' }, retract, { type: 'thinking', text: 'b' }]);
+    expect(through([text('<think>a</t'), retract, text('<think>b')])).toEqual([
+      { type: 'thinking', text: 'a' },
+      retract,
+      { type: 'thinking', text: 'b' },
+    ]);
     const signed: Chunk = { type: 'text', text: '<think>a', providerData: { s: 1 } };
-    expect(through([signed])).toEqual([{ type: 'thinking', text: 'a' }, { type: 'text', text: '', providerData: { s: 1 } }]);
+    expect(through([signed])).toEqual([
+      { type: 'thinking', text: 'a' },
+      { type: 'text', text: '', providerData: { s: 1 } },
+    ]);
     const plain: Chunk = { type: 'text', text: 'x', providerData: { s: 1 } };
     expect(through([text('y'), plain])).toEqual([text('y'), plain]);
   });
 
   it('releases what it holds before an error and at an end, afresh for each subscriber', () => {
     const error = new Error('reset');
-    const broken = concat(of(text('<think>a</th')), throwError(() => error)).pipe(separateThinking());
+    const broken = concat(
+      of(text('<think>a</th')),
+      throwError(() => error),
+    ).pipe(separateThinking());
     for (let n = 0; n < 2; n++) {
       const seen = observe(broken);
       expect(joined(seen.values, 'thinking')).toBe('a</th');
