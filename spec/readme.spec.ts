@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import ts from 'typescript';
+import { call } from '../lib/testing/index.js';
+import { serveModel } from '../lib/testing/server/index.js';
+import type { LoopbackServer } from '../lib/testing/server/index.js';
+
+/** Every code block of the README is compiled as it stands, with the strictest settings, and run against the loopback provider. */
+const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```ts(.*)\n([\s\S]*?)^```$/gm)].map(([, info, code], index) => ({
+  info: info?.trim(),
+  code: code ?? '',
+  name: `block${index + 1}`,
+  title: /^(?:const|agent|createAgent|import) .*$/m.exec((code ?? '').replace(/^import.*\n/gm, ''))?.[0] ?? `block ${index + 1}`,
+}));
+const folder = resolve('spec/.readme');
+const fileOf = (name: string) => join(folder, `${name}.ts`);
+
+/** What the model says to the README's questions; each tool that a block has is called once. */
+async function serveAnswers(): Promise<LoopbackServer> {
+  const args: Record<string, object> = { weather: { city: 'Oslo' }, clock: {}, search: { query: 'rivers' } };
+  const script: Parameters<typeof serveModel>[0] = ({ body, messages }) => {
+    const tools = ((body as { tools?: { function: { name: string } }[] }).tools ?? []).map((definition) => definition.function.name);
+    const answered = JSON.stringify(messages).includes('"tool"');
+    const calls = answered ? [] : tools.filter((name) => name in args).map((name) => call(name, args[name] as never));
+    return [{ type: 'thinking', text: 'hm' }, 'Said the model.', ...calls];
+  };
+  return serveModel(script, { forRequest: ({ headers }) => (headers['authorization'] === 'Bearer sk-wrong' ? { status: 401 } : undefined) });
+}
+
+describe('the README', () => {
+  let server: LoopbackServer;
+  const realFetch = globalThis.fetch;
+  const key = process.env['OPENAI_API_KEY'];
+
+  beforeAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    for (const { name, code } of blocks) writeFileSync(fileOf(name), code);
+    server = await serveAnswers();
+    process.env['OPENAI_API_KEY'] = 'sk-readme';
+    globalThis.fetch = (url, init) =>
+      realFetch(String(url).replace(/^https:\/\/api\.openai\.com\/v1|^http:\/\/localhost:11434\/v1/, server.url), init);
+  });
+  afterAll(async () => {
+    globalThis.fetch = realFetch;
+    if (key === undefined) delete process.env['OPENAI_API_KEY'];
+    else process.env['OPENAI_API_KEY'] = key;
+    rmSync(folder, { recursive: true, force: true });
+    await server.close();
+  });
+
+  it('has only code blocks that run', () => {
+    expect(blocks.length).toBeGreaterThan(8);
+    expect(blocks.filter(({ info }) => info !== 'run')).toEqual([]);
+  });
+
+  it('shows the agent in under 15 lines and the pipe in under 30', () => {
+    const lines = (index: number) => blocks[index]?.code.split('\n').filter((line) => line.trim() !== '').length;
+    expect(lines(0)).toBeLessThan(15);
+    expect(blocks[2]?.code).toContain('expand(');
+    expect(lines(2)).toBeLessThan(30);
+  });
+
+  it('has code that compiles', () => {
+    const config = ts.parseJsonConfigFileContent(ts.readConfigFile('tsconfig.json', (path) => ts.sys.readFile(path)).config, ts.sys, '.');
+    const program = ts.createProgram(blocks.map(({ name }) => fileOf(name)), { ...config.options, noUnusedLocals: true });
+    const problems = ts
+      .getPreEmitDiagnostics(program)
+      .map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
+    expect(problems).toEqual([]);
+  }, 60_000);
+
+  it.each(blocks)('runs: $title', async ({ name, code }) => {
+    const log = jest.spyOn(console, 'log').mockImplementation(() => undefined);
+    const write = jest.spyOn(process.stdout, 'write').mockImplementation(() => true);
+    const before = server.requests.length;
+    try {
+      await import(fileOf(name));
+      if (/openai(Compatible)?\(/.test(code) && !code.includes('serveModel')) await settled(server, before + (code.includes('tool({') ? 2 : 1));
+      const printed = [...log.mock.calls.map((args) => args.join(' ')), ...write.mock.calls.map(([text]) => String(text))].join('\n');
+      for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm)) expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
+      expect(printed).not.toBe('');
+    } finally {
+      log.mockRestore();
+      write.mockRestore();
+    }
+  });
+});
+
+/** Waits until the block's run is over: so many requests were made and answered, and what follows the last has been done. */
+async function settled(server: LoopbackServer, requests: number): Promise<void> {
+  for (let quiet = 0; quiet < 20; ) {
+    await new Promise((resolve) => setImmediate(resolve));
+    quiet = server.requests.length >= requests && server.connections === 0 ? quiet + 1 : 0;
+  }
+}
