@@ -27,7 +27,7 @@ describe('accumulateToolCalls', () => {
     diagram('accumulateToolCalls.done', ({ source }) => source.pipe(accumulateToolCalls())));
 
   itKeepsTheOperatorContract(() => accumulateToolCalls({ newId: () => 'new' }), [
-    { type: 'text', text: 'Hm' },
+    { type: 'text', text: 'Hm' } as Chunk,
     fragment({ index: 0, name: 'add', arguments: '{"a":' }),
     fragment({ index: 0, arguments: '1}' }),
     finish('stop'),
