@@ -27,10 +27,11 @@ export function answers(script: Script<ServedTurn>, options: ServeOptions): (req
       const after = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
       return refused(words, failure(status), { headers: { ...after, ...headers }, ...(body === undefined ? {} : { body }) });
     }
-    if (apiKey !== undefined && request.headers['authorization'] !== `Bearer ${apiKey}`) return refused(words, failure(401), { headers });
+    const key = words.keyIn ? words.keyIn(request.headers) : bearer(request.headers);
+    if (apiKey !== undefined && key !== apiKey) return refused(words, failure(401), { headers });
     if (behaviour.raw) return recorded(words, behaviour, behaviour.raw);
     if ((behaviour.status ?? 200) >= 400) return refused(words, failure(behaviour.status ?? 500), behaviour);
-    const refusal = dialect ? (wrongMethod(request, path) ?? dialect.refusal(request.body)) : unknownPath(request, path);
+    const refusal = dialect ? (wrongMethod(request, path) ?? dialect.refusal(request.body, request.headers)) : unknownPath(request, path);
     return refusal || !dialect
       ? refused(words, refusal ?? unknownPath(request, path), { headers })
       : scripted(dialect, behaviour, script, ++turns, request);
@@ -41,6 +42,8 @@ export function answers(script: Script<ServedTurn>, options: ServeOptions): (req
     return { ...answer, headers: { 'x-request-id': `req_${request.order + 1}`, ...answer.headers } };
   };
 }
+
+const bearer = (headers: ServedRequest['headers']) => /^Bearer (.*)$/i.exec(headers['authorization'] ?? '')?.[1];
 
 const unknownPath = ({ method }: ServedRequest, path: string): Refusal => ({
   status: 404,

@@ -67,7 +67,7 @@ export interface FirstFailures {
 
 /** Settings of a loopback server. */
 export interface ServeOptions extends Behaviour {
-  /** The key that is accepted (`Authorization: Bearer`); without it, a request is answered with 401. Default: any, or none. */
+  /** The key that is accepted, where the dialect's provider has it in a request; without it, a request is answered with 401. Default: any, or none. */
   readonly apiKey?: string;
   /** The first requests fail, then the script begins. Default: none fails. */
   readonly failFirst?: FirstFailures;

@@ -41,8 +41,10 @@ export interface Dialect {
   readonly contentType: string;
   /** Whether requests to this path, without its query, are in this dialect. */
   serves(path: string): boolean;
-  /** What a real server would object to in the body; undefined if nothing. */
-  refusal(body: unknown): Refusal | undefined;
+  /** The key that a request carries, by its headers (names in lower case). Default: the token of `Authorization: Bearer`. */
+  keyIn?(headers: Readonly<Record<string, string>>): string | undefined;
+  /** What a real server would object to in the body, or in the headers that go with it; undefined if nothing. */
+  refusal(body: unknown, headers?: Readonly<Record<string, string>>): Refusal | undefined;
   /** The conversation in a body that was not refused, as the wire has it. */
   messages(body: JsonObject): readonly JsonObject[];
   /** Begins an answer. `turn` is its number, from 1. */

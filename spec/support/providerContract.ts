@@ -1,0 +1,361 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { concat, filter, firstValueFrom, lastValueFrom, NEVER, of, Subject, tap, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createAgent } from '../../lib/agent.js';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { ProviderError } from '../../lib/core/errors.js';
+import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
+import type { JsonObject } from '../../lib/core/json.js';
+import { userMessage } from '../../lib/core/message.js';
+import type { Message } from '../../lib/core/message.js';
+import type { Model, RequestSettings } from '../../lib/core/model.js';
+import { tool } from '../../lib/core/tool.js';
+import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
+import type { ModelOptions } from '../../lib/providers/httpModel.js';
+import { call } from '../../lib/testing/index.js';
+import type { Dialect } from '../../lib/testing/server/dialects/dialect.js';
+import { serveModel } from '../../lib/testing/server/index.js';
+import type { LoopbackServer, Script, ServedTurn, ServeOptions, ServerEvent } from '../../lib/testing/server/index.js';
+
+/** A provider as the suite sees it. */
+export interface ProviderUnderTest {
+  /** The provider's name, as on the model. */
+  readonly name: string;
+  /** A model against the loopback server. `baseUrl` ends in `/v1`: adapt it where the provider's own differs. */
+  readonly make: (baseUrl: string, options: ModelOptions) => Model;
+  /** The server's side of the wire. */
+  readonly dialect: Dialect;
+  /** The two-turn run's settings beside thinking. Default: none. */
+  readonly settings?: RequestSettings;
+  /** How the run asks for thinking. Default: true. */
+  readonly thinking?: RequestSettings['thinking'];
+  /** A code that the provider documents as passing: as the first event it is retried. Default: not tried. */
+  readonly passingCode?: string;
+  /** Whether thinking comes back over this wire. Default true. */
+  readonly showsThinking?: boolean;
+}
+
+/** What a two-turn run was: requests as they were sent, events as they came. */
+export interface TwoTurns {
+  /** The bodies of the two requests, in order. */
+  readonly bodies: readonly JsonObject[];
+  readonly headers: readonly Readonly<Record<string, string>>[];
+  readonly paths: readonly string[];
+  readonly events: readonly RunEvent[];
+  /** What the run added to the history. */
+  readonly messages: readonly Message[];
+}
+
+const key = 'sk-a-key-that-nobody-may-see';
+const question = { messages: [userMessage('How warm is it in Oslo and in Lisbon?')] };
+
+/** The two tools of the run, as its requests must declare them. */
+export const contractTools = [
+  tool({
+    name: 'temperature',
+    description: 'The temperature of a city.',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    execute: ({ city }) => ({ city: city ?? null, celsius: city === 'Oslo' ? -3 : 17 }),
+  }),
+  tool({
+    name: 'season',
+    description: 'The season now.',
+    execute: () => {
+      throw new Error('no calendar');
+    },
+  }),
+];
+
+/** The script of the run: thinking, text, two calls at once (the second without arguments, and its tool fails), then the answer. */
+export const contractScript: Script<ServedTurn> = [
+  [
+    { type: 'thinking', text: 'Two look-ups ' },
+    { type: 'thinking', text: 'are needed.' },
+    'Let me look.',
+    call('temperature', { city: 'Oslo' }),
+    call('season', {}),
+    { type: 'finish', reason: 'toolCalls', usage: { input: 20, output: 10 } },
+  ],
+  ['It is cold.', { type: 'finish', reason: 'stop', usage: { input: 40, output: 5 } }],
+];
+
+/**
+ * Runs `contractScript` through `createAgent` over real HTTP, with the key checked and the system prompt 'Be brief.': for the field-by-field assert
+ * of the second request's body, which is the caller's.
+ */
+export async function runTwoTurns({ make, settings = {}, thinking = true }: ProviderUnderTest): Promise<TwoTurns> {
+  const server = await serveModel(contractScript, { apiKey: key });
+  try {
+    const agent = createAgent({
+      ...settings,
+      thinking,
+      model: make(server.url, { apiKey: key, retry: false }),
+      system: 'Be brief.',
+      tools: contractTools,
+    });
+    const events = await lastValueFrom(agent.stream(question.messages).pipe(toArray()));
+    const result = events.find((event) => event.type === 'result');
+    const { requests } = server;
+    return {
+      bodies: requests.map(({ body }) => body as JsonObject),
+      headers: requests.map(({ headers }) => headers),
+      paths: requests.map(({ path }) => path),
+      events,
+      messages: result?.result.messages ?? [],
+    };
+  } finally {
+    await server.close();
+  }
+}
+
+/** What came of a stream: its values, and how it ended. */
+interface Outcome<T> {
+  readonly values: readonly T[];
+  readonly error?: unknown;
+}
+
+function outcome<T>(source: Observable<T>): Promise<Outcome<T>> {
+  const values: T[] = [];
+  return new Promise((resolve) => {
+    source.subscribe({
+      next: (value) => values.push(value),
+      error: (error: unknown) => resolve({ values, error }),
+      complete: () => resolve({ values }),
+    });
+  });
+}
+
+const textIn = (values: readonly StreamEvent[]) =>
+  (values as readonly Chunk[]).map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join('');
+const text = (piece: string): Chunk => ({ type: 'text', text: piece });
+const silentAfter = (piece: string) => [concat(of(text(piece)), NEVER)];
+
+/** An error with everything that hangs on it, for "the key is nowhere". */
+const everything = (error: unknown) =>
+  `${String(error)} ${error instanceof Error ? error.stack : ''} ${JSON.stringify(error, Object.getOwnPropertyNames(error ?? {}))}`;
+
+/**
+ * What every provider has to keep over real sockets (issue 3), whatever its wire: called in the spec of each.
+ *
+ * Nothing waits by the clock but the two time-outs, which are what is tested: all else is driven by what the server says has happened.
+ */
+export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
+  const { name, make, dialect, passingCode, showsThinking = true } = provider;
+
+  describe(`${name}: the contract of a provider`, () => {
+    const servers: LoopbackServer[] = [];
+    afterEach(async () => {
+      await Promise.all(servers.splice(0).map((server) => server.close()));
+    });
+    const serve = async (script: Script<ServedTurn>, options: ServeOptions = {}) => {
+      const server = await serveModel(script, options);
+      servers.push(server);
+      return server;
+    };
+    const model = (server: LoopbackServer, options: ModelOptions = {}) => make(server.url, { apiKey: key, retry: false, ...options });
+    const happened = (server: LoopbackServer, type: ServerEvent['type'], request = 0) =>
+      firstValueFrom(server.events.pipe(filter((event) => event.type === type && event.request === request)));
+
+    it('says who it is', () => {
+      expect(make('http://127.0.0.1:1/v1', { apiKey: key }).provider).toBe(name);
+    });
+
+    it('closes the socket when it is unsubscribed while the server is silent in the middle of an answer', async () => {
+      const server = await serve(silentAfter('Hel'));
+      const seen = new Subject<void>();
+      const subscription = model(server)
+        .stream(question)
+        .pipe(
+          filter(({ type }) => type === 'text'),
+          tap(() => seen.next()),
+        )
+        .subscribe();
+      await firstValueFrom(seen);
+      subscription.unsubscribe();
+      await happened(server, 'closed');
+      expect(server.connections).toBe(0);
+    });
+
+    it('closes the socket when it is unsubscribed before the server has begun to answer', async () => {
+      const server = await serve(['Hello'], { silent: 0 });
+      const subscription = model(server).stream(question).subscribe();
+      await happened(server, 'request');
+      subscription.unsubscribe();
+      await happened(server, 'closed');
+      expect(server.connections).toBe(0);
+    });
+
+    it('closes the socket when it has got enough', async () => {
+      const server = await serve(silentAfter('Hel'));
+      const first = await firstValueFrom(
+        model(server)
+          .stream(question)
+          .pipe(filter(({ type }) => type === 'text')),
+      );
+      expect(first).toMatchObject(text('Hel'));
+      await happened(server, 'closed');
+    });
+
+    it('sends a request again after a 429, as soon as Retry-After says, and shows nothing of it', async () => {
+      const server = await serve(['Hello'], { failFirst: { status: 429, times: 2, retryAfter: 0 } });
+      // A wait by the model's own clock would outlast the test.
+      const { values, error } = await outcome(model(server, { retry: { initialDelay: 60_000, jitter: 0 } }).stream(question));
+      expect(error).toBeUndefined();
+      expect(textIn(values)).toBe('Hello');
+      expect(values.filter(({ type }) => type === 'finish')).toHaveLength(1);
+      expect(server.requests.map(({ body }) => body)).toEqual(Array.from({ length: 3 }, () => server.requests[0]?.body));
+    });
+
+    it('does not send a request again after a 401, and shows what the provider says without the key', async () => {
+      const body = dialect.errorBody({ status: 401, type: 'authentication_error', message: `The key ${key} is not valid.` });
+      const server = await serve(['Hello'], { status: 401, body });
+      const { values, error } = await outcome(model(server, { retry: { initialDelay: 0 } }).stream(question));
+      expect(values).toEqual([]);
+      expect(error).toMatchObject({
+        code: 'http',
+        provider: name,
+        status: 401,
+        retryable: false,
+        message: expect.stringMatching(/The key \[key\] is not valid/) as unknown,
+      });
+      expect(everything(error)).not.toContain(key);
+      expect(server.requests).toHaveLength(1);
+    });
+
+    it('sends its key where the provider looks for it', async () => {
+      const server = await serve(['Hello', 'Hello'], { apiKey: key });
+      expect(await outcome(model(server).stream(question))).not.toHaveProperty('error');
+      const { error } = await outcome(model(server, { apiKey: 'another' }).stream(question));
+      expect(error).toMatchObject({ code: 'http', status: 401 });
+    });
+
+    it('reports a connection that is reset in the middle of the text, after the text', async () => {
+      const server = await serve(silentAfter('Half an ans'));
+      const answer = model(server, { retry: { initialDelay: 0 } }).stream(question);
+      const { values, error } = await outcome(answer.pipe(tap(({ type }) => type === 'text' && void server.close())));
+      expect(textIn(values)).toBe('Half an ans');
+      expect(error).toMatchObject({ code: 'stream_interrupted', provider: name, retryable: true });
+      expect(server.requests).toHaveLength(1);
+    });
+
+    it('reports an error event inside a 200, after the text, with the words of the provider', async () => {
+      const failure = new ProviderError(name, 'The engine is on fire.', { retryable: false });
+      const server = await serve([['Half an ans', { error: failure }]]);
+      const { values, error } = await outcome(model(server, { retry: { initialDelay: 0 } }).stream(question));
+      expect(textIn(values)).toBe('Half an ans');
+      expect(values.map(({ type }) => type)).not.toContain('finish');
+      expect(error).toMatchObject({
+        code: 'provider',
+        provider: name,
+        message: expect.stringContaining('The engine is on fire.') as unknown,
+      });
+      expect(server.requests).toHaveLength(1);
+    });
+
+    if (passingCode !== undefined)
+      it('sends a request again when the first event is an error that passes', async () => {
+        const failure = new ProviderError(name, 'Come back later.', { retryable: true, providerCode: passingCode });
+        const server = await serve([[{ error: failure }], 'Hello']);
+        const { values, error } = await outcome(model(server, { retry: { initialDelay: 0 } }).stream(question));
+        expect(error).toBeUndefined();
+        expect(textIn(values)).toBe('Hello');
+        expect(server.requests).toHaveLength(2);
+      });
+
+    describe('an answer that is cut', () => {
+      const args = { city: 'Reykjav\u00edk', note: 'a longer text, so that it comes in pieces' };
+      const script: Script<ServedTurn> = () => ['Let me look.', call('temperature', args, 'call_a'), call('season', {}, 'call_b')];
+      const whole = [
+        { type: 'toolCall', name: 'temperature', arguments: args },
+        { type: 'toolCall', name: 'season', arguments: {} },
+      ];
+      /** Whatever came is right, nothing is half, and it ended as an interruption or as a whole answer. */
+      const check = ({ values, error }: Outcome<StreamEvent>) => {
+        expect('Let me look.'.startsWith(textIn(values))).toBe(true);
+        const calls = values.filter(({ type }) => type === 'toolCall');
+        expect(calls).toMatchObject(whole.slice(0, calls.length));
+        if (error !== undefined) expect(error).toMatchObject({ code: 'stream_interrupted', provider: name });
+        else expect(calls).toHaveLength(2);
+        return calls.length;
+      };
+      const calls = (server: LoopbackServer, options: ModelOptions = {}) =>
+        outcome(model(server, options).stream(question).pipe(accumulateToolCalls()));
+
+      it('between two frames exposes no unfinished call, and is an interruption unless all was said', async () => {
+        const measured = await serve(script);
+        expect(check(await calls(measured))).toBe(2);
+        const events = firstValueFrom(measured.events.pipe(toArray()));
+        await measured.close();
+        const frames = (await events).filter(({ type }) => type === 'frame').length;
+        const ends = Array.from({ length: frames - 1 }, (_, at) => ({ endEarly: at + 1 }));
+        const server = await serve(script, { forRequest: ends });
+        for (const end of ends) expect(check(await calls(server))).toBeLessThanOrEqual(end.endEarly);
+        expect(server.requests).toHaveLength(frames - 1);
+      });
+
+      it('inside a frame does neither, cleanly closed or reset', async () => {
+        let bytes = new Uint8Array();
+        const measured = await serve(script);
+        const keeping: typeof fetch = async (input, init) => {
+          const response = await fetch(input, init);
+          bytes = new Uint8Array(await response.arrayBuffer());
+          return new Response(bytes, response);
+        };
+        expect(check(await calls(measured, { fetch: keeping }))).toBe(2);
+        const points = Array.from({ length: Math.floor(bytes.length / 29) }, (_, at) => (at + 1) * 29);
+        const cuts = points.map((at) => ({ raw: [bytes.slice(0, at)], ...(at % 2 ? { reset: 1 } : {}) }));
+        const server = await serve(script, { forRequest: cuts });
+        while (server.requests.length < cuts.length) check(await calls(server));
+      });
+    });
+
+    it('ends a silence in the middle of an answer by the time-out asked for, after the text', async () => {
+      const server = await serve(silentAfter('Hel'));
+      const { values, error } = await outcome(model(server, { timeout: { each: 60 } }).stream(question));
+      expect(textIn(values)).toBe('Hel');
+      expect(error).toMatchObject({ code: 'timeout', phase: 'each', milliseconds: 60 });
+      await happened(server, 'closed');
+    });
+
+    it('ends a silence before an answer by the time-out asked for', async () => {
+      const server = await serve(['Hello'], { silent: 0 });
+      const { values, error } = await outcome(model(server, { timeout: { first: 60 } }).stream(question));
+      expect(values).toEqual([]);
+      expect(error).toMatchObject({ code: 'timeout', phase: 'first', milliseconds: 60 });
+      await happened(server, 'closed');
+    });
+
+    it('sends one request for each subscriber, and none before', async () => {
+      const server = await serve(['Hello', 'Hello']);
+      const answer = model(server).stream(question);
+      expect(server.requests).toHaveLength(0);
+      const both = await Promise.all([outcome(answer), outcome(answer)]);
+      expect(both.map(({ values }) => textIn(values))).toEqual(['Hello', 'Hello']);
+      expect(server.requests).toHaveLength(2);
+    });
+
+    it('makes a run of two turns with thinking and two parallel tools, one of which fails', async () => {
+      const { events, bodies, messages } = await runTwoTurns(provider);
+      expect(bodies).toHaveLength(2);
+      const thinking = events.map((event) => (event.type === 'thinking' ? event.text : '')).join('');
+      expect(thinking).toBe(showsThinking ? 'Two look-ups are needed.' : '');
+      expect(textIn(events)).toBe('Let me look.\nIt is cold.');
+      const calls = events.filter((event) => event.type === 'toolCall');
+      expect(calls).toMatchObject([
+        { name: 'temperature', arguments: { city: 'Oslo' } },
+        { name: 'season', arguments: {} },
+      ]);
+      expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
+      expect(events.filter((event) => event.type === 'toolResult')).toEqual([
+        { type: 'toolResult', id: calls[0]?.id, name: 'temperature', result: { city: 'Oslo', celsius: -3 } },
+        { type: 'toolResult', id: calls[1]?.id, name: 'season', error: 'no calendar' },
+      ]);
+      expect(messages.map(({ role }) => role)).toEqual(['model', 'user', 'model']);
+      expect(events.filter((event) => event.type === 'turn')).toMatchObject([
+        { turn: 1, finishReason: 'toolCalls', usage: { input: 20, output: 10 } },
+        { turn: 2, finishReason: 'stop', usage: { input: 40, output: 5 } },
+      ]);
+      expect(events.at(-1)).toMatchObject({ type: 'result', result: { turns: 2, usage: { input: 60, output: 15 } } });
+    });
+  });
+}
