@@ -7,7 +7,7 @@ import { toolCallsOf } from '../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../core/message.js';
 import { operate } from '../core/operate.js';
 import type { EventsOf, Tool } from '../core/tool.js';
-import { runTool } from './runTool.js';
+import { runTool } from './toolExecution.js';
 
 /** Options of `executeTools`. */
 export interface ExecuteToolsOptions {

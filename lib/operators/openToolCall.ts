@@ -25,7 +25,7 @@ export interface OpenToolCall {
   closed: boolean;
 }
 
-export function openToolCall(index: number | string | undefined): OpenToolCall {
+export function newToolCall(index: number | string | undefined): OpenToolCall {
   return { id: '', index, name: '', text: '', object: undefined, providerData: undefined, done: false, emitted: false, scanner: jsonScanner(), scanned: 0, closed: false };
 }
 

@@ -1,7 +1,7 @@
 import { nanoid } from 'nanoid';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import type { ToolCallEvent } from '../core/event.js';
-import { addsNothing, append, argumentsOf, hasNoArguments, isPlaceholder, isWhole, openToolCall } from './openToolCall.js';
+import { addsNothing, append, argumentsOf, hasNoArguments, isPlaceholder, isWhole, newToolCall } from './openToolCall.js';
 import type { OpenToolCall } from './openToolCall.js';
 import { isBlank } from './toolCallArguments.js';
 
@@ -79,7 +79,7 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
       let call = continued(fragment, id);
       if (!call) {
         if (id === '' && !fragment.name && saysNothing(fragment)) return [];
-        call = openToolCall(fragment.index);
+        call = newToolCall(fragment.index);
         calls.push(call);
       }
       if (call.emitted) return [];
