@@ -1,12 +1,11 @@
+import { posix, relative, resolve, sep } from 'node:path';
 import js from '@eslint/js';
 import { defineConfig } from 'eslint/config';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
-const rooms = ['core', 'protocol', 'providers', 'operators', 'orchestrators', 'agent', 'ui', 'bridges', 'testing', 'registry'];
-
-/** Imports go one way: a room may import only the rooms named here (and itself). */
-const may = {
+/** Imports go one way: a room of lib/ may import the rooms named here, and itself. `index` is the public surface: it may import all, and none it. */
+const rooms = {
   core: [],
   protocol: ['core'],
   providers: ['core', 'protocol'],
@@ -16,55 +15,113 @@ const may = {
   ui: ['core', 'operators', 'agent'],
   bridges: ['core', 'operators', 'agent', 'ui'],
   testing: ['core'],
+  'testing/server': ['core', 'testing'],
 };
 
-const oneWay = Object.entries(may).map(([room, allowed]) => ({
-  files: room === 'agent' ? ['lib/agent.ts'] : [`lib/${room}/**`],
-  rules: {
-    'no-restricted-imports': ['error', {
-      patterns: [
-        { group: ['rxjs/*'], message: "Import from 'rxjs': only its public API is used." },
-        ...(room === 'testing' ? [] : [{ group: ['node:*'], message: 'No Node built-ins in lib/ outside testing/server.' }]),
-        {
-          regex: `^(\\.\\./)+(${rooms.filter((other) => other !== room && !allowed.includes(other)).join('|')})(\\.js|/)`,
-          message: `Imports go one way: ${room} may import ${allowed.join(', ') || 'nothing of ours'}.`,
-        },
-      ],
-      paths: [{ name: 'zod', allowTypeImports: true, message: 'zod is imported for its types only.' }],
-    }],
+/** What runs in production. zod is the user's: its types may be named, no more. Node's own modules are for the loopback server. */
+const packages = ['rxjs', 'rxjs/testing', 'nanoid', 'eventsource-parser'];
+
+/** The room of a path inside lib/, with `/` between its parts: `core/usage.js` is in `core`, `agent.js` in `agent`. */
+function roomOf(path) {
+  const parts = path.replace(/\.[jt]s$/, '').split('/');
+  return parts[0] === 'testing' && parts[1] === 'server' ? 'testing/server' : parts[0];
+}
+
+const oneWay = {
+  meta: { type: 'problem', schema: [] },
+  create(context) {
+    const file = relative(resolve(import.meta.dirname, 'lib'), context.filename)
+      .split(sep)
+      .join('/');
+    const room = roomOf(file);
+    const allowed = rooms[room];
+
+    function fault(source, isType) {
+      if (source.startsWith('node:'))
+        return room === 'testing/server' ? undefined : 'No Node built-in in lib/ but testing/server: the library runs in browsers.';
+      if (!source.startsWith('.')) {
+        return packages.includes(source) || (isType && source === 'zod')
+          ? undefined
+          : `"${source}" is not among what runs in production: ${packages.join(', ')}.`;
+      }
+      const target = roomOf(posix.join(posix.dirname(file), source));
+      if (target === room || room === 'index' || allowed?.includes(target)) return undefined;
+      if (allowed === undefined) return `lib/${file} is in no room: see the list in eslint.config.js.`;
+      return `Imports go one way: ${room} may import ${allowed.join(', ') || 'nothing of ours'}, not ${target}.`;
+    }
+
+    function check(node, source, isType) {
+      const message = typeof source?.value === 'string' ? fault(source.value, isType) : undefined;
+      if (message) context.report({ node: source, message });
+    }
+
+    return {
+      ImportDeclaration: (node) => check(node, node.source, node.importKind === 'type'),
+      ExportNamedDeclaration: (node) => check(node, node.source, node.exportKind === 'type'),
+      ExportAllDeclaration: (node) => check(node, node.source, node.exportKind === 'type'),
+      ImportExpression: (node) => check(node, node.source, false),
+      TSImportType: (node) => check(node, node.source, true),
+    };
   },
+};
+
+const timers = ['setTimeout', 'setInterval', 'setImmediate', 'requestAnimationFrame'].map((name) => ({
+  name,
+  message: 'Time goes through RxJS (timer, asyncScheduler), so that virtual time works.',
+}));
+const ofNode = ['process', 'Buffer', 'global', '__dirname', '__filename', 'require'].map((name) => ({
+  name,
+  message: 'Node only: the library runs in browsers, workers and edge runtimes.',
 }));
 
+const clocks = ['Date', 'performance'].map((object) => ({ object, property: 'now', message: 'Ask the scheduler: asyncScheduler.now().' }));
+
+const zodByName = {
+  selector: "ImportDeclaration[source.value='zod'] > :matches(ImportSpecifier[imported.name='z'], ImportDefaultSpecifier)",
+  message: "import * as z from 'zod': any other form bundles 450 kB of locales.",
+};
+const bareObservable = {
+  selector: "NewExpression[callee.name='Observable'] CallExpression[callee.property.name='subscribe']",
+  message: 'Use operate: this form makes a throw in a handler an uncaught exception, and pulls a synchronous source dry after take(1).',
+};
+
 export default defineConfig(
-  { ignores: ['dist', 'coverage', 'docs', 'spec/.readme', 'spec/bench/peers', 'spec/bench/out', '**/*.mjs'] },
-  js.configs.recommended,
-  ...tseslint.configs.strictTypeChecked,
-  ...tseslint.configs.stylisticTypeChecked,
-  rxjsX.configs.strict,
   {
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    ignores: ['dist', 'coverage', 'docs', 'spec/package/consumers', 'spec/.readme', 'spec/bench/peers', 'spec/bench/out', '**/*.mjs'],
+  },
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  js.configs.recommended,
+  { languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } } },
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked, rxjsX.configs.strict],
     rules: {
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true, allowNullish: true }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/consistent-type-definitions': 'off',
       '@typescript-eslint/consistent-type-imports': 'error',
-      'no-restricted-syntax': ['error', {
-        selector: "ImportDeclaration[source.value='zod'] > ImportSpecifier[imported.name='z']",
-        message: "import * as z from 'zod': the named form bundles 450 kB of locales.",
-      }],
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      'no-restricted-syntax': ['error', zodByName],
     },
   },
   {
     files: ['lib/**'],
+    plugins: { house: { rules: { 'one-way': oneWay } } },
     rules: {
+      'house/one-way': 'error',
       'no-console': 'error',
-      'no-restricted-globals': ['error', 'process', 'Buffer', 'setTimeout', 'setInterval', 'setImmediate'],
+      'max-lines': ['error', { max: 150, skipBlankLines: true, skipComments: true }],
+      'no-restricted-globals': ['error', { globals: [...timers, ...ofNode], checkGlobalObject: true }],
+      'no-restricted-properties': ['error', ...clocks],
     },
   },
-  { files: ['lib/testing/server/**'], rules: { 'no-restricted-globals': ['error', 'setTimeout', 'setInterval', 'setImmediate'] } },
-  ...oneWay,
+  { files: ['lib/{operators,ui,bridges}/**'], rules: { 'no-restricted-syntax': ['error', zodByName, bareObservable] } },
   {
-    files: ['spec/**', 'examples/**', 'marbles/**'],
+    files: ['lib/testing/server/**'],
+    rules: { 'no-restricted-globals': ['error', { globals: timers, checkGlobalObject: true }] },
+  },
+  {
+    files: ['spec/**/*.ts', 'examples/**/*.ts', 'marbles/**/*.ts'],
     rules: {
       'rxjs-x/no-ignored-default-value': 'off',
       'rxjs-x/no-ignored-error': 'off',
@@ -72,5 +129,5 @@ export default defineConfig(
       '@typescript-eslint/require-await': 'off',
     },
   },
-  { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] },
+  { files: ['**/*.js'], languageOptions: { globals: { URL: 'readonly' } } },
 );

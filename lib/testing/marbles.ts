@@ -1,6 +1,5 @@
 import { take } from 'rxjs';
 import type { Observable } from 'rxjs';
-// eslint-disable-next-line no-restricted-imports -- public API of RxJS, which has no other address
 import { TestScheduler } from 'rxjs/testing';
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord } from '../core/json.js';

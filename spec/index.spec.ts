@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import * as rivulet from 'rivulet';
+import * as testing from 'rivulet/testing';
+import * as server from 'rivulet/testing/server';
+
+// A name that appears here is a promise to users; one that goes is a breaking change.
+describe('the public names', () => {
+  it('of rivulet', () => {
+    expect(Object.keys(rivulet).sort()).toEqual([
+      'ConfigurationError',
+      'ConnectionError',
+      'HttpError',
+      'ProtocolError',
+      'ProviderError',
+      'RivuletError',
+      'StreamInterruptedError',
+      'TimeoutError',
+      'accumulateToolCalls',
+      'addUsage',
+      'appendResult',
+      'consolidate',
+      'createAgent',
+      'endTurn',
+      'executeTools',
+      'filePart',
+      'hasToolResults',
+      'httpModel',
+      'messageText',
+      'modelMessage',
+      'openai',
+      'openaiCompatible',
+      'operate',
+      'prefixAfterTools',
+      'runTurns',
+      'startOf',
+      'systemMessage',
+      'tool',
+      'toolCallIds',
+      'toolCallsOf',
+      'toolDefinition',
+      'toolLoop',
+      'userMessage',
+      'validHistory',
+    ]);
+  });
+  it('of rivulet/testing', () => {
+    expect(Object.keys(testing).sort()).toEqual(['call', 'parseDiagram', 'runDiagram', 'scriptedModel']);
+  });
+  it('of rivulet/testing/server', () => {
+    expect(Object.keys(server).sort()).toEqual(['serveFrames', 'serveModel']);
+  });
+});
