@@ -1,0 +1,34 @@
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+/** What users may pay at most, in bytes of minified code, without their own rxjs. A budget is raised on purpose, not by accident. */
+const budgets = [
+  { code: "import 'rivulet';", most: 0 },
+  { code: "export { prefixAfterTools } from 'rivulet';", most: 2_000 },
+  { code: "export { openai } from 'rivulet';", most: 40_000 },
+  { code: "export * from 'rivulet';", most: 60_000 },
+  { code: "export * from 'rivulet/testing';", most: 20_000 },
+];
+
+/** Bundles the installed package for a browser: what needs Node fails here, and what grows. Returns the sizes, to be shown. */
+export async function bundles(consumer: string): Promise<string> {
+  const sizes = await Promise.all(
+    budgets.map(async ({ code, most }) => {
+      const { outputFiles } = await build({
+        stdin: { contents: code, resolveDir: consumer },
+        bundle: true,
+        minify: true,
+        write: false,
+        format: 'esm',
+        platform: 'browser',
+        target: 'es2022',
+        external: ['rxjs', 'rxjs/testing'],
+        logLevel: 'silent',
+      });
+      const bytes = outputFiles[0]?.contents ?? new Uint8Array();
+      if (bytes.length > most) throw new Error(`${code} bundles ${bytes.length} bytes, and ${most} are allowed (spec/package/bundle.ts).`);
+      return `     ${String(bytes.length).padStart(6)} B (${gzipSync(bytes).length} gz)  ${code}`;
+    }),
+  );
+  return sizes.join('\n');
+}

@@ -1,0 +1,10 @@
+const rxjs = require('rxjs');
+const z = require('zod');
+const rivulet = require('rivulet');
+const testing = require('rivulet/testing');
+const server = require('rivulet/testing/server');
+const scenario = require('./scenario.cjs');
+
+test('an agent runs in a plain CommonJS jest', async () => {
+  await scenario({ rxjs, z, rivulet, testing, server });
+});

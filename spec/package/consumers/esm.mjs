@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import * as rxjs from 'rxjs';
+import * as z from 'zod';
+import * as rivulet from 'rivulet';
+import * as testing from 'rivulet/testing';
+import * as server from 'rivulet/testing/server';
+import { HttpError } from 'rivulet';
+import scenario from './scenario.cjs';
+
+await scenario({ rxjs, z, rivulet, testing, server });
+
+const require = createRequire(import.meta.url);
+const exported = Object.keys(require('rivulet/package.json').exports).filter((path) => !path.endsWith('.json'));
+for (const path of exported) {
+  const name = path.replace('.', 'rivulet');
+  const [imported, required] = [await import(name), require(name)];
+  assert.notEqual(Object.keys(imported).length, 0, `${name} exports nothing`);
+  // A module namespace of CommonJS would also have `default`: these are two builds, with one list of names.
+  assert.deepEqual(Object.keys(imported).sort(), Object.keys(required).sort(), `${name} differs between import and require`);
+  assert.match(import.meta.resolve(name), /\/dist\/esm\//);
+  assert.match(require.resolve(name), /[\\/]dist[\\/]cjs[\\/]/);
+}
+
+// Both builds in one process: two classes, one code.
+const details = { provider: 'openai', status: 500, retryable: true, body: '' };
+const ofTheOther = new (require('rivulet').HttpError)('No.', details);
+assert.equal(ofTheOther instanceof HttpError, false);
+assert.equal(ofTheOther.code, new HttpError('No.', details).code);

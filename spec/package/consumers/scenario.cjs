@@ -1,0 +1,58 @@
+// What each consumer does with the package, whichever build it got: a run over a scripted model, a run over HTTP, and an error.
+const assert = require('node:assert/strict');
+
+module.exports = async function scenario({ rxjs, z, rivulet, testing, server }) {
+  const { createAgent, openai, tool } = rivulet;
+  const { call, scriptedModel } = testing;
+  const { firstValueFrom, lastValueFrom, of, toArray } = rxjs;
+
+  const add = tool({
+    name: 'add',
+    description: 'Adds two numbers.',
+    parameters: z.object({ a: z.number(), b: z.number() }),
+    execute: async ({ a, b }) => a + b,
+  });
+  const count = tool({ name: 'count', description: 'Counts to three.', execute: () => of(1, 2, 3) });
+  const script = [['Let me see.', call('add', { a: 1, b: 2 }), call('add', { a: 'one' }), call('count')], 'That makes 3.'];
+
+  async function runs(model) {
+    const agent = createAgent({ model, system: 'Be brief.', tools: [add, count] });
+    const events = await lastValueFrom(agent.stream('1 + 2?').pipe(toArray()));
+    const results = events.filter(({ type }) => type === 'toolResult');
+    assert.equal(results[0].result, 3);
+    assert.match(results[1].error, /number/);
+    assert.equal(results[2].result, 3);
+    assert.deepEqual(
+      events.filter(({ type }) => type === 'toolProgress').map(({ value }) => value),
+      [1, 2],
+    );
+    const { result } = events.at(-1);
+    assert.equal(result.text.endsWith('That makes 3.'), true, result.text);
+    assert.equal(result.finishReason, 'stop');
+    assert.equal(result.turns, 2);
+  }
+
+  async function failsWith(expected, run) {
+    const error = await firstValueFrom(run).then(
+      () => assert.fail('it should have failed'),
+      (thrown) => thrown,
+    );
+    assert.deepEqual(Object.fromEntries(Object.keys(expected).map((key) => [key, error[key]])), expected);
+    return error;
+  }
+
+  await runs(scriptedModel(script));
+
+  const loopback = await server.serveModel(script, { apiKey: 'the-key' });
+  const at = (apiKey) => openai('gpt-5', { baseUrl: loopback.url, apiKey });
+  try {
+    await runs(at('the-key'));
+    assert.equal(loopback.requests.length, 2);
+    const error = await failsWith({ code: 'http', status: 401, retryable: false }, createAgent({ model: at('not-the-key') }).run('Hello?'));
+    assert.equal(error instanceof rivulet.HttpError, true);
+    assert.equal(error.message.includes('not-the-key'), false);
+  } finally {
+    await loopback.close();
+  }
+  await failsWith({ code: 'configuration' }, createAgent({ model: scriptedModel([]) }).run('Hello?'));
+};
