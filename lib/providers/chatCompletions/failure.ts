@@ -2,7 +2,7 @@ import { ProviderError } from '../../core/errors.js';
 import { isRecord, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { isRetryableStatus } from '../../protocol/errorDetails.js';
-import { listOf } from './values.js';
+import { listOf } from '../shared/values.js';
 
 /**
  * The error that a frame reports, if it does. Servers do it in many ways after a status 200: `error` as object or string at the top (OpenAI,

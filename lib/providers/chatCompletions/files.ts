@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart } from '../../core/message.js';
 import type { Dialect } from './dialect.js';
-import { parseDataUrl } from './values.js';
+import { parseDataUrl } from '../shared/values.js';
 
 /** The two formats of sound that the API documents, and the media types they go by. */
 const audioFormats: ReadonlyMap<string, string> = new Map([

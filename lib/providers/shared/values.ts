@@ -1,0 +1,32 @@
+import { isJsonObject } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
+
+/** A value as a list: an array as it is, nothing as an empty one, anything else alone. Servers send one object where a list is documented. */
+export function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  return value === undefined || value === null ? [] : [value];
+}
+
+/** A data URL taken apart, or undefined when it is none in base64. */
+export function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
+  if (!/^data:/i.test(url)) return undefined;
+  const comma = url.indexOf(',');
+  const [mediaType, ...attributes] = url.slice('data:'.length, Math.max(comma, 0)).split(';');
+  if (comma < 0 || !attributes.some((attribute) => attribute.trim().toLowerCase() === 'base64')) return undefined;
+  return { mediaType: mediaType === undefined || mediaType === '' ? 'text/plain' : mediaType, data: url.slice(comma + 1) };
+}
+
+/** Fields of a body; those without a value are left out of it. */
+export type Fields = Readonly<Record<string, JsonValue | undefined>>;
+
+/** The fields that have a value. */
+export function defined(fields: Fields): JsonObject {
+  return Object.fromEntries(Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [[field, value] as const])));
+}
+
+/** One answer is asked for; of several (`n` or `candidateCount` in the provider's options) the one at index 0 counts. */
+export function firstAnswer(answers: unknown): JsonObject | undefined {
+  return listOf(answers)
+    .filter(isJsonObject)
+    .find(({ index }) => typeof index !== 'number' || index === 0);
+}
