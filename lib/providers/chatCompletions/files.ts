@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart } from '../../core/message.js';
 import type { Dialect } from './dialect.js';
-import { parseDataUrl } from '../shared/values.js';
+import { essence, inlined, textInFile } from '../shared/files.js';
 
 /** The two formats of sound that the API documents, and the media types they go by. */
 const audioFormats: ReadonlyMap<string, string> = new Map([
@@ -30,21 +30,10 @@ export function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
     return { type: 'file', file: { filename: fileName(file), file_data: takenByAddress(file.url, mediaType, dialect) } };
   const format = audioFormats.get(mediaType);
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: file.data, format } };
-  if (isText(mediaType)) return { type: 'text', text: named(file.name, decodeText(file.data, mediaType)) };
+  const text = textInFile(file);
+  if (text !== undefined) return { type: 'text', text };
   return { type: 'file', file: { filename: fileName(file), file_data: dataUrl(file) } };
 }
-
-/** A data URL holds bytes: treated as such. */
-function inlined(file: FilePart): FilePart {
-  const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
-  if (!inline) return file;
-  return { type: 'file', mediaType: file.mediaType, data: inline.data, ...(file.name === undefined ? {} : { name: file.name }) };
-}
-
-/** The media type without parameters, in lower case. */
-const essence = (mediaType: string): string => (mediaType.split(';')[0] ?? '').trim().toLowerCase();
-
-const isText = (mediaType: string): boolean => mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
 
 const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaType};base64,${data}`;
 
@@ -56,20 +45,6 @@ function takenByAddress(url: string, mediaType: string, { provider, fileUrls = f
     'Fetch it and pass its bytes: filePart(bytes, mediaType).',
   );
 }
-
-function decodeText(data: string, mediaType: string): string {
-  try {
-    return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
-  } catch (cause) {
-    throw new ConfigurationError(
-      'options',
-      `The data of a ${mediaType} file is not base64 (${String(cause)}).`,
-      'Build the part with filePart(bytes, mediaType).',
-    );
-  }
-}
-
-const named = (name: string | undefined, text: string): string => (name === undefined ? text : `${name}:\n${text}`);
 
 /** The API wants a name with every file. A short subtype is the usual extension (`pdf`). */
 function fileName({ name, mediaType }: FilePart): string {

@@ -1,0 +1,67 @@
+import type { Chunk, FinishReason } from '../../core/chunk.js';
+import { StreamInterruptedError } from '../../core/errors.js';
+import type { JsonValue } from '../../core/json.js';
+import type { Usage } from '../../core/usage.js';
+
+/** What the decoders of all wires do alike with one answer: metadata once, the first finish reason, the last usage, an interruption. */
+export interface Answer {
+  /** Collects what there is to know of the answer as a whole; the first value of a name counts. */
+  note(name: string, value: JsonValue | undefined): void;
+  /** Emits a chunk, and before the first one the metadata: not earlier, so that an error as the first event finds nothing emitted. */
+  tell(chunk: Chunk): void;
+  /** The wire gave a finish reason. The first counts. */
+  finished(reason: FinishReason, word: string): void;
+  /** The wire gave usage. The last counts; one without any count is none. */
+  used(usage: Usage): void;
+  /**
+   * The answer has ended.
+   *
+   * @param terminal Whether the protocol's terminal mark was seen.
+   * @returns Why it ended.
+   * @throws StreamInterruptedError when neither a finish reason nor the mark came.
+   */
+  ended(terminal: boolean): FinishReason;
+  /** Emits the `finish`. */
+  finish(): void;
+}
+
+/** An answer of which nothing has come. */
+export function createAnswer(provider: string, emit: (chunk: Chunk) => void): Answer {
+  const metadata: Record<string, JsonValue> = {};
+  let announced = false;
+  let characters = 0;
+  let end: { readonly reason: FinishReason; readonly rawReason: string } | undefined;
+  let usage: Usage | undefined;
+  const tell = (chunk: Chunk) => {
+    if (!announced && Object.keys(metadata).length > 0) emit({ type: 'metadata', metadata: { ...metadata } });
+    announced = true;
+    if (chunk.type === 'text' || chunk.type === 'thinking') characters += chunk.text.length;
+    emit(chunk);
+  };
+  return {
+    note(name, value) {
+      if (value !== undefined) metadata[name] ??= value;
+    },
+    tell,
+    finished(reason, word) {
+      end ??= { reason, rawReason: word };
+    },
+    used(found) {
+      if (Object.keys(found).length > 0) usage = found;
+    },
+    ended(terminal) {
+      if (!end && !terminal) throw interrupted(provider, characters);
+      return end?.reason ?? 'unspecified';
+    },
+    finish() {
+      tell({ type: 'finish', ...(end ?? { reason: 'unspecified' }), ...(usage === undefined ? {} : { usage }) });
+    },
+  };
+}
+
+function interrupted(provider: string, characters: number): StreamInterruptedError {
+  return new StreamInterruptedError(
+    provider,
+    `The answer of ${provider} ended without a finish reason, after ${characters} characters of text and thinking. Send the request again.`,
+  );
+}

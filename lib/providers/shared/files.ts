@@ -1,0 +1,41 @@
+import { ConfigurationError } from '../../core/errors.js';
+import type { FilePart } from '../../core/message.js';
+import { parseDataUrl } from './values.js';
+
+/** A file whose address is a data URL, with its bytes: it holds them, and few APIs take it as an address. Others as they are. */
+export function inlined(file: FilePart): FilePart {
+  const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
+  if (!inline) return file;
+  const { mediaType, name, providerData } = file;
+  return { type: 'file', mediaType, data: inline.data, ...(name === undefined ? {} : { name }), ...(providerData ? { providerData } : {}) };
+}
+
+/** A media type without parameters, in lower case. */
+export const essence = (mediaType: string): string => (mediaType.split(';')[0] ?? '').trim().toLowerCase();
+
+/**
+ * What a text file says, behind its name: for APIs that take no text files.
+ *
+ * @param file The file.
+ * @returns Undefined for what is no text, and for what is given by address.
+ * @throws ConfigurationError `options` when the data is not base64.
+ */
+export function textInFile({ data, mediaType, name }: FilePart): string | undefined {
+  if (data === undefined || !isText(essence(mediaType))) return undefined;
+  const text = decodeText(data, mediaType);
+  return name === undefined ? text : `${name}:\n${text}`;
+}
+
+const isText = (mediaType: string): boolean => mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
+
+function decodeText(data: string, mediaType: string): string {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
+  } catch (cause) {
+    throw new ConfigurationError(
+      'options',
+      `The data of a ${mediaType} file is not base64 (${String(cause)}).`,
+      'Build the part with filePart(bytes, mediaType).',
+    );
+  }
+}
