@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart } from '../../core/message.js';
 import type { Dialect } from './dialect.js';
-import { essence, inlined, textInFile } from '../shared/files.js';
+import { dataUrl, essence, fileName, inlined, textInFile } from '../shared/files.js';
 
 /** The two formats of sound that the API documents, and the media types they go by. */
 const audioFormats: ReadonlyMap<string, string> = new Map([
@@ -35,8 +35,6 @@ export function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
   return { type: 'file', file: { filename: fileName(file), file_data: dataUrl(file) } };
 }
 
-const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaType};base64,${data}`;
-
 function takenByAddress(url: string, mediaType: string, { provider, fileUrls = false }: Dialect): string {
   if (fileUrls) return url;
   throw new ConfigurationError(
@@ -44,10 +42,4 @@ function takenByAddress(url: string, mediaType: string, { provider, fileUrls = f
     `${provider} takes images by address, but no other files: ${url} (${mediaType}).`,
     'Fetch it and pass its bytes: filePart(bytes, mediaType).',
   );
-}
-
-/** The API wants a name with every file. A short subtype is the usual extension (`pdf`). */
-function fileName({ name, mediaType }: FilePart): string {
-  const subtype = essence(mediaType).split('/')[1] ?? '';
-  return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
 }

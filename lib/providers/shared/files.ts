@@ -39,3 +39,12 @@ function decodeText(data: string, mediaType: string): string {
     );
   }
 }
+
+/** The bytes of a file as a data URL. */
+export const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaType};base64,${data}`;
+
+/** A name for a file, for APIs that want one. A short subtype is the usual extension (`pdf`). */
+export function fileName({ name, mediaType }: FilePart): string {
+  const subtype = essence(mediaType).split('/')[1] ?? '';
+  return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
+}
