@@ -1,6 +1,6 @@
 import type { Chunk } from '../../core/chunk.js';
 import { StreamInterruptedError } from '../../core/errors.js';
-import { isJsonObject, textOf } from '../../core/json.js';
+import { isJsonObject, isRecord, numberOf, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
@@ -9,14 +9,15 @@ import { finishReasonOf, finishWord, usageIn } from './finish.js';
 import { frameSources } from './pieces.js';
 import { createReader } from './reader.js';
 import type { Received } from './reader.js';
-import { listOf } from './values.js';
+import { taggedCalls } from './taggedCalls.js';
+import { firstAnswer } from '../shared/values.js';
 
 /**
  * Reads one streamed answer of the Chat Completions API, from any server that speaks it.
  *
  * The finish is held until `end`: usage comes behind the finish reason (OpenAI), and so do late deltas (several gateways). The first finish reason
  * counts, and the last usage. The metadata go out just before the first other chunk, so that an error in the first frame finds that nothing was
- * emitted.
+ * emitted; what the answer cost (OpenRouter says it with the usage) follows as `{ cost }` before the finish.
  *
  * @param provider The provider's name: in errors, and as the key of provider data.
  * @param emit Takes the chunks, in order.
@@ -24,6 +25,7 @@ import { listOf } from './values.js';
 export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
   let word: string | undefined;
   let usage: Usage | undefined;
+  let cost: number | undefined;
   let announced = false;
   const metadata: Record<string, JsonValue> = {};
 
@@ -32,12 +34,13 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
     announced = true;
     emit(chunk);
   };
-  const reader = createReader(provider, tell);
+  const tagged = taggedCalls(tell);
+  const reader = createReader(provider, (chunk) => tagged.next(chunk));
 
   return {
     next(frame, event) {
       collectMetadata(metadata, frame);
-      const choice = firstChoice(frame);
+      const choice = firstAnswer(frame['choices']);
       if (choice) {
         const { delta, message } = contentOf(choice);
         if (delta) reader.delta(delta);
@@ -45,12 +48,19 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
         word ??= finishWord(choice['finish_reason']);
       }
       const failure = failureIn(provider, frame, event, choice);
-      if (failure) throw failure;
+      if (failure) {
+        tagged.flush(false);
+        throw failure;
+      }
       reader.cite(frameSources(frame));
       usage = usageIn(frame, choice) ?? usage;
+      cost = (isRecord(frame['usage']) ? numberOf(frame['usage']['cost']) : undefined) ?? cost;
     },
     end(terminal) {
-      if (word === undefined && !terminal) throw interrupted(provider, reader.received);
+      const whole = word !== undefined || terminal;
+      tagged.flush(whole);
+      if (!whole) throw interrupted(provider, reader.received);
+      if (cost !== undefined) tell({ type: 'metadata', metadata: { cost } });
       const data = reader.echo();
       if (data) tell({ type: 'providerData', provider, data });
       const meant = word === undefined ? 'unspecified' : finishReasonOf(word);
@@ -64,13 +74,6 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
   };
 }
 
-/** One answer is asked for; of several (`n` in the provider's options) the one at index 0 counts. */
-function firstChoice(frame: JsonObject): JsonObject | undefined {
-  return listOf(frame['choices'])
-    .filter(isJsonObject)
-    .find(({ index }) => typeof index !== 'number' || index === 0);
-}
-
 /** A choice's delta, its snapshot, or both; a server of the older completions API sends bare `text`. */
 function contentOf(choice: JsonObject): { readonly delta?: JsonObject; readonly message?: JsonObject } {
   const { delta, message, text } = choice;
@@ -80,8 +83,14 @@ function contentOf(choice: JsonObject): { readonly delta?: JsonObject; readonly 
   return textOf(text) === undefined ? {} : { delta: { content: text ?? null } };
 }
 
-/** What the wire calls it, and what the reader of a run gets. */
-const metadataFields = { id: 'responseId', model: 'model', system_fingerprint: 'systemFingerprint', service_tier: 'serviceTier' } as const;
+/** What the wire calls it, and what the reader of a run gets. `provider` is whom OpenRouter had answer. */
+const metadataFields = {
+  id: 'responseId',
+  model: 'model',
+  system_fingerprint: 'systemFingerprint',
+  service_tier: 'serviceTier',
+  provider: 'upstreamProvider',
+} as const;
 
 /** The first non-empty value counts: the first frame of Azure has an empty id and model. */
 function collectMetadata(metadata: Record<string, JsonValue>, frame: JsonObject): void {

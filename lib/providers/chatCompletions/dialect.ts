@@ -21,6 +21,8 @@ export interface Dialect {
   readonly thinking?: (thinking: Thinking) => JsonObject;
   /** The content part for a file, where it differs; undefined for the default. */
   readonly file?: (file: FilePart) => JsonObject | undefined;
+  /** Makes an id of a tool call valid, the same way for the call and its result. Default: as it is; Mistral wants nine letters and digits. */
+  readonly callId?: (id: string) => string;
   /** The last word on the body: renames and removals. Default: as it is. */
   readonly body?: (body: JsonObject, request: Request) => JsonObject;
 }

@@ -1,20 +1,27 @@
 import { isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import { textIn } from './pieces.js';
-import { listOf } from './values.js';
+import { joinDetail } from './reasoningDetails.js';
+import { listOf } from '../shared/values.js';
 
 /**
- * The fields of an answer that its provider wants to see again in the history:
+ * The fields of an answer that its provider wants to see again in the history, as they were:
  *
  * - `reasoning_content` with tool calls: DeepSeek and Moonshot refuse the request after the tools ran (400, "Missing reasoning_content field")
  *   when it is not there. Without calls it is of no use to them, so that it is not stored.
- * - `reasoning_details`: OpenRouter's signed or encrypted reasoning.
+ * - `reasoning_details`: OpenRouter's signed or encrypted reasoning ("Preserving reasoning": the sequence must match what the model produced).
+ * - `annotations` of type `file`: OpenRouter's parsed documents, which it else parses, and charges for, once more ("PDF inputs").
  */
-export const echoedFields = ['reasoning_content', 'reasoning_details'] as const;
+const echoedFields = ['reasoning_content', 'reasoning_details', 'annotations'] as const;
 
 /** Collects what has to be sent back, over the deltas of one answer. */
 export interface Echo {
-  take(delta: JsonObject): void;
+  /**
+   * @param delta What came.
+   * @param at How many characters of text had come before it.
+   */
+  take(delta: JsonObject, at: number): void;
+  readonly empty: boolean;
   /** What to store with the message; undefined when there is nothing. */
   data(withCalls: boolean): JsonObject | undefined;
 }
@@ -23,40 +30,76 @@ export interface Echo {
 export function createEcho(): Echo {
   let content = '';
   const details: JsonObject[] = [];
+  const thoughts: JsonObject[] = [];
+  const files: JsonObject[] = [];
   return {
-    take(delta) {
+    take(delta, at) {
       content += textIn(delta['reasoning_content']);
-      for (const detail of listOf(delta['reasoning_details'])) {
-        if (isJsonObject(detail)) addDetail(details, detail);
+      for (const detail of listOf(delta['reasoning_details'])) if (isJsonObject(detail)) joinDetail(details, detail);
+      for (const annotation of listOf(delta['annotations'])) {
+        if (isJsonObject(annotation) && annotation['type'] === 'file') files.push(annotation);
       }
+      takeThoughts(thoughts, listOf(delta['content']), at);
+    },
+    get empty() {
+      return content === '' && details.length + thoughts.length === 0;
     },
     data(withCalls) {
       const data: Record<string, JsonValue> = {};
       if (withCalls && content !== '') data['reasoning_content'] = content;
       if (details.length > 0) data['reasoning_details'] = details;
+      if (files.length > 0) data['annotations'] = files;
+      if (thoughts.length > 0) data['thoughts'] = thoughts;
       return Object.keys(data).length > 0 ? data : undefined;
     },
   };
 }
 
-/** A detail streams in pieces of one type and index; the signature comes with the last. Encrypted ones come whole. */
-function addDetail(details: JsonObject[], next: JsonObject): void {
-  const previous = details.at(-1);
-  const continues =
-    previous !== undefined &&
-    previous['type'] === next['type'] &&
-    previous['index'] === next['index'] &&
-    next['data'] === undefined &&
-    !(textOf(previous['id']) !== undefined && textOf(next['id']) !== undefined && previous['id'] !== next['id']);
-  if (!continues) details.push(next);
-  else details[details.length - 1] = joined(previous, next);
+/**
+ * Thinking within `content` (Mistral's `{ type: 'thinking', thinking: [...] }`) is kept with its place in the text: what streams in pieces is one
+ * part there, and the text itself stands in the message.
+ */
+function takeThoughts(thoughts: JsonObject[], content: readonly unknown[], start: number): void {
+  let at = start;
+  for (const part of content) {
+    if (!isJsonObject(part) || part['type'] !== 'thinking') at += textIn(part).length;
+    else {
+      const previous = thoughts.at(-1);
+      if (previous?.['at'] !== at) thoughts.push({ at, part });
+      else thoughts[thoughts.length - 1] = { at, part: joined(isJsonObject(previous['part']) ? previous['part'] : {}, part) };
+    }
+  }
 }
 
 function joined(previous: JsonObject, next: JsonObject): JsonObject {
-  const told = Object.fromEntries(Object.entries(next).filter(([, value]) => value !== null && value !== ''));
-  const texts = (['text', 'summary'] as const).flatMap((field) => {
-    const text = textIn(previous[field]) + textIn(next[field]);
-    return text === '' ? [] : [[field, text] as const];
-  });
-  return { ...previous, ...told, ...Object.fromEntries(texts) };
+  const text = textIn(previous['thinking']) + textIn(next['thinking']);
+  return { ...previous, ...next, thinking: [{ type: 'text', text }] };
+}
+
+/** The fields of an assistant message: its text, and with it what this provider gave with the message to have it back. */
+export function replayed(text: string, own: unknown): JsonObject {
+  const kept = isJsonObject(own) ? own : {};
+  const fields = echoedFields.flatMap((field) => (kept[field] === undefined ? [] : [[field, kept[field]] as const]));
+  const thoughts = listOf(kept['thoughts']).filter(isThought);
+  const content = thoughts.length > 0 ? withThoughts(text, thoughts) : text === '' ? null : text;
+  return { content, ...Object.fromEntries(fields) };
+}
+
+type Thought = JsonObject & { readonly at: number; readonly part: JsonObject };
+const isThought = (value: unknown): value is Thought => isJsonObject(value) && typeof value['at'] === 'number' && isJsonObject(value['part']);
+
+function withThoughts(text: string, thoughts: readonly Thought[]): readonly JsonObject[] {
+  const content: JsonObject[] = [];
+  let done = 0;
+  const say = (until: number) => {
+    const piece = textOf(text.slice(done, until));
+    if (piece !== undefined) content.push({ type: 'text', text: piece });
+    done = Math.max(done, until);
+  };
+  for (const { at, part } of thoughts) {
+    say(at);
+    content.push(part);
+  }
+  say(text.length);
+  return content;
 }

@@ -3,6 +3,8 @@ import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
+import { defined } from '../shared/values.js';
+import type { Fields } from '../shared/values.js';
 import type { Dialect } from './dialect.js';
 import { isStrict } from './isStrict.js';
 import { encodeMessages } from './messages.js';
@@ -34,9 +36,6 @@ export function encodeChatCompletions(model: string, request: Request, dialect: 
   return { path, body: dialect.body?.(body, request) ?? body };
 }
 
-/** Fields of a body; those without a value are left out of it. */
-type Fields = Readonly<Record<string, JsonValue | undefined>>;
-
 /** The API refuses a tool choice, an empty list and `parallel_tool_calls` where there are no tools. */
 function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
   if (tools.length === 0) return {};
@@ -60,7 +59,7 @@ function encodeSchema(schema: JsonObject): JsonObject {
  * `reasoning_effort`, as OpenAI documents it; `none` switches thinking off (models before gpt-5.1 refuse it). `true` is the model's default.
  * There is no field for a budget: given with an effort, the effort stands for both.
  */
-function reasoningEffort(provider: string): (thinking: Thinking) => JsonObject {
+export function reasoningEffort(provider: string): (thinking: Thinking) => JsonObject {
   return (thinking) => {
     if (typeof thinking === 'boolean') return thinking ? {} : { reasoning_effort: 'none' };
     if (thinking.effort !== undefined) return { reasoning_effort: thinking.effort };
@@ -71,8 +70,4 @@ function reasoningEffort(provider: string): (thinking: Thinking) => JsonObject {
       "Pass an effort: thinking: { effort: 'low' }; or limit the answer, thinking included, with maxOutputTokens.",
     );
   };
-}
-
-function defined(fields: Fields): JsonObject {
-  return Object.fromEntries(Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [[field, value] as const])));
 }

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { Dialect } from './dialect.js';
-import { echoedFields } from './echo.js';
+import { replayed } from './echo.js';
 import { encodeFile } from './files.js';
 
 /** The conversation as the API's messages. One of ours may be several of theirs, or none: what cannot be sent is left out. */
@@ -22,7 +22,7 @@ function encodeSystem({ parts }: Message): readonly JsonObject[] {
 
 /** Results come first: the API wants them right behind the calls. */
 function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[] {
-  const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
+  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, dialect));
   const content = parts.flatMap((part) => encodeContent(part, dialect));
   return content.length === 0 ? results : [...results, { role: 'user', content: simplest(content) }];
 }
@@ -38,35 +38,23 @@ function simplest(content: readonly JsonObject[]): JsonValue {
   return others.length === 0 && first?.['type'] === 'text' ? (first['text'] ?? '') : content;
 }
 
-function encodeResult(part: ToolResultPart): JsonObject {
+function encodeResult(part: ToolResultPart, { callId = asItIs }: Dialect): JsonObject {
   const content = part.error === undefined ? part.result : { error: part.error };
-  return { role: 'tool', tool_call_id: part.id, content: typeof content === 'string' ? content : JSON.stringify(content) };
+  return { role: 'tool', tool_call_id: callId(part.id), content: typeof content === 'string' ? content : JSON.stringify(content) };
 }
 
 /** Sources and files that the model made have no place in this API's history. */
-function encodeModel(message: Message, { provider }: Dialect): readonly JsonObject[] {
+function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] {
   const text = messageText(message);
-  const calls = toolCallsOf(message).map((call) => encodeCall(call, provider));
+  const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
-  return [
-    {
-      role: 'assistant',
-      content: text === '' ? null : text,
-      ...(calls.length > 0 ? { tool_calls: calls } : {}),
-      ...echoed(message, provider),
-    },
-  ];
+  return [{ role: 'assistant', ...replayed(text, message.metadata?.[dialect.provider]), ...(calls.length > 0 ? { tool_calls: calls } : {}) }];
 }
 
-function encodeCall({ id, name, arguments: args, providerData }: ToolCallPart, provider: string): JsonObject {
+function encodeCall({ id, name, arguments: args, providerData }: ToolCallPart, { provider, callId = asItIs }: Dialect): JsonObject {
   const own = providerData?.[provider];
   const extra = isJsonObject(own) && isJsonObject(own['extra_content']) ? { extra_content: own['extra_content'] } : {};
-  return { id, type: 'function', function: { name, arguments: JSON.stringify(args) }, ...extra };
+  return { id: callId(id), type: 'function', function: { name, arguments: JSON.stringify(args) }, ...extra };
 }
 
-/** What this provider gave with the message to have it back. */
-function echoed({ metadata }: Message, provider: string): JsonObject {
-  const own = metadata?.[provider];
-  if (!isJsonObject(own)) return {};
-  return Object.fromEntries(echoedFields.flatMap((field) => (own[field] === undefined ? [] : [[field, own[field]]])));
-}
+const asItIs = (id: string): string => id;

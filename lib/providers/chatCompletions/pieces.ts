@@ -2,7 +2,7 @@ import type { ToolCallFragment } from '../../core/chunk.js';
 import { isJsonObject, isRecord, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
-import { listOf, parseDataUrl } from './values.js';
+import { listOf, parseDataUrl } from '../shared/values.js';
 
 /** What a piece of an answer is: to be read, thought, or said in refusal. */
 export type Kind = 'text' | 'thinking' | 'refusal';
@@ -92,12 +92,23 @@ export function filesIn(delta: JsonObject): readonly FilePart[] {
   });
 }
 
-/** The sources that a delta or message cites, as `url_citation` annotations. */
+/** The sources that a delta or message cites: `url_citation` annotations, and Mistral's `reference` and `tool_reference` parts. */
 export function sourcesIn(delta: JsonObject): readonly SourcePart[] {
-  return listOf(delta['annotations']).flatMap((annotation): SourcePart[] => {
+  const references = listOf(delta['content']).flatMap((part) => (isRecord(part) ? referenced(part) : []));
+  const cited = listOf(delta['annotations']).flatMap((annotation): SourcePart[] => {
     const cited = isRecord(annotation) && isRecord(annotation['url_citation']) ? annotation['url_citation'] : annotation;
     return isRecord(cited) ? source(cited['url'], cited['title'], cited['content']) : [];
   });
+  return [...references, ...cited];
+}
+
+/** `reference_ids` name the documents that a tool's result numbered (Mistral, "Citations and references"). */
+function referenced(part: Record<string, unknown>): SourcePart[] {
+  if (part['type'] === 'tool_reference') return source(part['url'], part['title'], part['description']);
+  if (part['type'] !== 'reference') return [];
+  return listOf(part['reference_ids']).flatMap((id): SourcePart[] =>
+    typeof id === 'number' || textOf(id) !== undefined ? [{ type: 'source', id: String(id) }] : [],
+  );
 }
 
 /** The sources of a whole frame: `search_results`, and bare addresses in `citations` (Perplexity and xAI document them). */

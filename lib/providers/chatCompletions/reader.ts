@@ -54,8 +54,9 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
   };
   const cite = (sources: readonly SourcePart[]) => {
     for (const source of sources) {
-      once(`source ${source.url}\n${source.text}`, { type: 'source', source });
-      known.add(`source ${source.url}\nundefined`);
+      const at = `source ${source.url ?? source.id}`;
+      once(`${at}\n${source.text}`, { type: 'source', source });
+      known.add(`${at}\nundefined`);
     }
   };
   const call = (delta: JsonObject) => {
@@ -67,7 +68,7 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
 
   return {
     delta(delta) {
-      echo.take(delta);
+      echo.take(delta, said.text.length);
       const thinking = reasoning(delta);
       say('thinking', thinking);
       for (const { kind, text } of contentPieces(delta['content'])) if (kind !== 'thinking' || thinking === '') say(kind, text);
@@ -77,7 +78,7 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
       call(delta);
     },
     snapshot(message) {
-      if (said.thinking === '') echo.take(message);
+      if (said.thinking === '' && echo.empty) echo.take(message, 0);
       const whole: Record<Kind, string> = { thinking: reasoning(message), text: '', refusal: textIn(message['refusal']) };
       const thought = whole.thinking;
       for (const { kind, text } of contentPieces(message['content'])) if (kind !== 'thinking' || thought === '') whole[kind] += text;

@@ -1,0 +1,67 @@
+import type { JsonObject } from '../core/json.js';
+import type { FilePart } from '../core/message.js';
+import type { Model, Thinking } from '../core/model.js';
+import { chatCompletions } from './chatCompletions/chatCompletions.js';
+import { httpModel } from './httpModel.js';
+import type { ModelOptions } from './httpModel.js';
+import { mistralCallId } from './mistral/callId.js';
+
+/**
+ * A model of any maker, by OpenRouter.
+ *
+ * ```ts
+ * openrouter('google/gemini-2.5-flash').stream({
+ *   messages: [userMessage('Name a river.')],
+ *   providerOptions: { openrouter: { plugins: [{ id: 'web' }], provider: { order: ['google-vertex'] } } },
+ * });
+ * ```
+ *
+ * Signed and encrypted reasoning (`reasoning_details`) goes back as it came, and so do documents that were parsed once. Who answered is in the
+ * metadata as `upstreamProvider`, what it cost as `cost` (in credits, which are US dollars). `plugins` (web search, the file parser), `provider`,
+ * `models`, `transforms` go in the request's `providerOptions`, under `openrouter`; the headers `HTTP-Referer` and `X-Title` in `headers`.
+ *
+ * @param name The model's name, its maker before the slash.
+ * @param options Key (default: OPENROUTER_API_KEY), base URL (default: https://openrouter.ai/api/v1) and transport.
+ * @returns A cold model. Its streams error with what `httpModel` tells. What a model cannot do is OpenRouter's to say: the capabilities are those of
+ * the service.
+ */
+export function openrouter(name: string, options: ModelOptions = {}): Model {
+  return httpModel(
+    {
+      provider: 'openrouter',
+      name,
+      baseUrl: 'https://openrouter.ai/api/v1',
+      apiKey: { variable: 'OPENROUTER_API_KEY' },
+      wire: chatCompletions(name, {
+        provider: 'openrouter',
+        fileUrls: true,
+        thinking: openrouterThinking,
+        file: openrouterFile,
+        ...(name.startsWith('mistralai/') ? { callId: mistralCallId } : {}), // ids are handed to the maker as they are
+      }),
+      capabilities: {
+        tools: true,
+        multiToolCalls: true,
+        typedOutput: true,
+        typedOutputWithTools: true,
+        thinking: true,
+        vision: true,
+        files: true,
+      },
+    },
+    options,
+  );
+}
+
+/** `reasoning` takes an effort or a number of tokens, not both ("Reasoning tokens"): given both, the effort stands. `none` switches it off. */
+function openrouterThinking(thinking: Thinking): JsonObject {
+  if (typeof thinking === 'boolean') return { reasoning: thinking ? { enabled: true } : { effort: 'none' } };
+  if (thinking.effort !== undefined) return { reasoning: { effort: thinking.effort } };
+  return { reasoning: thinking.budget === undefined ? { enabled: true } : { max_tokens: thinking.budget } };
+}
+
+/** Films have a part of their own ("Video inputs"). */
+function openrouterFile({ mediaType, url, data }: FilePart): JsonObject | undefined {
+  if (!/^video\//i.test(mediaType)) return undefined;
+  return { type: 'video_url', video_url: { url: url ?? `data:${mediaType};base64,${data}` } };
+}
