@@ -9,7 +9,7 @@ import type { AccumulateOptions } from './toolCallAccumulator.js';
 export function accumulateToolCalls<E extends StreamEvent>(
   options?: AccumulateOptions & { readonly fragments?: false },
 ): OperatorFunction<E, Exclude<E, ToolCallFragment> | ToolCallEvent>;
-/** Fragments become whole tool calls, and pass through as well. */
+/** Fragments become whole tool calls, and pass through as well, told of the call that they belong to. */
 export function accumulateToolCalls<E extends StreamEvent>(
   options: AccumulateOptions & { readonly fragments: boolean },
 ): OperatorFunction<E, E | ToolCallEvent>;
@@ -32,7 +32,8 @@ export function accumulateToolCalls<E extends StreamEvent>(
  * ```
  *
  * @param options `usedIds`: ids the conversation has used (default none). `newId`: makes ids (default `nanoid`). `fragments`: let the fragments
- * through as well, for a UI that shows arguments as they grow (default false).
+ * through as well, each told of its call (its place as `index`, its name so far, its id if the wire has said one), for a UI that shows arguments as they
+ * grow (default false).
  * @returns A function that returns an Observable of the source's events, its fragments replaced by whole calls.
  */
 export function accumulateToolCalls(
@@ -48,8 +49,8 @@ export function accumulateToolCalls(
     };
     const known = (event: Known) => {
       if (event.type === 'toolCallFragment') {
-        emit(calls.add(event));
-        return options.fragments ? event : undefined;
+        emit(calls.add(event, options.fragments ? (told) => out.next(told) : undefined));
+        return undefined;
       }
       if (event.type === 'retract') {
         calls = createToolCallAccumulator({ ...options, usedIds });

@@ -9,6 +9,10 @@ export interface OpenToolCall {
   /** The wire's id, `''` while there is none. */
   id: string;
   readonly index: number | string | undefined;
+  /** Its place among the calls of the turn, from 0. */
+  readonly place: number;
+  /** The id it is emitted with, unique in the conversation; `''` while the wire's is not known. */
+  finalId: string;
   name: string;
   /** The arguments' JSON text so far. Appended to: a rope, flattened once, when it is parsed. */
   text: string;
@@ -25,8 +29,8 @@ export interface OpenToolCall {
   closed: boolean;
 }
 
-export function newToolCall(index: number | string | undefined): OpenToolCall {
-  return { id: '', index, name: '', text: '', object: undefined, providerData: undefined, done: false, emitted: false, scanner: jsonScanner(), scanned: 0, closed: false };
+export function newToolCall(index: number | string | undefined, place: number): OpenToolCall {
+  return { id: '', index, place, finalId: '', name: '', text: '', object: undefined, providerData: undefined, done: false, emitted: false, scanner: jsonScanner(), scanned: 0, closed: false };
 }
 
 /** Takes in what a fragment adds to the call it belongs to. */

@@ -15,7 +15,8 @@ export interface AccumulateOptions {
 
 /** Joins fragments into calls; `add` and `finish` return the calls that have become whole, in the order in which they began. */
 export interface ToolCallAccumulator {
-  add(fragment: ToolCallFragment): ToolCallEvent[];
+  /** `seen` gets the fragment told of its call: the call's place as `index`, its name so far, and the id that it will have, if the wire has said one. */
+  add(fragment: ToolCallFragment, seen?: (fragment: ToolCallFragment) => void): ToolCallEvent[];
   finish(reason: FinishReason): ToolCallEvent[];
 }
 
@@ -61,12 +62,23 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
     return (index === undefined && there.id === '' ? nextOpens : opensAnother)(there, fragment) ? undefined : there;
   };
 
+  const unusedId = (id: string): string => {
+    let unused = id;
+    while (unused === '' || used.has(unused)) unused = newId();
+    used.add(unused);
+    return unused;
+  };
+
+  const told = (call: OpenToolCall, { arguments: args }: ToolCallFragment): ToolCallFragment => {
+    if (call.finalId === '' && call.id !== '') call.finalId = unusedId(call.id);
+    const known = { ...(call.finalId === '' ? {} : { id: call.finalId }), ...(call.name === '' ? {} : { name: call.name }) };
+    return { type: 'toolCallFragment', index: call.place, ...known, ...(args === undefined ? {} : { arguments: args }) };
+  };
+
   const toEvent = (call: OpenToolCall): ToolCallEvent => {
-    let { id } = call;
-    while (id === '' || used.has(id)) id = newId();
-    used.add(id);
+    if (call.finalId === '') call.finalId = unusedId(call.id);
     call.emitted = true;
-    const base = { type: 'toolCall', id, name: call.name, arguments: argumentsOf(call) } as const;
+    const base = { type: 'toolCall', id: call.finalId, name: call.name, arguments: argumentsOf(call) } as const;
     return call.providerData ? { ...base, providerData: call.providerData } : base;
   };
 
@@ -74,18 +86,19 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
   const isReady = (call: OpenToolCall) => call.done && call.name !== '' && (call.id !== '' || !isPlaceholder(call) || call !== calls.at(-1));
 
   return {
-    add(fragment) {
+    add(fragment, seen) {
       const id = idOf(fragment);
       let call = continued(fragment, id);
       if (!call) {
         if (id === '' && !fragment.name && saysNothing(fragment)) return [];
-        call = newToolCall(fragment.index);
+        call = newToolCall(fragment.index, calls.length);
         calls.push(call);
       }
       if (call.emitted) return [];
       append(call, id, fragment);
       if (id !== '') byId.set(id, call);
       if (fragment.index !== undefined) byIndex.set(fragment.index, call);
+      seen?.(told(call, fragment));
       const ready: ToolCallEvent[] = [];
       for (let next = calls[emitted]; next && isReady(next); next = calls[++emitted]) ready.push(toEvent(next));
       return ready;

@@ -295,10 +295,25 @@ describe('accumulateToolCalls', () => {
     expect(values).toEqual([{ type: 'retract' }, { type: 'toolCall', id: 'x', name: 'g', arguments: {} }, finish('toolCalls')]);
   });
 
-  it('lets fragments through as well when asked to', () => {
-    const part = fragment({ index: 0, id: 'x', name: 'f' });
-    const { values } = observe(of(part, finish()).pipe(accumulateToolCalls({ fragments: true })));
-    expect(values.map(({ type }) => type)).toEqual(['toolCallFragment', 'toolCall', 'finish']);
+  it('lets fragments through as well when asked to, each told of its call, before the call itself', () => {
+    const { values } = observe(
+      of(
+        fragment({ index: 7, id: 'used', name: 'f' }),
+        fragment({ index: 8, name: 'g', arguments: '{"b"' }),
+        fragment({ index: 7, arguments: '{"a":1}' }),
+        fragment({ index: 8, id: 'late', arguments: ':2}', done: true }),
+        finish(),
+      ).pipe(accumulateToolCalls({ fragments: true, usedIds: ['used'], newId: () => 'new' })),
+    );
+    expect(values).toEqual([
+      fragment({ index: 0, id: 'new', name: 'f' }),
+      fragment({ index: 1, name: 'g', arguments: '{"b"' }),
+      fragment({ index: 0, id: 'new', name: 'f', arguments: '{"a":1}' }),
+      fragment({ index: 1, id: 'late', name: 'g', arguments: ':2}' }),
+      { type: 'toolCall', id: 'new', name: 'f', arguments: { a: 1 } },
+      { type: 'toolCall', id: 'late', name: 'g', arguments: { b: 2 } },
+      finish(),
+    ]);
   });
 
   it('gives the same calls for any cut of the arguments and any interleaving of the calls', () => {
