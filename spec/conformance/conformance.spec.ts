@@ -1,0 +1,507 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { catchError, concat, firstValueFrom, ignoreElements, lastValueFrom, map, NEVER, of, tap, throwError, toArray } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { StreamInterruptedError } from '../../lib/core/errors.js';
+import type { Model } from '../../lib/core/model.js';
+import { openai } from '../../lib/providers/openai.js';
+import { isUnreadable } from './case.js';
+import type { Body, Case } from './case.js';
+import { differences } from './compare.js';
+import { conform } from './conformance.js';
+import { find } from './find.js';
+import { observe } from './observe.js';
+import { factoryOf } from './providers.js';
+import type { ModelFactory } from './providers.js';
+import { quirks } from './quirks.js';
+import { recording } from './recordings.js';
+import { documentOf, linesOf, summaryOf } from './report.js';
+import { runCase } from './runCase.js';
+import type { Outcome } from './runCase.js';
+import { variantsOf } from './variants.js';
+
+const data = (fields: unknown) => `data: ${JSON.stringify(fields)}\n\n`;
+const delta = (fields: unknown, reason: string | null = null) =>
+  data({ id: 'c1', choices: [{ index: 0, delta: fields, finish_reason: reason }] });
+
+const frames = [
+  delta({ role: 'assistant', content: '', reasoning_content: 'Look ' }),
+  delta({ reasoning_content: 'it up.' }),
+  delta({ content: 'Ålesund — ' }),
+  delta({ content: '“now” 🌊!' }),
+  delta({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{"at":' } }] }),
+  delta({ tool_calls: [{ index: 0, function: { arguments: '"Ålesund"}' } }] }),
+  delta({}, 'tool_calls'),
+  data({ id: 'c1', choices: [], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } }),
+  'data: [DONE]\n\n',
+];
+const expected = {
+  text: 'Ålesund — “now” 🌊!',
+  thinking: 'Look it up.',
+  toolCalls: [{ id: 'call_1', name: 'tide', arguments: { at: 'Ålesund' } }],
+  finishReason: 'toolCalls',
+  usage: { inputTokens: 11, outputTokens: 7 },
+  error: false,
+};
+const cut = { frames: frames.slice(0, 5), expected: { toolCalls: [], finishReason: ['error', 'unspecified'], droppedPartial: true } };
+
+function quirk(fields: object = {}): Case {
+  const [found] = quirks({ cases: [{ id: 'tide', wire: 'openai-chat', frames, expected, ...fields }] }, 'quirks.json');
+  if (!found || isUnreadable(found)) throw new Error(`no case: ${found?.problem ?? 'nothing'}`);
+  return found;
+}
+
+/** All framings, and one in twenty of the splits: `npm run conformance` runs them all. */
+const fewer = { variants: (body: Body) => variantsOf(body).filter(({ name }, at) => !/ split .*at \d+$/.test(name) || at % 20 === 0) };
+/** What is wrong whatever the cut shows in the first. */
+const first = { variants: (body: Body) => variantsOf(body).slice(0, 4) };
+
+const fields = ({ differences: found }: Outcome) => found.map(({ field }) => field);
+
+/** openai, with its chunks changed. */
+const doctored =
+  (change: MonoTypeOperatorFunction<Chunk>): ModelFactory =>
+  (name, options) => {
+    const model = openai(name, options);
+    return { ...model, stream: (request) => model.stream(request).pipe(change) };
+  };
+
+/** openai, with the pieces of a body changed before it reads them. */
+const misreading =
+  (change: (piece: Uint8Array) => Uint8Array): ModelFactory =>
+  (name, options) =>
+    openai(name, {
+      ...options,
+      fetch: async (...to) => {
+        const { body, headers } = await (options.fetch ?? fetch)(...to);
+        const changed = new TransformStream<Uint8Array, Uint8Array>({ transform: (piece, out) => out.enqueue(change(piece)) });
+        return new Response(body?.pipeThrough(changed), { headers });
+      },
+    });
+
+describe('conformance: a case', () => {
+  it('passes when all that is due comes, in every framing and cut', async () => {
+    const outcome = await runCase(quirk(), openai);
+    expect(outcome).toMatchObject({ id: 'tide', wire: 'openai-chat', passed: true, failedVariants: 0, differences: [] });
+    expect(outcome.variants).toBeGreaterThan(1000);
+  });
+
+  it.each([
+    ['text', { text: 'Ålesund' }, 'text'],
+    ['thinking', { thinking: '' }, 'thinking'],
+    ['the name of a call', { toolCalls: [{ ...expected.toolCalls[0], name: 'ebb' }] }, 'toolCalls'],
+    ['the arguments of a call', { toolCalls: [{ ...expected.toolCalls[0], arguments: {} }] }, 'toolCalls'],
+    ['the id of a call', { toolCalls: [{ ...expected.toolCalls[0], id: 'call_2' }] }, 'toolCalls'],
+    ['the number of calls', { toolCalls: [] }, 'toolCalls'],
+    [
+      'any of several lists of calls',
+      { toolCalls: undefined, toolCallsAnyOf: [[], [...expected.toolCalls, ...expected.toolCalls]] },
+      'toolCalls',
+    ],
+    ['a call that should have been dropped', { toolCalls: undefined, droppedPartial: true }, 'toolCalls'],
+    ['finish reason', { finishReason: 'stop' }, 'finishReason'],
+    ['a list of finish reasons', { finishReason: ['stop', 'length'] }, 'finishReason'],
+    ['input tokens', { usage: { inputTokens: 12 } }, 'usage.input'],
+    ['output tokens', { usage: { outputTokens: 8 } }, 'usage.output'],
+    ['no usage', { usage: null }, 'usage'],
+    ['an error', { error: true }, 'error'],
+    ['an error with a text', { error: 'overloaded' }, 'error'],
+    ['files', { files: [{ mediaType: 'image/png' }] }, 'files'],
+    ['sources', { sources: [{ url: 'https://example.org' }] }, 'sources'],
+  ])('fails when something else is due: %s', async (_, wrong, field) => {
+    const outcome = await runCase(quirk({ expected: { ...expected, ...wrong } }), openai, first);
+    expect(outcome.passed).toBe(false);
+    expect(fields(outcome)).toContain(field);
+    expect(linesOf(outcome)).toContain(`        ${field}`);
+    expect(outcome.failedVariants).toBe(outcome.variants);
+  });
+
+  it('does not judge what its expectation leaves out', async () => {
+    expect((await runCase(quirk({ expected: {} }), openai, first)).passed).toBe(true);
+    expect((await runCase(quirk({ expected: { toolCallsAnyOf: [[], expected.toolCalls] } }), openai, first)).passed).toBe(true);
+    const anyId = [{ ...expected.toolCalls[0], id: 'any' }];
+    expect((await runCase(quirk({ expected: { toolCalls: anyId } }), openai, first)).passed).toBe(true);
+  });
+
+  it('holds an interruption for an error or for an unspecified end, and nothing else', async () => {
+    const outcome = (finishReason: unknown) => runCase(quirk({ ...cut, expected: { ...cut.expected, finishReason } }), openai, first);
+    expect((await outcome('error')).passed).toBe(true);
+    expect((await outcome('unspecified')).passed).toBe(true);
+    expect(fields(await outcome('stop'))).toEqual(['finishReason']);
+  });
+
+  it('sees a connection that breaks, over a socket and through fetch', async () => {
+    const broken = quirk({ frames: [...frames.slice(0, 4), { end: 'reset' }], expected: { text: expected.text, error: true } });
+    expect((await runCase(broken, openai, first)).passed).toBe(true);
+    const clean = { ...broken, expected: { text: expected.text, error: false } };
+    expect(fields(await runCase(clean, openai, first))).toEqual(['error']);
+  });
+
+  it('asks for <think> to be read as thinking where it says so', async () => {
+    const tagged = { frames: [delta({ content: '<think>so</think>yes' }, 'stop'), 'data: [DONE]\n\n'] };
+    const separate = { expected: { text: 'yes', thinking: 'so' }, options: { thinkTags: true } };
+    expect((await runCase(quirk({ ...tagged, ...separate }), openai, first)).passed).toBe(true);
+    expect(fields(await runCase(quirk({ ...tagged, expected: separate.expected }), openai, first))).toEqual(['text', 'thinking']);
+  });
+});
+
+describe('conformance: the ways to send a case', () => {
+  const crlf = quirk({ frames: frames.map((frame) => frame.replaceAll('\n', '\r\n')) });
+  const names = variantsOf(crlf.body).map(({ name }) => name);
+
+  it('begins with the own framing, a write a frame, over HTTP', () => {
+    expect(names[0]).toBe('its own framing, HTTP, one write a frame');
+    expect(variantsOf(crlf.body)[0]?.pieces).toHaveLength(frames.length);
+  });
+
+  it('says the same bytes in every cut of a framing', () => {
+    const bodies = new Map<string, Set<string>>();
+    for (const { name, pieces } of variantsOf(crlf.body)) {
+      const framing = name.split(', HTTP')[0]?.split(', fetch')[0] ?? '';
+      bodies.set(framing, (bodies.get(framing) ?? new Set()).add(Buffer.concat(pieces).toString('hex')));
+    }
+    expect([...bodies.values()].map(({ size }) => size)).toEqual([...bodies].map(() => 1));
+  });
+
+  it('splits at every point of a small body: inside characters, and between CR and LF', () => {
+    const length = Buffer.byteLength(crlf.body.writes.join(''));
+    expect(names.filter((name) => /^its own framing, fetch, split .*at \d+$/.test(name))).toHaveLength(length - 1);
+    expect(names.filter((name) => name.includes('inside a character'))).not.toHaveLength(0);
+    expect(names.filter((name) => name.includes('between CR and LF'))).not.toHaveLength(0);
+  });
+
+  it('splits a long body at a bounded number of points, the telling ones among them', () => {
+    const long = variantsOf({ ...crlf.body, writes: [data({ text: 'Ålesund '.repeat(5000) }).replaceAll('\n', '\r\n')] });
+    expect(long.length).toBeLessThan(200);
+    expect(long.filter(({ name }) => name.includes('inside a character'))).not.toHaveLength(0);
+    expect(long.filter(({ name }) => name.includes('between CR and LF'))).not.toHaveLength(0);
+  });
+
+  it.each([
+    'CRLF',
+    'CR',
+    'LF and CRLF mixed',
+    'event names',
+    'comments',
+    'a byte order mark',
+    'no space after the colon',
+    'data in several lines',
+    'id and retry fields',
+  ])('has the framing "%s", over HTTP and through fetch', (framing) => {
+    const of = variantsOf(quirk().body).filter(({ name }) => name.startsWith(`${framing}, `));
+    expect(new Set(of.map(({ over }) => over))).toEqual(new Set(['http', 'fetch']));
+  });
+
+  it('leaves a body as it is that does not end with a whole event', () => {
+    const [own, ...others] = variantsOf({ ...quirk().body, writes: ['data: {"a":1}\n\n', 'data: {"b"'] });
+    expect([own, ...others].every((variant) => variant?.name.startsWith('its own framing'))).toBe(true);
+  });
+
+  it('keeps the names of events where they say more than the payloads', () => {
+    const named = variantsOf({ ...quirk().body, writes: ['event: error\ndata: {"message":"no"}\n\n'] });
+    expect(named.filter(({ name }) => name.startsWith('no event names'))).toEqual([]);
+    const redundant = variantsOf({ ...quirk().body, writes: ['event: ping\ndata: {"type":"ping"}\n\n'] });
+    expect(redundant.find(({ name }) => name.startsWith('no event names'))?.pieces.map(String)).toEqual([
+      String(new TextEncoder().encode('data: {"type":"ping"}\n\n')),
+    ]);
+  });
+
+  it('varies the line ends and the blank lines of line-delimited JSON', () => {
+    const lines = variantsOf({ framing: 'ndjson', writes: ['{"a":1}\n', '{"b":2}\n'], reset: false, optionalDone: false });
+    const framings = new Set(lines.map(({ name }) => name.split(/, (?:HTTP|fetch)/)[0]));
+    expect([...framings]).toEqual([
+      'its own framing',
+      'CRLF',
+      'LF and CRLF mixed',
+      'blank lines',
+      'a byte order mark',
+      'no line end after the last line',
+    ]);
+  });
+});
+
+describe('conformance: what is wrong is caught', () => {
+  it('a decoder that loses a character', async () => {
+    const lossy = doctored(map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.replace('!', '') } : chunk)));
+    const outcome = await runCase(quirk(), lossy, first);
+    expect(outcome).toMatchObject({ passed: false, differences: [{ field: 'text', came: 'Ålesund — “now” 🌊', due: expected.text }] });
+  });
+
+  it('a reader that takes each piece of bytes for whole characters, in the cuts inside a character', async () => {
+    const outcome = await runCase(
+      quirk(),
+      misreading((piece) => new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(piece))),
+    );
+    expect(outcome.passed).toBe(false);
+    expect(outcome.variant).toContain('fetch, byte by byte');
+    expect(outcome.failedVariants).toBeGreaterThan(10);
+    expect(outcome.failedVariants).toBeLessThan(outcome.variants / 2);
+  });
+
+  it('a reader that does not know CRLF, over a real socket', async () => {
+    const outcome = await runCase(
+      quirk(),
+      misreading((piece) => piece.map((byte) => (byte === 13 ? 120 : byte))),
+    );
+    expect(outcome).toMatchObject({ passed: false, variant: 'CRLF, HTTP, one write a frame' });
+  });
+
+  it('a difference between two cuts, even in what is not judged', async () => {
+    let runs = 0;
+    const fickle = doctored(map((chunk) => (chunk.type === 'thinking' && ++runs > 20 ? { ...chunk, text: '?' } : chunk)));
+    const outcome = await runCase(quirk({ expected: { text: expected.text } }), fickle);
+    expect(fields(outcome)).toEqual(["thinking (another than in the wire's own framing)"]);
+  });
+
+  it('a call that was cut off and is shown all the same', async () => {
+    const pretending = doctored(catchError(() => of<Chunk>({ type: 'finish', reason: 'stop' })));
+    const outcome = await runCase(quirk({ ...cut, expected: { droppedPartial: true } }), pretending, first);
+    expect(fields(outcome)).toEqual(['toolCalls', 'droppedPartial']);
+  });
+
+  const finish: Chunk = { type: 'finish', reason: 'stop' };
+  const text: Chunk = { type: 'text', text: 'Hi' };
+  const metadata: Chunk = { type: 'metadata', metadata: { model: 'm' } };
+  it.each<[string, Observable<Chunk>, string]>([
+    ['two finishes', of(text, finish, finish), '2 finish chunks'],
+    ['a chunk behind the finish', of(finish, text), 'behind the finish'],
+    ['no finish', of(text), 'completed without a finish'],
+    [
+      'an error behind the finish',
+      concat(
+        of(text, finish),
+        throwError(() => new Error('late')),
+      ),
+      'failed although',
+    ],
+    ['the same metadata twice', of(metadata, metadata, finish), 'Metadata were emitted twice'],
+  ])('a model that breaks its contract: %s', async (_, stream, told) => {
+    const model: Model = { provider: 'mine', name: 'm', stream: () => stream };
+    const observed = await firstValueFrom(observe(model, { messages: [] }));
+    expect(differences({ expected: {} }, observed).map(({ came }) => came)).toEqual(
+      expect.arrayContaining([expect.stringContaining(told)]),
+    );
+  });
+
+  it('an answer that never ends', () => {
+    const testing = new TestScheduler((came, due) => expect(came).toEqual(due));
+    testing.run(({ expectObservable, cold, expectSubscriptions }) => {
+      const source = cold<Chunk>('a-', { a: text });
+      const found = observe({ provider: 'mine', name: 'm', stream: () => source }, { messages: [] }, 20_000).pipe(
+        map((observed) => differences({ expected: {} }, observed)),
+      );
+      expectObservable(found).toBe('20s (d|)', {
+        d: [{ field: 'time', came: 'nothing more, and no end, within 20000 ms', due: 'an end' }],
+      });
+      expectSubscriptions(source.subscriptions).toBe('^ 19999ms !');
+    });
+  });
+
+  it('an answer that never ends, once: the other variants are not waited for', async () => {
+    let asked = 0;
+    const silent: ModelFactory = () => ({
+      provider: 'mine',
+      name: 'm',
+      stream: () =>
+        concat(
+          of(text).pipe(
+            tap(() => asked++),
+            ignoreElements(),
+          ),
+          NEVER,
+        ),
+    });
+    const outcome = await runCase(quirk(), silent, { limit: 1 });
+    expect({ asked, fields: fields(outcome) }).toEqual({ asked: 1, fields: ['time'] });
+  });
+
+  it('an error that is another than the one due', async () => {
+    const failing: ModelFactory = () => ({
+      provider: 'mine',
+      name: 'm',
+      stream: () => throwError(() => new StreamInterruptedError('mine', 'gone')),
+    });
+    expect(fields(await runCase(quirk({ expected: { error: 'overloaded' } }), failing, first))).toEqual(['error']);
+  });
+});
+
+describe('conformance: recordings', () => {
+  const payloads = frames
+    .slice(0, -1)
+    .map((frame) => frame.slice('data: '.length).trim())
+    .join('\n');
+  const due = {
+    text: expected.text,
+    reasoning: expected.thinking,
+    toolCalls: expected.toolCalls,
+    finishReason: 'tool-calls',
+    usage: { input: 11, output: 7, reasoning: 0 },
+    error: null,
+  };
+  const recorded = (change: object = {}, document: object = {}) => {
+    const found = recording('here/openai-chat/tide', payloads, { protocol: 'openai-chat', expected: { ...due, ...change }, ...document });
+    if (isUnreadable(found)) throw new Error(found.problem);
+    return found;
+  };
+
+  it('pass by their own words for what is due', async () => {
+    const outcome = await runCase(recorded(), openai, first);
+    expect(outcome).toMatchObject({ id: 'openai-chat/tide', wire: 'openai-chat', passed: true });
+    expect((await runCase(recorded({ finishReason: 'stop', finishReasonAlsoAccepted: ['tool-calls'] }), openai, first)).passed).toBe(true);
+    expect((await runCase(recorded({ toolCalls: [{ ...due.toolCalls[0], id: null }] }), openai, first)).passed).toBe(true);
+  });
+
+  it.each([
+    [{ reasoning: 'no' }, 'thinking'],
+    [{ finishReason: 'content-filter' }, 'finishReason'],
+    [{ usage: null }, 'usage'],
+    [{ usage: { reasoning: 3 } }, 'usage.reasoning'],
+    [{ usage: { cacheRead: 3 } }, 'usage.cachedInput'],
+    [{ usage: { cacheWrite: 3 } }, 'usage.cacheWriteInput'],
+    [{ error: { message: 'overloaded' } }, 'error'],
+  ])('fail when something else is due: %j', async (wrong, field) => {
+    expect(fields(await runCase(recorded(wrong), openai, first))).toContain(field);
+  });
+
+  it('come with and without the mark of the end, and framed as they say', () => {
+    const names = (found: Case) => new Set(variantsOf(found.body).map(({ name }) => name.split(/, (?:HTTP|fetch)/)[0]));
+    expect(names(recorded()).has('no [DONE] at the end')).toBe(true);
+    expect(names(recorded({ finishReason: 'unknown' })).has('no [DONE] at the end')).toBe(false);
+    const framed = recorded(
+      {},
+      { framing: { kind: 'sse', eventNames: false, doneSentinel: true, lineEnds: 'CRLF', comments: [': hello'] } },
+    );
+    expect(framed.body.writes[0]).toBe(': hello\r\n\r\n');
+    expect(framed.body.writes.at(-1)).toBe('data: [DONE]\r\n\r\n');
+  });
+
+  it('that hold no payload, or an expectation of another shape, say so', () => {
+    expect(recording('a/b', '\n', { expected: {} })).toMatchObject({ problem: 'b.chunks.txt holds no payload.' });
+    expect(recording('a/b', '{}', { expected: { text: 1 } })).toMatchObject({ problem: expect.stringContaining('expected.text') });
+  });
+});
+
+describe('conformance: paths', () => {
+  let folder = '';
+  const write = (name: string, content: unknown) =>
+    writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  const run = (...paths: string[]) => lastValueFrom(conform(paths).pipe(toArray()));
+  const problems = (outcomes: readonly Outcome[]) => outcomes.flatMap((outcome) => outcome.differences.map(({ came }) => came));
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'conformance-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('that lead nowhere, or hold no case, are failures that say so', async () => {
+    const outcomes = await run(join(folder, 'nowhere'), folder);
+    expect(outcomes.map(({ passed }) => passed)).toEqual([false, false]);
+    expect(problems(outcomes)).toEqual([expect.stringContaining('There is nothing at'), expect.stringContaining('There is no case in')]);
+  });
+
+  it('what cannot be read is a failure that says why, and no crash; the rest runs', async () => {
+    await write('broken.json', '{"cases": [');
+    await write('lonely.expected.json', {});
+    await write('notes.json', { some: 'thing else' });
+    await write('quirks.json', {
+      cases: [
+        { id: 'good', wire: 'openai-chat', frames, expected },
+        { id: 'bad', wire: 'openai-chat', frames: [1], expected },
+        { id: 'strange', wire: 'carrier-pigeon', frames, expected },
+        { id: 'unmeant', wire: 'openai-chat', frames, expected: { finishReason: 'because' } },
+        'nothing',
+      ],
+    });
+    const outcomes = await run(folder);
+    expect(Object.fromEntries(outcomes.map(({ id, passed }) => [id, passed]))).toEqual({
+      good: true,
+      bad: false,
+      strange: false,
+      unmeant: false,
+      'case 5': false,
+      'broken.json': false,
+      lonely: false,
+    });
+    expect(problems(outcomes)).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('frames[0]'),
+        expect.stringContaining('No provider reads the wire "carrier-pigeon"'),
+        expect.stringContaining('expected.finishReason'),
+        expect.stringContaining('lonely.chunks.txt'),
+      ]),
+    );
+    expect(summaryOf(outcomes)).toBe('1 passed, 6 failed');
+  });
+
+  it('a case is run once, however many paths lead to it; a recording is named by any of its files', async () => {
+    const file = 'spec/recordings/openai-chat/text';
+    expect(await run(file, `${file}.expected.json`, `./${file}.chunks.txt`)).toEqual([
+      expect.objectContaining({ id: 'openai-chat/text', passed: true }),
+    ]);
+  });
+
+  it('the command prints the count last, exits 1 on a failure, and writes what was observed', async () => {
+    const good = join(folder, 'one.json');
+    const json = join(folder, 'out', '..', 'report.json');
+    await write('one.json', { cases: [{ id: 'good', wire: 'openai-chat', frames, expected }] });
+    const command = (...args: string[]) => promisify(execFile)('node_modules/.bin/tsx', ['spec/conformance/main.ts', ...args]);
+    const { stdout } = await command(good, '--json', join(folder, 'report.json'));
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe('1 passed, 0 failed');
+    expect(JSON.parse(await readFile(join(json), 'utf8'))).toMatchObject({
+      cases: [
+        {
+          id: 'good',
+          wire: 'openai-chat',
+          source: good,
+          text: expected.text,
+          thinking: expected.thinking,
+          toolCalls: expected.toolCalls,
+          finishReason: 'toolCalls',
+          usage: { input: 11, output: 7 },
+          error: null,
+          passed: true,
+          differences: [],
+        },
+      ],
+    });
+    await expect(command(join(folder, 'nowhere'))).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/\n0 passed, 1 failed\n$/),
+    });
+    await expect(command('--nonsense')).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(/\n0 passed, 1 failed\n$/) });
+  }, 30_000);
+
+  it('the report tells the error of a case, with its code', async () => {
+    const outcome = await runCase(
+      quirk({
+        frames: [data({ error: { message: 'Overloaded', code: 'busy' } })],
+        expected: { error: 'overloaded', finishReason: 'error' },
+      }),
+      openai,
+    );
+    expect(documentOf([outcome]).cases[0]).toMatchObject({
+      passed: true,
+      finishReason: 'error',
+      error: { name: 'ProviderError', code: 'provider', providerCode: 'busy' },
+    });
+  });
+});
+
+const shared = ['../shared/quirks/visible.json', '../shared/recordings', 'spec/recordings/quirks', 'spec/recordings/openai-chat'].filter(
+  (path) => existsSync(path),
+);
+const cases = (await Promise.all(shared.map(find))).flat().filter(({ wire }) => wire === 'openai-chat' || wire === 'openai-compatible');
+
+describe('conformance: Chat Completions', () => {
+  it.each(cases.map((found) => [found.id, found] as const))('%s', async (_, found) => {
+    if (isUnreadable(found)) throw new Error(found.problem);
+    expect(linesOf(await runCase(found, await factoryOf(found.wire), fewer))).toEqual([expect.stringMatching(/^passed/)]);
+  });
+});

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { lastValueFrom, tap, toArray } from 'rxjs';
+import { errorText } from '../../lib/core/errors.js';
+import { conform } from './conformance.js';
+import { documentOf, linesOf, summaryOf } from './report.js';
+import { notRun } from './runCase.js';
+import type { Outcome } from './runCase.js';
+
+const help = `npm run conformance -- [PATH...] [--json FILE]
+
+Serves recorded and written answers of LLM servers to Rivulet's providers, over HTTP and in every cut of their bytes, and compares what comes out with what is due.
+
+PATH         a quirks file (JSON with "cases"), a recording (*.expected.json beside *.chunks.txt), or a folder of these
+             (default: spec/recordings, and ../shared/quirks and ../shared/recordings where they are)
+--json FILE  what was observed, case by case, for another judge`;
+
+const project = join(import.meta.dirname, '../..');
+const defaults = ['../shared/quirks', '../shared/recordings', 'spec/recordings']
+  .map((path) => relative(process.cwd(), join(project, path)))
+  .filter((path) => existsSync(path));
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
+async function main(): Promise<readonly Outcome[]> {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  });
+  if (values.help) {
+    print(help);
+    return [];
+  }
+  const paths = positionals.length > 0 ? positionals : defaults;
+  const printed = conform(paths).pipe(
+    tap((outcome) => linesOf(outcome).forEach(print)),
+    toArray(),
+  );
+  const outcomes = await lastValueFrom(printed);
+  if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(documentOf(outcomes), null, 2)}\n`);
+  return outcomes;
+}
+
+let outcomes: readonly Outcome[];
+try {
+  outcomes = await main();
+} catch (error) {
+  outcomes = [notRun('conformance', 'the command line', null, `${errorText(error)}\n${help}`)];
+  print(errorText(error));
+}
+print(summaryOf(outcomes));
+if (outcomes.some(({ passed }) => !passed)) process.exitCode = 1;

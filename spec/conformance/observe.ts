@@ -1,0 +1,193 @@
+import { isDeepStrictEqual } from 'node:util';
+import { catchError, concat, defer, EMPTY, ignoreElements, of, takeUntil, tap, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Chunk, FinishChunk, FinishReason } from '../../lib/core/chunk.js';
+import { errorText } from '../../lib/core/errors.js';
+import type { MessageEvent, ToolCallEvent } from '../../lib/core/event.js';
+import { isRecord } from '../../lib/core/json.js';
+import type { FilePart, Message, Metadata, Part, SourcePart, ToolCallPart } from '../../lib/core/message.js';
+import type { Model, Request } from '../../lib/core/model.js';
+import type { Usage } from '../../lib/core/usage.js';
+import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
+import { consolidate } from '../../lib/operators/consolidate.js';
+
+/** An error, as it is told. */
+export interface ObservedError {
+  readonly name: string;
+  /** Ours: `provider`, `stream_interrupted`, `protocol`, `http`, ... */
+  readonly code: string | null;
+  readonly message: string;
+  readonly retryable: boolean | null;
+  /** The provider's own. */
+  readonly providerCode: string | null;
+}
+
+/** What came out of one answer. */
+export interface Observation {
+  readonly text: string;
+  readonly thinking: string;
+  /** In the order in which they were emitted, whatever became of the answer afterwards. */
+  readonly toolCalls: readonly ToolCallPart[];
+  readonly files: readonly FilePart[];
+  readonly sources: readonly SourcePart[];
+  /** The reason of the `finish`; `error` for a stream that failed; null when there was neither. */
+  readonly finishReason: FinishReason | null;
+  readonly rawFinishReason: string | null;
+  /** As on the `finish`; null when it had none. */
+  readonly usage: Usage | null;
+  readonly error: ObservedError | null;
+  readonly metadata: readonly Metadata[];
+  readonly messages: readonly Message[];
+  /** What is wrong about the stream itself, whatever was sent. */
+  readonly breaches: readonly string[];
+  /** It was given up after so many milliseconds. */
+  readonly hung: number | null;
+}
+
+/** How long one answer may take, in milliseconds. Each is sent at once, over loopback. */
+export const patience = 20_000;
+
+/**
+ * Reads one answer of a model through the operators that every turn has, and tells what came of it.
+ *
+ * @param model The model.
+ * @param request The request.
+ * @param limit How long it may take, in milliseconds.
+ * @returns One observation. Never errors.
+ */
+export function observe(model: Model, request: Request, limit = patience): Observable<Observation> {
+  return defer(() => {
+    const record = createRecord();
+    const hung = timer(limit).pipe(tap(() => record.hung(limit)));
+    const reading = defer(() => model.stream(request)).pipe(
+      tap({ next: (chunk) => record.chunk(chunk), complete: () => record.completed() }),
+      accumulateToolCalls(),
+      consolidate(),
+      tap((event) => record.event(event)),
+      ignoreElements(),
+      catchError((thrown: unknown) => {
+        record.failed(thrown);
+        return EMPTY;
+      }),
+      takeUntil(hung),
+    );
+    return concat(
+      reading,
+      defer(() => of(record.result())),
+    );
+  });
+}
+
+type Event = Exclude<Chunk, { type: 'toolCallFragment' | 'providerData' }> | ToolCallEvent | MessageEvent;
+
+function createRecord() {
+  const breaches: string[] = [];
+  const parts: Part[] = [];
+  const messages: Message[] = [];
+  const metadata: Metadata[] = [];
+  let thinking = '';
+  let finish: FinishChunk | undefined;
+  let chunksAfterFinish = 0;
+  let finishes = 0;
+  let error: ObservedError | undefined;
+  let hung: number | null = null;
+
+  const judge = () => {
+    if (finishes > 1) breaches.push(`${finishes} finish chunks were emitted; exactly one is due.`);
+    if (chunksAfterFinish > 0) breaches.push(`${chunksAfterFinish} chunks were emitted behind the finish, which is to be the last.`);
+    if (error && finishes > 0) breaches.push('The stream failed although its finish had been emitted.');
+    if (messages.length > 1) breaches.push(`${messages.length} messages were emitted; one turn has one.`);
+    const held = messages[0]?.parts ?? [];
+    if (finish && !isDeepStrictEqual(joinedText(held), joinedText(parts))) {
+      breaches.push(`The message is not what was emitted: it holds ${JSON.stringify(held)}, emitted were ${JSON.stringify(parts)}.`);
+    }
+    if (!finish && held.length > 0) breaches.push('A message was emitted by an answer that did not finish.');
+    metadata.forEach((one, at) => {
+      if (metadata.findIndex((other) => isDeepStrictEqual(other, one)) < at)
+        breaches.push(`Metadata were emitted twice: ${JSON.stringify(one)}.`);
+    });
+    const ids = parts.flatMap((part) => (part.type === 'toolCall' ? [part.id] : []));
+    if (ids.some((id) => id === '')) breaches.push('A tool call has an empty id.');
+    if (new Set(ids).size < ids.length) breaches.push(`The ids of the tool calls are not unique: ${ids.join(', ')}.`);
+  };
+
+  return {
+    chunk(chunk: Chunk) {
+      if (finishes > 0) chunksAfterFinish++;
+      if (chunk.type === 'finish') finishes++;
+    },
+    completed() {
+      if (finishes === 0) breaches.push('The stream completed without a finish.');
+    },
+    event(event: Event) {
+      if (event.type === 'text') parts.push({ type: 'text', text: event.text });
+      else if (event.type === 'thinking') thinking += event.text;
+      else if (event.type === 'toolCall') parts.push(event);
+      else if (event.type === 'file') parts.push(event.file);
+      else if (event.type === 'source') parts.push(event.source);
+      else if (event.type === 'metadata') metadata.push(event.metadata);
+      else if (event.type === 'message') messages.push(event.message);
+      else if (event.type === 'finish') finish ??= event;
+      else {
+        parts.length = 0; // retract: the turn starts over
+        thinking = '';
+      }
+    },
+    failed(thrown: unknown) {
+      error = told(thrown);
+    },
+    hung(limit: number) {
+      hung = limit;
+    },
+    result(): Observation {
+      judge();
+      return {
+        text: textOf(parts),
+        thinking,
+        toolCalls: parts.filter((part) => part.type === 'toolCall'),
+        files: parts.filter((part) => part.type === 'file'),
+        sources: parts.filter((part) => part.type === 'source'),
+        finishReason: finish?.reason ?? (error ? 'error' : null),
+        rawFinishReason: finish?.rawReason ?? null,
+        usage: finish?.usage ?? null,
+        error: error ?? null,
+        metadata,
+        messages,
+        breaches,
+        hung,
+      };
+    },
+  };
+}
+
+const textOf = (parts: readonly Part[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+
+/** Parts with their neighbouring texts joined, as JSON: what a provider signs on a text does not matter here. */
+function joinedText(parts: readonly Part[]): unknown {
+  const joined: unknown[] = [];
+  let text = '';
+  const close = () => {
+    if (text !== '') joined.push(text);
+    text = '';
+  };
+  for (const part of parts) {
+    if (part.type === 'text') text += part.text;
+    else {
+      close();
+      joined.push(JSON.parse(JSON.stringify(part)));
+    }
+  }
+  close();
+  return joined;
+}
+
+function told(thrown: unknown): ObservedError {
+  const { name, code, retryable, providerCode } = isRecord(thrown) ? thrown : {};
+  return {
+    name: typeof name === 'string' ? name : typeof thrown,
+    code: typeof code === 'string' ? code : null,
+    message: errorText(thrown),
+    retryable: typeof retryable === 'boolean' ? retryable : null,
+    providerCode: typeof providerCode === 'string' ? providerCode : null,
+  };
+}

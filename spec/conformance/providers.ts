@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Model } from '../../lib/core/model.js';
+import type { ModelOptions } from '../../lib/providers/httpModel.js';
+import type { CompatibleServer } from '../../lib/providers/openaiCompatible.js';
+import type { Framing } from '../../lib/protocol/wire.js';
+
+/** Makes the model that reads a wire. */
+export type ModelFactory = (model: string, options: ModelOptions) => Model;
+
+interface Row {
+  /** The function of lib/providers that makes the model; its file, or folder, has the same name. */
+  readonly provider: string;
+  /** A model's name, where a case has none. */
+  readonly model: string;
+  /** Default: `sse`. */
+  readonly framing?: Framing;
+  /** Default: the function as it is. */
+  readonly make?: (exported: unknown) => ModelFactory;
+}
+
+/** Which provider reads which wire. */
+const wires: Readonly<Record<string, Row>> = {
+  'openai-chat': { provider: 'openai', model: 'gpt-5' },
+  'openai-compatible': {
+    provider: 'openaiCompatible',
+    model: 'model',
+    make:
+      (exported) =>
+      (model, { baseUrl = '', ...options }) =>
+        (exported as (server: CompatibleServer) => ModelFactory)({ name: 'compatible', baseUrl })(model, options),
+  },
+  'openai-responses': { provider: 'openaiResponses', model: 'gpt-5' },
+  openrouter: { provider: 'openrouter', model: 'anthropic/claude-sonnet-4.5' },
+  together: { provider: 'together', model: 'meta-llama/Llama-3.3-70B-Instruct-Turbo' },
+  anthropic: { provider: 'anthropic', model: 'claude-sonnet-4-5' },
+  google: { provider: 'google', model: 'gemini-2.5-flash' },
+  ollama: { provider: 'ollama', model: 'qwen3', framing: 'ndjson' },
+  mistral: { provider: 'mistral', model: 'mistral-large-latest' },
+  cohere: { provider: 'cohere', model: 'command-a-03-2025' },
+};
+
+const folder = join(import.meta.dirname, '../../lib/providers');
+
+/** Whether a wire is one of those that the project reads. */
+export const isKnownWire = (wire: string): boolean => Object.hasOwn(wires, wire);
+
+/** How the frames of a wire are delimited. */
+export const framingOf = (wire: string): Framing => (isKnownWire(wire) ? wires[wire]?.framing : undefined) ?? 'sse';
+
+/** The model's name that is asked for, where a case has none. */
+export const defaultModel = (wire: string): string => (isKnownWire(wire) ? wires[wire]?.model : undefined) ?? 'model';
+
+/**
+ * Loads the provider of a wire, and only that one: another that does not compile is no concern of this wire's cases.
+ *
+ * @returns What makes its models. Rejects with the reason when the wire is not known, or its provider is not there.
+ */
+export async function factoryOf(wire: string): Promise<ModelFactory> {
+  const row = isKnownWire(wire) ? wires[wire] : undefined;
+  if (!row) throw new Error(`No provider reads the wire "${wire}". The wires known are ${Object.keys(wires).join(', ')}.`);
+  const { provider, make = (exported) => exported as ModelFactory } = row;
+  const file = [`${provider}.ts`, `${provider}/${provider}.ts`].map((name) => join(folder, name)).find((path) => existsSync(path));
+  if (file === undefined)
+    throw new Error(
+      `The wire "${wire}" has no provider yet: there is no lib/providers/${provider}.ts and no lib/providers/${provider}/${provider}.ts.`,
+    );
+  const loaded = (await import(file)) as Readonly<Record<string, unknown>>;
+  const exported = loaded[provider];
+  if (typeof exported !== 'function') throw new Error(`The wire "${wire}" has no provider: ${file} exports no function ${provider}.`);
+  return make(exported);
+}
