@@ -8,7 +8,7 @@ export interface Answer {
   /** Collects what there is to know of the answer as a whole; the first value of a name counts. */
   note(name: string, value: JsonValue | undefined): void;
   /** Emits a chunk, and before the first one the metadata: not earlier, so that an error as the first event finds nothing emitted. */
-  tell(chunk: Chunk): void;
+  readonly tell: (chunk: Chunk) => void;
   /** The wire gave a finish reason. The first counts. */
   finished(reason: FinishReason, word: string): void;
   /** The wire gave usage. The last counts; one without any count is none. */

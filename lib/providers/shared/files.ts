@@ -26,9 +26,16 @@ export function textInFile({ data, mediaType, name }: FilePart): string | undefi
   return name === undefined ? text : `${name}:\n${text}`;
 }
 
-const isText = (mediaType: string): boolean => mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
+/** Whether a media type, in its essence, is one of text. */
+export const isText = (mediaType: string): boolean =>
+  mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
 
-function decodeText(data: string, mediaType: string): string {
+/**
+ * The text of base64 data.
+ *
+ * @throws ConfigurationError `options` when it is not base64.
+ */
+export function decodeText(data: string, mediaType: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
   } catch (cause) {

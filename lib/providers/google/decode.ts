@@ -1,0 +1,80 @@
+import type { Chunk, FinishReason } from '../../core/chunk.js';
+import { isJsonObject, isRecord, textOf } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
+import type { SourcePart } from '../../core/message.js';
+import { providerError, saysError } from '../../protocol/errorDetails.js';
+import type { Decoder } from '../../protocol/wire.js';
+import { createAnswer } from '../shared/answer.js';
+import { firstAnswer, listOf } from '../shared/values.js';
+import { finishReasonOf, usageFrom } from './finish.js';
+import { provider } from './own.js';
+import { createPartReader } from './readParts.js';
+import { sourcesIn } from './sources.js';
+
+/** An answer that ended so was cut: a call that has not ended is no call. */
+const cut: readonly FinishReason[] = ['length', 'contentFilter', 'error'];
+
+/**
+ * Reads one answer of `streamGenerateContent` (API reference, `GenerateContentResponse`): each event has the next parts of the candidate, and the
+ * usage so far. The protocol has no terminal mark: the finish is held until the body ends, since parts and usage may follow the reason.
+ *
+ * A prompt that is refused has a `promptFeedback.blockReason` and no candidate. What was found out beside the answer (grounding, and where an answer
+ * was not simply finished why) comes once, before the finish.
+ *
+ * @param emit Takes the chunks, in order.
+ */
+export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
+  const answer = createAnswer(provider, emit);
+  const parts = createPartReader(answer.tell);
+  const cited = new Set<string>();
+  const found: Record<string, JsonValue> = {};
+  const reasons: Record<string, JsonValue> = {};
+
+  const cite = (source: SourcePart) => {
+    const key = source.url ?? `${source.title}\n${source.text}`;
+    if (!cited.has(key)) answer.tell({ type: 'source', source });
+    cited.add(key);
+  };
+  const readCandidate = (candidate: JsonObject) => {
+    const { content } = candidate;
+    for (const part of isJsonObject(content) ? listOf(content['parts']) : []) if (isJsonObject(part)) parts.read(part);
+    sourcesIn(candidate).forEach(cite);
+    collect(found, candidate, ['groundingMetadata', 'citationMetadata', 'urlContextMetadata']);
+    collect(reasons, candidate, ['finishMessage', 'safetyRatings']);
+    const word = textOf(candidate['finishReason']);
+    if (word !== undefined) answer.finished(finishReasonOf(word), word);
+  };
+
+  return {
+    next(frame) {
+      answer.note('responseId', textOf(frame['responseId']));
+      answer.note('model', textOf(frame['modelVersion']));
+      const candidate = firstAnswer(frame['candidates']);
+      if (candidate) readCandidate(candidate);
+      const feedback = frame['promptFeedback'];
+      const blocked = isJsonObject(feedback) ? textOf(feedback['blockReason']) : undefined;
+      if (blocked !== undefined) {
+        collect(reasons, frame, ['promptFeedback']);
+        answer.finished('contentFilter', blocked);
+      }
+      if (isRecord(frame['usageMetadata'])) answer.used(usageFrom(frame['usageMetadata']));
+      if (saysError(frame)) throw providerError(provider, frame);
+    },
+    end(terminal) {
+      const reason = answer.ended(terminal);
+      parts.end(cut.includes(reason));
+      const metadata = reason === 'stop' || reason === 'length' ? found : { ...found, ...reasons };
+      if (Object.keys(metadata).length > 0) answer.tell({ type: 'metadata', metadata: { ...metadata } });
+      answer.finish();
+    },
+  };
+}
+
+/** The fields that say something; the last value counts. */
+function collect(into: Record<string, JsonValue>, from: JsonObject, fields: readonly string[]): void {
+  for (const field of fields) {
+    const value = from[field];
+    const says = typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : textOf(value) !== undefined;
+    if (says && value !== undefined) into[field] = value;
+  }
+}

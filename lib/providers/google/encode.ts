@@ -1,0 +1,78 @@
+import { ConfigurationError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import type { Request, ToolChoice } from '../../core/model.js';
+import type { ToolDefinition } from '../../core/tool.js';
+import type { WireRequest } from '../../protocol/wire.js';
+import { defined } from '../shared/values.js';
+import { encodeContents, encodeInstructions } from './contents.js';
+import { generationOf } from './own.js';
+import { encodeThinking } from './thinking.js';
+
+/**
+ * The request of `streamGenerateContent` (API reference, "Generating content"). What the request leaves open is left to the API's default.
+ *
+ * @param model The model's name, with or without `models/`.
+ * @param request What is asked for.
+ * @throws ConfigurationError `capability` or `options` for a wish that the model, or the API, has no field for.
+ */
+export function encodeGoogle(model: string, request: Request): WireRequest {
+  const { messages, output } = request;
+  const tools = toolsFor(model, request);
+  const generationConfig = defined({
+    temperature: request.temperature,
+    topP: request.topP,
+    maxOutputTokens: request.maxOutputTokens,
+    stopSequences: request.stop?.length ? request.stop : undefined,
+    seed: request.seed,
+    responseMimeType: output && 'application/json',
+    responseJsonSchema: output,
+    thinkingConfig: request.thinking === undefined ? undefined : encodeThinking(model, request.thinking),
+  });
+  const body = defined({
+    systemInstruction: encodeInstructions(messages),
+    contents: encodeContents(model, messages),
+    tools: tools && [{ functionDeclarations: tools.map(encodeTool) }],
+    toolConfig: tools && request.toolChoice && { functionCallingConfig: encodeToolChoice(request.toolChoice) },
+    generationConfig: Object.keys(generationConfig).length > 0 ? generationConfig : undefined,
+  });
+  return { path: `${pathOf(model)}:streamGenerateContent?alt=sse`, body };
+}
+
+/** `models/` is the place of all but tuned models, whose names say theirs. */
+function pathOf(model: string): string {
+  const name = model.split('/').map(encodeURIComponent).join('/');
+  return name.includes('/') ? `/${name}` : `/models/${name}`;
+}
+
+/** The tools to declare. Before Gemini 3, a request with tools and a schema is refused ("Function calling with a response mime type ... is unsupported"). */
+function toolsFor(model: string, { tools = [], toolChoice, output, parallelToolCalls }: Request): readonly ToolDefinition[] | undefined {
+  if (tools.length === 0) return undefined;
+  if (output && (generationOf(model) ?? 3) < 3) {
+    if (toolChoice === 'none') return undefined;
+    throw new ConfigurationError(
+      'capability',
+      `google: ${model} takes tools or an output schema, not both in one request.`,
+      'Take a model from gemini-3 on, or ask for the output in a request of its own, without tools.',
+    );
+  }
+  if (parallelToolCalls === false) {
+    throw new ConfigurationError('options', 'google has no field that forbids several calls in one turn.', 'Leave parallelToolCalls out.');
+  }
+  return tools;
+}
+
+/** A tool without parameters declares none: the API refuses an object without properties. */
+function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  const { properties, ...others } = parameters;
+  const none = Object.keys(properties ?? {}).length === 0 && Object.keys(others).every((field) => plain.has(field));
+  return { name, description, ...(none ? {} : { parametersJsonSchema: parameters }) };
+}
+
+/** What a schema of type object may say besides and still take nothing. */
+const plain: ReadonlySet<string> = new Set(['type', 'additionalProperties', 'required', '$schema', 'description', 'title']);
+
+/** The modes of `FunctionCallingConfig`. */
+function encodeToolChoice(choice: ToolChoice): JsonObject {
+  if (typeof choice === 'object') return { mode: 'ANY', allowedFunctionNames: [choice.name] };
+  return { mode: choice === 'required' ? 'ANY' : choice === 'none' ? 'NONE' : 'AUTO' };
+}

@@ -1,0 +1,49 @@
+import type { FinishReason } from '../../core/chunk.js';
+import { numberOf } from '../../core/json.js';
+import { usageOf } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+
+/** The enum `FinishReason` of the API reference. What is in it and not here (`LANGUAGE`, `OTHER`, `IMAGE_OTHER`, `NO_IMAGE`) is `other`. */
+const reasons: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries({
+    unspecified: ['FINISH_REASON_UNSPECIFIED'],
+    stop: ['STOP'],
+    length: ['MAX_TOKENS'],
+    contentFilter: [
+      'SAFETY',
+      'RECITATION',
+      'BLOCKLIST',
+      'PROHIBITED_CONTENT',
+      'SPII',
+      'IMAGE_SAFETY',
+      'IMAGE_PROHIBITED_CONTENT',
+      'IMAGE_RECITATION',
+      'MODEL_ARMOR',
+    ],
+    error: ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE', 'MALFORMED_RESPONSE'],
+  } satisfies Partial<Record<FinishReason, string[]>>).flatMap(([reason, words]) =>
+    words.map((word) => [word, reason as FinishReason] as const),
+  ),
+);
+
+/** What a finish reason of the wire means. */
+export const finishReasonOf = (word: string): FinishReason => reasons.get(word) ?? 'other';
+
+/**
+ * Usage as `UsageMetadata` of the API reference counts it: thoughts beside the candidates, the results of the API's own tools beside the prompt,
+ * cached tokens within the prompt. Each chunk has the counts so far.
+ */
+export function usageFrom(counts: Record<string, unknown>): Usage {
+  const [prompt, toolUse] = [numberOf(counts['promptTokenCount']), numberOf(counts['toolUsePromptTokenCount'])];
+  const [candidates, thoughts] = [numberOf(counts['candidatesTokenCount']), numberOf(counts['thoughtsTokenCount'])];
+  return usageOf({
+    input: sum(prompt, toolUse),
+    output: sum(candidates, thoughts),
+    total: numberOf(counts['totalTokenCount']),
+    cachedInput: numberOf(counts['cachedContentTokenCount']),
+    reasoning: thoughts,
+  });
+}
+
+/** What is known of two counts; of neither, nothing. */
+const sum = (a: number | undefined, b: number | undefined) => (a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0));

@@ -1,0 +1,85 @@
+import type { Chunk, FinishReason, ToolCallFragment } from '../../core/chunk.js';
+import { isJsonObject, numberOf, textOf } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
+import { usageOf } from '../../core/usage.js';
+import { providerError, saysError } from '../../protocol/errorDetails.js';
+import type { Decoder } from '../../protocol/wire.js';
+import { createAnswer } from '../shared/answer.js';
+import { listOf } from '../shared/values.js';
+import { provider } from './messages.js';
+
+/** `stop` and `length`; `load` and `unload`, which answer a request without messages, say nothing of an answer. */
+const reasons: ReadonlyMap<string, FinishReason> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+]);
+
+/**
+ * Reads one answer of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`; `docs/api/errors`): lines, of which the last has
+ * `done`, the reason and the counts. Calls come whole. The index that some versions give them is passed over: it starts anew with each line, so that
+ * equal calls of two lines would look like one.
+ *
+ * @param emit Takes the chunks, in order.
+ */
+export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
+  const answer = createAnswer(provider, emit);
+  let thought = '';
+  let called = false;
+
+  const readMessage = (message: JsonObject) => {
+    const [thinking, content] = [textOf(message['thinking']), textOf(message['content'])];
+    if (thinking !== undefined) answer.tell({ type: 'thinking', text: thinking });
+    thought += thinking ?? '';
+    if (content !== undefined) answer.tell({ type: 'text', text: content });
+    for (const image of listOf(message['images'])) if (typeof image === 'string') answer.tell(fileOf(image));
+    for (const call of listOf(message['tool_calls'])) {
+      const fragment = isJsonObject(call) ? fragmentOf(call) : undefined;
+      if (fragment) answer.tell(fragment);
+      called ||= fragment !== undefined;
+    }
+  };
+
+  return {
+    next(line) {
+      answer.note('model', textOf(line['model']));
+      if (isJsonObject(line['message'])) readMessage(line['message']);
+      if (saysError(line)) throw providerError(provider, line);
+      const word = textOf(line['done_reason']);
+      if (word !== undefined) answer.finished(reasons.get(word) ?? 'other', word);
+      answer.used(usageOf({ input: numberOf(line['prompt_eval_count']), output: numberOf(line['eval_count']) }));
+      return line['done'] === true ? 'end' : undefined;
+    },
+    end(terminal) {
+      answer.ended(terminal);
+      if (called && thought !== '') answer.tell({ type: 'providerData', provider, data: { thinking: thought } });
+      answer.finish();
+    },
+  };
+}
+
+/** A call, whole; newer versions give it an id, which is kept to go back. */
+function fragmentOf(call: JsonObject): ToolCallFragment | undefined {
+  const called = isJsonObject(call['function']) ? call['function'] : call;
+  const [id, name, args] = [textOf(call['id']), textOf(called['name']), called['arguments']];
+  if (name === undefined) return undefined;
+  return {
+    type: 'toolCallFragment',
+    ...(id === undefined ? {} : { id, providerData: { [provider]: { id } } }),
+    name,
+    arguments:
+      args === undefined || args === null || typeof args === 'string' || isJsonObject(args) ? (args ?? null) : JSON.stringify(args),
+    done: true,
+  };
+}
+
+/** The first bytes of the image formats, in base64: the API does not say which it is. */
+const formats = [
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+] as const;
+
+function fileOf(data: string): Chunk {
+  const mediaType = formats.find(([beginning]) => data.startsWith(beginning))?.[1] ?? 'image/png';
+  return { type: 'file', file: { type: 'file', mediaType, data } };
+}
