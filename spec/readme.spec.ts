@@ -40,7 +40,7 @@ describe('the README', () => {
     server = await serveAnswers();
     process.env['OPENAI_API_KEY'] = 'sk-readme';
     globalThis.fetch = (url, init) =>
-      realFetch(String(url).replace(/^https:\/\/api\.openai\.com\/v1|^http:\/\/localhost:11434\/v1/, server.url), init);
+      realFetch((url instanceof Request ? url.url : url.toString()).replace(/^https:\/\/api\.openai\.com\/v1|^http:\/\/localhost:11434\/v1/, server.url), init);
   });
   afterAll(async () => {
     globalThis.fetch = realFetch;

@@ -55,7 +55,13 @@ describe('operate', () => {
   it('composes: three of them under take(2) pull two', () => {
     let pulled = 0;
     const pass = operate<number, number>((out) => ({ next: (value) => out.next(value) }));
-    const source = range(0, 1000).pipe(operate<number, number>((out) => ({ next: (value) => (pulled++, out.next(value)) })));
+    const count = operate<number, number>((out) => ({
+      next: (value) => {
+        pulled++;
+        out.next(value);
+      },
+    }));
+    const source = range(0, 1000).pipe(count);
     expect(observe(source.pipe(pass, pass, pass, take(2))).values).toEqual([0, 1]);
     expect(pulled).toBe(2);
   });

@@ -268,7 +268,7 @@ describe('accumulateToolCalls', () => {
         fragment({ index: 'a', id: 'x', name: 'f', arguments: '{"a":1}', done: true }),
       ]).pipe(accumulateToolCalls()),
     );
-    expect(seen.values.map((call) => (call as ToolCallEvent).id)).toEqual(['x', 'y']);
+    expect(seen.values.map((call) => call.id)).toEqual(['x', 'y']);
   });
 
   it('waits for the arguments of an id-less call that has none until the next named call', () => {
@@ -324,7 +324,7 @@ describe('accumulateToolCalls', () => {
           const text = JSON.stringify(args);
           const at = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
           const pieces = [0, ...at].map((from, i) => text.slice(from, [...at, text.length][i]));
-          return [{ index, id: `id${index}`, name } as Bare, ...pieces.map((piece): Bare => ({ index, arguments: piece }))];
+          return [{ index, id: `id${index}`, name }, ...pieces.map((piece): Bare => ({ index, arguments: piece }))];
         });
         const fragments: Bare[] = queues.map((queue) => queue.shift()!);
         for (const pick of order) fragments.push(...(queues[pick % queues.length]?.splice(0, 1) ?? []));

@@ -282,7 +282,7 @@ describe('executeTools', () => {
 
     it('closes the connection of the model before the first tool runs', () => {
       const order: string[] = [];
-      const source = concat(turnOf(call('f'))).pipe(finalize(() => order.push('connection closed')));
+      const source = turnOf(call('f')).pipe(finalize(() => order.push('connection closed')));
       observe(source.pipe(executeTools([plain('f', () => (order.push('tool runs'), 1))])));
       expect(order).toEqual(['connection closed', 'tool runs']);
 

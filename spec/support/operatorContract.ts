@@ -22,7 +22,7 @@ export function counting(make: (n: number) => StreamEvent) {
   const source = new Observable<StreamEvent>((out: Subscriber<StreamEvent>) => {
     count.subscribed++;
     while (!out.closed && count.pulled < 100_000) out.next(make(++count.pulled));
-    return () => void count.torndown++;
+    return () => count.torndown++;
   });
   return { count, source };
 }
