@@ -4,9 +4,7 @@ import { isJsonObject, isRecord, textOf } from '../../../core/json.js';
 import type { JsonObject, JsonValue } from '../../../core/json.js';
 import type { Usage } from '../../../core/usage.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from './dialect.js';
-
-/** OpenAI cuts arguments by tokens, of a few characters each. */
-const pieceLength = 8;
+import { jsonPieces } from './jsonPieces.js';
 
 /**
  * OpenAI's Chat Completions as server-sent events, as its API reference documents them ("The chat completion chunk object"): a first delta with
@@ -120,16 +118,8 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
     const head = { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { type: 'function' }) };
     const named = name === undefined ? {} : { name };
     if (typeof args !== 'object' || args === null) return [entry(head, { ...named, arguments: args ?? '' })];
-    return [entry(head, { ...named, arguments: '' }), ...pieces(JSON.stringify(args)).map((piece) => entry({}, { arguments: piece }))];
+    return [entry(head, { ...named, arguments: '' }), ...jsonPieces(args).map((piece) => entry({}, { arguments: piece }))];
   };
-}
-
-/** By code points: a half surrogate is no text that a server could send. */
-function pieces(text: string): string[] {
-  const points = Array.from(text);
-  return Array.from({ length: Math.ceil(points.length / pieceLength) }, (_, at) =>
-    points.slice(at * pieceLength, (at + 1) * pieceLength).join(''),
-  );
 }
 
 function wireReason({ reason, rawReason }: FinishChunk): string {

@@ -1,0 +1,58 @@
+import { ConfigurationError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import type { Request, ToolChoice } from '../../core/model.js';
+import type { ToolDefinition } from '../../core/tool.js';
+import type { WireRequest } from '../../protocol/wire.js';
+import { defined } from '../shared/values.js';
+import type { Fields } from '../shared/values.js';
+import { encodeConversation } from './messages.js';
+import { outputSchema } from './schema.js';
+import { thinkingFields } from './thinking.js';
+
+/**
+ * The request of the Messages API (its reference, "Create a Message"): streamed. What the request leaves open is left to the API, except for
+ * `max_tokens`, which it demands.
+ *
+ * @param model The model's name.
+ * @param request What is asked for.
+ * @throws ConfigurationError `options` for a seed, a file or a wish about thinking that the API has no field for.
+ */
+export function encodeRequest(model: string, request: Request): WireRequest {
+  if (request.seed !== undefined) {
+    throw new ConfigurationError('options', `anthropic takes no seed (${request.seed}).`, 'Leave seed out; temperature: 0 varies least.');
+  }
+  const { effort, ...thinking } = thinkingFields(model, request);
+  const format = request.output && { type: 'json_schema', schema: outputSchema(request.output) };
+  const body = defined({
+    model,
+    ...encodeConversation(request.messages),
+    ...encodeTools(request),
+    ...thinking,
+    output_config: format !== undefined || effort !== undefined ? defined({ format, effort }) : undefined,
+    temperature: request.temperature,
+    top_p: request.topP,
+    stop_sequences: request.stop?.length ? request.stop : undefined,
+    stream: true,
+  });
+  return { path: '/messages', headers: { 'anthropic-version': '2023-06-01' }, body };
+}
+
+/** A tool choice without tools is refused. */
+function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
+  if (tools.length === 0) return {};
+  const one = parallelToolCalls === false;
+  const choice = toolChoice ?? (one ? 'auto' : undefined);
+  return { tools: tools.map(encodeTool), tool_choice: choice && encodeToolChoice(choice, one) };
+}
+
+/** The API demands a schema of type object. */
+function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  return { name, description, input_schema: { ...parameters, type: 'object' } };
+}
+
+function encodeToolChoice(choice: ToolChoice, one: boolean): JsonObject {
+  if (choice === 'none') return { type: 'none' };
+  const single = one ? { disable_parallel_tool_use: true } : {};
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...single };
+  return { type: choice === 'required' ? 'any' : 'auto', ...single };
+}

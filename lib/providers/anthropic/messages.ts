@@ -1,0 +1,90 @@
+import { isJsonObject } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
+import type { Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { listOf } from '../shared/values.js';
+import { encodeFile } from './files.js';
+import { validIds } from './ids.js';
+
+type ValidId = (id: string) => string;
+
+/**
+ * The conversation as the API has it: the system prompt apart, then messages of content blocks. Blank texts are left out, which the API refuses
+ * ("text content blocks must contain non-whitespace text"), and so are messages of which nothing is left.
+ */
+export function encodeConversation(messages: readonly Message[]): { readonly system?: string; readonly messages: readonly JsonObject[] } {
+  const validId = validIds(messages);
+  const system = messages
+    .flatMap(({ role, parts }) => (role === 'system' ? parts : []))
+    .flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : []))
+    .join('\n\n');
+  const turns = messages.flatMap(({ role, parts }): { role: string; content: readonly JsonObject[] }[] => {
+    if (role === 'system') return [];
+    const content = role === 'user' ? userBlocks(parts, validId) : modelBlocks(parts, validId);
+    return content.length === 0 ? [] : [{ role: role === 'user' ? 'user' : 'assistant', content }];
+  });
+  return { ...(system === '' ? {} : { system }), messages: withoutTrailingSpace(turns) };
+}
+
+/** Results come first: the API wants them right behind the calls, before any text ("Handle tool calls"). */
+function userBlocks(parts: readonly Part[], validId: ValidId): readonly JsonObject[] {
+  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, validId));
+  const content = parts.flatMap((part) => {
+    if (part.type === 'text') return textBlock(part.text);
+    return part.type === 'file' ? [encodeFile(part)] : [];
+  });
+  return [...results, ...content];
+}
+
+function encodeResult({ id, ...answered }: ToolResultPart, validId: ValidId): JsonObject {
+  const value = answered.error ?? answered.result ?? null;
+  const content = typeof value === 'string' ? value : JSON.stringify(value);
+  return {
+    type: 'tool_result',
+    tool_use_id: validId(id),
+    ...(content === '' ? {} : { content }),
+    ...(answered.error === undefined ? {} : { is_error: true }),
+  };
+}
+
+/**
+ * The blocks of the model in the order in which they came. Text is gathered until something else comes, or the mark of the block's end: what this
+ * provider left with a text (`after`: the blocks that followed it, `citations`: those of the block that ends there). Sources and files that the
+ * model made have no place here.
+ */
+function modelBlocks(parts: readonly Part[], validId: ValidId): readonly JsonObject[] {
+  const blocks: JsonObject[] = [];
+  let text = '';
+  const close = (citations: JsonObject = {}) => {
+    blocks.push(...textBlock(text).map((block) => ({ ...block, ...citations })));
+    text = '';
+  };
+  for (const part of parts) {
+    if (part.type === 'toolCall') {
+      close();
+      blocks.push(encodeCall(part, validId));
+    } else if (part.type === 'text') {
+      text += part.text;
+      const own = part.providerData?.['anthropic'];
+      if (!isJsonObject(own)) continue;
+      close(own['citations'] === undefined ? {} : { citations: own['citations'] });
+      blocks.push(...listOf(own['after']).filter(isJsonObject));
+    }
+  }
+  close();
+  return blocks;
+}
+
+const textBlock = (text: string): readonly JsonObject[] => (text.trim() === '' ? [] : [{ type: 'text', text }]);
+
+function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart, validId: ValidId): JsonObject {
+  const own = providerData?.['anthropic'];
+  return { type: 'tool_use', id: validId(id), name, input, ...(isJsonObject(own) ? own : {}) };
+}
+
+/** An answer to be continued must not end in white space ("final assistant content cannot end with trailing whitespace"). */
+function withoutTrailingSpace(turns: readonly { readonly role: string; readonly content: readonly JsonObject[] }[]): readonly JsonObject[] {
+  const last = turns.at(-1);
+  const text: JsonValue | undefined = last?.content.at(-1)?.['text'];
+  if (last?.role !== 'assistant' || typeof text !== 'string') return turns;
+  return [...turns.slice(0, -1), { ...last, content: [...last.content.slice(0, -1), { ...last.content.at(-1), text: text.trimEnd() }] }];
+}

@@ -1,0 +1,72 @@
+import { isJsonObject, isRecord, numberOf, textOf } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/json.js';
+import type { Refusal } from './dialect.js';
+
+/**
+ * What the Messages API refuses with status 400 (its reference, and the pages "Handle tool calls" and "Extended thinking"), as far as a client can
+ * get it wrong: required fields, alternation of calls and results, blank texts, thinking that was changed, limits of the budget.
+ */
+export function refusalOf(body: unknown, headers?: Readonly<Record<string, string>>): Refusal | undefined {
+  const message = headers && headers['anthropic-version'] === undefined ? 'anthropic-version: header is required' : objection(body);
+  return message === undefined ? undefined : { status: 400, type: 'invalid_request_error', message };
+}
+
+function objection(body: unknown): string | undefined {
+  if (!isRecord(body)) return 'The request body is not valid JSON.';
+  if (textOf(body['model']) === undefined) return 'model: Field required';
+  const limit = numberOf(body['max_tokens']);
+  if (limit === undefined) return 'max_tokens: Field required';
+  if (limit < 1) return 'max_tokens: Input should be greater than or equal to 1';
+  if (body['stream'] !== true) return "This loopback server only streams: send 'stream': true.";
+  if (body['seed'] !== undefined) return 'seed: Extra inputs are not permitted';
+  const { messages } = body;
+  if (!Array.isArray(messages) || !messages.every(isJsonObject)) return 'messages: Field required';
+  if (messages.length === 0) return 'messages: at least one message is required';
+  return thinkingObjection(body, limit) ?? toolsObjection(body) ?? messages.map((_, at) => messageObjection(messages, at)).find(Boolean);
+}
+
+function thinkingObjection({ thinking }: Record<string, unknown>, limit: number): string | undefined {
+  if (!isRecord(thinking) || thinking['type'] !== 'enabled') return undefined;
+  const budget = numberOf(thinking['budget_tokens']);
+  if (budget === undefined || budget < 1024) return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024';
+  return budget >= limit ? '`max_tokens` must be greater than `thinking.budget_tokens`.' : undefined;
+}
+
+function toolsObjection({ tools, tool_choice }: Record<string, unknown>): string | undefined {
+  if (tools === undefined) return tool_choice === undefined ? undefined : 'tool_choice may only be specified while providing tools.';
+  if (!Array.isArray(tools) || !tools.every(isRecord)) return 'tools: Input should be a valid list';
+  const at = tools.findIndex(
+    ({ type, input_schema }) => type === undefined && !(isRecord(input_schema) && input_schema['type'] === 'object'),
+  );
+  return at < 0 ? undefined : `tools.${at}.custom.input_schema.type: Field required`;
+}
+
+function messageObjection(messages: readonly JsonObject[], at: number): string | undefined {
+  const { role } = messages[at] ?? {};
+  if (role !== 'user' && role !== 'assistant') return `messages.${at}.role: Input should be 'user' or 'assistant'`;
+  const blocks = blocksOf(messages[at]);
+  if (blocks.length === 0 && at < messages.length - 1) return `messages.${at}: all messages must have non-empty content`;
+  if (blocks.some(({ type, text }) => type === 'text' && !(typeof text === 'string' && text.trim() !== '')))
+    return `messages.${at}: text content blocks must contain non-whitespace text`;
+  if (blocks.some(({ type, signature }) => type === 'thinking' && textOf(signature) === undefined))
+    return `messages.${at}: Invalid \`signature\` in \`thinking\` block`;
+  const calls = idsOf(blocks, 'tool_use', 'id');
+  const badId = calls.find((id) => !/^[a-zA-Z0-9_-]+$/.test(id));
+  if (badId !== undefined) return `messages.${at}.content.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`;
+  const answered = idsOf(blocksOf(messages[at + 1]), 'tool_result', 'tool_use_id');
+  const open = calls.filter((id) => !answered.includes(id));
+  if (open.length > 0)
+    return `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}`;
+  const before = idsOf(blocksOf(messages[at - 1]), 'tool_use', 'id');
+  const orphan = idsOf(blocks, 'tool_result', 'tool_use_id').find((id) => !before.includes(id));
+  return orphan === undefined ? undefined : `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan}`;
+}
+
+function blocksOf(message: JsonObject | undefined): readonly JsonObject[] {
+  const content = message?.['content'];
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return Array.isArray(content) ? content.filter(isJsonObject) : [];
+}
+
+const idsOf = (blocks: readonly JsonObject[], type: string, field: string): readonly string[] =>
+  blocks.filter((block) => block['type'] === type).map((block) => textOf(block[field]) ?? '');
