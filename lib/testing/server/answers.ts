@@ -1,13 +1,16 @@
 import type { Script } from '../script.js';
 import { recorded, refused, scripted } from './answer.js';
 import type { Answer } from './answer.js';
+import { anthropic } from './dialects/anthropic.js';
 import { chatCompletions } from './dialects/chatCompletions.js';
 import type { Dialect, Refusal } from './dialects/dialect.js';
+import { mistral } from './dialects/mistral.js';
+import { openrouter } from './dialects/openrouter.js';
 import { behaviourFor } from './options.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
 
-/** In the order in which they are asked whether they serve a path. The first also answers where none does. */
-const dialects: readonly [Dialect, ...Dialect[]] = [chatCompletions];
+/** In the order in which they are asked whether they serve a path. Where none does, the words are OpenAI's. */
+const dialects: readonly Dialect[] = [mistral, openrouter, chatCompletions, anthropic];
 
 /** Decides what each request is answered with. Has the state of one server: the failures still to come, and the turns that were played. */
 export function answers(script: Script<ServedTurn>, options: ServeOptions): (request: ServedRequest) => Answer {
@@ -18,7 +21,7 @@ export function answers(script: Script<ServedTurn>, options: ServeOptions): (req
   const decide = (request: ServedRequest): Answer => {
     const path = request.path.split('?', 1)[0] ?? '';
     const dialect = dialects.find((one) => one.serves(path));
-    const words = dialect ?? dialects[0];
+    const words = dialect ?? chatCompletions;
     const behaviour = behaviourFor(options, request);
     const headers = behaviour.headers ?? {};
     if (failFirst && toFail > 0) {

@@ -34,11 +34,10 @@ function check({ frames, expected }: Recording) {
 }
 
 describe('chat completions: recorded streams', () => {
-  it.each(recordings('spec/recordings/openai-chat'))('$name comes out whole', check);
+  const wires = ['openai-chat', 'openai-compatible', 'openrouter', 'together', 'mistral'];
+  it.each(wires.flatMap((wire) => recordings(`spec/recordings/${wire}`)))('$name comes out whole', check);
 
-  const theirs = ['openai-chat', 'openai-compatible', 'openrouter', 'together', 'mistral'].flatMap((wire) =>
-    recordings(`../shared/recordings/${wire}`),
-  );
+  const theirs = wires.flatMap((wire) => recordings(`../shared/recordings/${wire}`));
   if (theirs.length > 0) it.each(theirs)('$name comes out whole', check);
 });
 
