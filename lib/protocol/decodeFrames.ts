@@ -3,6 +3,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
+import type { JsonObject } from '../core/json.js';
 import { operate } from '../core/operate.js';
 import { beginning, parsedOrUndefined } from './errorDetails.js';
 import type { Frame, Wire } from './wire.js';
@@ -19,6 +20,8 @@ const linger = 1_000;
  *
  * After the terminal mark (`[DONE]`, or the decoder's `'end'`) the finish is emitted at once; what follows, an error included, is ignored.
  * All that was emitted before an error stays emitted.
+ *
+ * A frame is a JSON object; a list of objects is read as one frame each (Google wraps errors so).
  *
  * @param wire The dialect.
  * @param provider The model's provider, for errors.
@@ -40,10 +43,15 @@ export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Fra
       if (!terminal && !finished) throw cutShort(provider);
       emit({ type: 'finish', reason: 'unspecified' }); // only where the decoder gave none
     };
+    const read = (json: JsonObject, event: string | undefined) => {
+      if (!finished && decoder.next(json, event) === 'end') end(true);
+    };
     const readFrame = ({ data, event, unterminated }: Frame) => {
       const json = parsedOrUndefined(data);
-      if (data.trim() === '[DONE]' || (isJsonObject(json) && decoder.next(json, event) === 'end')) end(true);
-      else if (!isJsonObject(json) && !unterminated) throw notJson(provider, data); // one that the body's end has cut: the end will tell
+      const objects = isJsonObject(json) ? [json] : Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
+      if (data.trim() === '[DONE]') end(true);
+      else if (objects.length > 0) objects.forEach((one) => read(one, event));
+      else if (!unterminated) throw notJson(provider, data); // one that the body's end has cut: the end will tell
     };
     return {
       next: (frame) => {
