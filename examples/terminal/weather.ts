@@ -1,0 +1,26 @@
+import { defer, map, timer, zip } from 'rxjs';
+import { tool } from 'rivulet';
+import * as z from 'zod';
+import { weatherTable } from './weatherTable.js';
+import type { Weather } from './weatherTable.js';
+
+/** Milliseconds between two steps of a look-up, so that its progress can be watched. */
+const pace = 200;
+
+/** A tool that gives an Observable: its last value is the result, the earlier ones are progress. */
+export const weather = tool({
+  name: 'weather',
+  description: 'The current weather of one city: temperature in degrees Celsius, sky, wind in km/h.',
+  parameters: z.object({ city: z.string().describe('The name of the city in English, without the country') }),
+  execute: ({ city }) => defer(() => lookUp(weatherOf(city))),
+});
+
+const lookUp = (found: Weather) =>
+  zip([`looking up ${found.city}`, 'asking the station', 'reading its instruments', found], timer(0, pace)).pipe(map(([step]) => step));
+
+function weatherOf(city: string): Weather {
+  const wanted = city.trim().toLowerCase();
+  const found = weatherTable.find((row) => row.city.toLowerCase() === wanted);
+  if (found) return found;
+  throw new Error(`There is no weather for "${city}". Known cities: ${weatherTable.map((row) => row.city).join(', ')}.`);
+}
