@@ -1,0 +1,132 @@
+import { numberOf, textOf } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
+import { saidIn, textsOf } from './texts.js';
+import type { Said } from './texts.js';
+
+/** An item of an answer, while it streams. */
+export interface Item {
+  /** Its type on the wire (`message`, `reasoning`, `function_call`, `web_search_call` ...). */
+  readonly type: string;
+  /** Unlike that of any other item of the answer: the index of a call's fragments. */
+  readonly key: string;
+  /** The wire's id, where it gives one. */
+  readonly id: string | undefined;
+  /** As it was announced: mostly without content. */
+  readonly opened: JsonObject | undefined;
+  /** As it was when it was done. */
+  whole: JsonObject | undefined;
+  /** The id of the call, once it is known. */
+  callId: string | undefined;
+  /** Whether an event has come back to it under its id, so that another id means another item. */
+  known: boolean;
+  /** What was emitted of its texts. */
+  readonly said: Said;
+}
+
+/** The items of one answer, in the order in which they began. */
+export interface Items {
+  readonly all: readonly Item[];
+  /** `output_item.added`: the item that it announces. */
+  announced(wire: JsonObject, event: JsonObject): Item;
+  /** Any event about a part of an item: the item that it is about. */
+  about(type: string, event: JsonObject): Item;
+  /** `output_item.done`: the item that it ends. */
+  ended(wire: JsonObject, event: JsonObject): Item;
+  /** The output of a whole response: each of its items with ours. */
+  settled(output: readonly JsonObject[]): readonly (readonly [Item, JsonObject])[];
+}
+
+/**
+ * Finds the item that an event is about. Documented is `item_id`, beside `output_index`; servers send the same index for all items, an index that
+ * changes, ids that differ from event to event, or none. So the id decides where it is known; an unknown one is told by what else fits: the call's
+ * id, the index, the type, the text so far.
+ */
+export function createItems(): Items {
+  const all: Item[] = [];
+  const byId = new Map<string, Item>();
+  const byIndex = new Map<number, Item>();
+
+  const open = (type: string, id: string | undefined, index: number | undefined, opened?: JsonObject): Item => {
+    const key = id !== undefined && !byId.has(id) ? id : `${id ?? 'item'}#${all.length}`;
+    const item: Item = { type, key, id, opened, whole: undefined, callId: textOf(opened?.['call_id']), known: false, said: new Map() };
+    all.push(item);
+    if (index !== undefined) byIndex.set(index, item);
+    return learn(item, id);
+  };
+  const learn = (item: Item, id: string | undefined): Item => {
+    if (id !== undefined) byId.set(id, item);
+    return item;
+  };
+  const withId = (type: string, id: string | undefined): Item | undefined => {
+    const item = id === undefined ? undefined : byId.get(id);
+    return item?.type === type ? item : undefined;
+  };
+  const withCall = (wire: JsonObject): Item | undefined => {
+    const callId = textOf(wire['call_id']);
+    return callId === undefined ? undefined : all.find((item) => item.callId === callId && item.type === wire['type']);
+  };
+  const atIndex = (type: string, index: number | undefined): Item | undefined => {
+    const item = index === undefined ? all.filter((one) => one.type === type && !one.whole).at(-1) : byIndex.get(index);
+    return item?.type === type && !item.whole ? item : undefined;
+  };
+
+  return {
+    all,
+    announced(wire, event) {
+      const [type, id, index] = fieldsOf(wire, event);
+      const item = withId(type, id);
+      return item && !item.whole && sameCall(item, wire) ? item : open(type, id, index, wire);
+    },
+    about(type, event) {
+      const id = textOf(event['item_id']);
+      const index = numberOf(event['output_index']);
+      const item = withId(type, id);
+      if (item) {
+        item.known = true;
+        return item;
+      }
+      const there = atIndex(type, index);
+      return there && (id === undefined || !there.known) ? learn(there, id) : open(type, id, index);
+    },
+    ended(wire, event) {
+      const [type, id, index] = fieldsOf(wire, event);
+      const item = withId(type, id);
+      if (item && sameCall(item, wire)) return item;
+      const there = withCall(wire) ?? atIndex(type, index);
+      return there && fits(there, wire) ? learn(there, id) : open(type, id, index);
+    },
+    settled(output) {
+      const found = output.map((wire) => {
+        const [type, id] = fieldsOf(wire, {});
+        const item = withId(type, id);
+        return item && sameCall(item, wire) ? item : withCall(wire);
+      });
+      const free = all.filter((item) => !found.includes(item));
+      return output.map((wire, index) => {
+        const at = free.findIndex((item) => fits(item, wire));
+        const [type, id] = fieldsOf(wire, {});
+        return [found[index] ?? (at < 0 ? undefined : free.splice(at, 1)[0]) ?? open(type, id, undefined), wire] as const;
+      });
+    },
+  };
+}
+
+function fieldsOf(wire: JsonObject, event: JsonObject): readonly [type: string, id: string | undefined, index: number | undefined] {
+  return [textOf(wire['type']) ?? '', textOf(wire['id']) ?? textOf(event['item_id']), numberOf(event['output_index'])];
+}
+
+/** Whether the call ids do not contradict each other. */
+function sameCall(item: Item, wire: JsonObject): boolean {
+  const callId = textOf(wire['call_id']);
+  return callId === undefined || item.callId === undefined || callId === item.callId;
+}
+
+/** Whether a snapshot may be one of an item that goes by another id: the same type and call, and all that was said of it. */
+function fits(item: Item, wire: JsonObject): boolean {
+  const texts = textsOf(wire);
+  return (
+    item.type === wire['type'] &&
+    sameCall(item, wire) &&
+    [...item.said.keys()].every((kind) => (texts.get(kind) ?? []).join('').startsWith(saidIn(item.said, kind)))
+  );
+}

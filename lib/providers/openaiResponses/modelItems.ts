@@ -1,0 +1,107 @@
+import { isJsonObject, numberOf, textOf } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
+import { messageText, toolCallsOf } from '../../core/message.js';
+import type { Message, Part, ToolCallPart } from '../../core/message.js';
+import { defined, listOf } from '../shared/values.js';
+import { provider } from './name.js';
+
+type CallId = (id: string) => string;
+
+/**
+ * The items of a model's message: as they came, where this provider made it and its text is still the same; otherwise one item for each run of text
+ * and each call, in their order. Sources, and files of other providers, have no place among them.
+ *
+ * @param message The message.
+ * @param callId Gives a call's id as the API takes it.
+ * @param stored Whether the API may look items up by their ids.
+ */
+export function encodeModel(message: Message, callId: CallId, stored: boolean): readonly JsonObject[] {
+  const own = message.metadata?.[provider];
+  const output = isJsonObject(own) ? listOf(own['output']).filter(isJsonObject) : [];
+  const length = output.reduce((sum, item) => sum + lengthOf(item), 0);
+  if (output.length === 0 || length !== messageText(message).length) return encodeParts(message.parts, callId);
+  const items = replay(output, message, callId);
+  return stored ? items : selfContained(items);
+}
+
+/** The wire's items with what the message's parts hold of them. A call that never became whole is not among the parts, and is left out. */
+function replay(output: readonly JsonObject[], message: Message, callId: CallId): readonly JsonObject[] {
+  const text = messageText(message);
+  const calls = new Set(toolCallsOf(message));
+  let at = 0;
+  const items = output.flatMap((item): readonly JsonObject[] => {
+    if (item['type'] === 'message') return encodeText(item, text.slice(at, (at += lengthOf(item))));
+    if (item['type'] === 'image_generation_call') return encodeImage(item, message.parts);
+    if (item['type'] !== 'function_call') return [item];
+    const call = [...calls].find((one) => isOf(one, item));
+    if (call) calls.delete(call);
+    return call ? [{ ...item, ...encodeCall(call, callId) }] : [];
+  });
+  return [...items, ...[...calls].map((call) => encodeCall(call, callId))];
+}
+
+const lengthOf = (item: JsonObject): number => numberOf(item['length']) ?? 0;
+
+/** The item that a part came from: by its id, or by the call's where the server gives items none. */
+function isOf(part: Part, item: JsonObject): boolean {
+  const own = part.type === 'toolResult' ? undefined : part.providerData?.[provider];
+  const id = isJsonObject(own) ? own['id'] : undefined;
+  return id === undefined ? part.type === 'toolCall' && part.id === item['call_id'] : id === item['id'];
+}
+
+/** The model's text. `phase` is given back, as OpenAI demands of models that send it. */
+function encodeText({ id, phase, refusal }: JsonObject, text: string): readonly JsonObject[] {
+  if (text === '') return [];
+  const content = refusal === true ? { type: 'refusal', refusal: text } : { type: 'output_text', text, annotations: [] };
+  return [
+    defined({ type: 'message', role: 'assistant', id, status: id === undefined ? undefined : 'completed', phase, content: [content] }),
+  ];
+}
+
+function encodeImage(item: JsonObject, parts: readonly Part[]): readonly JsonObject[] {
+  const file = parts.find((part) => part.type === 'file' && isOf(part, item));
+  return file?.type === 'file' && file.data !== undefined ? [{ ...item, result: file.data }] : [];
+}
+
+function encodeCall(call: ToolCallPart, callId: CallId): JsonObject {
+  return { type: 'function_call', call_id: callId(call.id), name: call.name, arguments: JSON.stringify(call.arguments) };
+}
+
+/** A message without items: another provider's, or one that was edited. Without ids, which would not fit it. */
+function encodeParts(parts: readonly Part[], callId: CallId): readonly JsonObject[] {
+  const items: JsonObject[] = [];
+  let text = '';
+  const close = () => {
+    items.push(...encodeText({}, text));
+    text = '';
+  };
+  for (const part of parts) {
+    if (part.type === 'text') text += part.text;
+    if (part.type !== 'toolCall') continue;
+    close();
+    items.push(encodeCall(part, callId));
+  }
+  close();
+  return items;
+}
+
+/**
+ * Without a store, reasoning goes back encrypted or not at all (404, "Items are not persisted when `store` is set to false"), and what followed a
+ * reasoning that is left out goes without its id, by which the API would miss it.
+ */
+function selfContained(items: readonly JsonObject[]): readonly JsonObject[] {
+  let missing = false;
+  return items.flatMap((item) => {
+    if (item['type'] === 'reasoning') {
+      missing = textOf(item['encrypted_content']) === undefined;
+      return missing ? [] : [item];
+    }
+    const bare = missing && (item['type'] === 'message' || item['type'] === 'function_call');
+    missing = false;
+    return [bare ? without(item, 'id', 'status') : item];
+  });
+}
+
+function without(item: JsonObject, ...fields: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(item).filter((entry): entry is [string, JsonValue] => !fields.includes(entry[0])));
+}
