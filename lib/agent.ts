@@ -6,19 +6,22 @@ import type { ResultEvent, RunEvent, RunResult, RunState, TurnEvent } from './co
 import { userMessage } from './core/message.js';
 import type { Message } from './core/message.js';
 import type { Model } from './core/model.js';
+import type { Infer, Schema } from './core/schema.js';
 import type { EventsOf, Tool } from './core/tool.js';
 import { appendResult } from './operators/appendResult.js';
 import { prefixAfterTools } from './operators/prefixAfterTools.js';
-import type { Orchestrator, TurnOptions } from './orchestrators/orchestrator.js';
+import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 import { runTurns } from './orchestrators/runTurns.js';
-import { toolLoop } from './orchestrators/toolLoop.js';
+import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 
 /** What an agent is made of. */
-export interface AgentOptions<T extends readonly Tool[] = readonly Tool[]> extends TurnOptions {
+export interface AgentOptions<T extends readonly Tool[] = readonly Tool[], S extends Schema | undefined = Schema | undefined> extends TurnOptions {
   readonly model: Model;
   /** What the model can call. Default: nothing. */
   readonly tools?: T;
-  /** What a turn is. Default: `toolLoop`. */
+  /** What the answer has to be: `RunResult.output` is then validated and typed. Default: any text. */
+  readonly output?: S;
+  /** What a turn is. Default: `selectOrchestrator`'s choice: `toolLoop`, or for an output what the model can do. */
   readonly orchestrator?: Orchestrator;
   /** What is put before the first text after a tool round. Default: a line feed. */
   readonly prefix?: string;
@@ -36,11 +39,11 @@ export interface RunOptions {
 }
 
 /** A model with tools and instructions. */
-export interface Agent<T extends readonly Tool[] = readonly Tool[]> {
+export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown> {
   /** One run as its events: cold, each subscription is a run of its own, unsubscribing leaves it and aborts what is under way. */
-  stream(input: Input, options?: RunOptions): Observable<RunEvent<EventsOf<T[number]>>>;
+  stream(input: Input, options?: RunOptions): Observable<RunEvent<EventsOf<T[number]>, O>>;
   /** One run as its result: the same, reduced to the one value. */
-  run(input: Input, options?: RunOptions): Observable<RunResult>;
+  run(input: Input, options?: RunOptions): Observable<RunResult<O>>;
 }
 
 /**
@@ -57,28 +60,33 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[]> {
  * A run emits deltas as they come, each `toolCall` when it is whole, the model's `message`, `toolProgress` and `toolResult`, the results' `message`, and
  * `turn`; after the last turn its `result`. An error leaves what was emitted, and no `turn` or `result` follows.
  *
- * @param options The model; `system`, `tools`, `maxTurns` (20), `concurrency` (1), `eager` (false), `deadline` of a tool, `toolChoice`, the request's settings.
+ * @param options The model; `system`, `tools`, `maxTurns` (20), `concurrency` (1), `eager` (false), `deadline` of a tool, `toolChoice`, `output`, the
+ * request's settings.
  * @returns An agent without state: the history goes in with `messages` and comes out with the result.
  */
-export function createAgent<const T extends readonly Tool[] = readonly []>(options: AgentOptions<T>): Agent<T> {
-  const { model, tools = [], orchestrator = toolLoop, prefix } = options;
+export function createAgent<const T extends readonly Tool[] = readonly [], S extends Schema | undefined = undefined>(
+  options: AgentOptions<T, S>,
+): Agent<T, S extends Schema ? Infer<S> : undefined> {
+  const { model, tools = [], output, orchestrator = selectOrchestrator(model, { tools, output }), prefix } = options;
   const stream = (input: Input, { messages = [], checkpoints = false }: RunOptions = {}): Observable<RunEvent> =>
     defer(() => {
       const start = startFrom(input, messages);
-      return runTurns((state) => orchestrator.turn(state, { model, tools, options }), start).pipe(
+      const context: TurnContext = { model, tools, options, ...(output ? { output } : {}) };
+      return runTurns((state) => orchestrator.turn(state, context), start).pipe(
         prefixAfterTools(prefix),
         appendResult(start),
         checkpoints ? identity : map(withoutNext),
       );
     });
+  // The types of events and output follow from the tools and the schema; the pipe itself does not know them.
   return {
-    stream: stream as Agent<T>['stream'],
+    stream,
     run: (input, runOptions) =>
       stream(input, runOptions).pipe(
         filter((event): event is ResultEvent => event.type === 'result'),
         map(({ result }) => result),
       ),
-  };
+  } as Agent<T, S extends Schema ? Infer<S> : undefined>;
 }
 
 /** The history is copied: what the caller does to the list later does not reach the run. */

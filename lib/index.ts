@@ -20,6 +20,7 @@ export {
   ConfigurationError,
   ConnectionError,
   HttpError,
+  OutputError,
   ProtocolError,
   ProviderError,
   RivuletError,
@@ -75,7 +76,10 @@ export type { AccumulateOptions } from './operators/toolCallAccumulator.js';
 
 export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 export { runTurns } from './orchestrators/runTurns.js';
+export { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 export { toolLoop } from './orchestrators/toolLoop.js';
+export { twoPhase } from './orchestrators/twoPhase.js';
+export { typedOutput } from './orchestrators/typedOutput.js';
 
 export { httpModel } from './providers/httpModel.js';
 export type { ModelOptions } from './providers/httpModel.js';

@@ -145,6 +145,40 @@ export class TimeoutError extends RivuletError {
   }
 }
 
+/** A run with typed output came to no valid output. */
+export class OutputError extends RivuletError {
+  readonly code = 'output';
+  /** The name of the orchestrator. */
+  readonly orchestrator: string;
+  /** The model's provider. */
+  readonly provider: string;
+  /** The turn of the run, from 1. */
+  readonly turn: number;
+  /** What the model said, as it came. */
+  readonly text: string;
+
+  /**
+   * @param reason `invalid`: it does not fit the schema, after all repairs; `refused`; `length`: it was cut by the token limit; `maxTurns`: the run
+   * was over before it.
+   * @param what What happened, with the validation's own words.
+   * @param next What to do about it.
+   * @param details Where, and the raw text.
+   */
+  constructor(
+    readonly reason: 'invalid' | 'refused' | 'length' | 'maxTurns',
+    what: string,
+    next: string,
+    details: { readonly orchestrator: string; readonly provider: string; readonly turn: number; readonly text: string },
+  ) {
+    super(`${what} ${next}`);
+    this.name = 'OutputError';
+    this.orchestrator = details.orchestrator;
+    this.provider = details.provider;
+    this.turn = details.turn;
+    this.text = details.text;
+  }
+}
+
 /** What a thrown value says, whatever it is. */
 export function errorText(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.message || thrown.name;

@@ -52,6 +52,8 @@ export interface TurnEvent {
   readonly usage?: Usage;
   /** Where the next turn starts; null when none follows. Absent where the reader did not ask for checkpoints. */
   readonly next?: RunState | null;
+  /** The typed output, validated; on the last turn of a run with typed output. */
+  readonly output?: unknown;
 }
 
 /** What came of a run. */

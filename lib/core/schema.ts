@@ -57,7 +57,7 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
     return found instanceof Promise ? found.then(fromStandard<T>) : fromStandard<T>(found);
   }
   if (!isRecord(value)) return { invalid: `expected an object, got ${Array.isArray(value) ? 'an array' : value === null ? 'null' : typeof value}` };
-  const required = Array.isArray(schema['required']) ? schema['required'] : [];
+  const required = !schema.validate && Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required.filter((key) => typeof key === 'string' && !Object.hasOwn(value, key));
   if (missing.length > 0) return { invalid: `missing required ${missing.map((key) => `"${String(key)}"`).join(', ')}` };
   try {

@@ -49,7 +49,7 @@ export function appendResult(start?: RunState): OperatorFunction<StreamEvent, St
       },
       complete() {
         if (last && !last.next) {
-          const result: RunResult = { ...done, messages, output: undefined, finishReason: last.finishReason, usage, turns: last.turn };
+          const result: RunResult = { ...done, messages, output: last.output, finishReason: last.finishReason, usage, turns: last.turn };
           out.next({ type: 'result', result } as StreamEvent);
         }
         out.complete();

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { RunEvent, RunState } from '../core/event.js';
-import type { JsonSchema } from '../core/json.js';
 import type { Model, RequestSettings, ToolChoiceOption } from '../core/model.js';
+import type { Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 import type { EndTurnOptions } from '../operators/endTurn.js';
 import type { ExecuteToolsOptions } from '../operators/executeTools.js';
@@ -12,6 +12,8 @@ export interface TurnOptions extends RequestSettings, EndTurnOptions, Omit<Execu
   readonly system?: string;
   /** Holds for the first turn of the run, unless it is a function of the state. Default: the model decides. */
   readonly toolChoice?: ToolChoiceOption;
+  /** How often a typed output that does not validate is sent back for repair. Default 2. */
+  readonly maxRepairs?: number;
   /** Makes ids for calls that have none. Default: nanoid. */
   readonly newId?: () => string;
 }
@@ -20,8 +22,8 @@ export interface TurnOptions extends RequestSettings, EndTurnOptions, Omit<Execu
 export interface TurnContext {
   readonly model: Model;
   readonly tools: readonly Tool[];
-  /** The JSON Schema that the answer has to follow, where one was asked for. */
-  readonly output?: JsonSchema;
+  /** What the answer has to be, where that was asked for. */
+  readonly output?: Schema;
   readonly options: TurnOptions;
 }
 

@@ -1,8 +1,11 @@
 import { defer } from 'rxjs';
-import type { RunState } from '../core/event.js';
+import type { Observable } from 'rxjs';
+import type { ToolCallFragment } from '../core/chunk.js';
+import type { RunEvent, RunState } from '../core/event.js';
 import { toolCallIds } from '../core/history.js';
 import { systemMessage } from '../core/message.js';
 import type { Request, RequestSettings, ToolChoiceOption } from '../core/model.js';
+import { jsonSchemaOf } from '../core/schema.js';
 import { toolDefinition } from '../core/tool.js';
 import { accumulateToolCalls } from '../operators/accumulateToolCalls.js';
 import { consolidate } from '../operators/consolidate.js';
@@ -19,18 +22,22 @@ import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
  */
 export const toolLoop: Orchestrator = {
   name: 'toolLoop',
-  turn: (state, context) =>
-    defer(() => {
-      const { model, tools, options } = context;
-      const { newId } = options;
-      return model.stream(requestOf(state, context)).pipe(
-        accumulateToolCalls({ usedIds: toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
-        consolidate(),
-        executeTools(tools, { ...options, messages: state.messages }),
-        endTurn(state, options),
-      );
-    }),
+  turn: (state, context) => modelTurn(state, context, false) as Observable<RunEvent>,
 };
+
+/** The pipe of a turn; with `fragments`, the pieces of its tool calls come through as well. */
+export function modelTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {
+  return defer(() => {
+    const { model, tools, options } = context;
+    const { newId } = options;
+    return model.stream(requestOf(state, context)).pipe(
+      accumulateToolCalls({ fragments, usedIds: toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
+      consolidate(),
+      executeTools(tools, { ...options, messages: state.messages }),
+      endTurn(state, options),
+    );
+  });
+}
 
 /** The request of a turn: the history behind the system prompt, the tools as the model is told of them, and the settings. */
 export function requestOf(state: RunState, { tools, output, options }: TurnContext): Request {
@@ -41,7 +48,7 @@ export function requestOf(state: RunState, { tools, output, options }: TurnConte
     messages: system === undefined ? state.messages : [systemMessage(system), ...state.messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
     ...(choice === undefined || tools.length === 0 ? {} : { toolChoice: choice }),
-    ...(output ? { output } : {}),
+    ...(output ? { output: jsonSchemaOf(output, 'The output') } : {}),
   };
 }
 

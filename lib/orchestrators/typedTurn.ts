@@ -1,0 +1,126 @@
+import { concat, defer, EMPTY, from, mergeMap, of, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { OutputError } from '../core/errors.js';
+import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
+import type { JsonValue } from '../core/json.js';
+import { messageText, userMessage } from '../core/message.js';
+import type { Message } from '../core/message.js';
+import { operate } from '../core/operate.js';
+import { validate } from '../core/schema.js';
+import type { Schema, Validation } from '../core/schema.js';
+import { addUsage } from '../core/usage.js';
+import type { TurnContext } from './orchestrator.js';
+
+/** A turn whose last event is being decided. */
+export interface TypedTurn {
+  /** The orchestrator's name, for errors. */
+  readonly orchestrator: string;
+  readonly state: RunState;
+  readonly context: TurnContext;
+  readonly schema: Schema;
+}
+
+/** The note in `memo` of how many replies were sent back. */
+const REPAIRS = 'repairs';
+
+/**
+ * Runs a turn and lets `conclude` decide its last event, when all else of it is over.
+ *
+ * @param events The turn, its `turn` event last.
+ * @param conclude Gets the `turn` event and the messages of the turn; gives the events in its place.
+ */
+export function concluded(
+  events: Observable<RunEvent>,
+  conclude: (turn: TurnEvent, messages: readonly Message[]) => Observable<RunEvent>,
+): Observable<RunEvent> {
+  return defer(() => {
+    let messages: Message[] = [];
+    let turn: TurnEvent | undefined;
+    const held = operate<RunEvent, RunEvent>((out) => ({
+      next(event) {
+        if (event.type === 'turn') {
+          turn = event;
+          return;
+        }
+        if (event.type === 'message') messages.push(event.message);
+        else if (event.type === 'retract') messages = [];
+        out.next(event);
+      },
+    }));
+    return concat(
+      events.pipe(held),
+      defer(() => (turn ? conclude(turn, messages) : EMPTY)),
+    );
+  });
+}
+
+/** Ends the run with what its last text says, if that is valid; otherwise sends it back, or gives up. */
+export function concludeText(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
+  if (turn.next) return of(turn);
+  const text = messages.filter(({ role }) => role === 'model').map(messageText).at(-1) ?? '';
+  const failure = hopeless(typed, turn, text);
+  if (failure) return throwError(() => failure);
+  return validated(typed.schema, text).pipe(
+    mergeMap((found) => ('invalid' in found ? repaired(typed, turn, messages, text, found.invalid) : of<RunEvent>({ ...turn, output: found.value }))),
+  );
+}
+
+/** Where asking again would not help. */
+export function hopeless(typed: TypedTurn, { finishReason, turn }: TurnEvent, text: string): OutputError | undefined {
+  const { orchestrator, context } = typed;
+  const details = { orchestrator, provider: context.model.provider, turn, text };
+  if (finishReason === 'contentFilter')
+    return new OutputError('refused', `The model refused: "${text}".`, 'The text of the refusal is in `text`; rephrase the request.', details);
+  if (finishReason === 'length')
+    return new OutputError('length', 'The output was cut by the token limit.', 'Raise maxOutputTokens, or ask for less.', details);
+  if (finishReason === 'maxTurns')
+    return new OutputError('maxTurns', `The run ended after ${turn} turns, before its output.`, 'Raise maxTurns.', details);
+  return undefined;
+}
+
+/** Shows the model what is wrong and asks again, as often as `maxRepairs` says; then it is an error that holds the text. */
+export function repaired(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[], text: string, invalid: string): Observable<RunEvent> {
+  const { state } = typed;
+  const failure = exhausted(typed, turn, text, invalid);
+  if (failure) return throwError(() => failure);
+  const feedback = userMessage(`Your reply is not valid: ${invalid}. Give the whole result again, corrected, and nothing else.`);
+  const next: RunState = {
+    messages: [...state.messages, ...messages, feedback],
+    turn: turn.turn,
+    usage: addUsage(state.usage, turn.usage),
+    memo: withRepair(state),
+  };
+  return from<RunEvent[]>([{ type: 'message', message: feedback }, { ...turn, next }]);
+}
+
+/** The error when no repair is left, or no turn for it. */
+export function exhausted({ orchestrator, state, context }: TypedTurn, { turn }: TurnEvent, text: string, invalid: string): OutputError | undefined {
+  const { maxRepairs = 2, maxTurns = 20 } = context.options;
+  const repairs = repairsOf(state);
+  if (repairs < maxRepairs && turn < maxTurns) return undefined;
+  const times = repairs === 0 ? '' : ` after ${repairs} ${repairs === 1 ? 'repair' : 'repairs'}`;
+  return new OutputError(
+    'invalid',
+    `The output is not valid${times}: ${invalid}.`,
+    'What the model said is in `text`; simplify the schema, raise maxRepairs, or take another model.',
+    { orchestrator, provider: context.model.provider, turn, text },
+  );
+}
+
+const repairsOf = ({ memo }: RunState): number => Number(memo?.[REPAIRS] ?? 0);
+
+/** The memo of a state after one repair more. */
+export const withRepair = (state: RunState) => ({ ...state.memo, [REPAIRS]: repairsOf(state) + 1 });
+
+/** The JSON of a text, validated: some models wrap it in a fence. */
+export function validated(schema: Schema, text: string): Observable<Validation<unknown>> {
+  const bare = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text;
+  let value: JsonValue;
+  try {
+    value = JSON.parse(bare) as JsonValue;
+  } catch (error) {
+    return of({ invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${error instanceof Error ? error.message : String(error)})` });
+  }
+  const found = validate(schema, value);
+  return found instanceof Promise ? from(found) : of(found);
+}
