@@ -48,10 +48,13 @@ export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Fra
     };
     const readFrame = ({ data, event, unterminated }: Frame) => {
       const json = parsedOrUndefined(data);
-      const objects = isJsonObject(json) ? [json] : Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
-      if (data.trim() === '[DONE]') end(true);
-      else if (objects.length > 0) objects.forEach((one) => read(one, event));
-      else if (!unterminated) throw notJson(provider, data); // one that the body's end has cut: the end will tell
+      if (isJsonObject(json)) read(json, event);
+      else if (data.trim() === '[DONE]') end(true);
+      else {
+        const objects = Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
+        for (const one of objects) read(one, event);
+        if (objects.length === 0 && !unterminated) throw notJson(provider, data); // one that the body's end has cut: the end will tell
+      }
     };
     return {
       next: (frame) => {

@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import type { ParseError } from 'eventsource-parser';
+import type { EventSourceMessage, ParseError } from 'eventsource-parser';
 import type { OperatorFunction } from 'rxjs';
 import { ProtocolError } from '../core/errors.js';
 import { operate } from '../core/operate.js';
@@ -44,10 +44,10 @@ export function serverSentEvents({ provider, maxEventBytes = defaultMaxEventByte
       const line = error.line ?? '';
       if (!ending || !knownFields.some((field) => field.startsWith(line))) stray += `${line}\n`; // else: a field cut off by the end
     };
-    const onEvent = ({ data, event }: { data: string; event?: string | undefined }) => {
+    const onEvent = ({ data, event }: EventSourceMessage) => {
       events += 1;
       if (data.length > maxEventBytes) out.error(eventTooLarge(provider, maxEventBytes, data));
-      else if (data.trim() !== '') out.next({ data, ...(event === undefined ? {} : { event }), ...(ending ? { unterminated: true } : {}) });
+      else if (data.trim() !== '') out.next(ending ? { data, event, unterminated: true } : { data, event });
     };
     // The parser gathers a line that comes in pieces before it searches it, so the cost is linear; its limit covers the lines of one event together.
     const parser = createParser({ maxBufferSize: maxEventBytes, onEvent, onError });
@@ -81,11 +81,17 @@ function lineFeeds(): (text: string) => string {
 
 /** What lines say that belong to no event: an error page or document, or a body that is something else altogether. Servers do send these with status 200. */
 function outsideEvents(provider: string, stray: string, events: number): Error | undefined {
-  const json = stray === '' ? undefined : parsedOrUndefined(stray);
+  const json = stray === '' ? undefined : (parsedOrUndefined(stray) ?? errorField(stray));
   if (saysError(json)) return providerError(provider, json);
   if (stray.trim() === '' || events > 0) return undefined;
   const what = `${provider} sent no server-sent events but "${beginning(stray)}".`;
   return new ProtocolError(provider, 'frame', `${what} Check baseUrl, and any proxy between.`, stray);
+}
+
+/** An error in a field of its own, `error: {...}`, as llama.cpp wrote it until September 2025 (ggml-org/llama.cpp#16109). */
+function errorField(stray: string): unknown {
+  const value = /^error: ?(.+)$/m.exec(stray)?.[1];
+  return value === undefined ? undefined : { error: parsedOrUndefined(value) ?? value };
 }
 
 /** The error for an event beyond the limit. */

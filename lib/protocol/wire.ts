@@ -9,7 +9,7 @@ export type Framing = 'sse' | 'ndjson';
 export interface Frame {
   readonly data: string;
   /** The `event:` field of a server-sent event, where there is one. */
-  readonly event?: string;
+  readonly event?: string | undefined;
   /** The body ended before the frame was delimited: it may be cut. */
   readonly unterminated?: true;
 }

@@ -39,12 +39,13 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
 
   return {
     next(frame, event) {
-      collectMetadata(metadata, frame);
+      if (!announced) collectMetadata(metadata, frame);
       const choice = firstAnswer(frame['choices']);
       if (choice) {
-        const { delta, message } = contentOf(choice);
-        if (delta) reader.delta(delta);
-        if (message) reader.snapshot(message);
+        const { delta, message } = choice;
+        if (isJsonObject(delta)) reader.delta(delta);
+        else if (!isJsonObject(message)) reader.delta({ content: textOf(choice['text']) ?? null }); // the older completions API
+        if (isJsonObject(message)) reader.snapshot(message);
         word ??= finishWord(choice['finish_reason']);
       }
       const failure = failureIn(provider, frame, event, choice);
@@ -72,15 +73,6 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
       });
     },
   };
-}
-
-/** A choice's delta, its snapshot, or both; a server of the older completions API sends bare `text`. */
-function contentOf(choice: JsonObject): { readonly delta?: JsonObject; readonly message?: JsonObject } {
-  const { delta, message, text } = choice;
-  if (isJsonObject(delta) || isJsonObject(message)) {
-    return { ...(isJsonObject(delta) ? { delta } : {}), ...(isJsonObject(message) ? { message } : {}) };
-  }
-  return textOf(text) === undefined ? {} : { delta: { content: text ?? null } };
 }
 
 /** What the wire calls it, and what the reader of a run gets. `provider` is whom OpenRouter had answer. */

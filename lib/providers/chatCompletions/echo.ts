@@ -2,7 +2,7 @@ import { isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import { textIn } from './pieces.js';
 import { joinDetail } from './reasoningDetails.js';
-import { listOf } from '../shared/values.js';
+import { listOf, partsOf } from '../shared/values.js';
 
 /**
  * The fields of an answer that its provider wants to see again in the history, as they were:
@@ -39,7 +39,7 @@ export function createEcho(): Echo {
       for (const annotation of listOf(delta['annotations'])) {
         if (isJsonObject(annotation) && annotation['type'] === 'file') files.push(annotation);
       }
-      takeThoughts(thoughts, listOf(delta['content']), at);
+      takeThoughts(thoughts, partsOf(delta['content']), at);
     },
     get empty() {
       return content === '' && details.length + thoughts.length === 0;

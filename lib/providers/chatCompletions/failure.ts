@@ -20,8 +20,7 @@ export function failureIn(
   event: string | undefined,
   choice: JsonObject | undefined,
 ): ProviderError | undefined {
-  const reported = [frame['error'], choice?.['error'], failedStatus(frame['base_resp'])].find(saysSomething);
-  const found = reported ?? (event === 'error' || isErrorItself(frame) ? frame : undefined);
+  const found = reportedIn(frame, choice) ?? (event === 'error' || isErrorItself(frame) ? frame : undefined);
   if (found === undefined) return undefined;
   const text = errorTextIn(found) ?? errorTextIn(frame) ?? JSON.stringify(found);
   const words = [...codesIn(found), ...codesIn(frame)];
@@ -32,6 +31,11 @@ export function failureIn(
     ...(code === undefined ? {} : { providerCode: code }),
     data: frame,
   });
+}
+
+function reportedIn(frame: JsonObject, choice: JsonObject | undefined): unknown {
+  if (!frame['error'] && !choice?.['error'] && !frame['base_resp']) return undefined; // nearly every frame
+  return [frame['error'], choice?.['error'], failedStatus(frame['base_resp'])].find(saysSomething);
 }
 
 /** MiniMax closes every answer with `base_resp: { status_code, status_msg }`; 0 is success. */

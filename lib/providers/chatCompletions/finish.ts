@@ -34,6 +34,7 @@ export function finishReasonOf(word: string): FinishReason {
  */
 export function usageIn(frame: Record<string, unknown>, choice: Record<string, unknown> | undefined): Usage | undefined {
   const groq = frame['x_groq'];
+  if (!frame['usage'] && !groq && !choice?.['usage']) return undefined; // nearly every frame
   const places = [frame['usage'], isRecord(groq) ? groq['usage'] : undefined, choice?.['usage']];
   return places
     .filter(isRecord)

@@ -2,7 +2,7 @@ import type { ToolCallFragment } from '../../core/chunk.js';
 import { isJsonObject, isRecord, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
-import { listOf, parseDataUrl } from '../shared/values.js';
+import { listOf, parseDataUrl, partsOf } from '../shared/values.js';
 
 /** What a piece of an answer is: to be read, thought, or said in refusal. */
 export type Kind = 'text' | 'thinking' | 'refusal';
@@ -15,6 +15,8 @@ export interface Piece {
 
 /** The text of a string, of `{ text }`, or of a list of these; empty when there is none. */
 export function textIn(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value === undefined || value === null) return '';
   return listOf(value)
     .map((item) => (typeof item === 'string' ? item : isRecord(item) ? (textOf(item['text']) ?? '') : ''))
     .join('');
@@ -37,43 +39,55 @@ const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as 
 
 /** The reasoning of a delta: of the first field that has any, since gateways send the same text under two names. */
 export function plainReasoning(delta: JsonObject): string {
-  return reasoningFields.map((field) => textIn(delta[field])).find((text) => text !== '') ?? '';
+  for (const field of reasoningFields) {
+    const text = textIn(delta[field]);
+    if (text !== '') return text;
+  }
+  return '';
 }
 
 /** The readable text of `reasoning_details` (OpenRouter): texts and summaries; encrypted ones have none. */
 export function detailedReasoning(delta: JsonObject): string {
-  return listOf(delta['reasoning_details'])
+  const details = delta['reasoning_details'];
+  if (details === undefined) return '';
+  return listOf(details)
     .map((detail) => (isRecord(detail) ? (textOf(detail['text']) ?? textOf(detail['summary']) ?? '') : ''))
     .join('');
 }
 
 /** The tool calls of a delta or message, piece by piece as they stand: nothing is joined here. An entry that says nothing is left out. */
 export function fragmentsIn(delta: JsonObject, provider: string): readonly ToolCallFragment[] {
+  if (!delta['tool_calls'] && !delta['function_call']) return [];
   const calls = listOf(delta['tool_calls']).filter(isJsonObject);
-  const legacy = listOf(delta['function_call']).filter(isJsonObject);
-  return (calls.length > 0 ? calls : legacy).flatMap((call) => fragment(call, provider));
+  const legacy = calls.length > 0 ? [] : listOf(delta['function_call']).filter(isJsonObject);
+  const fragments: ToolCallFragment[] = [];
+  for (const call of calls.length > 0 ? calls : legacy) {
+    const one = fragment(call, provider);
+    if (one) fragments.push(one);
+  }
+  return fragments;
 }
 
-function fragment(call: JsonObject, provider: string): readonly ToolCallFragment[] {
+function fragment(call: JsonObject, provider: string): ToolCallFragment | undefined {
   const called = isJsonObject(call['function']) ? call['function'] : call;
   const id = typeof call['id'] === 'number' ? String(call['id']) : textOf(call['id']);
   const name = textOf(called['name']);
   const args = argumentsIn(called['arguments']);
   const index = call['index'];
   const extra = call['extra_content'];
-  if (id === undefined && name === undefined && (args === undefined || args === null || args === '')) return [];
-  return [
-    {
-      type: 'toolCallFragment',
-      ...(typeof index === 'number' || typeof index === 'string' ? { index } : {}),
-      ...(id === undefined ? {} : { id }),
-      ...(name === undefined ? {} : { name }),
-      ...(args === undefined ? {} : { arguments: args }),
-      // Gemini's OpenAI endpoint signs its calls here, and refuses the next request without it.
-      ...(isJsonObject(extra) ? { providerData: { [provider]: { extra_content: extra } } } : {}),
-    },
-  ];
+  if (id === undefined && name === undefined && (args === undefined || args === null || args === '')) return undefined;
+  // Set one by one: the spreads took longer than parsing the frame.
+  const one: Mutable<ToolCallFragment> = { type: 'toolCallFragment' };
+  if (typeof index === 'number' || typeof index === 'string') one.index = index;
+  if (id !== undefined) one.id = id;
+  if (name !== undefined) one.name = name;
+  if (args !== undefined) one.arguments = args;
+  // Gemini's OpenAI endpoint signs its calls here, and refuses the next request without it.
+  if (isJsonObject(extra)) one.providerData = { [provider]: { extra_content: extra } };
+  return one;
 }
+
+type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
 
 /** Arguments are a string in pieces, or an object whole. What is neither becomes its JSON text: reported as invalid where calls are joined. */
 function argumentsIn(value: unknown): string | JsonObject | null | undefined {
@@ -83,7 +97,9 @@ function argumentsIn(value: unknown): string | JsonObject | null | undefined {
 
 /** The images of a delta or message (OpenRouter's `images`, and image parts in `content`), each as a file. */
 export function filesIn(delta: JsonObject): readonly FilePart[] {
-  return [...listOf(delta['images']), ...listOf(delta['content'])].flatMap((image): FilePart[] => {
+  const [images, content] = [listOf(delta['images']), partsOf(delta['content'])];
+  if (images.length + content.length === 0) return [];
+  return [...images, ...content].flatMap((image): FilePart[] => {
     const at = isRecord(image) ? image['image_url'] : undefined;
     const url = isRecord(at) ? textOf(at['url']) : textOf(at);
     if (url === undefined) return [];
@@ -94,8 +110,10 @@ export function filesIn(delta: JsonObject): readonly FilePart[] {
 
 /** The sources that a delta or message cites: `url_citation` annotations, and Mistral's `reference` and `tool_reference` parts. */
 export function sourcesIn(delta: JsonObject): readonly SourcePart[] {
-  const references = listOf(delta['content']).flatMap((part) => (isRecord(part) ? referenced(part) : []));
-  const cited = listOf(delta['annotations']).flatMap((annotation): SourcePart[] => {
+  const [content, annotations] = [partsOf(delta['content']), listOf(delta['annotations'])];
+  if (content.length + annotations.length === 0) return [];
+  const references = content.flatMap((part) => (isRecord(part) ? referenced(part) : []));
+  const cited = annotations.flatMap((annotation): SourcePart[] => {
     const cited = isRecord(annotation) && isRecord(annotation['url_citation']) ? annotation['url_citation'] : annotation;
     return isRecord(cited) ? source(cited['url'], cited['title'], cited['content']) : [];
   });
@@ -113,6 +131,7 @@ function referenced(part: Record<string, unknown>): SourcePart[] {
 
 /** The sources of a whole frame: `search_results`, and bare addresses in `citations` (Perplexity and xAI document them). */
 export function frameSources(frame: JsonObject): readonly SourcePart[] {
+  if (!frame['search_results'] && !frame['citations']) return [];
   const found = listOf(frame['search_results']).flatMap((result) =>
     isRecord(result) ? source(result['url'], result['title'], result['snippet']) : [],
   );

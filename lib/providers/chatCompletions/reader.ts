@@ -71,7 +71,9 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
       echo.take(delta, said.text.length);
       const thinking = reasoning(delta);
       say('thinking', thinking);
-      for (const { kind, text } of contentPieces(delta['content'])) if (kind !== 'thinking' || thinking === '') say(kind, text);
+      const { content } = delta;
+      if (typeof content === 'string') say('text', content);
+      else for (const { kind, text } of contentPieces(content)) if (kind !== 'thinking' || thinking === '') say(kind, text);
       say('refusal', textIn(delta['refusal']));
       attach(filesIn(delta));
       cite(sourcesIn(delta));

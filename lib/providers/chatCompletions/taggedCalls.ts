@@ -55,6 +55,10 @@ export function taggedCalls(emit: (chunk: Chunk) => void): TaggedCalls {
   return {
     next(chunk) {
       if (chunk.type === 'text') {
+        if (held === '' && !chunk.text.includes('<')) {
+          emit(chunk);
+          return;
+        }
         const text = held + chunk.text;
         held = '';
         if (holding) held = text;

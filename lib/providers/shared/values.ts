@@ -4,8 +4,13 @@ import type { JsonObject, JsonValue } from '../../core/json.js';
 /** A value as a list: an array as it is, nothing as an empty one, anything else alone. Servers send one object where a list is documented. */
 export function listOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
-  return value === undefined || value === null ? [] : [value];
+  return value === undefined || value === null ? none : [value];
 }
+
+/** The parts of a content, which is a list where it is not plain text; empty for text, without a list made for each delta. */
+export const partsOf = (content: unknown): readonly unknown[] => (typeof content === 'string' ? none : listOf(content));
+
+const none: readonly never[] = [];
 
 /** A data URL taken apart, or undefined when it is none in base64. */
 export function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
@@ -26,7 +31,8 @@ export function defined(fields: Fields): JsonObject {
 
 /** One answer is asked for; of several (`n` or `candidateCount` in the provider's options) the one at index 0 counts. */
 export function firstAnswer(answers: unknown): JsonObject | undefined {
-  return listOf(answers)
-    .filter(isJsonObject)
-    .find(({ index }) => typeof index !== 'number' || index === 0);
+  for (const answer of listOf(answers)) {
+    if (isJsonObject(answer) && (typeof answer['index'] !== 'number' || answer['index'] === 0)) return answer;
+  }
+  return undefined;
 }
