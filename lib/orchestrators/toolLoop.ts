@@ -4,7 +4,7 @@ import type { ToolCallFragment } from '../core/chunk.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { toolCallIds } from '../core/history.js';
 import { systemMessage } from '../core/message.js';
-import type { Request, RequestSettings, ToolChoiceOption } from '../core/model.js';
+import type { Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
 import { jsonSchemaOf } from '../core/schema.js';
 import { toolDefinition } from '../core/tool.js';
 import { accumulateToolCalls } from '../operators/accumulateToolCalls.js';
@@ -42,7 +42,7 @@ export function modelTurn(state: RunState, context: TurnContext, fragments: bool
 /** The request of a turn: the history behind the system prompt, the tools as the model is told of them, and the settings. */
 export function requestOf(state: RunState, { tools, output, options }: TurnContext): Request {
   const { system, toolChoice } = options;
-  const choice = dependsOnState(toolChoice) ? toolChoice(state) : state.turn === 0 ? toolChoice : undefined;
+  const choice = toolChoiceAt(state, toolChoice);
   return {
     ...settingsOf(options),
     messages: system === undefined ? state.messages : [systemMessage(system), ...state.messages],
@@ -50,6 +50,12 @@ export function requestOf(state: RunState, { tools, output, options }: TurnConte
     ...(choice === undefined || tools.length === 0 ? {} : { toolChoice: choice }),
     ...(output ? { output: jsonSchemaOf(output, 'The output') } : {}),
   };
+}
+
+/** A plain choice holds for the first turn of a run: it would be forced again and again. */
+export function toolChoiceAt(state: RunState, option: ToolChoiceOption | undefined): ToolChoice | undefined {
+  if (dependsOnState(option)) return option(state);
+  return state.turn === 0 ? option : undefined;
 }
 
 /** `typeof` alone does not do: to the type checker, `{ name }` may be a function, since functions have a name. */
