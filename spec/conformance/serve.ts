@@ -20,7 +20,8 @@ export interface Serving {
 export async function serve({ framing }: Body, variants: readonly Variant[]): Promise<Serving> {
   const contentType = contentTypes[framing];
   const server = await serveFrames([''], {
-    headers: { 'content-type': contentType },
+    // A connection for each: an idle one would be closed by the server when it is asked for again after a while, as it is on a busy machine.
+    headers: { 'content-type': contentType, connection: 'close' },
     forRequest: ({ path }) => {
       const variant = variants[Number(/^\/v1\/(\d+)\//.exec(path)?.[1])];
       const raw = variant?.pieces.length ? variant.pieces : ['']; // '': the headers alone

@@ -72,13 +72,14 @@ describe('serverSentEvents', () => {
     }
   });
 
-  it('finds an error in JSON that stands outside of any event, in one line or several, before or after events', () => {
+  it('finds an error in JSON that stands outside of any event, in one line or several, before or after events, or in a field of its own', () => {
     const json = { error: { message: 'No capacity', type: 'overloaded_error' } };
     for (const text of [
       JSON.stringify(json),
       JSON.stringify(json, null, 2),
       `[${JSON.stringify(json)}]\n`,
       `data: a\n\n${JSON.stringify(json, null, 2)}\n`,
+      `data: a\n\nerror: ${JSON.stringify(json.error)}\n\n`,
     ]) {
       const error = ofText(text).error as ProviderError;
       expect(error).toMatchObject({ code: 'provider', providerCode: 'overloaded_error', retryable: true });
