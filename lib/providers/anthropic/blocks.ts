@@ -1,8 +1,10 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, isRecord, textOf } from '../../core/json.js';
+import { isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { SourcePart } from '../../core/message.js';
 import { parsedOrUndefined } from '../../protocol/errorDetails.js';
+import { createCalls } from '../shared/calls.js';
+import type { Calls } from '../shared/calls.js';
 import { listOf } from '../shared/values.js';
 
 /** Turns the content blocks of one answer into chunks. */
@@ -21,7 +23,7 @@ interface Open {
   readonly index: unknown;
   /** The block as it goes back. Of texts and calls only what is beside them. */
   readonly fields: Record<string, JsonValue>;
-  /** The pieces of `partial_json`. */
+  /** The pieces of `partial_json`, except those of calls. */
   json: string;
 }
 
@@ -42,8 +44,7 @@ const typeOfDelta: Readonly<Record<string, string>> = {
 export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
   const open = new Map<unknown, Open>();
   const cited = new Set<string>();
-  /** A call without any arguments so far: it may have been cut, or have none. What follows tells. */
-  let bare: unknown;
+  const calls = createCalls(tell);
   /** Text has come, and no mark behind it. */
   let unmarked = false;
 
@@ -64,24 +65,17 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
     cited.add(key);
     tell({ type: 'source', source });
   };
-  const done = (index: unknown) => tell({ type: 'toolCallFragment', ...indexed(index), done: true });
-  const settle = () => {
-    if (bare !== undefined) done(bare);
-    bare = undefined;
-  };
-
   const close = (block: Open) => {
     open.delete(block.index);
     const { type, fields, json } = block;
     if (type === 'tool_use') {
       unmarked = false;
-      // Arguments that are cut by the limit of tokens end with a stop as well: only whole ones mark the call as whole.
-      if (json.trim() === '' && fields['input'] === undefined) bare = block.index;
-      else if (json.trim() === '' || parsedOrUndefined(json) !== undefined) done(block.index);
+      calls.end(block.index);
     } else if (type === 'text') {
       if (fields['citations'] !== undefined) keep({ citations: fields['citations'] });
     } else {
       if (json !== '') fields['input'] = (parsedOrUndefined(json) ?? json) as JsonValue;
+      if (type === 'thinking' && textOf(fields['thinking']) === undefined && textOf(fields['signature']) === undefined) return;
       if (isServerTool(type)) tell({ type: 'metadata', metadata: { serverTool: { ...fields } } });
       keep({ after: [{ ...fields }] });
     }
@@ -91,12 +85,12 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
   };
 
   const begin = (index: unknown, block: JsonObject): Open => {
-    settle();
+    calls.settle();
     closeAll();
     const type = textOf(block['type']) ?? 'text';
     const opened: Open = { type, index, fields: {}, json: '' };
     open.set(index, opened);
-    if (type === 'tool_use') call(opened, block);
+    if (type === 'tool_use') calls.start(index, callOf(block));
     else if (type === 'text') {
       if (unmarked && block['citations']) keep({}); // the citations to come are not those of the text before
       say('text', block['text']);
@@ -107,20 +101,6 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
     }
     return opened;
   };
-  const call = (opened: Open, { id, name, input, caller }: JsonObject) => {
-    const whole = isJsonObject(input) && Object.keys(input).length > 0 ? input : textOf(input);
-    if (whole !== undefined) opened.fields['input'] = whole;
-    const called = isRecord(caller) && caller['type'] !== 'direct' ? { providerData: { anthropic: { caller } } } : {};
-    const named = { ...(textOf(id) ? { id: textOf(id) } : {}), ...(textOf(name) ? { name: textOf(name) } : {}) };
-    tell({
-      type: 'toolCallFragment',
-      ...indexed(opened.index),
-      ...named,
-      ...(whole === undefined ? {} : { arguments: whole }),
-      ...called,
-    } as Chunk);
-  };
-
   return {
     start(index, block) {
       if (isJsonObject(block)) begin(index, block);
@@ -133,8 +113,8 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
       if (!block) return;
       const json = delta['partial_json'];
       if (typeof json === 'string') {
-        block.json += json;
-        if (block.type === 'tool_use' && json !== '') tell({ type: 'toolCallFragment', ...indexed(index), arguments: json });
+        if (block.type === 'tool_use') calls.piece(index, json);
+        else block.json += json;
       } else if (isJsonObject(delta['citation'])) cite(block, delta['citation']);
       else if (block.type === 'text') say('text', delta['text']);
       else if (block.type !== 'tool_use') grow(block, delta, say);
@@ -157,7 +137,16 @@ function grow({ type, fields }: Open, delta: JsonObject, say: (type: 'text' | 't
   }
 }
 
-const indexed = (index: unknown) => (typeof index === 'number' || typeof index === 'string' ? { index } : {});
+/** Compatible servers send the arguments with the start. A call made by the server's own code says so, and must say so when it goes back. */
+function callOf({ id, name, input, caller }: JsonObject): Parameters<Calls['start']>[1] {
+  const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : textOf(input);
+  return {
+    ...(typeof id === 'string' ? { id } : {}),
+    ...(typeof name === 'string' ? { name } : {}),
+    ...(args === undefined ? {} : { arguments: args }),
+    ...(isJsonObject(caller) && caller['type'] !== 'direct' ? { providerData: { anthropic: { caller } } } : {}),
+  };
+}
 
 const isServerTool = (type: string): boolean => /^(server|mcp)_tool_use$|_tool_result$/.test(type);
 

@@ -1,0 +1,147 @@
+import type { Chunk, FinishReason } from '../../core/chunk.js';
+import { ProviderError } from '../../core/errors.js';
+import { isJsonObject, isRecord, numberOf, textOf } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
+import { usageOf } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+import { errorDetails, providerError } from '../../protocol/errorDetails.js';
+import type { Decoder } from '../../protocol/wire.js';
+import { createAnswer } from '../shared/answer.js';
+import { createCalls } from '../shared/calls.js';
+import { listOf } from '../shared/values.js';
+import { sourcesIn } from './sources.js';
+
+/**
+ * Reads one streamed answer of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool use"). Events are told
+ * apart by their `type`, which the `event:` field repeats; those that are not known are passed over. `message-end` is the end.
+ *
+ * @param emit Takes the chunks, in order.
+ */
+export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
+  const answer = createAnswer('cohere', emit);
+  const tell = (chunk: Chunk) => answer.tell(chunk);
+  const calls = createCalls(tell);
+  const known = new Set<string>();
+  let plan = '';
+  let thinking = '';
+  let called = false;
+
+  const say = (content: unknown) => {
+    for (const piece of listOf(content)) {
+      const thought = isRecord(piece) ? textOf(piece['thinking']) : undefined;
+      if (thought !== undefined) {
+        thinking += thought;
+        tell({ type: 'thinking', text: thought });
+      }
+      const text = isRecord(piece) ? textOf(piece['text']) : textOf(piece);
+      if (text !== undefined) tell({ type: 'text', text });
+    }
+  };
+  const cite = (citations: unknown) => {
+    for (const source of listOf(citations).flatMap(sourcesIn)) {
+      const key = JSON.stringify(source.id ?? source);
+      if (known.has(key)) continue;
+      known.add(key);
+      tell({ type: 'source', source });
+    }
+  };
+  const begin = (index: unknown, toolCalls: unknown) => {
+    for (const call of listOf(toolCalls).filter(isJsonObject)) {
+      called = true;
+      calls.start(index, callIn(call));
+    }
+  };
+  const grow = (index: unknown, toolCalls: unknown) => {
+    for (const { function: called } of listOf(toolCalls).filter(isJsonObject)) {
+      if (isRecord(called) && typeof called['arguments'] === 'string') calls.piece(index, called['arguments']);
+    }
+  };
+  const readers: Readonly<Record<string, (message: JsonObject, index: unknown) => void>> = {
+    'message-start': (message) => {
+      plan += textOf(message['tool_plan']) ?? '';
+      say(message['content']);
+    },
+    'content-start': ({ content }) => say(content),
+    'content-delta': ({ content }) => say(content),
+    'tool-plan-delta': (message) => {
+      plan += textOf(message['tool_plan']) ?? '';
+    },
+    'tool-call-start': (message, index) => begin(index, message['tool_calls']),
+    'tool-call-delta': (message, index) => grow(index, message['tool_calls']),
+    'tool-call-end': (_, index) => calls.end(index),
+    'citation-start': ({ citations }) => cite(citations),
+  };
+
+  return {
+    next(frame, event) {
+      const type = textOf(frame['type']) ?? event;
+      const delta = isJsonObject(frame['delta']) ? frame['delta'] : {};
+      if (type === 'error' || frame['error'] || (type === undefined && frame['message'])) throw providerError('cohere', frame);
+      answer.note('responseId', textOf(frame['id']));
+      if (type === 'message-end') {
+        const word = textOf(delta['finish_reason']);
+        const failure = failureIn(delta, word);
+        if (failure) throw failure;
+        if (word !== undefined) answer.finished(finishReasonOf(word), word);
+        answer.used(usageIn(delta['usage']));
+        return 'end';
+      }
+      const read = type !== undefined && Object.hasOwn(readers, type) ? readers[type] : undefined;
+      read?.(isJsonObject(delta['message']) ? delta['message'] : {}, frame['index']);
+      return undefined;
+    },
+    end(terminal) {
+      answer.ended(terminal);
+      if (called && plan + thinking !== '') {
+        const data = { ...(plan === '' ? {} : { tool_plan: plan }), ...(thinking === '' ? {} : { thinking }) };
+        tell({ type: 'providerData', provider: 'cohere', data });
+      }
+      answer.finish();
+    },
+  };
+}
+
+function callIn({ id, function: called }: JsonObject) {
+  const { name, arguments: args } = isJsonObject(called) ? called : ({} as JsonObject);
+  const given: JsonValue | undefined = isJsonObject(args) ? args : textOf(args);
+  return {
+    ...(typeof id === 'string' ? { id } : {}),
+    ...(typeof name === 'string' ? { name } : {}),
+    ...(given === undefined ? {} : { arguments: given }),
+  };
+}
+
+/** The API's reference lists the first five and `TIMEOUT`; version 1 also sent the others. */
+const reasons: ReadonlyMap<string, FinishReason> = new Map([
+  ['COMPLETE', 'stop'],
+  ['STOP_SEQUENCE', 'stop'],
+  ['MAX_TOKENS', 'length'],
+  ['TOOL_CALL', 'toolCalls'],
+  ['ERROR_LIMIT', 'length'],
+  ['ERROR_TOXIC', 'contentFilter'],
+]);
+
+const finishReasonOf = (word: string): FinishReason => reasons.get(word.toUpperCase()) ?? 'other';
+
+/** `ERROR` is "an internal error" by the reference, so that asking again may help, and so does it after a time-out. */
+function failureIn(delta: JsonObject, word: string | undefined): ProviderError | undefined {
+  const failed = /^(ERROR|TIMEOUT)$/i.test(word ?? '');
+  if (!failed && !delta['error']) return undefined;
+  const told = errorDetails(delta['error']).message ?? 'no explanation';
+  return new ProviderError('cohere', `cohere reported an error in its stream: ${told}${word === undefined ? '' : ` (${word})`}`, {
+    retryable: failed,
+    ...(word === undefined ? {} : { providerCode: word }),
+    data: delta,
+  });
+}
+
+/** `billed_units` leave out what Cohere adds to a prompt; `tokens` is what the model read. */
+function usageIn(usage: unknown): Usage {
+  if (!isRecord(usage) || !isRecord(usage['tokens'])) return {};
+  const { tokens } = usage;
+  return usageOf({
+    input: numberOf(tokens['input_tokens']),
+    output: numberOf(tokens['output_tokens']),
+    cachedInput: numberOf(usage['cached_tokens']),
+  });
+}

@@ -1,0 +1,89 @@
+import { ConfigurationError } from '../../core/errors.js';
+import { isJsonObject, textOf } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
+import { messageText, toolCallsOf } from '../../core/message.js';
+import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { dataUrl, essence, inlined, textInFile } from '../shared/files.js';
+
+/** What of a history goes back. */
+export interface Replay {
+  /** Whether thinking may: the API takes it "with thinking enabled" only. */
+  readonly thinking: boolean;
+}
+
+/** The conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). One of ours may be several of theirs, or none. */
+export function encodeMessages(messages: readonly Message[], replay: Replay): readonly JsonObject[] {
+  return messages.flatMap((message) => {
+    if (message.role === 'user') return encodeUser(message);
+    return message.role === 'model' ? encodeModel(message, replay) : encodeSystem(message);
+  });
+}
+
+function encodeSystem({ parts }: Message): readonly JsonObject[] {
+  const texts = parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
+  return texts.length === 0 ? [] : [{ role: 'system', content: texts.join('\n\n') }];
+}
+
+/** Results are messages of their own, right behind the calls. */
+function encodeUser({ parts }: Message): readonly JsonObject[] {
+  const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
+  const content = parts.flatMap(encodeContent);
+  return content.length === 0 ? results : [...results, { role: 'user', content: simplest(content) }];
+}
+
+/** An empty text says nothing, as JSON it is a result. */
+function encodeResult(part: ToolResultPart): JsonObject {
+  const value = part.error === undefined ? part.result : { error: part.error };
+  return { role: 'tool', tool_call_id: part.id, content: textOf(value) ?? JSON.stringify(value) };
+}
+
+function encodeContent(part: Part): readonly JsonObject[] {
+  if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+  return part.type === 'file' ? [encodeFile(part)] : [];
+}
+
+function simplest(content: readonly JsonObject[]): JsonValue {
+  const [first, ...others] = content;
+  return others.length === 0 && first?.['type'] === 'text' ? (first['text'] ?? '') : content;
+}
+
+/** Images by address or as bytes ("Using Cohere's models to work with image inputs"), texts as text; other files have no place in the API. */
+function encodeFile(part: FilePart): JsonObject {
+  const file = inlined(part);
+  if (essence(file.mediaType).startsWith('image/')) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
+  const text = textInFile(file);
+  if (text !== undefined) return { type: 'text', text };
+  throw new ConfigurationError(
+    'options',
+    `cohere takes images and texts, no files of type ${file.mediaType}${file.url === undefined ? '' : ' by address'}.`,
+    'Pass the text of the document, as a text part or as documents in providerOptions.cohere.',
+  );
+}
+
+/**
+ * Beside calls the API takes no text ("text content is not allowed when tool_calls are provided"): what the model said goes as its plan, as Cohere's
+ * own models say it. Its thinking goes back with the calls that came of it.
+ */
+function encodeModel(message: Message, replay: Replay): readonly JsonObject[] {
+  const text = messageText(message);
+  const calls = toolCallsOf(message).map(encodeCall);
+  if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text }];
+  const own = message.metadata?.['cohere'];
+  const stored = isJsonObject(own) ? own : {};
+  const plan = [textOf(stored['tool_plan']), textOf(text)].filter((said) => said !== undefined).join('\n');
+  const thinking = replay.thinking ? textOf(stored['thinking']) : undefined;
+  return [
+    {
+      role: 'assistant',
+      ...(thinking === undefined ? {} : { content: [{ type: 'thinking', thinking }] }),
+      ...(plan === '' ? {} : { tool_plan: plan }),
+      tool_calls: calls,
+    },
+  ];
+}
+
+const encodeCall = ({ id, name, arguments: args }: ToolCallPart): JsonObject => ({
+  id,
+  type: 'function',
+  function: { name, arguments: JSON.stringify(args) },
+});

@@ -1,0 +1,22 @@
+import { isRecord, textOf } from '../../core/json.js';
+import type { SourcePart } from '../../core/message.js';
+import { listOf } from '../shared/values.js';
+
+/**
+ * The sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools; their fields are the user's own, of which
+ * those are taken that are named as sources mostly are.
+ */
+export function sourcesIn(citation: unknown): readonly SourcePart[] {
+  const sources = isRecord(citation) ? listOf(citation['sources']) : [];
+  return sources.filter(isRecord).map((source): SourcePart => {
+    const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
+    const first = (...names: readonly string[]) => names.map((name) => textOf(content[name])).find((text) => text !== undefined);
+    const fields = {
+      id: textOf(source['id']) ?? first('id'),
+      url: first('url', 'link', 'uri'),
+      title: first('title', 'name'),
+      text: first('text', 'snippet', 'content', 'data'),
+    };
+    return { type: 'source', ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) };
+  });
+}

@@ -1,0 +1,59 @@
+import { describe, expect, it } from '@jest/globals';
+import { cohere } from '../../../lib/providers/cohere/cohere.js';
+import { cohere as dialect } from '../../../lib/testing/server/dialects/cohere.js';
+import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import type { ProviderUnderTest } from '../../support/providerContract.js';
+
+const provider: ProviderUnderTest = {
+  name: 'cohere',
+  make: (baseUrl, options) => cohere('command-a-reasoning-08-2025', { ...options, baseUrl: baseUrl.replace('/v1', '/v2') }),
+  dialect,
+  thinking: { budget: 500 },
+  passingCode: 'ERROR',
+};
+
+itKeepsTheProviderContract(provider);
+
+describe('cohere: the second request of a run', () => {
+  it('holds the thinking and what was said as the plan, the calls, and a message for each result', async () => {
+    const { bodies, headers, paths } = await runTwoTurns(provider);
+    expect(paths).toEqual(['/v2/chat', '/v2/chat']);
+    expect(headers[1]?.['authorization']).toMatch(/^Bearer /);
+    const call = (id: string, name: string, args: string) => ({ id, type: 'function', function: { name, arguments: args } });
+    expect(bodies[1]).toEqual({
+      model: 'command-a-reasoning-08-2025',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'How warm is it in Oslo and in Lisbon?' },
+        {
+          role: 'assistant',
+          content: [{ type: 'thinking', thinking: 'Two look-ups are needed.' }],
+          tool_plan: 'Let me look.',
+          tool_calls: [call('call_1_1', 'temperature', '{"city":"Oslo"}'), call('call_1_2', 'season', '{}')],
+        },
+        { role: 'tool', tool_call_id: 'call_1_1', content: '{"city":"Oslo","celsius":-3}' },
+        { role: 'tool', tool_call_id: 'call_1_2', content: '{"error":"no calendar"}' },
+      ],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'temperature',
+            description: 'The temperature of a city.',
+            parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+          },
+        },
+        {
+          type: 'function',
+          function: {
+            name: 'season',
+            description: 'The season now.',
+            parameters: { type: 'object', properties: {}, additionalProperties: false },
+          },
+        },
+      ],
+      thinking: { type: 'enabled', token_budget: 500 },
+      stream: true,
+    });
+  });
+});
