@@ -3,6 +3,7 @@ import { recorded, refused, scripted } from './answer.js';
 import type { Answer } from './answer.js';
 import { anthropic } from './dialects/anthropic.js';
 import { chatCompletions } from './dialects/chatCompletions.js';
+import { cohere } from './dialects/cohere.js';
 import type { Dialect, Refusal } from './dialects/dialect.js';
 import { google } from './dialects/google.js';
 import { mistral } from './dialects/mistral.js';
@@ -12,7 +13,7 @@ import { behaviourFor } from './options.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
 
 /** In the order in which they are asked whether they serve a path. Where none does, the words are OpenAI's. */
-const dialects: readonly Dialect[] = [mistral, openrouter, chatCompletions, anthropic, google, ollama];
+const dialects: readonly Dialect[] = [mistral, openrouter, chatCompletions, anthropic, google, ollama, cohere];
 
 /** Decides what each request is answered with. Has the state of one server: the failures still to come, and the turns that were played. */
 export function answers(script: Script<ServedTurn>, options: ServeOptions): (request: ServedRequest) => Answer {
