@@ -75,7 +75,9 @@ function fragment(call: JsonObject, provider: string): ToolCallFragment | undefi
   const args = argumentsIn(called['arguments']);
   const index = call['index'];
   const extra = call['extra_content'];
-  if (id === undefined && name === undefined && (args === undefined || args === null || args === '')) return undefined;
+  // A signature may come in an entry of its own, behind its call (open-webui/computer#224).
+  const says = id !== undefined || name !== undefined || (args !== undefined && args !== null && args !== '') || isJsonObject(extra);
+  if (!says) return undefined;
   // Set one by one: the spreads took longer than parsing the frame.
   const one: Mutable<ToolCallFragment> = { type: 'toolCallFragment' };
   if (typeof index === 'number' || typeof index === 'string') one.index = index;

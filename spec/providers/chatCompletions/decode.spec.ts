@@ -209,6 +209,11 @@ describe('decodeChatCompletions: tool calls', () => {
       'deep',
     );
     expect(chunks).toContainEqual(expect.objectContaining({ type: 'toolCallFragment', providerData: { deep: { extra_content: extra } } }));
+    const alone = { tool_calls: [{ extra_content: extra }] };
+    expect(read([delta(alone)], true, 'deep').chunks).toContainEqual({
+      type: 'toolCallFragment',
+      providerData: { deep: { extra_content: extra } },
+    });
     expect(chunks.at(-2)).toEqual({ type: 'providerData', provider: 'deep', data: { reasoning_content: 'Hm, yes' } });
     expect(read([delta({ reasoning_content: 'Hm' }), delta({ content: 'Hi' }, 'stop')]).chunks.map(({ type }) => type)).not.toContain(
       'providerData',
