@@ -1,6 +1,7 @@
 import { defer, identity } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
+import { requireCapabilities } from '../core/capabilities.js';
 import { ConfigurationError } from '../core/errors.js';
 import { validHistory } from '../core/history.js';
 import type { Capabilities, Model, Request } from '../core/model.js';
@@ -16,6 +17,7 @@ import { serverSentEvents } from '../protocol/serverSentEvents.js';
 import { silence } from '../protocol/silence.js';
 import type { SilenceOptions } from '../protocol/silence.js';
 import type { Wire } from '../protocol/wire.js';
+import { whoCan } from './shared/whoCan.js';
 import { separateThinking } from './thinkTags.js';
 
 /** What every model over HTTP can be told. */
@@ -36,6 +38,8 @@ export interface ModelOptions {
   readonly maxEventBytes?: number | undefined;
   /** Whether `<think>` at the start of the text is thinking. Default: false. */
   readonly thinkTags?: boolean | undefined;
+  /** What this model can do, over what is known of it: for models that we do not know. Default: nothing to add. */
+  readonly capabilities?: Capabilities | undefined;
 }
 
 /** A provider's model, as data and pure functions. */
@@ -63,16 +67,20 @@ export interface HttpModelDefinition {
  *
  * @param definition The provider's part.
  * @param options The user's.
- * @returns The model. Its streams error with ConfigurationError (`apiKey`, `history`, `options`), with what the wire's `encode` and
+ * @returns The model. Its streams error with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with what the wire's `encode` and
  * `decode` throw, and with the errors of `postStream`, `silence` and `decodeFrames`; the key is in none of them.
  */
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
-  const { provider, name, capabilities } = definition;
+  const { provider, name } = definition;
+  const capabilities = { ...definition.capabilities, ...options.capabilities };
+  const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
   return {
-    provider,
-    name,
-    ...(capabilities ? { capabilities } : {}),
-    stream: (request) => defer(() => answer(definition, options, preparedPost(definition, options, request))),
+    ...model,
+    stream: (request) =>
+      defer(() => {
+        requireCapabilities(model, request, whoCan);
+        return answer(definition, options, preparedPost(definition, options, request));
+      }),
   };
 }
 

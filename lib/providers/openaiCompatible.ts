@@ -1,4 +1,4 @@
-import type { Capabilities, Model } from '../core/model.js';
+import type { Model } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import type { Dialect } from './chatCompletions/dialect.js';
 import { httpModel } from './httpModel.js';
@@ -12,8 +12,6 @@ export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'
   readonly baseUrl: string;
   /** The environment variable of its key. Default: none; without `apiKey` too, no authorization is sent. */
   readonly apiKeyVariable?: string | undefined;
-  /** What its models can do. Default: not known. */
-  readonly capabilities?: Capabilities | undefined;
 }
 
 /**
@@ -25,13 +23,33 @@ export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'
  * ```
  *
  * What such servers send differently needs no setting. For what they take differently there are the fields of the dialect (`maxTokens`,
- * `streamUsage`, `fileUrls`, `thinking`, `file`, `body`).
+ * `streamUsage`, `fileUrls`, `thinking`, `file`, `callId`, `body`). The defaults are what all of these take, as their documents have it; where they
+ * differ is mostly how thinking is switched, which by default is `reasoning_effort`, `'none'` for off:
+ *
+ * | server | base URL | key | `thinking: true` and efforts | `thinking: false` | beside |
+ * |---|---|---|---|---|---|
+ * | Groq | https://api.groq.com/openai/v1 | GROQ_API_KEY | gpt-oss: `reasoning_effort`; qwen3: `'default'` | qwen3: `'none'`; gpt-oss cannot | gpt-oss shows its reasoning by itself; others with `reasoning_format: 'parsed'` |
+ * | DeepSeek | https://api.deepseek.com | DEEPSEEK_API_KEY | `reasoning_effort` (`low`, `high`, `max`); on by default | `{ thinking: { type: 'disabled' } }` | output: `json_object` only |
+ * | xAI | https://api.x.ai/v1 | XAI_API_KEY | `reasoning_effort`, refused by models that always think | grok-4.3: `'none'` | reasoning models refuse `stop` |
+ * | Moonshot | https://api.moonshot.ai/v1 | MOONSHOT_API_KEY | on by default; kimi-k3: `reasoning_effort` | `{ thinking: { type: 'disabled' } }` | a forced tool is refused while thinking; kimi models fix their own temperature |
+ * | vLLM | http://localhost:8000/v1 | none | by the model's template | `{ chat_template_kwargs: { enable_thinking: false } }` | tools need `--enable-auto-tool-choice` and a parser |
+ * | llama.cpp | http://localhost:8080/v1 | none | by the model's template | `{ chat_template_kwargs: { enable_thinking: false } }` | `toolChoice: { name }` is taken for `auto`; tools need `--jinja` |
+ * | LM Studio | http://localhost:1234/v1 | none | by the model's settings | the same | thinking may come as `<think>` text: `thinkTags: true` |
+ *
+ * ```ts
+ * const deepseek = openaiCompatible({
+ *   name: 'deepseek',
+ *   baseUrl: 'https://api.deepseek.com',
+ *   apiKeyVariable: 'DEEPSEEK_API_KEY',
+ *   thinking: (wish) => ({ thinking: { type: wish === false ? 'disabled' : 'enabled' } }),
+ * });
+ * ```
  *
  * @param server Its name, base URL, key, and where it differs.
  * @returns A function that gives a model by name; options of a model go over those of the server, headers one by one.
  */
 export function openaiCompatible(server: CompatibleServer): (name: string, options?: ModelOptions) => Model {
-  const { name: provider, baseUrl, apiKeyVariable, capabilities, ...rest } = server;
+  const { name: provider, baseUrl, apiKeyVariable, ...rest } = server;
   return (name, options = {}) => {
     const headers = { ...server.headers, ...options.headers };
     return httpModel(
@@ -41,7 +59,7 @@ export function openaiCompatible(server: CompatibleServer): (name: string, optio
         baseUrl,
         apiKey: apiKeyVariable === undefined ? undefined : { variable: apiKeyVariable },
         wire: chatCompletions(name, { ...rest, provider }),
-        capabilities,
+        capabilities: server.capabilities,
       },
       { ...rest, ...given(options), headers },
     );

@@ -4,7 +4,7 @@ import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
-import { mistralCallId } from './mistral/callId.js';
+import { mistralCallId } from './shared/mistralCallId.js';
 
 /**
  * A model of any maker, by OpenRouter.

@@ -6,7 +6,7 @@ import type { Thinking } from '../../core/model.js';
 import type { Dialect } from '../chatCompletions/dialect.js';
 import { reasoningEffort } from '../chatCompletions/encode.js';
 import { listOf } from '../shared/values.js';
-import { mistralCallId } from './callId.js';
+import { mistralCallId } from '../shared/mistralCallId.js';
 
 /** Where Mistral's API differs from OpenAI's, by its API reference ("Chat Completion") and its guides. */
 export function mistralDialect(model: string): Dialect {

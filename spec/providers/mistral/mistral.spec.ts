@@ -5,7 +5,7 @@ import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { chatCompletions } from '../../../lib/providers/chatCompletions/chatCompletions.js';
-import { mistralCallId } from '../../../lib/providers/mistral/callId.js';
+import { mistralCallId } from '../../../lib/providers/shared/mistralCallId.js';
 import { mistralDialect } from '../../../lib/providers/mistral/dialect.js';
 import { mistral } from '../../../lib/providers/mistral/mistral.js';
 import { mistral as served } from '../../../lib/testing/server/dialects/mistral.js';

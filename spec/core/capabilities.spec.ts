@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { requireCapabilities, wishesOf } from '../../lib/core/capabilities.js';
+import { filePart, modelMessage, userMessage } from '../../lib/core/message.js';
+import type { Capabilities, Request } from '../../lib/core/model.js';
+
+const tools = [{ name: 'f', description: '', parameters: { type: 'object' } }];
+const asking = (request: Partial<Request>): Request => ({ messages: [userMessage('Hi')], ...request });
+const withFile = (mediaType: string) => asking({ messages: [userMessage([filePart(new Uint8Array([1]), mediaType)])] });
+const check = (capabilities: Capabilities, request: Request) => () =>
+  requireCapabilities({ provider: 'p', name: 'm', capabilities }, request, { vision: ['openai', 'google'] });
+
+describe('capabilities', () => {
+  it.each<[Partial<Request>, readonly string[]]>([
+    [{}, []],
+    [{ tools: [] }, []],
+    [{ tools }, ['tools']],
+    [{ tools, parallelToolCalls: true }, ['tools', 'multiToolCalls']],
+    [{ output: {} }, ['typedOutput']],
+    [{ tools, output: {} }, ['tools', 'typedOutput', 'typedOutputWithTools']],
+    [{ thinking: false }, []],
+    [{ thinking: { effort: 'low' } }, ['thinking']],
+    [withFile('image/png'), ['vision']],
+    [withFile('application/pdf'), ['files']],
+    [withFile('text/csv'), []],
+    [withFile('audio/mpeg'), []],
+    [{ messages: [modelMessage([filePart(new Uint8Array([1]), 'image/png')])] }, []],
+  ])('what %j asks for is %j', (request, wishes) => {
+    expect(wishesOf(asking(request))).toEqual(wishes);
+  });
+
+  it('refuses what the model is known not to do, and says what does', () => {
+    expect(check({ vision: false }, withFile('image/png'))).toThrow(
+      expect.objectContaining({
+        code: 'configuration',
+        subject: 'capability',
+        message:
+          'p:m cannot read images (capability vision). Providers of models that can: openai, google. Use a model that can, or, if this one can, say so: { capabilities: { vision: true } }.',
+      }),
+    );
+  });
+
+  it('allows what is not known, and what was not asked for', () => {
+    expect(check({}, withFile('image/png'))).not.toThrow();
+    expect(check({ vision: false, tools: false, typedOutputWithTools: false }, asking({ output: {} }))).not.toThrow();
+    expect(() => requireCapabilities({ provider: 'p', name: 'm' }, asking({ tools, output: {} }))).not.toThrow();
+  });
+});

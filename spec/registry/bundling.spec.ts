@@ -1,0 +1,44 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const providers = join('lib', 'providers');
+
+/** The files that a file imports for more than types, and what these import. */
+function closure(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  const source = readFileSync(file, 'utf8').replaceAll(/^(import|export) type [^;]*;/gm, '');
+  for (const [, path = ''] of source.matchAll(/^(?:import|export) [^;]*?from '(\.[^']*)\.js';/gm))
+    closure(join(dirname(file), `${path}.ts`), seen);
+  return seen;
+}
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? filesIn(path) : [path];
+  });
+
+/** What is common, and where the others may look. */
+const common = ['shared', 'chatCompletions', 'httpModel.ts', 'thinkTags.ts'];
+
+const own = readdirSync(providers).filter(
+  (name) => !common.includes(name) && (name.endsWith('.ts') || readdirSync(join(providers, name)).length > 0),
+);
+const entryOf = (name: string) => join(providers, name.endsWith('.ts') ? name : join(name, `${name}.ts`));
+
+describe('importing one provider', () => {
+  it.each(own)('%s: bundles no other', (name) => {
+    const rooms = [...closure(entryOf(name))]
+      .filter((file) => file.startsWith(providers))
+      .map((file) => relative(providers, file).split('/')[0] ?? '');
+    expect(rooms).toContain(name);
+    expect([...new Set(rooms)].filter((room) => room !== name && !common.includes(room))).toEqual([]);
+  });
+
+  it('nothing but the registry imports the registry', () => {
+    const outside = filesIn('lib').filter((file) => !file.startsWith(join('lib', 'registry')));
+    expect(outside.filter((file) => /from '[^']*registry/.test(readFileSync(file, 'utf8')))).toEqual([]);
+  });
+});
