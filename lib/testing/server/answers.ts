@@ -9,11 +9,12 @@ import { google } from './dialects/google.js';
 import { mistral } from './dialects/mistral.js';
 import { ollama } from './dialects/ollama.js';
 import { openrouter } from './dialects/openrouter.js';
+import { responses } from './dialects/responses.js';
 import { behaviourFor } from './options.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
 
 /** In the order in which they are asked whether they serve a path. Where none does, the words are OpenAI's. */
-const dialects: readonly Dialect[] = [mistral, openrouter, chatCompletions, anthropic, google, ollama, cohere];
+const dialects: readonly Dialect[] = [mistral, openrouter, chatCompletions, anthropic, google, ollama, cohere, responses];
 
 /** Decides what each request is answered with. Has the state of one server: the failures still to come, and the turns that were played. */
 export function answers(script: Script<ServedTurn>, options: ServeOptions): (request: ServedRequest) => Answer {

@@ -1,0 +1,143 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, toArray } from 'rxjs';
+import { userMessage } from '../../../lib/core/message.js';
+import type { RequestSettings } from '../../../lib/core/model.js';
+import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { responses } from '../../../lib/testing/server/dialects/responses.js';
+import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import type { ProviderUnderTest } from '../../support/providerContract.js';
+import { answering } from '../answering.js';
+
+const provider: ProviderUnderTest = {
+  name: 'openai-responses',
+  make: (baseUrl, options) => openaiResponses('gpt-5', { ...options, baseUrl }),
+  dialect: responses,
+  passingCode: 'rate_limit_exceeded',
+};
+
+itKeepsTheProviderContract(provider);
+
+describe('openaiResponses: the second request of a run', () => {
+  const tools = [
+    {
+      type: 'function',
+      name: 'temperature',
+      description: 'The temperature of a city.',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      strict: false,
+    },
+    {
+      type: 'function',
+      name: 'season',
+      description: 'The season now.',
+      parameters: { type: 'object', properties: {}, additionalProperties: false },
+      strict: false,
+    },
+  ];
+  const question = {
+    type: 'message',
+    role: 'user',
+    content: [{ type: 'input_text', text: 'How warm is it in Oslo and in Lisbon?' }],
+  };
+  const shared = {
+    model: 'gpt-5',
+    instructions: 'Be brief.',
+    tools,
+    reasoning: { summary: 'auto' },
+    include: ['reasoning.encrypted_content'],
+    stream: true,
+  };
+
+  it('holds each item of the first answer with its id, in its order: reasoning, text, both calls; then a result for each', async () => {
+    const { bodies, paths } = await runTwoTurns(provider);
+    expect(paths).toEqual(['/v1/responses', '/v1/responses']);
+    expect(bodies[0]).toEqual({ ...shared, input: [question] });
+    const call = (id: string, callId: string, name: string, args: string) => ({
+      id,
+      type: 'function_call',
+      call_id: callId,
+      name,
+      arguments: args,
+    });
+    expect(bodies[1]).toEqual({
+      ...shared,
+      input: [
+        question,
+        {
+          id: 'rs_1_1',
+          type: 'reasoning',
+          summary: [{ type: 'summary_text', text: 'Two look-ups are needed.' }],
+          encrypted_content: 'encrypted_1_1',
+        },
+        {
+          id: 'msg_1_2',
+          type: 'message',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'Let me look.', annotations: [] }],
+        },
+        call('fc_1_3', 'call_1_1', 'temperature', '{"city":"Oslo"}'),
+        call('fc_1_4', 'call_1_2', 'season', '{}'),
+        { type: 'function_call_output', call_id: 'call_1_1', output: '{"city":"Oslo","celsius":-3}' },
+        { type: 'function_call_output', call_id: 'call_1_2', output: '{"error":"no calendar"}' },
+      ],
+    });
+  });
+
+  it('says so where nothing is stored', async () => {
+    const { bodies, messages } = await runTwoTurns({
+      ...provider,
+      make: (baseUrl, options) => openaiResponses('gpt-5', { ...options, baseUrl, store: false }),
+    });
+    expect(bodies.map(({ store }) => store)).toEqual([false, false]);
+    expect(bodies[1]?.['input']).toMatchObject([{}, { type: 'reasoning', encrypted_content: 'encrypted_1_1' }, {}, {}, {}, {}, {}]);
+    expect(messages[0]?.metadata).toMatchObject({ 'openai-responses': { responseId: 'resp_1', stored: false } });
+  });
+});
+
+describe('openaiResponses', () => {
+  const messages = [userMessage('Name a river.')];
+
+  it('streams an answer of the Responses API', async () => {
+    const { fetch, seen } = answering(
+      { type: 'response.created', response: { id: 'resp_1', model: 'gpt-5' } },
+      { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Loire' },
+      { type: 'response.completed', response: { id: 'resp_1', status: 'completed', usage: { input_tokens: 5, output_tokens: 1 } } },
+    );
+    const model = openaiResponses('gpt-5', { apiKey: 'k', fetch });
+    expect(await lastValueFrom(model.stream({ messages }).pipe(toArray()))).toEqual([
+      { type: 'metadata', metadata: { responseId: 'resp_1', model: 'gpt-5' } },
+      { type: 'text', text: 'Loire' },
+      {
+        type: 'providerData',
+        provider: 'openai-responses',
+        data: { responseId: 'resp_1', output: [{ type: 'message', id: 'msg_1', length: 5 }] },
+      },
+      { type: 'finish', reason: 'stop', rawReason: 'completed', usage: { input: 5, output: 1, total: 6 } },
+    ]);
+    expect(seen[0]?.url).toBe('https://api.openai.com/v1/responses');
+    expect(seen[0]?.headers.get('authorization')).toBe('Bearer k');
+  });
+
+  it('says who it is and what it can do, thinking by the name of the model', () => {
+    expect(openaiResponses('gpt-5')).toMatchObject({
+      provider: 'openai-responses',
+      name: 'gpt-5',
+      capabilities: { thinking: true, vision: true },
+    });
+    expect(openaiResponses('gpt-4o').capabilities).toMatchObject({ tools: true, thinking: false });
+    expect(openaiResponses('our-deployment').capabilities).not.toHaveProperty('thinking');
+  });
+
+  const impossible: readonly (readonly [string, RequestSettings])[] = [
+    ['stop texts', { stop: ['END'] }],
+    ['a seed', { seed: 7 }],
+    ['a budget for thinking', { thinking: { budget: 1000 } }],
+  ];
+  it.each(impossible)('reports %s, which the API has no field for, before any request', async (_, settings) => {
+    const { fetch, seen } = answering();
+    const stream = openaiResponses('gpt-5', { apiKey: 'k', fetch }).stream({ messages, ...settings });
+    await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
+    expect(seen).toEqual([]);
+  });
+});
