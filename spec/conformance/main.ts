@@ -33,22 +33,31 @@ async function main(): Promise<readonly Outcome[]> {
     print(help);
     return [];
   }
-  const paths = positionals.length > 0 ? positionals : defaults;
-  const printed = conform(paths).pipe(
-    tap((outcome) => linesOf(outcome).forEach(print)),
-    toArray(),
-  );
-  const outcomes = await lastValueFrom(printed);
-  if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(documentOf(outcomes), null, 2)}\n`);
-  return outcomes;
+  const told = conform(positionals.length > 0 ? positionals : defaults).pipe(tap(tell), toArray());
+  const outcomes = await lastValueFrom(told);
+  return values.json === undefined ? outcomes : [...outcomes, ...(await report(values.json, outcomes))];
+}
+
+const tell = (outcome: Outcome) => linesOf(outcome).forEach(print);
+
+/** Writes the report; one that cannot be written is a failure beside the others. */
+async function report(file: string, outcomes: readonly Outcome[]): Promise<readonly Outcome[]> {
+  try {
+    await writeFile(file, `${JSON.stringify(documentOf(outcomes), null, 2)}\n`);
+    return [];
+  } catch (error) {
+    const failed = notRun('--json', file, null, error);
+    tell(failed);
+    return [failed];
+  }
 }
 
 let outcomes: readonly Outcome[];
 try {
   outcomes = await main();
 } catch (error) {
-  outcomes = [notRun('conformance', 'the command line', null, `${errorText(error)}\n${help}`)];
-  print(errorText(error));
+  print(`${errorText(error)}\n\n${help}\n`);
+  outcomes = [notRun('conformance', 'the command line', null, error)];
 }
 print(summaryOf(outcomes));
 if (outcomes.some(({ passed }) => !passed)) process.exitCode = 1;
