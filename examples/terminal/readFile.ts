@@ -89,7 +89,7 @@ function decoded(bytes: Uint8Array, path: string): string {
 
 /** What the system's codes mean for whoever sent the path. Its own messages name places that concern nobody. */
 function explained(path: string, error: unknown): Error {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
   if (code === 'ENOENT' || code === 'ENOTDIR')
     return new Error(`There is no file "${path}". Paths are relative to the project's folder, like README.md.`);
   if (code === 'ELOOP') return new Error(`"${path}" is a symbolic link that leads back to itself.`);

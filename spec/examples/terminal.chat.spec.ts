@@ -1,0 +1,97 @@
+import { describe, expect, it } from '@jest/globals';
+import { filter, map, NEVER, Subject } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
+import { createAgent, messageText } from 'rivulet';
+import type { RunEvent } from 'rivulet';
+import { scriptedModel } from 'rivulet/testing';
+import type { ScriptedTurn } from 'rivulet/testing';
+import { chat } from '../../examples/terminal/chat.js';
+
+/** Text as it streams, and a mark where the run ended with its result. */
+const run: OperatorFunction<RunEvent, string> = (events) =>
+  events.pipe(
+    filter((event) => event.type === 'text' || event.type === 'result'),
+    map((event) => (event.type === 'text' ? event.text : '.')),
+  );
+
+/** A chat with a scripted model: what was written, how often a line was asked for, and the requests that were made. */
+function chatWith(script: readonly ScriptedTurn[]) {
+  const [lines, interrupts, model] = [new Subject<string>(), new Subject<void>(), scriptedModel(script)];
+  const seen = { text: '', asked: 0, over: false };
+  const failure = (error: unknown) => `failed: ${(error as Error).message}`;
+  const written = chat(createAgent({ model }), { lines, interrupts, ask: () => (seen.asked += 1) }, { run, failure });
+  written.subscribe({ next: (text) => (seen.text += text), complete: () => (seen.over = true) });
+  const histories = () => model.requests.map(({ messages }) => messages.map((message) => `${message.role}: ${messageText(message)}`));
+  return { lines, interrupts, seen, histories };
+}
+
+describe('chat', () => {
+  it('asks, answers, and keeps the history', () => {
+    const { lines, seen, histories } = chatWith(['Hello', 'Again']);
+    expect(seen).toEqual({ text: '', asked: 1, over: false });
+    lines.next(' Hi ');
+    lines.next('Hi again');
+    expect(seen).toEqual({ text: 'Hello.\nAgain.\n', asked: 3, over: false });
+    expect(histories()).toEqual([['user: Hi'], ['user: Hi', 'model: Hello', 'user: Hi again']]);
+  });
+
+  it('asks again after an empty line, and sends nothing', () => {
+    const { lines, seen, histories } = chatWith([]);
+    lines.next('  ');
+    expect(seen).toEqual({ text: '', asked: 2, over: false });
+    expect(histories()).toEqual([]);
+  });
+
+  it('ends at /exit, and at the end of the lines', () => {
+    const left = chatWith([]);
+    left.lines.next('/exit');
+    expect(left.seen.over).toBe(true);
+    const ended = chatWith([]);
+    ended.lines.complete();
+    expect(ended.seen.over).toBe(true);
+  });
+
+  it('shows the failure of a run and goes on', () => {
+    const { lines, seen } = chatWith([['Half', { error: new Error('reset') }], 'Whole']);
+    lines.next('one');
+    lines.next('two');
+    expect(seen).toEqual({ text: 'Halffailed: reset\nWhole.\n', asked: 3, over: false });
+  });
+
+  it('ends the run at a Ctrl-C, and the chat at a second one; the question stays in the history', () => {
+    const { lines, interrupts, seen, histories } = chatWith([NEVER, 'Yes', NEVER]);
+    lines.next('one');
+    interrupts.next();
+    expect(seen).toEqual({ text: '\n', asked: 2, over: false });
+    lines.next('two');
+    expect(histories().at(-1)).toEqual(['user: one', 'user: two']);
+    lines.next('three');
+    interrupts.next();
+    expect(seen.over).toBe(false);
+    interrupts.next();
+    expect(seen.over).toBe(true);
+    expect([lines.observed, interrupts.observed]).toEqual([false, false]);
+  });
+
+  it('answers lines that were entered during a run one after the other; a Ctrl-C ends only the run that it meets', () => {
+    const { lines, interrupts, seen, histories } = chatWith([NEVER, NEVER, 'Third']);
+    for (const line of ['one', 'two', 'three']) lines.next(line);
+    expect(histories()).toHaveLength(1);
+    interrupts.next();
+    expect(histories()).toHaveLength(2);
+    interrupts.next();
+    expect(seen).toEqual({ text: '\n\nThird.\n', asked: 4, over: false });
+  });
+
+  it('finishes the run under way when the lines end', () => {
+    const answer = new Subject<{ type: 'text'; text: string } | { type: 'finish'; reason: 'stop' }>();
+    const { lines, seen } = chatWith([answer]);
+    lines.next('one');
+    lines.complete();
+    expect(seen.over).toBe(false);
+    answer.next({ type: 'text', text: 'Bye' });
+    answer.next({ type: 'finish', reason: 'stop' });
+    answer.complete();
+    expect(seen).toMatchObject({ text: 'Bye.\n', over: true });
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject, JsonValue } from 'rivulet';
+import type { Step } from 'rivulet/testing';
+import { standIn } from '../../examples/terminal/offline.js';
+import { wishesIn } from '../../examples/terminal/wishes.js';
+
+const user = (content: JsonValue): JsonObject => ({ role: 'user', content });
+
+/** A call and its result, as they stand in a Chat Completions request. */
+const called = (id: string, name: string, args: JsonObject, content: string): readonly JsonObject[] => [
+  { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name, arguments: JSON.stringify(args) } }] },
+  { role: 'tool', tool_call_id: id, content },
+];
+
+/** What the stand-in says: its text, and its calls. */
+function says(...messages: readonly JsonObject[]): { text: string; calls: unknown[] } {
+  const steps: readonly Step[] = standIn({ messages });
+  const chunks = steps.flatMap((step) => (typeof step === 'object' && 'type' in step ? [step] : []));
+  return {
+    text: chunks.map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join(''),
+    calls: chunks.flatMap((chunk) => (chunk.type === 'toolCallFragment' ? [[chunk.name, chunk.arguments]] : [])),
+  };
+}
+
+describe('the stand-in', () => {
+  const question = user('How much warmer is Rome than Oslo, and what does notes.md say about two cities?');
+  const rome = called('1', 'weather', { city: 'Rome' }, '{"city":"Rome","celsius":31,"sky":"clear","wind":1}');
+  const oslo = called('2', 'weather', { city: 'Oslo' }, '{"city":"Oslo","celsius":-40,"sky":"dark","wind":2}');
+  const sum = called('3', 'calculate', { expression: '31 - (-40)' }, '71');
+  const file = called(
+    '4',
+    'read_file',
+    { path: 'notes.md' },
+    '# Notes\n- One thing that is of no interest.\n- Two cities say a lot about notes.\n',
+  );
+
+  it('goes on from what the request holds, step by step, and answers with what the tools said', () => {
+    expect(says(question).calls).toEqual([
+      ['weather', { city: 'Rome' }],
+      ['weather', { city: 'Oslo' }],
+    ]);
+    expect(says(question, ...rome, ...oslo).calls).toEqual([['calculate', { expression: '31 - (-40)' }]]);
+    expect(says(question, ...rome, ...oslo, ...sum).calls).toEqual([['read_file', { path: 'notes.md' }]]);
+    expect(says(question, ...rome, ...oslo, ...sum, ...file)).toEqual({
+      text:
+        'In Rome it is 31 °C, clear, with a wind of 1 km/h. In Oslo it is -40 °C, dark, with a wind of 2 km/h. ' +
+        'Rome is 71 degrees warmer than Oslo. notes.md says: "Two cities say a lot about notes."',
+      calls: [],
+    });
+  });
+
+  it('answers the latest question only, also where it shares a message with one that was stopped', () => {
+    const earlier = [question, ...rome, { role: 'assistant', content: 'Done.' }];
+    expect(says(...earlier, user('And 2 * 3?')).calls).toEqual([['calculate', { expression: '2 * 3' }]]);
+    const both = user([
+      { type: 'text', text: 'What is 1 + 1?' },
+      { type: 'text', text: 'And 2 * 3?' },
+    ]);
+    expect(says(both).calls).toEqual([['calculate', { expression: '2 * 3' }]]);
+  });
+
+  it('tells the error of a tool', () => {
+    expect(says(user('Read x.txt'), ...called('1', 'read_file', { path: 'x.txt' }, '{"error":"There is no file."}'))).toEqual({
+      text: 'I could not get "x.txt" from read_file. There is no file.',
+      calls: [],
+    });
+  });
+
+  it('says what it is, and what it can do, when no rule fits', () => {
+    expect(says(user('Tell me a joke.')).text).toMatch(/^I am a scripted stand-in .* OPENAI_API_KEY/);
+    expect(says().text).toMatch(/^I am a scripted stand-in/);
+  });
+});
+
+describe('wishesIn', () => {
+  it.each([
+    ['how warm is it in new york?', { cities: ['New York'] }],
+    ['Lisbon or Berlin?', { cities: ['Lisbon', 'Berlin'] }],
+    ['What is the weather in Atlantis?', { cities: ['Atlantis'] }],
+    ['Compare Cairo and Tokyo', { cities: ['Cairo', 'Tokyo'], compares: true }],
+    ['What is sqrt(2) * (3 + 4.5)?', { expression: 'sqrt(2) * (3 + 4.5)' }],
+    ['2+2, please', { expression: '2+2' }],
+    ['What is -3 * 4?', { expression: '-3 * 4' }],
+    ['Read README.md!', { file: 'README.md' }],
+    ['What is in "examples/terminal/notes.md"?', { file: 'examples/terminal/notes.md' }],
+    ['Show me ../secret/key', { file: '../secret/key' }],
+    ['cat /etc/passwd', { file: '/etc/passwd' }],
+    ['I was born in 1990 and have 3.14 cats.', {}],
+    ['Hello there', {}],
+  ])('finds in "%s" what there is a tool for', (question, wishes) => {
+    expect(wishesIn(question)).toEqual({ cities: [], compares: false, ...wishes });
+  });
+});
