@@ -260,10 +260,14 @@ describe('lint', () => {
   // The first file pays for loading ESLint, TypeScript and the program: 3 s on an idle machine, several times that on a busy one.
   beforeAll(() => rulesBrokenBy('export {};\n', operator), 120_000);
 
-  it.each([...oneWay, ...timers, ...others])('objects to $what ($rule)', async ({ rule, code, bad, good }) => {
-    expect(await rulesBrokenBy(`${code}\n`, bad)).toContain(rule);
-    if (good) expect(await rulesBrokenBy(`${code}\n`, good)).not.toContain(rule);
-  }, 60_000);
+  it.each([...oneWay, ...timers, ...others])(
+    'objects to $what ($rule)',
+    async ({ rule, code, bad, good }) => {
+      expect(await rulesBrokenBy(`${code}\n`, bad)).toContain(rule);
+      if (good) expect(await rulesBrokenBy(`${code}\n`, good)).not.toContain(rule);
+    },
+    60_000,
+  );
 
   it("lets the vocabulary's types name zod", async () => {
     expect(await rulesBrokenBy("import type { ZodType } from 'zod';\nexport type S = ZodType;\n", 'lib/core/schema.ts')).toEqual([]);

@@ -2,7 +2,7 @@
 // checkout, where an ESM script, a CommonJS script, a plain CommonJS jest and the type checker use it.
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { bundles } from './bundle.js';
 import { root, run } from './shell.js';
 
@@ -13,11 +13,14 @@ async function pack(): Promise<void> {
   await run(root, 'npm', 'pack', '--pack-destination', consumer);
 }
 
+async function manifestOf(folder: string) {
+  const text = await readFile(join(folder, 'package.json'), 'utf8');
+  return JSON.parse(text) as Record<'devDependencies' | 'peerDependencies', Record<string, string>>;
+}
+
 /** The consumer has the versions that the lock file has already brought into npm's cache. */
 async function install(): Promise<void> {
-  const { devDependencies } = JSON.parse(await readFile(resolve(root, 'package.json'), 'utf8')) as {
-    devDependencies: Record<string, string>;
-  };
+  const { devDependencies } = await manifestOf(root);
   const versions = (...names: string[]) => Object.fromEntries(names.map((name) => [name, devDependencies[name]]));
   const manifest = {
     name: 'consumer',
@@ -26,7 +29,7 @@ async function install(): Promise<void> {
     dependencies: { rivulet: `file:${await tarball()}`, ...versions('rxjs', 'zod') },
     devDependencies: versions('jest', 'typescript', '@types/node'),
   };
-  await cp(resolve(root, 'spec/package/consumers'), consumer, { recursive: true });
+  await cp(join(root, 'spec/package/consumers'), consumer, { recursive: true });
   await writeFile(join(consumer, 'package.json'), JSON.stringify(manifest));
   await run(consumer, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock');
 }
@@ -50,6 +53,15 @@ async function onlyWhatIsMeant(): Promise<void> {
 const typeCheck = (...files: string[]) =>
   run(consumer, 'npx', 'tsc', '--noEmit', '--strict', '--target', 'es2022', '--types', 'node', ...files);
 
+/** What the peer ranges promise at their lower end. */
+async function oldestPeers(): Promise<void> {
+  const oldest = Object.entries((await manifestOf(root)).peerDependencies).map(([name, range]) => `${name}@${range.replace('^', '')}`);
+  await run(consumer, 'npm', 'install', '--save-exact', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', ...oldest);
+  await run(consumer, 'node', 'esm.mjs');
+  await run(consumer, 'node', 'commonjs.cjs');
+  await typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts');
+}
+
 const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['builds and packs', pack],
   ['publint', async () => run(root, 'publint', 'run', await tarball(), '--strict')],
@@ -61,6 +73,7 @@ const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['a plain CommonJS jest', () => run(consumer, 'npx', 'jest')],
   ['types of an ESM and of a CommonJS module (nodenext)', () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts')],
   ['types of a bundled module', () => typeCheck('--module', 'esnext', '--moduleResolution', 'bundler', 'typed.mts')],
+  ['the oldest rxjs and zod that are allowed', oldestPeers],
   ['bundles for a browser, within its budget', () => bundles(consumer)],
 ];
 
