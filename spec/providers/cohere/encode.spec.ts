@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals';
+import { modelMessage, userMessage } from '../../../lib/core/message.js';
+import type { Message } from '../../../lib/core/message.js';
+import type { Request } from '../../../lib/core/model.js';
+import { cohere } from '../../../lib/providers/cohere/cohere.js';
+import { encodeChat } from '../../../lib/providers/cohere/encode.js';
+
+const messages = [userMessage('Name a river.')];
+const body = (request: Partial<Request> = {}) => encodeChat('command-a-03-2025', { messages, ...request }).body;
+const add = { name: 'add', description: 'Adds.', parameters: { type: 'object', properties: {} } };
+const now = { ...add, name: 'now' };
+
+describe('cohere: a request', () => {
+  it('has nothing that was not asked for', () => {
+    expect(encodeChat('command-a-03-2025', { messages })).toEqual({
+      path: '/chat',
+      body: { model: 'command-a-03-2025', messages: [{ role: 'user', content: 'Name a river.' }], stream: true },
+    });
+  });
+
+  it('has a field for each setting', () => {
+    const output = { type: 'object', properties: {}, required: [] };
+    expect(body({ temperature: 0.3, topP: 0.5, maxOutputTokens: 10, stop: ['END'], seed: 7, output, thinking: true })).toMatchObject({
+      temperature: 0.3,
+      p: 0.5,
+      max_tokens: 10,
+      stop_sequences: ['END'],
+      seed: 7,
+      response_format: { type: 'json_object', json_schema: output },
+      thinking: { type: 'enabled' },
+    });
+    expect(body({ thinking: false })['thinking']).toEqual({ type: 'disabled' });
+    expect(body({ thinking: { budget: 300 } })['thinking']).toEqual({ type: 'enabled', token_budget: 300 });
+    expect(body({ thinking: { effort: 'high' } })['thinking']).toEqual({ type: 'enabled' });
+  });
+
+  it('says which tools to call in the words that the API has', () => {
+    const tools = [add, now];
+    expect(body({ tools, toolChoice: 'auto' })).not.toHaveProperty('tool_choice');
+    expect(body({ tools, toolChoice: 'none' })['tool_choice']).toBe('NONE');
+    expect(body({ tools, toolChoice: 'required' })['tool_choice']).toBe('REQUIRED');
+    expect(body({ tools, toolChoice: { name: 'now' } })).toMatchObject({ tools: [{ function: { name: 'now' } }], tool_choice: 'REQUIRED' });
+    expect(body({ tools, toolChoice: { name: 'now' } })['tools']).toHaveLength(1);
+    expect(() => body({ tools, toolChoice: { name: 'other' } })).toThrow(/"other".*not among the tools/);
+    expect(() => body({ tools, parallelToolCalls: false })).toThrow(/several calls/);
+  });
+
+  it('does not hold a schema and tools together', () => {
+    expect(() => body({ tools: [add], output: { type: 'object' } })).toThrow(/tools and an output schema in one request/);
+    expect(cohere('command-a-03-2025').capabilities).toMatchObject({ typedOutput: true, typedOutputWithTools: false });
+  });
+
+  it('takes images and texts, and says what to do with other files', () => {
+    const parts = (mediaType: string, data: string) => [
+      userMessage([
+        { type: 'text', text: 'What?' },
+        { type: 'file', mediaType, data },
+      ]),
+    ];
+    expect(body({ messages: parts('image/png', 'AAAA') })['messages']).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'What?' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+        ],
+      },
+    ]);
+    expect(body({ messages: parts('text/plain', btoa('hi')) })).toMatchObject({
+      messages: [{ content: [{}, { type: 'text', text: 'hi' }] }],
+    });
+    expect(() => body({ messages: parts('application/pdf', 'AAAA') })).toThrow(/application\/pdf.*text of the document/);
+  });
+
+  it('gives the plan and the thinking back with the calls, and no thinking where thinking is off', () => {
+    const call = { type: 'toolCall', id: 'a', name: 'now', arguments: {} } as const;
+    const history: Message[] = [
+      { role: 'model', parts: [call], metadata: { cohere: { tool_plan: 'I will look.', thinking: 'hm' }, openai: { x: 1 } } },
+      userMessage([{ type: 'toolResult', id: 'a', name: 'now', result: '' }]),
+      modelMessage('It is six.'),
+    ];
+    const calls = {
+      role: 'assistant',
+      tool_plan: 'I will look.',
+      tool_calls: [{ id: 'a', type: 'function', function: { name: 'now', arguments: '{}' } }],
+    };
+    expect(body({ messages: history })['messages']).toEqual([
+      { ...calls, content: [{ type: 'thinking', thinking: 'hm' }] },
+      { role: 'tool', tool_call_id: 'a', content: '""' },
+      { role: 'assistant', content: 'It is six.' },
+    ]);
+    expect(body({ messages: history, thinking: false })).toMatchObject({ messages: [calls, {}, {}] });
+    expect(JSON.stringify(body({ messages: history, thinking: false }))).not.toContain('hm');
+  });
+});
