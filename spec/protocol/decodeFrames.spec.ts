@@ -73,6 +73,12 @@ describe('decodeFrames', () => {
     });
   });
 
+  it('reads a list of objects as one frame each, to the mark', () => {
+    expect(of_({ data: '[{"t":"a"},{"t":"b"},{"stop":true},{"end":true},{"t":"c"}]' })).toMatchObject({
+      values: [text('a'), text('b'), finish],
+    });
+  });
+
   it('is a protocol error when a frame is no JSON object, with what it was', () => {
     for (const data of ['<html>', '"text"', '[1]', 'null', '7', '{"t":']) {
       const { values, error } = of_(frames.a, { data }, frames.b);

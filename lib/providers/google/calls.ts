@@ -21,6 +21,8 @@ export interface CallReader {
 
 /** A call whose end is not known yet. */
 interface Open {
+  /** Its place among the calls: the wire has none, but says where the next one begins. */
+  readonly index: number;
   readonly name: string | undefined;
   readonly id: string | undefined;
   /** What must go back with it. Said whole each time: fragments are joined without looking into it. */
@@ -39,10 +41,11 @@ interface Open {
  */
 export function createCallReader(tell: (chunk: Chunk) => void): CallReader {
   let open: Open | undefined;
+  let count = 0;
 
-  const say = (fields: Omit<ToolCallFragment, 'type'>, { id, data }: Pick<Open, 'id' | 'data'>) => {
+  const say = (fields: Omit<ToolCallFragment, 'type'>, { index, id, data }: Open) => {
     const providerData = Object.keys(data).length > 0 ? { providerData: own(data) } : {};
-    tell({ type: 'toolCallFragment', ...(id === undefined ? {} : { id }), ...fields, ...providerData });
+    tell({ type: 'toolCallFragment', index, ...(id === undefined ? {} : { id }), ...fields, ...providerData });
   };
   const close = () => {
     if (open) say({ ...(open.partial ? { arguments: open.partial.value() } : {}), done: true }, open);
@@ -61,7 +64,7 @@ export function createCallReader(tell: (chunk: Chunk) => void): CallReader {
       else if (name === undefined && id === undefined && args === undefined && partials.length === 0) return;
       else {
         close();
-        current = { name, id, data, marked: false, partial: undefined };
+        current = { index: count++, name, id, data, marked: false, partial: undefined };
         if (name !== undefined && args !== undefined && partials.length === 0 && !continues) {
           say({ name, arguments: args, done: true }, current);
           return;

@@ -1,0 +1,121 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import type { JsonObject } from '../../../lib/core/json.js';
+import { decodeOllama } from '../../../lib/providers/ollama/decode.js';
+import { wholeAnswer } from '../wholeAnswer.js';
+
+const line = (message: JsonObject, rest: JsonObject = {}): JsonObject => ({
+  model: 'm',
+  message: { role: 'assistant', content: '', ...message },
+  done: false,
+  ...rest,
+});
+const done = (reason: string | null = 'stop', rest: JsonObject = {}) => line({}, { done: true, done_reason: reason, ...rest });
+const read = (...lines: readonly JsonObject[]) => wholeAnswer(decodeOllama, lines);
+const called = (name: string, args: JsonObject | string, rest: JsonObject = {}): JsonObject =>
+  line({ tool_calls: [{ ...rest, function: { index: 0, name, arguments: args } }] });
+
+describe('ollama: an answer', () => {
+  it('is metadata, thinking, text and one finish with usage', () => {
+    const { chunks } = read(line({ thinking: 'Hm' }), line({ content: 'Hi' }), done('stop', { prompt_eval_count: 3, eval_count: 2 }));
+    expect(chunks).toEqual([
+      { type: 'metadata', metadata: { model: 'm' } },
+      { type: 'thinking', text: 'Hm' },
+      { type: 'text', text: 'Hi' },
+      { type: 'finish', reason: 'stop', rawReason: 'stop', usage: { input: 3, output: 2, total: 5 } },
+    ]);
+  });
+
+  it.each([
+    ['stop', 'stop'],
+    ['length', 'length'],
+    ['load', 'other'],
+    ['unload', 'other'],
+    ['something_new', 'other'],
+  ])('ends for "%s" with %s', (word, reason) => {
+    expect(read(done(word)).finish).toEqual({ type: 'finish', reason, rawReason: word });
+  });
+
+  it('is whole with done alone, as older versions end it', () => {
+    expect(read(line({ content: 'Hi' }), done(null)).finish).toEqual({ type: 'finish', reason: 'unspecified' });
+  });
+
+  it('takes the counts that there are, and no others', () => {
+    expect(read(done('stop', { eval_count: 2 })).finish?.usage).toEqual({ output: 2 });
+    expect(read(done()).finish).not.toHaveProperty('usage');
+  });
+
+  it('is interrupted by an end without done, after what came', () => {
+    const { text, error } = read(line({ content: 'Half' }), called('f', { a: 1 }));
+    expect(text).toBe('Half');
+    expect(error).toMatchObject({ code: 'stream_interrupted', provider: 'ollama' });
+  });
+
+  it.each([
+    ['a text', 'boom'],
+    ['an object', { message: 'boom' }],
+  ])('is an error where a line has one, as %s', (_, error) => {
+    const answer = read(line({ content: 'Half' }), { error });
+    expect(answer.text).toBe('Half');
+    expect(answer.error).toMatchObject({ code: 'provider', message: expect.stringContaining('boom') as unknown });
+  });
+
+  it('gives images as files, by their first bytes', () => {
+    const { chunks } = read(line({ images: ['/9j/4AAQ', 'iVBORw0K', 7] as never }), done());
+    expect(chunks.filter(({ type }) => type === 'file')).toEqual([
+      { type: 'file', file: { type: 'file', mediaType: 'image/jpeg', data: '/9j/4AAQ' } },
+      { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'iVBORw0K' } },
+    ]);
+  });
+});
+
+describe('ollama: calls', () => {
+  it('keeps calls apart that say the same under an index that starts anew', () => {
+    const { calls, finish } = read(called('f', { a: 1 }), called('f', { a: 1 }), called('now', {}), called('now', {}), done());
+    expect(calls.map(({ name, arguments: args }) => [name, args])).toEqual([
+      ['f', { a: 1 }],
+      ['f', { a: 1 }],
+      ['now', {}],
+      ['now', {}],
+    ]);
+    expect(finish?.reason).toBe('toolCalls');
+  });
+
+  it('takes arguments as JSON text too, and keeps an id that there is, to give it back', () => {
+    const { calls } = read(called('f', '{"a":1}', { id: 'call_x' }), done());
+    expect(calls).toEqual([{ type: 'toolCall', id: 'call_x', name: 'f', arguments: { a: 1 }, providerData: { ollama: { id: 'call_x' } } }]);
+  });
+
+  it('keeps what was thought before a call, to give it back, and only then', () => {
+    expect(read(line({ thinking: 'Hm, ' }), line({ thinking: 'f.' }), called('f', { a: 1 }), done()).message?.metadata).toEqual({
+      ollama: { thinking: 'Hm, f.' },
+    });
+    expect(read(line({ thinking: 'Hm' }), line({ content: 'Hi' }), done()).message).toEqual({
+      role: 'model',
+      parts: [{ type: 'text', text: 'Hi' }],
+    });
+  });
+});
+
+describe('ollama: whatever comes', () => {
+  const odd = fc.oneof(fc.jsonValue(), fc.constant(null), fc.constant(''), fc.constant([]));
+  const call = fc.oneof(
+    odd,
+    fc.record({ id: odd, function: fc.record({ name: odd, arguments: odd }, { requiredKeys: [] }) }, { requiredKeys: [] }),
+  );
+  const message = fc.record({ content: odd, thinking: odd, images: odd, tool_calls: fc.oneof(odd, fc.array(call)) }, { requiredKeys: [] });
+  const anyLine = fc.record(
+    { model: odd, message: fc.oneof(odd, message), done: odd, done_reason: odd, prompt_eval_count: odd, error: odd },
+    { requiredKeys: [] },
+  );
+
+  it('ends in one finish or in an error of ours', () => {
+    fc.assert(
+      fc.property(fc.array(anyLine, { maxLength: 5 }), (lines) => {
+        const { chunks, error } = wholeAnswer(decodeOllama, lines as JsonObject[]);
+        if (error === undefined) expect(chunks.filter(({ type }) => type === 'finish')).toHaveLength(1);
+        else expect(['stream_interrupted', 'provider']).toContain((error as { code?: string }).code);
+      }),
+    );
+  });
+});
