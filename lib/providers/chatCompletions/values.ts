@@ -1,1 +1,0 @@
-export { listOf, parseDataUrl } from '../shared/values.js';
