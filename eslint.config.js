@@ -9,6 +9,7 @@ const rooms = {
   core: [],
   protocol: ['core'],
   providers: ['core', 'protocol'],
+  registry: ['core', 'providers'],
   operators: ['core'],
   orchestrators: ['core', 'operators'],
   agent: ['core', 'operators', 'orchestrators'],

@@ -9,6 +9,7 @@ const config: Config = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rivulet$': '<rootDir>/lib/index.ts',
+    '^rivulet/registry$': '<rootDir>/lib/registry/index.ts',
     '^rivulet/testing$': '<rootDir>/lib/testing/index.ts',
     '^rivulet/testing/server$': '<rootDir>/lib/testing/server/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as rivulet from 'rivulet';
+import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
 
@@ -18,24 +19,33 @@ describe('the public names', () => {
       'TimeoutError',
       'accumulateToolCalls',
       'addUsage',
+      'anthropic',
       'appendResult',
+      'cohere',
       'consolidate',
       'createAgent',
       'endTurn',
       'executeTools',
       'filePart',
+      'google',
       'hasToolResults',
       'httpModel',
       'messageText',
+      'mistral',
       'modelMessage',
+      'ollama',
       'openai',
       'openaiCompatible',
+      'openaiResponses',
+      'openrouter',
       'operate',
       'prefixAfterTools',
+      'requireCapabilities',
       'runTurns',
       'selectOrchestrator',
       'startOf',
       'systemMessage',
+      'together',
       'tool',
       'toolCallIds',
       'toolCallsOf',
@@ -46,6 +56,9 @@ describe('the public names', () => {
       'userMessage',
       'validHistory',
     ]);
+  });
+  it('of rivulet/registry', () => {
+    expect(Object.keys(registry).sort()).toEqual(['createRegistry', 'modelByName', 'registerProvider', 'registeredProviders']);
   });
   it('of rivulet/testing', () => {
     expect(Object.keys(testing).sort()).toEqual(['call', 'parseDiagram', 'runDiagram', 'scriptedModel']);
