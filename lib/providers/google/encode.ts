@@ -5,7 +5,6 @@ import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { defined } from '../shared/values.js';
 import { encodeContents, encodeInstructions } from './contents.js';
-import { generationOf } from './own.js';
 import { encodeThinking } from './thinking.js';
 
 /**
@@ -17,7 +16,7 @@ import { encodeThinking } from './thinking.js';
  */
 export function encodeGoogle(model: string, request: Request): WireRequest {
   const { messages, output } = request;
-  const tools = toolsFor(model, request);
+  const tools = toolsFor(request);
   const generationConfig = defined({
     temperature: request.temperature,
     topP: request.topP,
@@ -44,17 +43,8 @@ function pathOf(model: string): string {
   return name.includes('/') ? `/${name}` : `/models/${name}`;
 }
 
-/** The tools to declare. Before Gemini 3, a request with tools and a schema is refused ("Function calling with a response mime type ... is unsupported"). */
-function toolsFor(model: string, { tools = [], toolChoice, output, parallelToolCalls }: Request): readonly ToolDefinition[] | undefined {
+function toolsFor({ tools = [], parallelToolCalls }: Request): readonly ToolDefinition[] | undefined {
   if (tools.length === 0) return undefined;
-  if (output && (generationOf(model) ?? 3) < 3) {
-    if (toolChoice === 'none') return undefined;
-    throw new ConfigurationError(
-      'capability',
-      `google: ${model} takes tools or an output schema, not both in one request.`,
-      'Take a model from gemini-3 on, or ask for the output in a request of its own, without tools.',
-    );
-  }
   if (parallelToolCalls === false) {
     throw new ConfigurationError('options', 'google has no field that forbids several calls in one turn.', 'Leave parallelToolCalls out.');
   }

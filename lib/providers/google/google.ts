@@ -18,11 +18,13 @@ import { generationOf, provider } from './own.js';
  *
  * @param name The model's name (`gemini-2.5-flash`), with or without `models/`; or a tuned model's, with `tunedModels/`.
  * @param options Key (default: GEMINI_API_KEY), base URL (default: https://generativelanguage.googleapis.com/v1beta) and transport.
- * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError also for tools together with an output schema before
- * Gemini 3, for `thinking: false` where the model always thinks, and for `parallelToolCalls: false`.
+ * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError also for `thinking: false` where the model always
+ * thinks, and for `parallelToolCalls: false`.
  */
 export function google(name: string, options: ModelOptions = {}): Model {
   const generation = generationOf(name);
+  // Before Gemini 3 a request with both is refused: "Function calling with a response mime type: 'application/json' is unsupported".
+  const typedOutputWithTools = generation !== undefined && generation >= 3;
   return httpModel(
     {
       provider,
@@ -35,7 +37,7 @@ export function google(name: string, options: ModelOptions = {}): Model {
         tools: true,
         multiToolCalls: true,
         typedOutput: true,
-        ...(generation === undefined ? {} : { typedOutputWithTools: generation >= 3, thinking: generation >= 2.5 }),
+        ...(generation === undefined ? {} : { typedOutputWithTools, thinking: generation >= 2.5 }),
         vision: true,
         files: true,
       },

@@ -35,7 +35,7 @@ export function encodeOllama(model: string, request: Request): WireRequest {
 }
 
 /** The API has tools, and no word on how they are to be used: `none` leaves them out. */
-function toolsFor({ tools = [], toolChoice, output, parallelToolCalls }: Request): readonly ToolDefinition[] | undefined {
+function toolsFor({ tools = [], toolChoice, parallelToolCalls }: Request): readonly ToolDefinition[] | undefined {
   if (tools.length === 0 || toolChoice === 'none') return undefined;
   const refuse = (what: string, next: string) => new ConfigurationError('capability', `ollama ${what}.`, next);
   if (toolChoice !== undefined && toolChoice !== 'auto') {
@@ -46,12 +46,6 @@ function toolsFor({ tools = [], toolChoice, output, parallelToolCalls }: Request
     );
   }
   if (parallelToolCalls === false) throw refuse('has no field that forbids several calls in one turn', 'Leave parallelToolCalls out.');
-  if (output) {
-    throw refuse(
-      'takes tools or an output schema, not both in one request: the schema leaves the model no room to call',
-      'Ask for the output in a request of its own, without tools.',
-    );
-  }
   return tools;
 }
 

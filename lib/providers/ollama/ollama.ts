@@ -18,9 +18,10 @@ import { provider } from './messages.js';
  * @param options Base URL (default: http://localhost:11434; with or without `/api` at its end), transport, and a key for a server that wants one
  * (https://ollama.com).
  * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError also for files that are neither images nor text, for
- * files by address, for a budget for thinking, for tools together with an output schema, and for a `toolChoice` that forces a call.
+ * files by address, for a budget for thinking, and for a `toolChoice` that forces a call.
  */
 export function ollama(name: string, options: ModelOptions = {}): Model {
+  // With a schema in `format` the server samples nothing else: the model has no way to call a tool (typedOutputWithTools).
   return httpModel(
     {
       provider,

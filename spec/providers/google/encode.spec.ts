@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom } from 'rxjs';
 import type { JsonObject } from '../../../lib/core/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { encodeGoogle } from '../../../lib/providers/google/encode.js';
+import type { ModelOptions } from '../../../lib/providers/httpModel.js';
 import { google } from '../../../lib/providers/google/google.js';
+import { answering } from '../answering.js';
 
 const messages = [userMessage('Hi')];
 const body = (request: Partial<Request>, model = 'gemini-2.5-flash') => encodeGoogle(model, { messages, ...request }).body;
@@ -64,16 +67,23 @@ describe('google: the request', () => {
     expect(body({ toolChoice: 'required' })).toEqual(body({}));
   });
 
-  it('refuses tools together with a schema where the model does, and says what takes both', () => {
-    expect(() => body({ tools, output })).toThrow(/gemini-2.5-flash takes tools or an output schema.*gemini-3/);
-    expect(body({ tools, output, toolChoice: 'none' })).not.toHaveProperty('tools');
-    expect(body({ tools, output }, 'gemini-3-pro-preview')).toMatchObject({
-      tools: [{}],
-      generationConfig: { responseJsonSchema: output },
-    });
+  it('refuses tools together with a schema where the model does, unless it is said that it does not', async () => {
+    const { fetch, seen } = answering({ candidates: [{ finishReason: 'STOP' }] });
+    const both = (name: string, options: ModelOptions = {}) =>
+      lastValueFrom(google(name, { apiKey: 'k', fetch, ...options }).stream({ messages, tools, output }));
+    await expect(both('gemini-2.5-flash')).rejects.toMatchObject({ code: 'configuration', subject: 'capability' });
+    expect(seen).toEqual([]);
+    await both('gemini-3-pro-preview');
+    await both('gemini-2.5-flash', { capabilities: { typedOutputWithTools: true } });
+    expect(seen.map(({ body: sent }) => sent)).toMatchObject(
+      [0, 1].map(() => ({ tools: [{}], generationConfig: { responseJsonSchema: output } })),
+    );
     expect(google('gemini-2.5-flash').capabilities).toMatchObject({ typedOutputWithTools: false, thinking: true });
     expect(google('models/gemini-3.1-pro').capabilities).toMatchObject({ typedOutputWithTools: true });
     expect(google('gemini-flash-latest').capabilities).not.toHaveProperty('typedOutputWithTools');
+  });
+
+  it('refuses a wish that the API has no field for', () => {
     expect(() => body({ tools, parallelToolCalls: false })).toThrow(/no field that forbids several calls/);
   });
 

@@ -47,7 +47,6 @@ describe('ollama: the request', () => {
     ['a call that is demanded', { tools, toolChoice: 'required' }, /cannot be told to call a tool \(toolChoice: required\).*'auto'/],
     ['a certain tool', { tools, toolChoice: { name: 'f' } }, /toolChoice: f/],
     ['one call at a time', { tools, parallelToolCalls: false }, /no field that forbids several calls/],
-    ['tools together with a schema', { tools, output: {} }, /tools or an output schema/],
     ['a budget for thinking', { thinking: { budget: 100 } }, /no budget for thinking \(100 tokens\).*effort/],
     [
       'an image by address',
@@ -57,6 +56,16 @@ describe('ollama: the request', () => {
     ['a PDF', { messages: [userMessage([filePart(bytes('%PDF'), 'application/pdf')])] }, /no application\/pdf files.*images/],
   ])('refuses %s before any request, and says what to do', (_, request, why) => {
     expect(() => body(request)).toThrow(why);
+  });
+});
+
+describe('ollama: what it cannot do', () => {
+  it.each<[string, Partial<Request>]>([
+    ['tools together with a schema', { tools, output: { type: 'object' } }],
+    ['a PDF', { messages: [userMessage([filePart(bytes('%PDF'), 'application/pdf')])] }],
+  ])('refuses %s by its capabilities, before any request', async (_, request) => {
+    const fetch: typeof globalThis.fetch = () => Promise.reject(new Error('no request was expected'));
+    await expect(lastValueFrom(ollama('m', { fetch }).stream({ messages, ...request }))).rejects.toMatchObject({ subject: 'capability' });
   });
 });
 
