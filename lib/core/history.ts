@@ -1,6 +1,7 @@
 import { ConfigurationError } from './errors.js';
+import { joinJson } from './json.js';
 import { toolCallsOf } from './message.js';
-import type { Message, ToolCallPart, ToolResultPart } from './message.js';
+import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
 
 /**
  * Makes a history acceptable to any provider: system messages first (as one), neighbours of a role merged, every tool call answered in the message
@@ -28,8 +29,8 @@ function merged(messages: readonly Message[]): Message[] {
 }
 
 function join(a: Message, b: Message): Message {
-  const metadata = a.metadata || b.metadata ? { metadata: { ...a.metadata, ...b.metadata } } : {};
-  return { role: a.role, parts: [...a.parts, ...b.parts], ...metadata };
+  const metadata = joinJson(a.metadata ?? {}, b.metadata ?? {}) as Metadata;
+  return { role: a.role, parts: [...a.parts, ...b.parts], ...(Object.keys(metadata).length > 0 ? { metadata } : {}) };
 }
 
 const cancelled = ({ id, name }: ToolCallPart): ToolResultPart => ({ type: 'toolResult', id, name, error: 'cancelled' });
@@ -48,10 +49,15 @@ function answered(messages: readonly Message[]): Message[] {
 
 function withResults(message: Message, calls: readonly ToolCallPart[], history: readonly Message[]): Message {
   const results = message.parts.filter((part) => part.type === 'toolResult');
-  if (calls.length + results.length === 0) return message;
+  if (calls.length + results.length === 0 || answersExactly(message, calls)) return message;
   const open = new Map(calls.map((call) => [call.id, call]));
   for (const { id, name } of results) if (!open.delete(id)) throw orphan(history.indexOf(message), id, name);
   return { ...message, parts: [...results, ...[...open.values()].map(cancelled), ...message.parts.filter((part) => part.type !== 'toolResult')] };
+}
+
+/** Whether the message begins with the calls' results, in their order, and holds no others: nothing has to be moved, which is how the loop leaves it. */
+function answersExactly({ parts }: Message, calls: readonly ToolCallPart[]): boolean {
+  return parts.every((part, at) => (part.type === 'toolResult') === at < calls.length && (part.type !== 'toolResult' || part.id === calls[at]?.id)) && parts.length >= calls.length;
 }
 
 const orphan = (index: number, id: string, name: string) =>

@@ -28,3 +28,10 @@ export function textOf(value: unknown): string | undefined {
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
+
+/** Joins what came later to what is held: maps are merged by key, lists concatenated, anything else gives way to what is newer. */
+export function joinJson(held: JsonValue | undefined, data: JsonValue): JsonValue {
+  if (Array.isArray(held) && Array.isArray(data)) return [...(held as readonly JsonValue[]), ...(data as readonly JsonValue[])];
+  if (!isJsonObject(held) || !isJsonObject(data)) return data;
+  return { ...held, ...Object.fromEntries(Object.entries(data).map(([key, value]) => [key, joinJson(held[key], value)])) };
+}

@@ -1,8 +1,9 @@
 import type { OperatorFunction } from 'rxjs';
 import type { FileChunk, FinishChunk, ProviderDataChunk, RetractChunk, SourceChunk, TextChunk } from '../core/chunk.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
-import { isJsonObject } from '../core/json.js';
-import type { JsonValue } from '../core/json.js';
+import { growingText } from '../core/growingText.js';
+import type { GrowingText } from '../core/growingText.js';
+import { joinJson } from '../core/json.js';
 import type { Message, Metadata, Part, TextPart } from '../core/message.js';
 import { operate } from '../core/operate.js';
 
@@ -52,13 +53,15 @@ type Known = Content | FinishChunk | RetractChunk;
 const known: ReadonlySet<string> = new Set(['text', 'file', 'source', 'toolCall', 'providerData', 'finish', 'retract'] satisfies Known['type'][]);
 const isKnown = (event: StreamEvent): event is Known => known.has(event.type);
 
-/** The pure core: content in, the message out. Text is kept as a growing string (a rope), not as a part copied for each delta. */
+/** The pure core: content in, the message out. Text grows; it is not a part copied for each delta. */
 function gather() {
   const parts: Part[] = [];
   let metadata: Metadata | undefined;
-  let open: { text: string; providerData?: TextPart['providerData'] } | undefined;
+  let open: { readonly text: GrowingText; providerData?: TextPart['providerData'] } | undefined;
   const closeText = () => {
-    if (open) parts.push(open.providerData ? { type: 'text', text: open.text, providerData: open.providerData } : { type: 'text', text: open.text });
+    if (!open) return;
+    const { text, providerData } = open;
+    parts.push(providerData ? { type: 'text', text: text.toString(), providerData } : { type: 'text', text: text.toString() });
     open = undefined;
   };
   return {
@@ -66,11 +69,11 @@ function gather() {
       if (event.type === 'text') {
         if (event.text === '' && !event.providerData) return;
         if (open?.providerData) closeText(); // what the provider signed ends there
-        open ??= { text: '' };
-        open.text += event.text;
+        open ??= { text: growingText() };
+        open.text.add(event.text);
         if (event.providerData) open.providerData = event.providerData;
       } else if (event.type === 'providerData') {
-        metadata = { ...metadata, [event.provider]: merged(metadata?.[event.provider], event.data) };
+        metadata = { ...metadata, [event.provider]: joinJson(metadata?.[event.provider], event.data) };
       } else {
         closeText();
         parts.push(event.type === 'file' ? event.file : event.type === 'source' ? event.source : event);
@@ -82,11 +85,4 @@ function gather() {
       return metadata ? { role: 'model', parts, metadata } : { role: 'model', parts };
     },
   };
-}
-
-/** Maps are merged by key, lists concatenated, anything else gives way to what is newer. */
-function merged(held: JsonValue | undefined, data: JsonValue): JsonValue {
-  if (Array.isArray(held) && Array.isArray(data)) return [...(held as readonly JsonValue[]), ...(data as readonly JsonValue[])];
-  if (!isJsonObject(held) || !isJsonObject(data)) return data;
-  return { ...held, ...Object.fromEntries(Object.entries(data).map(([key, value]) => [key, merged(held[key], value)])) };
 }

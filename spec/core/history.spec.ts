@@ -23,9 +23,9 @@ describe('validHistory', () => {
   });
 
   it('merges neighbours of a role, metadata too, and leaves empty messages out', () => {
-    const a: Message = { ...userMessage('a'), metadata: { x: 1 } };
-    const b: Message = { ...userMessage('b'), metadata: { y: 2 } };
-    expect(validHistory([a, { role: 'model', parts: [] }, b])).toEqual([{ role: 'user', parts: [text('a'), text('b')], metadata: { x: 1, y: 2 } }]);
+    const a: Message = { ...userMessage('a'), metadata: { x: 1, openrouter: { details: [1] } } };
+    const b: Message = { ...userMessage('b'), metadata: { y: 2, openrouter: { details: [2] } } };
+    expect(validHistory([a, { role: 'model', parts: [] }, b])).toEqual([{ role: 'user', parts: [text('a'), text('b')], metadata: { x: 1, y: 2, openrouter: { details: [1, 2] } } }]);
   });
 
   it('answers a call without its result as cancelled, right behind it', () => {
