@@ -58,6 +58,16 @@ const oneWay: Case[] = [
     bad: 'lib/protocol/postStream.ts',
   },
   {
+    what: 'a provider that knows the registry, and with it all others',
+    code: "export { modelByName } from '../registry/index.js';",
+    bad: 'lib/providers/openai.ts',
+  },
+  {
+    what: 'a public surface that bundles the registry, and with it all providers',
+    code: "export { modelByName } from './registry/index.js';",
+    bad: 'lib/index.ts',
+  },
+  {
     what: 'an operator that knows an orchestrator',
     code: "export { toolLoop } from '../orchestrators/toolLoop.js';",
     bad: operator,
