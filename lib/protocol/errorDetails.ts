@@ -62,6 +62,7 @@ export function providerError(provider: string, json: unknown): ProviderError {
   const body: unknown = Array.isArray(json) ? json[0] : json;
   const inner = isRecord(body) && isRecord(body['error']) ? body['error'] : undefined;
   const status = [inner?.['code'], inner?.['status'], code]
+    .filter((value) => typeof value === 'string' || typeof value === 'number') // an object from outside may have a `toString` that is no function
     .map(Number)
     .find((number) => Number.isInteger(number) && number >= 100 && number <= 599);
   return new ProviderError(

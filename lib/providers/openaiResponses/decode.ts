@@ -31,7 +31,7 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
     if (usage) answer.used(usage);
   };
   const over = (status: string, response: JsonObject) => {
-    output.response(response['output']);
+    output.response(response['output'], status !== 'completed');
     if (status === 'failed' || status === 'cancelled') throw failureOf(status, response);
     const { reason, word } = endingOf(status, response, output.called);
     answer.finished(output.refused ? 'contentFilter' : reason, word);

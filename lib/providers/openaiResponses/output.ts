@@ -20,8 +20,8 @@ export interface Output {
   readonly visible: boolean;
   /** Takes an event about an item or a part of one; any other is ignored. */
   event(type: string, event: JsonObject): void;
-  /** Takes the output of a whole response: what had not come yet is emitted. */
-  response(output: unknown): void;
+  /** Takes the output of a whole response: what had not come yet is emitted. In one that was `cut`, only a call that says so is whole. */
+  response(output: unknown, cut: boolean): void;
   /** The answer is over: what was held or only announced is emitted. */
   settle(): void;
 }
@@ -48,13 +48,13 @@ export function createOutput(emit: (chunk: Chunk) => void): Output {
     if (item.type === 'function_call') reader.announce(item);
     else if (isServerItem(item.type)) server.announce(item);
   };
-  const snapshot = (item: Item, wire: JsonObject) => {
+  const snapshot = (item: Item, wire: JsonObject, cut = false) => {
     reader.snapshot(item, wire);
     if (item.type === 'message') cite(wire);
     if (isServerItem(item.type)) server.snapshot(item, wire);
     for (const { key, file } of filesOf(wire)) once(key, { type: 'file', file });
     item.whole = wire;
-    if (item.type === 'function_call') reader.close(item, wire['status'] !== 'incomplete');
+    if (item.type === 'function_call') reader.close(item, wire['status'] === 'completed' || (wire['status'] !== 'incomplete' && !cut));
   };
   const part = (type: string, event: JsonObject) => {
     const text = textEvent(type, event);
@@ -84,8 +84,8 @@ export function createOutput(emit: (chunk: Chunk) => void): Output {
       else if (type === 'response.output_item.added') announce(items.announced(item, event));
       else if (type === 'response.output_item.done') snapshot(items.ended(item, event), item);
     },
-    response(output) {
-      for (const [item, wire] of items.settled(listOf(output).filter(isJsonObject))) snapshot(item, wire);
+    response(output, cut) {
+      for (const [item, wire] of items.settled(listOf(output).filter(isJsonObject))) snapshot(item, wire, cut);
     },
     settle() {
       for (const item of items.all.filter(({ whole }) => !whole)) {

@@ -112,6 +112,7 @@ export function openCall(event: Event, id: string, index: number, callId: string
   });
   return {
     ...call,
+    whole: () => (over ? call.whole() : { ...call.whole(), status: 'incomplete' }),
     end() {
       over = true;
       return call.end();
