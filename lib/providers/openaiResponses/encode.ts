@@ -8,7 +8,12 @@ import { defined } from '../shared/values.js';
 import type { Fields } from '../shared/values.js';
 import { encodeInput, encodeInstructions } from './input.js';
 import { provider } from './name.js';
-import { reasons } from './reasons.js';
+
+/** What is known of a model before a request. */
+export interface Known {
+  readonly store?: boolean | undefined;
+  readonly reasons?: boolean | undefined;
+}
 
 /**
  * The request of the Responses API ("Create a model response" of its reference): streamed, the whole conversation as input items.
@@ -22,14 +27,14 @@ import { reasons } from './reasons.js';
  *
  * @param model The model's name.
  * @param request What is asked for.
- * @param store Whether the response is to be stored; undefined leaves it to the API.
+ * @param known Whether the response is to be stored (undefined leaves it to the API), and whether the model reasons (undefined: not known).
  * @throws ConfigurationError `options` for what the API has no field for.
  */
-export function encodeResponses(model: string, request: Request, store: boolean | undefined): WireRequest {
+export function encodeResponses(model: string, request: Request, { store, reasons }: Known = {}): WireRequest {
   refuseUnknown(request);
   const { thinking } = request;
   const stored = request.providerOptions?.[provider]?.['store'] ?? store;
-  const encrypted = reasons(model) ?? (thinking !== undefined && thinking !== false);
+  const encrypted = reasons ?? (thinking !== undefined && thinking !== false);
   const body = defined({
     model,
     instructions: encodeInstructions(request.messages),

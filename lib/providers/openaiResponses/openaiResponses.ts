@@ -34,7 +34,7 @@ export interface ResponsesOptions extends ModelOptions {
  */
 export function openaiResponses(name: string, options: ResponsesOptions = {}): Model {
   const { store, ...transport } = options;
-  const thinking = reasons(name);
+  const thinking = options.capabilities?.thinking ?? reasons(name);
   return httpModel(
     {
       provider,
@@ -43,7 +43,7 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
       apiKey: { variable: 'OPENAI_API_KEY' },
       wire: {
         framing: 'sse',
-        encode: (request) => encodeResponses(name, request, store),
+        encode: (request) => encodeResponses(name, request, { store, reasons: thinking }),
         decode: decodeResponses,
       },
       capabilities: {

@@ -129,6 +129,13 @@ describe('openaiResponses', () => {
     expect(openaiResponses('our-deployment').capabilities).not.toHaveProperty('thinking');
   });
 
+  it('asks a model that the user knows to reason for encrypted reasoning', async () => {
+    const { fetch, seen } = answering({ type: 'response.completed', response: { status: 'completed' } });
+    const model = openaiResponses('our-deployment', { apiKey: 'k', fetch, capabilities: { thinking: true } });
+    await lastValueFrom(model.stream({ messages }));
+    expect(seen[0]?.body).toMatchObject({ include: ['reasoning.encrypted_content'] });
+  });
+
   const impossible: readonly (readonly [string, RequestSettings])[] = [
     ['stop texts', { stop: ['END'] }],
     ['a seed', { seed: 7 }],
