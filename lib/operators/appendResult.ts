@@ -2,6 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { RetractChunk, TextChunk, ThinkingChunk } from '../core/chunk.js';
 import type { MessageEvent, ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import type { Message } from '../core/message.js';
+import { growingText } from '../core/growingText.js';
 import { operate } from '../core/operate.js';
 import { addUsage } from '../core/usage.js';
 
@@ -26,20 +27,22 @@ export function appendResult(start?: RunState): OperatorFunction<StreamEvent, St
   return operate<StreamEvent, StreamEvent>((out) => {
     const messages: Message[] = [];
     let done = { text: '', thinking: '', messages: 0 }; // with the last turn; what began since is void on a retract
-    let begun = { ...done };
+    let text = growingText();
+    let thinking = growingText();
     let usage = addUsage(start?.usage, undefined);
     let last: TurnEvent | undefined;
     const take = (event: Known) => {
-      if (event.type === 'text') begun.text += event.text;
-      else if (event.type === 'thinking') begun.thinking += event.text;
-      else if (event.type === 'message') begun.messages = messages.push(event.message);
-      else if (event.type === 'retract') {
-        begun = { ...done };
-        messages.length = done.messages;
-      } else {
-        last = event;
-        usage = addUsage(usage, event.usage);
-        done = { ...begun };
+      if (event.type === 'text') text.add(event.text);
+      else if (event.type === 'thinking') thinking.add(event.text);
+      else if (event.type === 'message') messages.push(event.message);
+      else {
+        if (event.type === 'turn') {
+          last = event;
+          usage = addUsage(usage, event.usage);
+          done = { text: done.text + text.toString(), thinking: done.thinking + thinking.toString(), messages: messages.length };
+        } else messages.length = done.messages;
+        text = growingText();
+        thinking = growingText();
       }
     };
     return {

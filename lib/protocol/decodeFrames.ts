@@ -47,9 +47,12 @@ export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Fra
       if (!finished && decoder.next(json, event) === 'end') end(true);
     };
     const readFrame = ({ data, event, unterminated }: Frame) => {
+      if (data.trim() === '[DONE]') {
+        end(true);
+        return;
+      }
       const json = parsedOrUndefined(data);
       if (isJsonObject(json)) read(json, event);
-      else if (data.trim() === '[DONE]') end(true);
       else {
         const objects = Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
         for (const one of objects) read(one, event);

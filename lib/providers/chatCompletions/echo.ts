@@ -78,10 +78,11 @@ function joined(previous: JsonObject, next: JsonObject): JsonObject {
 
 /** The fields of an assistant message: its text, and with it what this provider gave with the message to have it back. */
 export function replayed(text: string, own: unknown): JsonObject {
-  const kept = isJsonObject(own) ? own : {};
-  const fields = echoedFields.flatMap((field) => (kept[field] === undefined ? [] : [[field, kept[field]] as const]));
-  const thoughts = listOf(kept['thoughts']).filter(isThought);
-  const content = thoughts.length > 0 ? withThoughts(text, thoughts) : text === '' ? null : text;
+  const plain = text === '' ? null : text;
+  if (!isJsonObject(own)) return { content: plain };
+  const fields = echoedFields.flatMap((field) => (own[field] === undefined ? [] : [[field, own[field]] as const]));
+  const thoughts = listOf(own['thoughts']).filter(isThought);
+  const content = thoughts.length > 0 ? withThoughts(text, thoughts) : plain;
   return { content, ...Object.fromEntries(fields) };
 }
 

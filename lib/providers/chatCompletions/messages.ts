@@ -1,17 +1,19 @@
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
-import type { Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { Dialect } from './dialect.js';
 import { replayed } from './echo.js';
 import { encodeFile } from './files.js';
 
 /** The conversation as the API's messages. One of ours may be several of theirs, or none: what cannot be sent is left out. */
 export function encodeMessages(messages: readonly Message[], dialect: Dialect): readonly JsonObject[] {
-  return messages.flatMap((message) => {
-    if (message.role === 'system') return encodeSystem(message);
-    return message.role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect);
-  });
+  const encoded: JsonObject[] = [];
+  for (const message of messages) {
+    const { role } = message;
+    encoded.push(...(role === 'system' ? encodeSystem(message) : role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect)));
+  }
+  return encoded;
 }
 
 /** Several instructions are set apart by an empty line: many servers' templates take no list here. */
@@ -22,20 +24,21 @@ function encodeSystem({ parts }: Message): readonly JsonObject[] {
 
 /** Results come first: the API wants them right behind the calls. */
 function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[] {
-  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, dialect));
-  const content = parts.flatMap((part) => encodeContent(part, dialect));
-  return content.length === 0 ? results : [...results, { role: 'user', content: simplest(content) }];
-}
-
-function encodeContent(part: Part, dialect: Dialect): readonly JsonObject[] {
-  if (part.type === 'text') return [{ type: 'text', text: part.text }];
-  return part.type === 'file' ? [encodeFile(part, dialect)] : [];
+  const encoded: JsonObject[] = [];
+  const content: JsonObject[] = [];
+  for (const part of parts) {
+    if (part.type === 'toolResult') encoded.push(encodeResult(part, dialect));
+    else if (part.type === 'text') content.push({ type: 'text', text: part.text });
+    else if (part.type === 'file') content.push(encodeFile(part, dialect));
+  }
+  if (content.length > 0) encoded.push({ role: 'user', content: simplest(content) });
+  return encoded;
 }
 
 /** A single text goes as a string, which every server understands. */
 function simplest(content: readonly JsonObject[]): JsonValue {
-  const [first, ...others] = content;
-  return others.length === 0 && first?.['type'] === 'text' ? (first['text'] ?? '') : content;
+  const [first] = content;
+  return content.length === 1 && first?.['type'] === 'text' ? (first['text'] ?? '') : content;
 }
 
 function encodeResult(part: ToolResultPart, { callId = asItIs }: Dialect): JsonObject {
@@ -53,8 +56,8 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
 
 function encodeCall({ id, name, arguments: args, providerData }: ToolCallPart, { provider, callId = asItIs }: Dialect): JsonObject {
   const own = providerData?.[provider];
-  const extra = isJsonObject(own) && isJsonObject(own['extra_content']) ? { extra_content: own['extra_content'] } : {};
-  return { id: callId(id), type: 'function', function: { name, arguments: JSON.stringify(args) }, ...extra };
+  const call = { id: callId(id), type: 'function', function: { name, arguments: JSON.stringify(args) } };
+  return isJsonObject(own) && isJsonObject(own['extra_content']) ? { ...call, extra_content: own['extra_content'] } : call;
 }
 
 const asItIs = (id: string): string => id;

@@ -1,4 +1,6 @@
 import type { Chunk } from '../../core/chunk.js';
+import { growingText } from '../../core/growingText.js';
+import type { GrowingText } from '../../core/growingText.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { createEcho } from './echo.js';
@@ -27,7 +29,7 @@ export interface Reader {
 
 /** A reader that has read nothing. */
 export function createReader(provider: string, emit: (chunk: Chunk) => void): Reader {
-  const said: Record<Kind, string> = { text: '', thinking: '', refusal: '' };
+  const said: Record<Kind, GrowingText> = { text: growingText(), thinking: growingText(), refusal: growingText() };
   const known = new Set<string>();
   const echo = createEcho();
   let fragments = 0;
@@ -35,7 +37,7 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
 
   const say = (kind: Kind, text: string) => {
     if (text === '') return;
-    said[kind] += text;
+    said[kind].add(text);
     emit({ type: kind === 'thinking' ? 'thinking' : 'text', text });
   };
   /** `reasoning_details` repeat the plain reasoning, with its signatures: they are read only where there is no plain one. */
@@ -80,12 +82,12 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
       call(delta);
     },
     snapshot(message) {
-      if (said.thinking === '' && echo.empty) echo.take(message, 0);
+      if (said.thinking.length === 0 && echo.empty) echo.take(message, 0);
       const whole: Record<Kind, string> = { thinking: reasoning(message), text: '', refusal: textIn(message['refusal']) };
       const thought = whole.thinking;
       for (const { kind, text } of contentPieces(message['content'])) if (kind !== 'thinking' || thought === '') whole[kind] += text;
       for (const kind of ['thinking', 'text', 'refusal'] as const) {
-        if (whole[kind].startsWith(said[kind])) say(kind, whole[kind].slice(said[kind].length));
+        if (whole[kind].startsWith(said[kind].toString())) say(kind, whole[kind].slice(said[kind].length));
       }
       attach(filesIn(message));
       cite(sourcesIn(message));
@@ -94,7 +96,7 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
     cite,
     echo: () => echo.data(fragments > 0),
     get refused() {
-      return said.refusal !== '';
+      return said.refusal.length > 0;
     },
     get received() {
       return { characters: said.text.length + said.thinking.length + said.refusal.length, fragments };

@@ -1,0 +1,20 @@
+import { describe, expect, it } from '@jest/globals';
+import { growingText } from '../../lib/core/growingText.js';
+
+describe('growingText', () => {
+  it('holds all pieces in order, however many and whenever it is asked', () => {
+    const text = growingText();
+    let plain = '';
+    for (let at = 0; at < 1_000; at++) {
+      text.add(`${at} `);
+      plain += `${at} `;
+      if (at % 100 === 7) expect(text.toString()).toBe(plain);
+      expect(text.length).toBe(plain.length);
+    }
+    expect(text.toString()).toBe(plain);
+  });
+
+  it('is empty at first', () => {
+    expect([growingText().toString(), growingText().length]).toEqual(['', 0]);
+  });
+});
