@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import ts from 'typescript';
 import { call } from '../lib/testing/index.js';
 import { serveModel } from '../lib/testing/server/index.js';
+import { withCapabilityTable } from './support/capabilityTable.js';
 import type { LoopbackServer } from '../lib/testing/server/index.js';
 
 /** Every code block of the README is compiled as it stands, with the strictest settings, and run against the loopback provider. */
@@ -60,6 +61,12 @@ describe('the README', () => {
     expect(lines(0)).toBeLessThan(15);
     expect(blocks[2]?.code).toContain('expand(');
     expect(lines(2)).toBeLessThan(30);
+  });
+
+  it('has the table of capabilities that the data gives (npm run readme writes it)', () => {
+    const readme = readFileSync('README.md', 'utf8');
+    expect(withCapabilityTable(readme)).toBe(readme);
+    expect(readme).toContain('| `anthropic`, `claude` |');
   });
 
   it('has code that compiles', () => {
