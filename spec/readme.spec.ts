@@ -84,7 +84,7 @@ describe('the README', () => {
     const before = server.requests.length;
     try {
       await import(fileOf(name));
-      if (/openai(Compatible)?\(/.test(code) && !code.includes('serveModel')) await settled(server, before + (code.includes('tool({') ? 2 : 1));
+      if (/openai(Compatible)?\(|modelByName\(/.test(code) && !code.includes('serveModel')) await settled(server, before + (code.includes('tool({') ? 2 : 1));
       const printed = [...log.mock.calls.map((args) => args.join(' ')), ...write.mock.calls.map(([text]) => String(text))].join('\n');
       for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm)) expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
       expect(printed).not.toBe('');
