@@ -57,7 +57,14 @@ export function scripted(
   const exchange = { turn, path, body: isJsonObject(body) ? body : ({} as JsonObject) };
   let lines: Lines;
   try {
-    lines = linesFor(script, { turn, body: exchange.body, messages: dialect.messages(exchange.body) });
+    lines = linesFor(script, {
+      turn,
+      body: exchange.body,
+      messages: dialect.messages(exchange.body),
+      get history() {
+        return dialect.history(exchange.body);
+      },
+    });
   } catch (error) {
     // Not a 5xx: a client would repeat the request, and wait before it does.
     return refused(dialect, { status: 400, type: 'invalid_request_error', code: 'script', message: errorText(error) });

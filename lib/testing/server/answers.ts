@@ -1,3 +1,4 @@
+import { ConfigurationError } from '../../core/errors.js';
 import type { Script } from '../script.js';
 import { recorded, refused, scripted } from './answer.js';
 import type { Answer } from './answer.js';
@@ -15,6 +16,22 @@ import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
 
 /** In the order in which they are asked whether they serve a path. Where none does, the words are OpenAI's. */
 const dialects: readonly Dialect[] = [mistral, openrouter, chatCompletions, anthropic, google, ollama, cohere, responses];
+
+/**
+ * The path of the base URL under which a provider's own function finds its dialect.
+ *
+ * @throws ConfigurationError `provider` for one that no dialect is for.
+ */
+export function basePath(provider: string): string {
+  const bases = new Map(dialects.flatMap((dialect) => Object.entries(dialect.bases)));
+  const base = bases.get(provider);
+  if (base !== undefined) return base;
+  throw new ConfigurationError(
+    'provider',
+    `The loopback server does not speak for "${provider}". It does for: ${[...bases.keys()].sort().join(', ')}.`,
+    'Use one of these, or its `url` for any server of the Chat Completions API.',
+  );
+}
 
 /** Decides what each request is answered with. Has the state of one server: the failures still to come, and the turns that were played. */
 export function answers(script: Script<ServedTurn>, options: ServeOptions): (request: ServedRequest) => Answer {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../../core/json.js';
+import type { Message } from '../../core/message.js';
 import type { ScriptRequest } from '../script.js';
 
 /** A request as the server got it. */
@@ -20,6 +21,12 @@ export interface ServedTurn extends ScriptRequest {
   readonly body: JsonObject;
   /** The conversation in it, as the wire has it. */
   readonly messages: readonly JsonObject[];
+  /**
+   * The same conversation in our words, whatever the wire: instructions, texts, files, calls and results, neighbours of a role in one message. It is
+   * what the wire tells: results are parsed where they are JSON (a text `"19"` is the number on most wires), calls without ids are numbered in the
+   * order of the conversation (`call_1`), thinking and what only the provider understands are left out.
+   */
+  readonly history: readonly Message[];
 }
 
 /** How one request is answered. Frames are counted as the dialect writes them: on Chat Completions the first is the role, the last `[DONE]`. */

@@ -6,7 +6,7 @@ import type { Observable } from 'rxjs';
 import { errorText } from '../../core/errors.js';
 import type { JsonValue } from '../../core/json.js';
 import type { Script } from '../script.js';
-import { answers } from './answers.js';
+import { answers, basePath } from './answers.js';
 import { joined } from './framing.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
 import { respond } from './respond.js';
@@ -25,6 +25,13 @@ export interface ServerEvent {
 export interface LoopbackServer {
   /** For a model's `baseUrl`: `http://127.0.0.1:<port>/v1`. */
   readonly url: string;
+  /**
+   * The base URL for the models of a provider: `google('gemini-2.5-flash', { baseUrl: server.urlFor('google'), apiKey: 'none' })`.
+   *
+   * @param provider The provider's name: `openai`, `anthropic`, ...
+   * @throws ConfigurationError `provider` for one whose dialect is not spoken; it lists those that are.
+   */
+  urlFor(provider: string): string;
   readonly port: number;
   /** What it got, in order. */
   readonly requests: readonly ServedRequest[];
@@ -80,6 +87,7 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
   const port = await listening(server);
   return {
     url: `http://127.0.0.1:${port}/v1`,
+    urlFor: (provider) => `http://127.0.0.1:${port}${basePath(provider)}`,
     port,
     requests,
     get connections() {

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
+import { userMessage } from '../../../lib/core/message.js';
 import { call } from '../../../lib/testing/index.js';
 import { serveFrames, serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServedTurn, ServerEvent } from '../../../lib/testing/server/index.js';
@@ -75,14 +76,14 @@ describe('serveModel', () => {
     });
   });
 
-  it('asks a function of the script with the turn, the body and its messages', async () => {
+  it('asks a function of the script with the turn, the body, its messages, and these in our words', async () => {
     const seen: ServedTurn[] = [];
     server = await serveModel((turn) => {
       seen.push(turn);
       return 'Hi.';
     });
     await (await ask()).text();
-    expect(seen).toEqual([{ turn: 1, body: question, messages: question.messages }]);
+    expect(seen).toEqual([{ turn: 1, body: question, messages: question.messages, history: [userMessage('Hello')] }]);
   });
 
   it('keeps what it got, in order', async () => {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../core/json.js';
 import type { Usage } from '../../../core/usage.js';
 import { refusalOf } from './anthropicRequest.js';
 import type { Dialect, DialectFrame, DialectWriter } from './dialect.js';
+import { anthropicHistory } from './history/anthropic.js';
 import { jsonPieces } from './jsonPieces.js';
 
 /**
@@ -16,10 +17,12 @@ import { jsonPieces } from './jsonPieces.js';
 export const anthropic: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
+  bases: { anthropic: '/v1' },
   serves: (path) => path.endsWith('/messages'),
   keyIn: (headers) => headers['x-api-key'],
   refusal: refusalOf,
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  history: anthropicHistory,
   writer: ({ turn, body }) => writer(turn, body),
   errorBody: ({ status, type, message }) => ({ type: 'error', error: { type: errorTypes.get(status) ?? type, message } }),
 };

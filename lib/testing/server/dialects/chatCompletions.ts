@@ -4,6 +4,7 @@ import { isJsonObject, isRecord, textOf } from '../../../core/json.js';
 import type { JsonObject, JsonValue } from '../../../core/json.js';
 import type { Usage } from '../../../core/usage.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from './dialect.js';
+import { chatHistory } from './history/chat.js';
 import { jsonPieces } from './jsonPieces.js';
 
 /**
@@ -16,9 +17,11 @@ import { jsonPieces } from './jsonPieces.js';
 export const chatCompletions: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
+  bases: { openai: '/v1', together: '/v1' },
   serves: (path) => path.endsWith('/chat/completions'),
   refusal: refusalOf,
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  history: chatHistory,
   writer: ({ turn, body }) => writer(turn, body),
   errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
 };

@@ -4,6 +4,7 @@ import { isJsonObject, isRecord, textOf } from '../../../core/json.js';
 import type { JsonObject } from '../../../core/json.js';
 import type { Usage } from '../../../core/usage.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from './dialect.js';
+import { chatHistory } from './history/chat.js';
 import { jsonPieces } from './jsonPieces.js';
 
 /**
@@ -16,12 +17,14 @@ import { jsonPieces } from './jsonPieces.js';
 export const cohere: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
+  bases: { cohere: '/v2' },
   serves: (path) => /\/v\d+\/chat$/.test(path),
   refusal: (body) => {
     const message = objection(body);
     return message === undefined ? undefined : ({ status: 400, type: 'invalid_request', message } satisfies Refusal);
   },
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  history: chatHistory,
   writer: ({ turn }) => writer(turn),
   errorBody: ({ message }) => ({ id: 'error', message }),
 };

@@ -1,5 +1,6 @@
 import type { Chunk } from '../../../core/chunk.js';
 import type { JsonObject } from '../../../core/json.js';
+import type { Message } from '../../../core/message.js';
 
 /** One frame of an answer, not yet delimited. */
 export interface DialectFrame {
@@ -39,6 +40,8 @@ export interface Dialect {
   /** How frames are delimited: server-sent events, or one JSON document a line. */
   readonly framing: 'sse' | 'ndjson';
   readonly contentType: string;
+  /** The paths of the base URLs under which the functions of providers find it, by the provider's name: `{ openai: '/v1' }`. */
+  readonly bases: Readonly<Record<string, string>>;
   /** Whether requests to this path, without its query, are in this dialect. */
   serves(path: string): boolean;
   /** The key that a request carries, by its headers (names in lower case). Default: the token of `Authorization: Bearer`. */
@@ -47,6 +50,8 @@ export interface Dialect {
   refusal(body: unknown, headers?: Readonly<Record<string, string>>): Refusal | undefined;
   /** The conversation in a body that was not refused, as the wire has it. */
   messages(body: JsonObject): readonly JsonObject[];
+  /** The same conversation in our words; of any body, whatever is in it. */
+  history(body: JsonObject): readonly Message[];
   /** Begins an answer. `turn` is its number, from 1. */
   writer(exchange: { readonly turn: number; readonly path: string; readonly body: JsonObject }): DialectWriter;
   /** The body of an answer that is no success. */

@@ -6,6 +6,7 @@ import type { ProviderData } from '../../../core/message.js';
 import type { Usage } from '../../../core/usage.js';
 import type { Dialect, DialectFrame, DialectWriter } from './dialect.js';
 import { googleRefusal } from './googleRefusal.js';
+import { googleHistory } from './history/google.js';
 import { wholeCalls } from './wholeCalls.js';
 import type { WholeCall } from './wholeCalls.js';
 
@@ -19,10 +20,12 @@ import type { WholeCall } from './wholeCalls.js';
 export const google: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream',
+  bases: { google: '/v1beta' },
   serves: (path) => path.endsWith(':streamGenerateContent'),
   keyIn: (headers) => headers['x-goog-api-key'],
   refusal: googleRefusal,
   messages: (body) => (Array.isArray(body['contents']) ? body['contents'].filter(isJsonObject) : []),
+  history: googleHistory,
   writer: ({ turn, path }) => writer(turn, /\/([^/:]+):/.exec(path)?.[1] ?? ''),
   errorBody: ({ status, message }) => ({ error: { code: status, message, status: words.get(status) ?? 'UNKNOWN' } }),
 };

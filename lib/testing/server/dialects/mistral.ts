@@ -8,6 +8,7 @@ import { variant, withChoice } from './variant.js';
  * that bug reports quote: fields it does not know, ids that are not nine letters and digits, roles out of order.
  */
 export const mistral = variant({
+  bases: { mistral: '/mistral/v1' },
   serves: (path) => path.endsWith('/mistral/v1/chat/completions'),
   refusal,
   usageWithFinish: true,

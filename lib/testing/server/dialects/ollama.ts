@@ -3,6 +3,7 @@ import { ConfigurationError, errorText } from '../../../core/errors.js';
 import { isJsonObject, isRecord, textOf } from '../../../core/json.js';
 import type { JsonObject } from '../../../core/json.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from './dialect.js';
+import { chatHistory } from './history/chat.js';
 import { wholeCalls } from './wholeCalls.js';
 import type { WholeCall } from './wholeCalls.js';
 
@@ -13,9 +14,11 @@ import type { WholeCall } from './wholeCalls.js';
 export const ollama: Dialect = {
   framing: 'ndjson',
   contentType: 'application/x-ndjson',
+  bases: { ollama: '' },
   serves: (path) => path.endsWith('/api/chat'),
   refusal: refusalOf,
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  history: chatHistory,
   writer: ({ body }) => writer(body),
   errorBody: ({ message }) => ({ error: message }),
 };

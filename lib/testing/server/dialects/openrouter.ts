@@ -8,6 +8,7 @@ import { variant, withChoice } from './variant.js';
  * that finished with `error`. (Its comments are the server's option `comments`.)
  */
 export const openrouter = variant({
+  bases: { openrouter: '/api/v1' },
   serves: (path) => path.endsWith('/api/v1/chat/completions'),
   usageWithFinish: true,
   frame: (frame) => {

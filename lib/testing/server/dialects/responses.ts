@@ -2,13 +2,14 @@ import type { Chunk, FinishChunk, ToolCallFragment } from '../../../core/chunk.j
 import { ConfigurationError, errorText } from '../../../core/errors.js';
 import { isJsonObject, isRecord, textOf } from '../../../core/json.js';
 import type { JsonObject } from '../../../core/json.js';
-import type { FilePart, SourcePart } from '../../../core/message.js';
-import type { Usage } from '../../../core/usage.js';
+import type { FilePart } from '../../../core/message.js';
 import type { Dialect, DialectFrame, DialectWriter } from './dialect.js';
+import { responsesHistory } from './history/responses.js';
 import { jsonPieces } from './jsonPieces.js';
 import { openCall, openMessage, openReasoning } from './responsesItems.js';
 import type { OpenItem } from './responsesItems.js';
 import { refusalOf } from './responsesRequest.js';
+import { annotation, statusOf, wireUsage } from './responsesWords.js';
 
 /**
  * OpenAI's Responses API as server-sent events, as its reference documents them ("Streaming events"): items that are added, grow by deltas and are
@@ -20,9 +21,11 @@ import { refusalOf } from './responsesRequest.js';
 export const responses: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
+  bases: { 'openai-responses': '/v1' },
   serves: (path) => path.endsWith('/responses'),
   refusal: refusalOf,
   messages: (body) => (Array.isArray(body['input']) ? body['input'].filter(isJsonObject) : []),
+  history: responsesHistory,
   writer: ({ turn, body }) => writer(turn, body),
   errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
 };
@@ -138,26 +141,5 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       const whole = { output: output.map((item) => item()), usage: finish.usage ? wireUsage(finish.usage) : null };
       return [event(`response.${status}`, { response: response(status, { ...rest, ...whole }) })];
     },
-  };
-}
-
-function annotation({ id, url, title }: SourcePart): JsonObject {
-  if (url === undefined) return { type: 'file_citation', file_id: id ?? '', filename: title ?? '', index: 0 };
-  return { type: 'url_citation', url, title: title ?? '', start_index: 0, end_index: 0 };
-}
-
-function statusOf({ reason, rawReason }: FinishChunk): { readonly status: string; readonly rest: JsonObject } {
-  if (reason === 'stop' || reason === 'toolCalls') return { status: 'completed', rest: {} };
-  const known = reason === 'length' ? 'max_output_tokens' : reason === 'contentFilter' ? 'content_filter' : reason;
-  return { status: 'incomplete', rest: { incomplete_details: { reason: rawReason ?? known } } };
-}
-
-function wireUsage({ input = 0, output = 0, total = input + output, cachedInput = 0, reasoning = 0 }: Usage): JsonObject {
-  return {
-    input_tokens: input,
-    input_tokens_details: { cached_tokens: cachedInput },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: reasoning },
-    total_tokens: total,
   };
 }

@@ -6,6 +6,7 @@ import type { Dialect, DialectFrame, Refusal } from './dialect.js';
 
 /** Where a server of the Chat Completions API differs from OpenAI's. */
 export interface Variant {
+  readonly bases: Dialect['bases'];
   readonly serves: (path: string) => boolean;
   /** What it objects to beyond what OpenAI does. Default: nothing. */
   readonly refusal?: (body: JsonObject) => Refusal | undefined;
@@ -18,13 +19,14 @@ export interface Variant {
 }
 
 /** The Chat Completions API as another server speaks it: the frames of OpenAI's, rewritten. */
-export function variant({ serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
+export function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
   const rewritten = ({ data }: DialectFrame): DialectFrame => {
     const parsed: unknown = data === '[DONE]' ? undefined : JSON.parse(data);
     return { data: isJsonObject(parsed) ? JSON.stringify(rewrite?.(parsed) ?? parsed) : data };
   };
   return {
     ...chatCompletions,
+    bases,
     serves,
     refusal: (body) => chatCompletions.refusal(body) ?? (isJsonObject(body) ? refusal?.(body) : undefined),
     writer({ turn, path, body }) {
