@@ -15,19 +15,22 @@ const rooms = {
   agent: ['core', 'operators', 'orchestrators'],
   ui: ['core', 'operators', 'agent'],
   bridges: ['core', 'operators', 'agent', 'ui'],
-  testing: ['core'],
+  'bridges/mcp': ['core'],
+  testing: ['core', 'protocol'],
   'testing/server': ['core', 'testing'],
-  // The public surface imports what goes with one import, and no room imports it. registry (all providers) and testing are sub-paths of their own.
+  // The public surface imports what goes with one import, and no room imports it. registry (all providers), mcp and testing are sub-paths of their own.
   index: ['core', 'protocol', 'providers', 'operators', 'orchestrators', 'agent', 'ui', 'bridges'],
 };
 
-/** What runs in production. zod is the user's: its types may be named, no more. Node's own modules are for the loopback server. */
+/** What runs in production. zod, the AI SDK and the MCP client are the user's: their types may be named, no more. Node's own modules are for the loopback server. */
 const packages = ['rxjs', 'rxjs/testing', 'nanoid', 'eventsource-parser'];
+const namedOnly = ['zod', '@ai-sdk/provider', '@modelcontextprotocol/client'];
 
 /** The room of a path inside lib/, with `/` between its parts: `core/usage.js` is in `core`, `agent.js` in `agent`. */
 function roomOf(path) {
   const parts = path.replace(/\.[jt]s$/, '').split('/');
-  return parts[0] === 'testing' && parts[1] === 'server' ? 'testing/server' : parts[0];
+  const inner = `${parts[0]}/${parts[1]}`;
+  return inner in rooms ? inner : parts[0];
 }
 
 const oneWay = {
@@ -43,7 +46,7 @@ const oneWay = {
       if (source.startsWith('node:'))
         return room === 'testing/server' ? undefined : 'No Node built-in in lib/ but testing/server: the library runs in browsers.';
       if (!source.startsWith('.')) {
-        return packages.includes(source) || (isType && source === 'zod')
+        return packages.includes(source) || (isType && namedOnly.includes(source))
           ? undefined
           : `"${source}" is not among what runs in production: ${packages.join(', ')}.`;
       }

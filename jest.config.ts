@@ -9,7 +9,9 @@ const config: Config = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rivulet$': '<rootDir>/lib/index.ts',
+    '^rivulet/ai-sdk$': '<rootDir>/lib/providers/aiSdk/aiSdk.ts',
     '^rivulet/registry$': '<rootDir>/lib/registry/index.ts',
+    '^rivulet/mcp$': '<rootDir>/lib/bridges/mcp/index.ts',
     '^rivulet/testing$': '<rootDir>/lib/testing/index.ts',
     '^rivulet/testing/server$': '<rootDir>/lib/testing/server/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as rivulet from 'rivulet';
+import * as mcp from 'rivulet/mcp';
 import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
@@ -59,6 +60,9 @@ describe('the public names', () => {
   });
   it('of rivulet/registry', () => {
     expect(Object.keys(registry).sort()).toEqual(['createRegistry', 'modelByName', 'registerProvider', 'registeredProviders']);
+  });
+  it('of rivulet/mcp', () => {
+    expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpTools']);
   });
   it('of rivulet/testing', () => {
     expect(Object.keys(testing).sort()).toEqual(['call', 'parseDiagram', 'runDiagram', 'scriptedModel']);

@@ -1,0 +1,90 @@
+import { defer, map, switchMap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Tool as ServerTool } from '@modelcontextprotocol/client';
+import { ConfigurationError } from '../../core/errors.js';
+import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.js';
+import type { Tool, ToolContext } from '../../core/tool.js';
+import { callTool } from './callTool.js';
+import type { McpCallOptions } from './callTool.js';
+import { toolChanges } from './changes.js';
+import { fromRequest } from './client.js';
+import type { McpClient } from './client.js';
+import { toolNames } from './toolNames.js';
+
+/** Options of `mcpTools`. */
+export interface McpToolsOptions extends McpCallOptions {
+  /** Stands before the name of each tool: the tools of two servers may have the same names. Default: none. */
+  readonly prefix?: string;
+}
+
+/** A tool of an MCP server. */
+export interface McpTool extends Tool<string, JsonObject, JsonValue> {
+  /** The tool as its server describes it: its own name, title, annotations (`readOnlyHint`, `destructiveHint`). */
+  readonly definition: ServerTool;
+  /** Calls the tool at its server: its progress (`McpProgress`), then its result. */
+  execute(args: JsonObject, context: Pick<ToolContext, 'signal'>): Observable<JsonValue>;
+}
+
+/**
+ * The tools of an MCP server, now and whenever they change.
+ *
+ * <span class="informal">What the server can do, your agent can do.</span>
+ *
+ * Subscribing lists the tools, all pages of them, and emits the list; whenever the server says that they have changed they are listed again. A list that
+ * is still under way then is cancelled. The tools stay usable after unsubscribing, as long as the client is connected.
+ *
+ * An agent takes a list. For the tools as they are now, take the first; for a run that starts with the tools of its time, switch:
+ *
+ * ```ts
+ * const agent = createAgent({ model, tools: await firstValueFrom(mcpTools(client)) });
+ *
+ * const latest = mcpTools(client).pipe(shareReplay({ bufferSize: 1, refCount: true }));
+ * questions.pipe(withLatestFrom(latest), concatMap(([question, tools]) => createAgent({ model, tools }).stream(question)));
+ * ```
+ *
+ * A call emits the server's progress notifications as `McpProgress`, then its result: the joined texts, the `structuredContent` where there is one, or,
+ * with images and resources, the list of contents as plain JSON. A tool that fails (`isError`), an error of the protocol, a passed time: each is an error
+ * notification, which `executeTools` answers to the model. Leaving a call cancels it at the server.
+ *
+ * Names are kept where every provider takes them; otherwise what is not a letter, a digit, `_` or `-` becomes `_`, and 64 characters are left. The
+ * server gets its own name.
+ *
+ * While subscribed, the client's one handler of `notifications/tools/list_changed` belongs to `mcpTools` (several subscriptions share it): a handler set
+ * before, also by the client's `listChanged` option, is replaced. Watch the tools by subscribing instead.
+ *
+ * @param client A connected `Client` of `@modelcontextprotocol/client`. Connecting and closing it stays with its owner.
+ * @param options `prefix` of the names, and how long a call may take: `timeout` (60 s, anew with each progress), `resetTimeoutOnProgress` (true),
+ * `maxTotalTimeout` (none).
+ * @returns An Observable of the lists. It completes when the server can tell of no further change. Errors: ConfigurationError `mcp` when the client is
+ * not connected, ConnectionError when the stream of changes broke (`retry` subscribes anew), and whatever the client says of a failed list.
+ */
+export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Observable<readonly McpTool[]> {
+  return defer(() => {
+    // An unconnected client does not fail: it answers with an empty list.
+    if (!client.transport) throw new ConfigurationError('mcp', 'The MCP client is not connected.', 'Await client.connect(transport) first.');
+    return toolChanges(client).pipe(
+      switchMap(() => fromRequest((signal) => client.listTools(undefined, { signal }))), // without a cursor: all pages
+      map(({ tools }) => toolsOf(client, tools, options)),
+    );
+  });
+}
+
+function toolsOf(client: McpClient, listed: readonly ServerTool[], { prefix = '', ...times }: McpToolsOptions): readonly McpTool[] {
+  const definitions = [...new Map(listed.map((definition) => [definition.name, definition])).values()]; // a page that moved may repeat some
+  const names = toolNames(definitions.map(({ name }) => prefix + name));
+  return definitions.map((definition, at) => ({
+    name: names[at] ?? definition.name,
+    description: definition.description ?? definition.title ?? definition.annotations?.title ?? definition.name,
+    parameters: parametersOf(definition),
+    definition,
+    execute: (args, { signal }) => callTool(client, definition.name, args, signal, times),
+  }));
+}
+
+/** No JSON Schema has these keywords at its top; what comes from a server must not be taken for the functions that go by those names here. */
+const notFromServers: ReadonlySet<string> = new Set(['$schema', 'validate', '~standard']);
+
+/** OpenAI refuses an object schema without `properties`; MCP allows one. */
+function parametersOf({ inputSchema }: ServerTool): JsonSchema {
+  return { properties: {}, ...Object.fromEntries(Object.entries(inputSchema).filter(([key]) => !notFromServers.has(key))) };
+}
