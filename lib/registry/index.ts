@@ -16,15 +16,23 @@ export { createRegistry };
 export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
 const builtIn: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
-  ['openai', openai, { defaultModel: 'gpt-5' }],
-  ['openai-responses', openaiResponses, { aliases: ['responses'], defaultModel: 'gpt-5' }],
-  ['openrouter', openrouter, { aliases: ['open-router'], defaultModel: 'openrouter/auto' }],
-  ['together', together, { aliases: ['togetherai', 'together-ai'], defaultModel: 'meta-llama/Llama-3.3-70B-Instruct-Turbo' }],
-  ['anthropic', anthropic, { aliases: ['claude'], defaultModel: 'claude-sonnet-4-5' }],
-  ['google', google, { aliases: ['gemini', 'googleai', 'google-ai'], defaultModel: 'gemini-2.5-flash' }],
-  ['ollama', ollama, { defaultModel: 'llama3.2' }],
-  ['mistral', mistral, { aliases: ['mistralai', 'mistral-ai'], defaultModel: 'mistral-small-latest' }],
-  ['cohere', cohere, { defaultModel: 'command-a-03-2025' }],
+  ['openai', openai, { defaultModel: 'gpt-5', keyVariable: 'OPENAI_API_KEY' }],
+  ['openai-responses', openaiResponses, { aliases: ['responses'], defaultModel: 'gpt-5', keyVariable: 'OPENAI_API_KEY' }],
+  ['openrouter', openrouter, { aliases: ['open-router'], defaultModel: 'openrouter/auto', keyVariable: 'OPENROUTER_API_KEY' }],
+  [
+    'together',
+    together,
+    {
+      aliases: ['togetherai', 'together-ai'],
+      defaultModel: 'meta-llama/Llama-3.3-70B-Instruct-Turbo',
+      keyVariable: 'TOGETHER_API_KEY',
+    },
+  ],
+  ['anthropic', anthropic, { aliases: ['claude'], defaultModel: 'claude-sonnet-4-5', keyVariable: 'ANTHROPIC_API_KEY' }],
+  ['google', google, { aliases: ['gemini', 'googleai', 'google-ai'], defaultModel: 'gemini-2.5-flash', keyVariable: 'GEMINI_API_KEY' }],
+  ['ollama', ollama, { defaultModel: 'qwen3' }], // one that can think and call tools; a model that cannot think refuses to be asked (400)
+  ['mistral', mistral, { aliases: ['mistralai', 'mistral-ai'], defaultModel: 'mistral-small-latest', keyVariable: 'MISTRAL_API_KEY' }],
+  ['cohere', cohere, { defaultModel: 'command-a-03-2025', keyVariable: 'COHERE_API_KEY' }],
 ];
 
 /** The registry that all share. Only this file imports every provider: who imports one of them bundles no other. */
@@ -63,20 +71,20 @@ export function modelByName(name: string, options?: ModelOptions): Model {
  *
  * ```ts
  * const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1', apiKeyVariable: 'GROQ_API_KEY' });
- * registerProvider('groq', groq, { aliases: ['groqcloud'], defaultModel: 'llama-3.3-70b-versatile' });
+ * registerProvider('groq', groq, { aliases: ['groqcloud'], defaultModel: 'llama-3.3-70b-versatile', keyVariable: 'GROQ_API_KEY' });
  * modelByName('groq');
  * ```
  *
  * @param name The name, without colons and slashes; its case does not matter. A provider of that name is replaced.
  * @param factory Makes a model by name and options.
- * @param options Aliases (default: none) and the default model (default: none).
+ * @param options Aliases, the default model, and the variable of the key (default of each: none).
  * @throws ConfigurationError `provider` for a name that is none, and for a name or alias that means another provider.
  */
 export function registerProvider(name: string, factory: ModelFactory, options?: ProviderOptions): void {
   registry.registerProvider(name, factory, options);
 }
 
-/** The providers that `modelByName` knows, with their aliases, default models and capabilities. */
+/** The providers that `modelByName` knows, with their aliases, default models, the variables of their keys, and capabilities. */
 export function registeredProviders(): readonly RegisteredProvider[] {
   return registry.providers();
 }

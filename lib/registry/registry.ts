@@ -11,6 +11,8 @@ export interface ProviderOptions {
   readonly aliases?: readonly string[] | undefined;
   /** The model that is meant when none is named. Default: a model has to be named. */
   readonly defaultModel?: string | undefined;
+  /** The environment variable that its models read their key from. Default: none, they need no key. It is told to who asks; nothing reads it here. */
+  readonly keyVariable?: string | undefined;
 }
 
 /** A provider that can be named. */
@@ -18,6 +20,8 @@ export interface RegisteredProvider {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly defaultModel?: string;
+  /** The environment variable of its key; absent where none is needed. */
+  readonly keyVariable?: string;
   /** What its models can do, by what its default model says; empty where there is none. A table in the README shows them. */
   readonly capabilities: Capabilities;
 }
@@ -61,10 +65,11 @@ export function createRegistry(): Registry {
       entries.set(own, { ...options, aliases: others, factory });
     },
     providers: () =>
-      [...entries].map(([name, { factory, aliases: others = [], defaultModel }]) => ({
+      [...entries].map(([name, { factory, aliases: others = [], defaultModel, keyVariable }]) => ({
         name,
         aliases: others,
         ...(defaultModel === undefined ? {} : { defaultModel }),
+        ...(keyVariable === undefined ? {} : { keyVariable }),
         capabilities: defaultModel === undefined ? {} : (factory(defaultModel).capabilities ?? {}),
       })),
   };

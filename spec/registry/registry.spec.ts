@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import type { Capability } from '../../lib/core/capabilities.js';
 import { userMessage } from '../../lib/core/message.js';
@@ -49,13 +49,14 @@ describe('registerProvider', () => {
   const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1' });
 
   it('names a provider of your own, with aliases and a default model', () => {
-    registerProvider('groq', groq, { aliases: ['GroqCloud'], defaultModel: 'llama-3.3-70b-versatile' });
+    registerProvider('groq', groq, { aliases: ['GroqCloud'], defaultModel: 'llama-3.3-70b-versatile', keyVariable: 'GROQ_API_KEY' });
     expect(named(modelByName('groq'))).toBe('groq llama-3.3-70b-versatile');
     expect(named(modelByName('groqcloud:openai/gpt-oss-20b'))).toBe('groq openai/gpt-oss-20b');
     expect(registeredProviders().at(-1)).toEqual({
       name: 'groq',
       aliases: ['groqcloud'],
       defaultModel: 'llama-3.3-70b-versatile',
+      keyVariable: 'GROQ_API_KEY',
       capabilities: {},
     });
   });
@@ -78,6 +79,21 @@ describe('registerProvider', () => {
     expect(() => registry.registerProvider('c', groq, { aliases: ['y'] })).toThrow(refused('provider', /"y" means another/));
     expect(() => registry.registerProvider('y', groq)).toThrow(refused('provider', /"y" means another/));
     for (const bad of ['', 'a:b', 'a/b', 'a b']) expect(() => registry.registerProvider(bad, groq)).toThrow(refused('provider', /no name/));
+  });
+});
+
+describe('the variable of a key', () => {
+  const builtIn = registeredProviders().map(({ name, keyVariable }) => [name, keyVariable] as const);
+
+  afterEach(() => jest.restoreAllMocks());
+
+  it.each(builtIn)('of %s is the one that its models ask for: %s', async (name, keyVariable) => {
+    jest.replaceProperty(process, 'env', {});
+    const { fetch, seen } = answering(delta({ content: 'a' }, 'stop'));
+    const answer = lastValueFrom(modelByName(name, { fetch, retry: false }).stream({ messages: [userMessage('Hi')] }));
+    const error: unknown = await answer.catch((thrown: unknown) => thrown);
+    if (keyVariable === undefined) expect(seen).toHaveLength(1);
+    else expect(error).toEqual(refused('apiKey', new RegExp(`Set ${keyVariable} or pass`)));
   });
 });
 
