@@ -1,0 +1,85 @@
+import { closing, deltasOf, documentOf, parallelCalls } from '../wire.js';
+import type { Job, Library } from './job.js';
+
+/** A case: what is run once, and what must come of it. */
+export interface Case {
+  /** The server's scenario. */
+  readonly scenario: string;
+  /** Whether the model calls the tool. */
+  readonly tools: boolean;
+  /** How many runs go on at once. Default 1. */
+  readonly concurrent?: number;
+  /** Messages of the history before the question. Default 0. */
+  readonly history?: number;
+  /** The text of one run. */
+  readonly text: string;
+  /** What the tool is called with in one run, in any order. */
+  readonly saved: readonly string[];
+}
+
+/** A case by its name: `text-20000`, `arguments-400000`, `rounds-50`, `concurrent-200`, `history-1000`. */
+export function caseOf(name: string): Case {
+  const [kind = '', count = '0'] = name.split('-');
+  const size = Number(count);
+  const last = closing.join('');
+  switch (kind) {
+    case 'text':
+      return { scenario: name, tools: false, text: deltasOf(size).join(''), saved: [] };
+    case 'arguments':
+      return {
+        scenario: name,
+        tools: true,
+        text: last,
+        saved: Array.from({ length: parallelCalls }, (_, call) => documentOf(call, Math.floor(size / parallelCalls))),
+      };
+    case 'rounds':
+      return { scenario: name, tools: true, text: last, saved: Array.from({ length: size }, (_, round) => `round ${round}`) };
+    case 'concurrent':
+      return { scenario: 'text-500', tools: false, concurrent: size, text: deltasOf(500).join(''), saved: [] };
+    case 'history':
+      return { scenario: name, tools: false, history: size, text: last, saved: [] };
+    default:
+      throw new Error(`There is no case "${name}".`);
+  }
+}
+
+/** What one run gave, to be verified when the clock has stopped. */
+interface Outcome {
+  text: string;
+  readonly saved: string[];
+}
+
+const filler = 'The river runs to the sea, and the sea is not full. '.repeat(4);
+
+function oneRun(library: Library, { scenario, tools, history = 0 }: Case, server: string): { readonly outcome: Outcome; readonly done: Promise<void> } {
+  const outcome: Outcome = { text: '', saved: [] };
+  const messages: Job['messages'] = [
+    ...Array.from({ length: history }, (_, at) => ({ role: at % 2 === 0 ? ('user' as const) : ('assistant' as const), text: filler })),
+    { role: 'user', text: 'Go on.' },
+  ];
+  const save = (content: string) => {
+    outcome.saved.push(content);
+    return `saved ${content.length} characters`;
+  };
+  const onText = (text: string) => (outcome.text += text);
+  return { outcome, done: library({ baseUrl: `${server}/${scenario}`, messages, save: tools ? save : undefined, onText }) };
+}
+
+/** Runs a case once: CPU and wall time in milliseconds. Throws when anything else came of it than should. */
+export async function measure(library: Library, which: Case, server: string): Promise<{ readonly cpu: number; readonly wall: number }> {
+  const began = performance.now();
+  const before = process.cpuUsage();
+  const runs = Array.from({ length: which.concurrent ?? 1 }, () => oneRun(library, which, server));
+  await Promise.all(runs.map(({ done }) => done));
+  const { user, system } = process.cpuUsage(before);
+  const wall = performance.now() - began;
+  for (const { outcome } of runs) verify(outcome, which);
+  return { cpu: (user + system) / 1000, wall };
+}
+
+function verify({ text, saved }: Outcome, which: Case): void {
+  if (text !== which.text) throw new Error(`wrong text: ${text.length} characters instead of ${which.text.length}`);
+  if (saved.length !== which.saved.length) throw new Error(`the tool ran ${saved.length} times instead of ${which.saved.length}`);
+  const expected = [...which.saved].sort();
+  if ([...saved].sort().some((content, at) => content !== expected[at])) throw new Error('wrong arguments');
+}

@@ -1,0 +1,27 @@
+/** What each library is given to do: ask, hand on the text, run the tool as often as the model calls it, until it calls no more. */
+export interface Job {
+  /** The server and the scenario, without `/v1`. */
+  readonly baseUrl: string;
+  /** The conversation; the last message is the user's. */
+  readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly text: string }[];
+  /** The one tool, `save({ content })`; absent where the scenario has none. */
+  readonly save?: ((content: string) => string) | undefined;
+  /** Called with each delta. */
+  readonly onText: (text: string) => void;
+}
+
+/** A library, set up once; each call is one run. */
+export type Library = (job: Job) => Promise<void>;
+
+/** The tool's parameters, for all libraries alike. */
+export const saveParameters = {
+  type: 'object',
+  properties: { content: { type: 'string' } },
+  required: ['content'],
+  additionalProperties: false,
+} as const;
+
+export const saveDescription = 'Saves a document.';
+
+/** More than any scenario has. */
+export const maxTurns = 1_000;

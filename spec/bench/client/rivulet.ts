@@ -1,0 +1,25 @@
+/** Rivulet as its users run it: the agent, with its loop, tools, result and all. */
+import { anthropic as anthropicModel, createAgent, modelMessage, openai as openaiModel, tool, userMessage } from '../../../lib/index.js';
+import type { Model } from '../../../lib/index.js';
+import { maxTurns, saveDescription, saveParameters } from './job.js';
+import type { Job, Library } from './job.js';
+
+const run = (model: Model, { messages, save, onText }: Job): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const tools = save
+      ? [tool({ name: 'save', description: saveDescription, parameters: saveParameters, execute: ({ content }) => save(content as string) })]
+      : [];
+    const history = messages.map(({ role, text }) => (role === 'user' ? userMessage(text) : modelMessage(text)));
+    createAgent({ model, tools, maxTurns, prefix: '' })
+      .stream(history)
+      .subscribe({
+        next: (event) => {
+          if (event.type === 'text') onText(event.text);
+        },
+        error: reject,
+        complete: resolve,
+      });
+  });
+
+export const openai: Library = (job) => run(openaiModel('gpt-5', { apiKey: 'key', baseUrl: `${job.baseUrl}/v1` }), job);
+export const anthropic: Library = (job) => run(anthropicModel('claude-sonnet-4-5', { apiKey: 'key', baseUrl: `${job.baseUrl}/v1` }), job);

@@ -1,0 +1,50 @@
+import OpenAI from 'openai';
+import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+
+const client = (job) => new OpenAI({ apiKey: 'key', baseURL: `${job.baseUrl}/v1`, maxRetries: 0 });
+
+/** The raw iterator: what remains is by hand, as in the floor. */
+export async function iterator(job) {
+  const openai = client(job);
+  const messages = job.messages.map(({ role, text }) => ({ role, content: text }));
+  const tools = job.save && [{ type: 'function', function: { name: 'save', description: saveDescription, parameters: saveParameters } }];
+  for (let turn = 0; turn < maxTurns; turn++) {
+    const calls = [];
+    let text = '';
+    const stream = await openai.chat.completions.create({ model: 'gpt-5', messages, tools, stream: true, stream_options: { include_usage: true } });
+    for await (const chunk of stream) {
+      const delta = chunk.choices[0]?.delta;
+      if (delta?.content) {
+        text += delta.content;
+        job.onText(delta.content);
+      }
+      for (const { index, id, function: called } of delta?.tool_calls ?? []) {
+        const call = (calls[index] ??= { id, type: 'function', function: { name: called.name, arguments: '' } });
+        call.function.arguments += called.arguments ?? '';
+      }
+    }
+    if (calls.length === 0) return;
+    messages.push({ role: 'assistant', content: text || null, tool_calls: calls });
+    for (const { id, function: called } of calls) {
+      messages.push({ role: 'tool', tool_call_id: id, content: job.save(JSON.parse(called.arguments).content) });
+    }
+  }
+}
+
+/** The stream helper, and where there are tools, its runner. */
+export async function helper(job) {
+  const completions = client(job).chat.completions;
+  const params = {
+    model: 'gpt-5',
+    messages: job.messages.map(({ role, text }) => ({ role, content: text })),
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+  const tool = {
+    type: 'function',
+    function: { name: 'save', description: saveDescription, parameters: saveParameters, parse: JSON.parse, function: ({ content }) => job.save(content) },
+  };
+  const runner = job.save ? completions.runTools({ ...params, tools: [tool] }, { maxChatCompletions: maxTurns }) : completions.stream(params);
+  runner.on('content', (text) => job.onText(text));
+  await runner.done();
+}

@@ -1,0 +1,18 @@
+import { chat, maxIterations, toolDefinition } from '@tanstack/ai';
+import { createOpenaiChatCompletions } from '@tanstack/ai-openai';
+import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+
+export async function openai(job) {
+  const adapter = createOpenaiChatCompletions('gpt-5', 'key', { baseURL: `${job.baseUrl}/v1`, maxRetries: 0 });
+  const save =
+    job.save && toolDefinition({ name: 'save', description: saveDescription, inputSchema: saveParameters }).server(({ content }) => job.save(content));
+  const stream = chat({
+    adapter,
+    messages: job.messages.map(({ role, text }) => ({ role, content: text })),
+    ...(save ? { tools: [save], agentLoopStrategy: maxIterations(maxTurns) } : {}),
+  });
+  for await (const chunk of stream) {
+    if (chunk.type === 'TEXT_MESSAGE_CONTENT') job.onText(chunk.delta);
+    else if (chunk.type === 'RUN_ERROR') throw new Error(chunk.message ?? chunk.error?.message);
+  }
+}

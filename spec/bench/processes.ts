@@ -1,0 +1,39 @@
+import { execFile, fork } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { compiled } from './build.js';
+import type { Finding, Task } from './client/main.js';
+
+/** A running server. */
+export interface Server {
+  /** `http://127.0.0.1:port` */
+  readonly url: string;
+  close(): void;
+}
+
+/** Starts the loopback server in a process of its own; it ends with this one. */
+export async function startServer(): Promise<Server> {
+  const server = fork(join(compiled, 'server.js'), { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  const lines = createInterface({ input: server.stdout! });
+  const port = await new Promise<string>((resolve, reject) => {
+    lines.once('line', resolve);
+    server.once('exit', () => reject(new Error('The server of the benchmark did not start.')));
+  });
+  return { url: `http://127.0.0.1:${port}`, close: () => server.disconnect() };
+}
+
+/** What a client process found, or why it found nothing. */
+export type Outcome = { readonly finding: Finding; readonly failure?: never } | { readonly failure: string; readonly finding?: never };
+
+/** Runs one task in a fresh process. */
+export function runClient(task: Task, { patience = 150_000, nodeOptions = [] as readonly string[] } = {}): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const args = [...nodeOptions, join(compiled, 'client/main.js'), JSON.stringify(task)];
+    execFile(process.execPath, args, { timeout: patience, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      const line = stdout.trim().split('\n').at(-1) ?? '';
+      if (error?.killed) resolve({ failure: `does not finish in ${patience / 1000} s` });
+      else if (error || !line.startsWith('{')) resolve({ failure: stderr.trim().split('\n')[0] ?? 'failed' });
+      else resolve({ finding: JSON.parse(line) as Finding });
+    });
+  });
+}

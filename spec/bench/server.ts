@@ -1,0 +1,104 @@
+/**
+ * The loopback server of the benchmark: a process of its own, so that its work is not in the client's CPU time. A request's path says which scenario is
+ * played: `/text-20000/v1/chat/completions`. Prints its port.
+ */
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { callsAnswer, closing, deltasOf, parallelCallsOf, textAnswer, textFrame, textFrames } from './wire.js';
+import type { Api } from './wire.js';
+
+/** As much as a socket's read takes at most. The larger, the smaller is what all libraries share, and the clearer the difference. */
+const pieceSize = 64 * 1024;
+/** Between two writes of a paced answer, in milliseconds. */
+const pace = 5;
+/** The deltas of a paced answer. */
+const pacedDeltas = 60;
+
+const answers = new Map<string, Buffer>();
+
+function built(key: string, build: () => Buffer): Buffer {
+  const known = answers.get(key) ?? build();
+  answers.set(key, known);
+  return known;
+}
+
+function answerTo(api: Api, scenario: string, size: number, results: number): Buffer {
+  const last = () => built(`${api} closing`, () => textAnswer(api, closing));
+  if (scenario === 'text') return built(`${api} text ${size}`, () => textAnswer(api, deltasOf(size)));
+  if (scenario === 'arguments') return results > 0 ? last() : built(`${api} arguments ${size}`, () => callsAnswer(api, parallelCallsOf(size)));
+  if (scenario === 'rounds' && results < size) {
+    const call = { id: `call_${results}`, name: 'save', arguments: JSON.stringify({ content: `round ${results}` }) };
+    return built(`${api} round ${results}`, () => callsAnswer(api, [call]));
+  }
+  return last();
+}
+
+/** How many tool results a request brings: in either API each names the call it answers. */
+function countResults(api: Api, body: Buffer): number {
+  const field = api === 'openai' ? '"tool_call_id"' : '"tool_use_id"';
+  let count = 0;
+  for (let at = body.indexOf(field); at !== -1; at = body.indexOf(field, at + 1)) count++;
+  return count;
+}
+
+function send(response: ServerResponse, answer: Buffer): void {
+  let at = 0;
+  const more = () => {
+    while (at < answer.length) {
+      const free = response.write(answer.subarray(at, (at += pieceSize)));
+      if (!free) {
+        response.once('drain', more);
+        return;
+      }
+    }
+    response.end();
+  };
+  more();
+}
+
+/** All paced answers are written in one tick; each delta is the clock at its write: CLOCK_MONOTONIC, which processes share. */
+const paced = new Set<() => void>();
+setInterval(() => {
+  for (const write of paced) write();
+}, pace);
+
+function sendPaced(response: ServerResponse, api: Api, deltas: number): void {
+  const frames = textFrames(api, ['']);
+  const at = api === 'openai' ? 1 : 3;
+  let left = deltas;
+  response.write(frames.slice(0, at).join(''));
+  const write = () => {
+    response.write(textFrame(api, `${process.hrtime.bigint()} `));
+    if (--left > 0) return;
+    paced.delete(write);
+    response.end(frames.slice(at).join(''));
+  };
+  response.once('close', () => paced.delete(write));
+  if (deltas === 1) write();
+  else paced.add(write);
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const [, scenario = '', size = '0'] = /^\/([a-z]+)(?:-(\d+))?\//.exec(request.url ?? '') ?? [];
+  const api: Api = request.url?.endsWith('/messages') ? 'anthropic' : 'openai';
+  const body = await bodyOf(request);
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  if (scenario === 'first') sendPaced(response, api, 1);
+  else if (scenario === 'paced') sendPaced(response, api, pacedDeltas);
+  else send(response, answerTo(api, scenario, Number(size), countResults(api, body)));
+}
+
+const server = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
+  respond(request, response).catch((thrown: unknown) => response.destroy(thrown as Error));
+});
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  console.log(typeof address === 'object' && address ? address.port : 0);
+});
+process.once('disconnect', () => process.exit());

@@ -1,0 +1,19 @@
+/** The middle of the values; of an even number, the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  return (quantile(values, 0.5) + quantile([...values].map((value) => -value), 0.5) * -1) / 2;
+}
+
+/** The value below which a share of them lie, by the nearest rank. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? NaN;
+}
+
+/** The exponent of growth: the slope of the least squares line through the logarithms. 1 is linear, 2 quadratic. */
+export function exponent(points: readonly (readonly [size: number, cost: number])[]): number {
+  const logs = points.map(([size, cost]) => [Math.log(size), Math.log(cost)] as const);
+  const meanX = logs.reduce((sum, [x]) => sum + x, 0) / logs.length;
+  const meanY = logs.reduce((sum, [, y]) => sum + y, 0) / logs.length;
+  const covariance = logs.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  return covariance / logs.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+}

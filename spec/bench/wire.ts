@@ -1,0 +1,152 @@
+/**
+ * The answers of the loopback server, built before anything is measured, in the providers' own wire formats; and what must come of them. Deterministic:
+ * the server and the client that verifies make the same.
+ */
+
+/** The APIs that the server speaks. */
+export type Api = 'openai' | 'anthropic';
+
+/** The number of calls in the answer of an `arguments` scenario. */
+export const parallelCalls = 8;
+
+const syllables = [' the', ' riv', 'er', ' runs', ' to', ' sea', ',', ' "so"', ' fl\u00f6', 'w', '\n', ' \u6c34', 'ing', ' 42', '.', ' and'];
+
+/** The deltas of a text: about four characters each, some beyond ASCII, some that JSON escapes. */
+export function deltasOf(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => syllables[(at * 7 + (at >> 4)) % syllables.length] ?? '');
+}
+
+/** The argument of one of the parallel calls, `size` characters long. */
+export function documentOf(call: number, size: number): string {
+  return `${call}:${deltasOf(Math.ceil(size / 3)).join('')}`.slice(0, size);
+}
+
+/** The answer after the tools have run. */
+export const closing = deltasOf(20);
+
+/** Cuts a text into pieces of four characters, as a model streams its arguments. */
+function piecesOf(text: string): readonly string[] {
+  return Array.from({ length: Math.ceil(text.length / 4) }, (_, at) => text.slice(at * 4, at * 4 + 4));
+}
+
+/** One call of an answer. */
+export interface WireCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+}
+
+/** The calls of an `arguments` scenario of so many characters in all. */
+export function parallelCallsOf(size: number): readonly WireCall[] {
+  return Array.from({ length: parallelCalls }, (_, call) => ({
+    id: `call_${call}`,
+    name: 'save',
+    arguments: JSON.stringify({ content: documentOf(call, Math.floor(size / parallelCalls)) }),
+  }));
+}
+
+/** An answer's frames. */
+interface Dialect {
+  text(deltas: readonly string[]): Generator<string>;
+  calls(calls: readonly WireCall[]): Generator<string>;
+}
+
+const usage = {
+  prompt_tokens: 100,
+  completion_tokens: 100,
+  total_tokens: 200,
+  prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
+};
+
+function openaiFrame(choices: readonly unknown[], counts: unknown = null): string {
+  const head = { id: 'chatcmpl-CdE5fGhIjKlMnOpQrStUvWxYz0123', object: 'chat.completion.chunk', created: 1_790_000_000, model: 'gpt-5-2025-08-07' };
+  const frame = { ...head, service_tier: 'default', system_fingerprint: 'fp_1a2b3c4d5e', choices, usage: counts, obfuscation: 'x7Kp2qLm' };
+  return `data: ${JSON.stringify(frame)}\n\n`;
+}
+
+const openaiDelta = (delta: unknown, reason: string | null = null) => openaiFrame([{ index: 0, delta, logprobs: null, finish_reason: reason }]);
+
+const openai: Dialect = {
+  *text(deltas) {
+    yield openaiDelta({ role: 'assistant', content: '', refusal: null });
+    for (const content of deltas) yield openaiDelta({ content });
+    yield openaiDelta({}, 'stop');
+    yield openaiFrame([], usage);
+    yield 'data: [DONE]\n\n';
+  },
+  *calls(calls) {
+    yield openaiDelta({ role: 'assistant', content: null, refusal: null });
+    const cut = calls.map((call) => piecesOf(call.arguments));
+    for (const [index, { id, name }] of calls.entries()) {
+      yield openaiDelta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] });
+    }
+    for (let at = 0; at < Math.max(...cut.map(({ length }) => length)); at++) {
+      for (const [index, pieces] of cut.entries()) {
+        if (pieces[at] !== undefined) yield openaiDelta({ tool_calls: [{ index, function: { arguments: pieces[at] } }] });
+      }
+    }
+    yield openaiDelta({}, 'tool_calls');
+    yield openaiFrame([], usage);
+    yield 'data: [DONE]\n\n';
+  },
+};
+
+const event = (data: { readonly type: string; readonly [field: string]: unknown }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+
+const messageStart = event({
+  type: 'message_start',
+  message: {
+    id: 'msg_01AbCdEfGhIjKlMnOpQrStUv',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-sonnet-4-5-20250929',
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 100, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1, service_tier: 'standard' },
+  },
+});
+
+function* anthropicEnd(reason: string): Generator<string> {
+  yield event({ type: 'message_delta', delta: { stop_reason: reason, stop_sequence: null }, usage: { output_tokens: 100 } });
+  yield event({ type: 'message_stop' });
+}
+
+const anthropic: Dialect = {
+  *text(deltas) {
+    yield messageStart;
+    yield event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } });
+    yield event({ type: 'ping' });
+    for (const text of deltas) yield event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+    yield event({ type: 'content_block_stop', index: 0 });
+    yield* anthropicEnd('end_turn');
+  },
+  *calls(calls) {
+    yield messageStart;
+    for (const [index, { id, name, arguments: json }] of calls.entries()) {
+      yield event({ type: 'content_block_start', index, content_block: { type: 'tool_use', id, name, input: {} } });
+      for (const partial_json of piecesOf(json)) {
+        yield event({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json } });
+      }
+      yield event({ type: 'content_block_stop', index });
+    }
+    yield* anthropicEnd('tool_use');
+  },
+};
+
+const dialects: Readonly<Record<Api, Dialect>> = { openai, anthropic };
+
+/** A text answer as bytes. */
+export const textAnswer = (api: Api, deltas: readonly string[]): Buffer => Buffer.from([...dialects[api].text(deltas)].join(''));
+
+/** An answer of tool calls as bytes. */
+export const callsAnswer = (api: Api, calls: readonly WireCall[]): Buffer => Buffer.from([...dialects[api].calls(calls)].join(''));
+
+/** The frames of an answer one by one, for a server that paces them. */
+export const textFrames = (api: Api, deltas: readonly string[]): readonly string[] => [...dialects[api].text(deltas)];
+
+/** One frame of text, made at the moment it is written. */
+export const textFrame = (api: Api, text: string): string =>
+  api === 'openai' ? openaiDelta({ content: text }) : event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
