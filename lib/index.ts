@@ -16,9 +16,11 @@ export type {
   ThinkingChunk,
   ToolCallFragment,
 } from './core/chunk.js';
+export type { DeepPartial } from './core/deepPartial.js';
 export {
   ConfigurationError,
   ConnectionError,
+  ElementError,
   HttpError,
   OutputError,
   ProtocolError,
@@ -67,10 +69,16 @@ export type { Usage } from './core/usage.js';
 export { accumulateToolCalls } from './operators/accumulateToolCalls.js';
 export { appendResult } from './operators/appendResult.js';
 export { consolidate } from './operators/consolidate.js';
+export { elements } from './operators/elements.js';
+export type { ElementsOptions } from './operators/elements.js';
 export { endTurn } from './operators/endTurn.js';
 export type { EndTurnOptions } from './operators/endTurn.js';
 export { executeTools } from './operators/executeTools.js';
 export type { ExecuteToolsOptions } from './operators/executeTools.js';
+export { partialArguments } from './operators/partialArguments.js';
+export type { PartialArguments } from './operators/partialArguments.js';
+export { partialOutput } from './operators/partialOutput.js';
+export { followUp } from './operators/followUp.js';
 export { prefixAfterTools } from './operators/prefixAfterTools.js';
 export type { AccumulateOptions } from './operators/toolCallAccumulator.js';
 

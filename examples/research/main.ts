@@ -1,0 +1,37 @@
+import { lastValueFrom, tap } from 'rxjs';
+import { createAgent, tool } from 'rivulet';
+import { modelByName } from 'rivulet/registry';
+import { call, scriptedModel } from 'rivulet/testing';
+import * as z from 'zod';
+import { research } from './research.js';
+
+// An orchestrator of one's own. `npm run example:research` is offline; with `-- openai:gpt-5` and the key it asks a real model.
+
+const areas: Readonly<Record<string, number>> = { Norway: 385_207, Portugal: 92_230 };
+const area = tool({
+  name: 'area',
+  description: 'The area of a country, in km².',
+  parameters: z.object({ country: z.string() }),
+  execute: ({ country }) => areas[country] ?? `There is no ${country} in the table: ${Object.keys(areas).join(', ')}.`,
+});
+
+const standIn = () =>
+  scriptedModel([
+    'Needed: the areas of Norway and of Portugal.',
+    [call('area', { country: 'Norway' }), call('area', { country: 'Portugal' })],
+    'Norway has 385207 km², Portugal 92230 km².',
+    'Norway is about four times as large as Portugal.',
+  ]);
+
+const name = process.argv[2];
+const agent = createAgent({ model: name ? modelByName(name) : standIn(), tools: [area], orchestrator: research });
+
+await lastValueFrom(
+  agent.stream('How many times as large as Portugal is Norway?').pipe(
+    tap((event) => {
+      if (event.type === 'text') process.stdout.write(event.text);
+      if (event.type === 'toolCall') console.log(`→ ${event.name} ${JSON.stringify(event.arguments)}`);
+      if (event.type === 'turn') console.log(`\n[turn ${event.turn}]`);
+    }),
+  ),
+);

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { from } from 'rxjs';
+import { startOf } from '../../lib/core/event.js';
+import type { RunEvent, RunState, TurnEvent } from '../../lib/core/event.js';
+import { modelMessage, userMessage } from '../../lib/core/message.js';
+import { followUp } from '../../lib/operators/followUp.js';
+import { diagram } from '../support/diagram.js';
+import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+
+const start: RunState = { ...startOf([userMessage('Hi')]), turn: 1, usage: { input: 1 }, memo: { mine: 1 } };
+const said = modelMessage('Hello');
+const turn: TurnEvent = { type: 'turn', turn: 2, finishReason: 'stop', usage: { input: 2 }, next: null };
+const events: RunEvent[] = [{ type: 'message', message: said }, turn];
+const ask = (_: TurnEvent, after: RunState): RunState => ({ ...after, messages: [...after.messages, userMessage('Sure?')] });
+
+describe('followUp', () => {
+  it('asks on where the run would have ended', () => diagram('followUp', ({ source }) => source.pipe(followUp(startOf([]), ask))));
+
+  itKeepsTheOperatorContract(() => followUp(start, ask), events);
+
+  it('shows the decision the state after the turn: messages, usage, memo', () => {
+    const seen: RunState[] = [];
+    observe(from(events).pipe(followUp(start, (_, after) => (seen.push(after), null))));
+    expect(seen).toEqual([{ messages: [userMessage('Hi'), said], turn: 2, usage: { input: 3 }, memo: { mine: 1 } }]);
+  });
+
+  it('leaves a turn as it was decided, and emits no message that is not new', () => {
+    const { values } = observe(from(events).pipe(followUp(start, ({ next }) => next ?? null)));
+    expect(values).toEqual(events);
+  });
+
+  it('starts no turn beyond maxTurns, and says so', () => {
+    const { values } = observe(from(events).pipe(followUp(start, ask, { maxTurns: 2 })));
+    expect(values).toEqual([events[0], { ...turn, finishReason: 'maxTurns' }]);
+  });
+
+  it('turns a throw of the decision into an error', () => {
+    const broken = () => {
+      throw new Error('undecided');
+    };
+    expect(observe(from(events).pipe(followUp(start, broken))).error).toEqual(new Error('undecided'));
+  });
+
+  it('drops the messages of a retracted turn', () => {
+    const seen: RunState[] = [];
+    observe(from<RunEvent[]>([{ type: 'message', message: modelMessage('void') }, { type: 'retract' }, ...events]).pipe(followUp(start, (_, after) => (seen.push(after), null))));
+    expect(seen[0]?.messages).toEqual([userMessage('Hi'), said]);
+  });
+});
