@@ -48,7 +48,8 @@ const write = (text: string) => void stdout.write(text);
 async function main(options: Options): Promise<void> {
   const { model, about, close } = await connect(options, env);
   try {
-    const agent = createAgent({ model, system, tools, concurrency: Infinity, deadline: 10_000 });
+    const thinking = options.thinking && model.capabilities?.thinking === true;
+    const agent = createAgent({ model, system, tools, concurrency: Infinity, deadline: 10_000, ...(thinking ? { thinking } : {}) });
     write(`Rivulet: ${about}\n\n`);
     if (options.prompt === undefined && terminal) await converse(agent);
     else await once(agent, options.prompt ?? builtIn).forEach(write);

@@ -7,17 +7,17 @@ import { inline } from './text.js';
 import { wishesIn } from './wishes.js';
 import type { Wishes } from './wishes.js';
 
-/** A provider on this machine, embedded in the program: real HTTP in a real wire format, with rules in the place of a language model. */
+/** A provider on this machine, embedded in the program: real HTTP in the wire format of any provider, with rules in the place of a language model. */
 export const serveOffline = (): Promise<LoopbackServer> => serveModel(standIn);
 
 /** Milliseconds before an answer, and between two words of it: so that waiting and streaming can be watched. */
 const pace = { answer: 200, word: 12 };
 
 /** What the stand-in says to a request. Like a model it remembers nothing: all that it knows stands in the request. */
-export function standIn({ messages }: Pick<ServedTurn, 'messages'>): readonly Step[] {
-  const conversation = conversationOf(messages);
+export function standIn({ history }: Pick<ServedTurn, 'history'>): readonly Step[] {
+  const conversation = conversationOf(history);
   const steps = nextStep(wishesIn(conversation.question), conversation);
-  const usage = { input: tokens(messages), output: tokens(steps) };
+  const usage = { input: tokens(history), output: tokens(steps) };
   const reason = steps.some((step) => typeof step === 'object' && 'name' in step) ? 'toolCalls' : 'stop';
   return [{ delay: pace.answer }, ...steps.flatMap(wordByWord), { type: 'finish', reason, usage }];
 }
@@ -41,7 +41,7 @@ function nextStep(wishes: Wishes, { question, answered }: Conversation): readonl
 
 const introduction =
   'I am a scripted stand-in for a language model and follow a few rules. Ask me how warm it is in Oslo, how much warmer Cairo is than London, ' +
-  'for (16 + 3) * 1.8, or what README.md says. With OPENAI_API_KEY set, a real model answers.';
+  'for (16 + 3) * 1.8, or what README.md says. npm start -- --help says how a real model answers.';
 
 function sentence({ name, args, result, error }: Answered, wishes: Wishes, all: readonly Answered[], question: string): string {
   const subject = inline(Object.values(args)[0]);

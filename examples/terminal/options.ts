@@ -1,14 +1,25 @@
 import { parseArgs } from 'node:util';
-import { providers } from './providers.js';
+import { registeredProviders } from 'rivulet/registry';
+import { providerNamed } from './providers.js';
 
 /** What the command line asks for. */
 export interface Options {
   /** Undefined: a chat on a terminal, the built-in question elsewhere. */
   readonly prompt: string | undefined;
+  /** The provider's name. */
+  readonly provider: string;
+  /** Undefined: the provider's default. */
   readonly model: string | undefined;
   readonly baseUrl: string | undefined;
+  /** Whether a model that can think is asked to. */
+  readonly thinking: boolean;
   readonly help: boolean;
 }
+
+const providerLines = registeredProviders().map(
+  ({ name, defaultModel = '', keyVariable }) =>
+    `  ${name.padEnd(18)}${defaultModel.padEnd(42)}${keyVariable ?? 'no key: --base-url http://localhost:11434'}`,
+);
 
 export const help = `An agent in the terminal, with three tools: weather, calculate, read_file.
 
@@ -16,12 +27,17 @@ export const help = `An agent in the terminal, with three tools: weather, calcul
   npm start -- "How warm is it in Oslo?"    one question
 
 Options
-  --model NAME      the model (default: ${providers.openai.model})
-  --base-url URL    another server with OpenAI's API, for example http://localhost:11434/v1 for Ollama
+  --provider NAME   who is asked (default: openai)
+  --model NAME      the model (default: the provider's, see below)
+  --base-url URL    another server with the provider's API, for example http://localhost:11434/v1 for OpenAI's
+  --no-thinking     models that can think are not asked to: some providers also have models that cannot
   --help            this text
 
-With ${providers.openai.variable} set, a real model answers; a server at --base-url may need no key. Otherwise a scripted stand-in
-answers, over HTTP on this machine. NO_COLOR is respected. Ctrl-C stops the answer, /exit or Ctrl-D ends the chat.
+Providers, their default models, and the variable with which a real model answers
+${providerLines.join('\n')}
+
+A server at --base-url may need no key. With neither key nor address, a scripted stand-in answers, over HTTP on this machine, in the
+provider's own wire format. NO_COLOR is respected. Ctrl-C stops the answer, /exit or Ctrl-D ends the chat.
 `;
 
 /**
@@ -33,13 +49,27 @@ export function optionsFrom(args: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { model: { type: 'string' }, 'base-url': { type: 'string' }, help: { type: 'boolean', short: 'h', default: false } },
+    options: {
+      provider: { type: 'string' },
+      model: { type: 'string' },
+      'base-url': { type: 'string' },
+      'no-thinking': { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
   });
   const baseUrl = text(values['base-url']);
   if (baseUrl !== undefined && !(/^https?:/i.test(baseUrl) && URL.canParse(baseUrl))) {
     throw new Error(`--base-url "${baseUrl}" is no address like http://localhost:11434/v1.`);
   }
-  return { prompt: text(positionals.join(' ')), model: text(values.model), baseUrl, help: values.help };
+  const provider = providerNamed(text(values.provider) ?? 'openai').name;
+  return {
+    prompt: text(positionals.join(' ')),
+    provider,
+    model: text(values.model),
+    baseUrl,
+    thinking: !values['no-thinking'],
+    help: values.help,
+  };
 }
 
 /** Blank is as good as not given. */

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { registeredProviders } from 'rivulet/registry';
 import { serveModel } from 'rivulet/testing/server';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
@@ -69,6 +70,73 @@ describe('npm start, without a terminal', () => {
       expect(lines.at(-2)).toMatch(/^\[4 turns, [\d,]+ tokens in, [\d,]+ tokens out\]$/);
       // eslint-disable-next-line no-control-regex
       expect(out).not.toMatch(/[\r\u001b⠋]/);
+    },
+    patience,
+  );
+
+  describe('offline, for a provider', () => {
+    const ended = new Map<string, Promise<Ended>>();
+    beforeAll(() => {
+      for (const { name } of registeredProviders()) ended.set(name, start(['--provider', name]));
+    });
+
+    it.each(registeredProviders().map(({ name, keyVariable }) => [name, keyVariable] as const))(
+      '%s: runs the built-in question in its wire format, and says what makes it real',
+      async (name, keyVariable) => {
+        const { code, out, error } = (await ended.get(name)) ?? { code: null, out: '', error: 'not started' };
+        expect({ code, error }).toEqual({ code: 0, error: '' });
+        const lines = out.split('\n');
+        const real = keyVariable === undefined ? 'pass --base-url http://localhost:11434' : `set ${keyVariable}`;
+        expect(lines[0]).toMatch(/^Rivulet: offline, a scripted stand-in answers at http:\/\/127\.0\.0\.1:\d+/);
+        expect(lines[0]).toContain(`; ${real} for a real model of ${name}.`);
+        expect(lines).toEqual(
+          expect.arrayContaining([
+            'thinking: No city depends on the other: I can ask for all at once.',
+            '→ weather {"city":"Lisbon"}',
+            '→ weather {"city":"Oslo"}',
+            '✓ weather Lisbon: {"city":"Lisbon","celsius":16,"sky":"clear","wind":14}',
+            '✓ weather Oslo: {"city":"Oslo","celsius":-3,"sky":"light snow","wind":9}',
+            '✓ calculate 16 - (-3): 19',
+            '→ read_file {"path":"examples/terminal/notes.md"}',
+          ]),
+        );
+        expect(out).toContain('Lisbon is 19 degrees warmer than Oslo.');
+        expect(lines.at(-2)).toMatch(/^\[4 turns, [\d,]+ tokens in, [\d,]+ tokens out\]$/);
+      },
+      2 * patience,
+    );
+  });
+
+  it(
+    'asks any provider when there is its key, by any of its names, and asks it to think unless told not to',
+    async () => {
+      const server = await serveModel(['A river.', 'A lake.'], { apiKey: 'sk-for-the-spec' });
+      const args = ['--provider', 'claude', '--base-url', server.urlFor('anthropic')];
+      const environment = { ANTHROPIC_API_KEY: 'sk-for-the-spec' };
+      const first = await start([...args, 'Name one.'], environment);
+      const second = await start([...args, '--no-thinking', 'Name one.'], environment);
+      await server.close();
+      expect([first.code, second.code]).toEqual([0, 0]);
+      expect(first.out).toContain('Rivulet: claude-sonnet-4-5 at http://127.0.0.1:');
+      expect(first.out).toContain('A river.');
+      expect(server.requests.map(({ body }) => body)).toMatchObject([
+        { model: 'claude-sonnet-4-5', thinking: { type: 'enabled' } },
+        { model: 'claude-sonnet-4-5' },
+      ]);
+      expect(server.requests[1]?.body).not.toHaveProperty('thinking');
+    },
+    patience,
+  );
+
+  it(
+    'asks Ollama where there is an address: it needs no key',
+    async () => {
+      const server = await serveModel(['A pond.']);
+      const { code, out } = await start(['--provider', 'ollama', '--base-url', server.urlFor('ollama'), 'Name one.']);
+      await server.close();
+      expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('A pond.') });
+      expect(server.requests[0]).toMatchObject({ path: '/api/chat', body: { model: 'qwen3', think: true } });
+      expect(server.requests[0]?.headers['authorization']).toBeUndefined();
     },
     patience,
   );
@@ -145,10 +213,15 @@ describe('npm start, without a terminal', () => {
   it(
     'exits 2 for an option that there is not, and shows its options with --help',
     async () => {
-      const [unknown, address, help] = await Promise.all([start(['--modle', 'x']), start(['--base-url', 'localhost']), start(['--help'])]);
+      const [unknown, address, provider, help] = await Promise.all(
+        [['--modle', 'x'], ['--base-url', 'localhost'], ['--provider', 'opnai'], ['--help']].map((args) => start(args)),
+      );
       expect(unknown).toMatchObject({ code: 2, out: '', error: expect.stringMatching(/--modle/) });
       expect(address).toMatchObject({ code: 2, out: '', error: expect.stringMatching(/"localhost" is no address/) });
-      expect(help).toMatchObject({ code: 0, error: '', out: expect.stringMatching(/--model NAME[^]*--base-url URL/) });
+      expect(provider).toMatchObject({ code: 2, out: '', error: expect.stringMatching(/no provider "opnai".*anthropic, .*cohere/) });
+      expect(help).toMatchObject({ code: 0, error: '', out: expect.stringMatching(/--provider NAME[^]*--model NAME[^]*--base-url URL/) });
+      expect(help?.out).toMatch(/^ {2}anthropic +claude-sonnet-4-5 +ANTHROPIC_API_KEY$/m);
+      expect(help?.out).toMatch(/^ {2}ollama +qwen3 +no key: --base-url/m);
     },
     patience,
   );

@@ -1,20 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject, JsonValue } from 'rivulet';
+import { modelMessage, userMessage } from 'rivulet';
+import type { JsonObject, JsonValue, Message } from 'rivulet';
 import type { Step } from 'rivulet/testing';
 import { standIn } from '../../examples/terminal/offline.js';
 import { wishesIn } from '../../examples/terminal/wishes.js';
 
-const user = (content: JsonValue): JsonObject => ({ role: 'user', content });
-
-/** A call and its result, as they stand in a Chat Completions request. */
-const called = (id: string, name: string, args: JsonObject, content: string): readonly JsonObject[] => [
-  { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name, arguments: JSON.stringify(args) } }] },
-  { role: 'tool', tool_call_id: id, content },
+/** A call and its result, as a conversation has them. */
+const called = (
+  id: string,
+  name: string,
+  args: JsonObject,
+  outcome: { readonly result: JsonValue } | { readonly error: string },
+): readonly Message[] => [
+  modelMessage([{ type: 'toolCall', id, name, arguments: args }]),
+  userMessage([{ type: 'toolResult', id, name, ...outcome }]),
 ];
 
 /** What the stand-in says: its text, and its calls. */
-function says(...messages: readonly JsonObject[]): { text: string; calls: unknown[] } {
-  const steps: readonly Step[] = standIn({ messages });
+function says(...history: readonly Message[]): { text: string; calls: unknown[] } {
+  const steps: readonly Step[] = standIn({ history });
   const chunks = steps.flatMap((step) => (typeof step === 'object' && 'type' in step ? [step] : []));
   return {
     text: chunks.map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join(''),
@@ -23,15 +27,15 @@ function says(...messages: readonly JsonObject[]): { text: string; calls: unknow
 }
 
 describe('the stand-in', () => {
-  const question = user('How much warmer is Rome than Oslo, and what does notes.md say about two cities?');
-  const rome = called('1', 'weather', { city: 'Rome' }, '{"city":"Rome","celsius":31,"sky":"clear","wind":1}');
-  const oslo = called('2', 'weather', { city: 'Oslo' }, '{"city":"Oslo","celsius":-40,"sky":"dark","wind":2}');
-  const sum = called('3', 'calculate', { expression: '31 - (-40)' }, '71');
+  const question = userMessage('How much warmer is Rome than Oslo, and what does notes.md say about two cities?');
+  const rome = called('1', 'weather', { city: 'Rome' }, { result: { city: 'Rome', celsius: 31, sky: 'clear', wind: 1 } });
+  const oslo = called('2', 'weather', { city: 'Oslo' }, { result: { city: 'Oslo', celsius: -40, sky: 'dark', wind: 2 } });
+  const sum = called('3', 'calculate', { expression: '31 - (-40)' }, { result: 71 });
   const file = called(
     '4',
     'read_file',
     { path: 'notes.md' },
-    '# Notes\n- One thing that is of no interest.\n- Two cities say a lot about notes.\n',
+    { result: '# Notes\n- One thing that is of no interest.\n- Two cities say a lot about notes.\n' },
   );
 
   it('goes on from what the request holds, step by step, and answers with what the tools said', () => {
@@ -50,9 +54,9 @@ describe('the stand-in', () => {
   });
 
   it('answers the latest question only, also where it shares a message with one that was stopped', () => {
-    const earlier = [question, ...rome, { role: 'assistant', content: 'Done.' }];
-    expect(says(...earlier, user('And 2 * 3?')).calls).toEqual([['calculate', { expression: '2 * 3' }]]);
-    const both = user([
+    const earlier = [question, ...rome, modelMessage('Done.')];
+    expect(says(...earlier, userMessage('And 2 * 3?')).calls).toEqual([['calculate', { expression: '2 * 3' }]]);
+    const both = userMessage([
       { type: 'text', text: 'What is 1 + 1?' },
       { type: 'text', text: 'And 2 * 3?' },
     ]);
@@ -60,14 +64,14 @@ describe('the stand-in', () => {
   });
 
   it('tells the error of a tool', () => {
-    expect(says(user('Read x.txt'), ...called('1', 'read_file', { path: 'x.txt' }, '{"error":"There is no file."}'))).toEqual({
+    expect(says(userMessage('Read x.txt'), ...called('1', 'read_file', { path: 'x.txt' }, { error: 'There is no file.' }))).toEqual({
       text: 'I could not get "x.txt" from read_file. There is no file.',
       calls: [],
     });
   });
 
   it('says what it is, and what it can do, when no rule fits', () => {
-    expect(says(user('Tell me a joke.')).text).toMatch(/^I am a scripted stand-in .* OPENAI_API_KEY/);
+    expect(says(userMessage('Tell me a joke.')).text).toMatch(/^I am a scripted stand-in .* --help/);
     expect(says().text).toMatch(/^I am a scripted stand-in/);
   });
 });
