@@ -8,6 +8,7 @@ import { messageText, toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { operate } from '../core/operate.js';
 import { jsonSchemaOf, validate } from '../core/schema.js';
+import type { Validation } from '../core/schema.js';
 import { tool } from '../core/tool.js';
 import type { Tool } from '../core/tool.js';
 import type { TurnContext } from './orchestrator.js';
@@ -30,7 +31,7 @@ export function outputByTool(typed: TypedTurn): Observable<RunEvent> {
     if (context.tools.some(({ name }) => name === RETURN_RESULT)) throw reserved();
     let found: { readonly value: unknown } | undefined;
     const returning = returnTool(typed, (value) => (found = { value }));
-    const turn = modelTurn(state, withReturn(context, returning), true).pipe(asOutput(isWrapped(jsonSchemaOf(schema, 'The output'))));
+    const turn = modelTurn(state, withReturn(context, returning), true).pipe(asOutput(isWrapped(jsonSchemaOf(schema, 'The output')), context.options.fragments ?? false));
     return concluded(turn, (last, messages) => (found ? of<RunEvent>({ ...last, finishReason: 'stop', next: null, output: found.value }) : without(typed, last, messages)));
   });
 }
@@ -44,6 +45,11 @@ const isWrapped = (schema: JsonSchema): boolean => schema['type'] !== 'object';
 function returnTool({ schema }: TypedTurn, found: (value: unknown) => void): Tool {
   const json = jsonSchemaOf(schema, 'The output');
   const wrapped = isWrapped(json);
+  const settle = (validation: Validation<unknown>) => {
+    if ('invalid' in validation) throw new Error(`Invalid result: ${validation.invalid}. Call ${RETURN_RESULT} again with the whole result, corrected.`);
+    found(validation.value);
+    return 'ok';
+  };
   const { $defs, definitions, ...bare } = json; // references point to the root
   const defs = { ...($defs === undefined ? {} : { $defs }), ...(definitions === undefined ? {} : { definitions }) };
   return tool({
@@ -53,12 +59,9 @@ function returnTool({ schema }: TypedTurn, found: (value: unknown) => void): Too
       ...(wrapped ? { type: 'object', properties: { result: bare }, required: ['result'], ...defs } : json),
       validate: (args: JsonObject) => args, // `execute` does it, by the schema itself
     },
-    async execute(args: JsonObject) {
-      const value = wrapped ? (args['result'] ?? null) : args;
-      const validation = await validate(schema, value);
-      if ('invalid' in validation) throw new Error(`Invalid result: ${validation.invalid}. Call ${RETURN_RESULT} again with the whole result, corrected.`);
-      found(validation.value);
-      return 'ok';
+    execute(args: JsonObject) {
+      const validation = validate(schema, wrapped ? (args['result'] ?? null) : args);
+      return validation instanceof Promise ? validation.then(settle) : settle(validation); // synchronous where the schema is: virtual time does not know promises
     },
   });
 }
@@ -72,11 +75,13 @@ function withReturn(context: TurnContext, returning: Tool): TurnContext {
   return { ...rest, tools: [...context.tools, returning], options: { ...context.options, toolChoice } };
 }
 
-/** The arguments of `return_result` as text, the model's text as one metadata, and the tool itself out of sight. */
-function asOutput(wrapped: boolean) {
+/** The arguments of `return_result` as text, the model's text as one metadata, and the tool itself out of sight; of others the fragments, if asked for. */
+function asOutput(wrapped: boolean, fragments: boolean) {
   return operate<RunEvent | ToolCallFragment, RunEvent>((out) => {
     let suppressed = '';
-    const piece = ({ name, arguments: args }: ToolCallFragment) => {
+    const piece = (fragment: ToolCallFragment) => {
+      const { name, arguments: args } = fragment;
+      if (fragments && name !== undefined && name !== RETURN_RESULT) out.next(fragment as unknown as RunEvent); // RunEvent has none: the reader asked for them
       if (name !== RETURN_RESULT || !args || wrapped) return;
       const text = typeof args === 'string' ? args : Object.keys(args).length > 0 ? JSON.stringify(args) : '';
       if (text !== '') out.next({ type: 'text', text });
