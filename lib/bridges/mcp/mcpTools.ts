@@ -1,4 +1,4 @@
-import { defer, map, switchMap } from 'rxjs';
+import { defer, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { ConfigurationError } from '../../core/errors.js';
@@ -6,9 +6,8 @@ import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { callTool } from './callTool.js';
 import type { McpCallOptions } from './callTool.js';
-import { toolChanges } from './changes.js';
-import { fromRequest } from './client.js';
 import type { McpClient } from './client.js';
+import { serverTools } from './serverTools.js';
 import { toolNames } from './toolNames.js';
 
 /** Options of `mcpTools`. */
@@ -30,8 +29,9 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
  *
  * <span class="informal">What the server can do, your agent can do.</span>
  *
- * Subscribing lists the tools, all pages of them, and emits the list; whenever the server says that they have changed they are listed again. A list that
- * is still under way then is cancelled. The tools stay usable after unsubscribing, as long as the client is connected.
+ * Subscribing lists the tools, all pages of them, and emits the list; whenever the server says that they have changed they are listed again. Several
+ * subscriptions of one client share the requests. The tools stay usable after unsubscribing, as long as the client is connected. Tools that run as
+ * tasks only (`taskSupport: 'required'`) are left out: the client cannot call them.
  *
  * An agent takes a list. For the tools as they are now, take the first; for a run that starts with the tools of its time, switch:
  *
@@ -49,8 +49,8 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
  * Names are kept where every provider takes them; otherwise what is not a letter, a digit, `_` or `-` becomes `_`, and 64 characters are left. The
  * server gets its own name.
  *
- * While subscribed, the client's one handler of `notifications/tools/list_changed` belongs to `mcpTools` (several subscriptions share it): a handler set
- * before, also by the client's `listChanged` option, is replaced. Watch the tools by subscribing instead.
+ * While subscribed, the client's one handler of `notifications/tools/list_changed` belongs to `mcpTools`: a handler set before, also by the client's
+ * `listChanged` option, is replaced. Watch the tools by subscribing instead.
  *
  * @param client A connected `Client` of `@modelcontextprotocol/client`. Connecting and closing it stays with its owner.
  * @param options `prefix` of the names, and how long a call may take: `timeout` (60 s, anew with each progress), `resetTimeoutOnProgress` (true),
@@ -61,16 +61,15 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
 export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Observable<readonly McpTool[]> {
   return defer(() => {
     // An unconnected client does not fail: it answers with an empty list.
-    if (!client.transport) throw new ConfigurationError('mcp', 'The MCP client is not connected.', 'Await client.connect(transport) first.');
-    return toolChanges(client).pipe(
-      switchMap(() => fromRequest((signal) => client.listTools(undefined, { signal }))), // without a cursor: all pages
-      map(({ tools }) => toolsOf(client, tools, options)),
-    );
+    if (!client.transport)
+      throw new ConfigurationError('mcp', 'The MCP client is not connected.', 'Await client.connect(transport) first.');
+    return serverTools(client).pipe(map((listed) => toolsOf(client, listed, options)));
   });
 }
 
 function toolsOf(client: McpClient, listed: readonly ServerTool[], { prefix = '', ...times }: McpToolsOptions): readonly McpTool[] {
-  const definitions = [...new Map(listed.map((definition) => [definition.name, definition])).values()]; // a page that moved may repeat some
+  const callable = listed.filter(({ execution }) => execution?.taskSupport !== 'required');
+  const definitions = [...new Map(callable.map((definition) => [definition.name, definition])).values()]; // a page that moved may repeat some
   const names = toolNames(definitions.map(({ name }) => prefix + name));
   return definitions.map((definition, at) => ({
     name: names[at] ?? definition.name,

@@ -14,7 +14,10 @@ export class McpToolError extends RivuletError {
     readonly tool: string,
     readonly content: readonly ContentBlock[],
   ) {
-    super(textOf(content) || `The tool "${tool}" failed, and its MCP server does not say why${content.length > 0 ? ' in words' : ''}. See content.`);
+    super(
+      textOf(content) ||
+        `The tool "${tool}" failed, and its MCP server does not say why${content.length > 0 ? ' in words' : ''}. See content.`,
+    );
     this.name = 'McpToolError';
   }
 }
@@ -32,11 +35,16 @@ export class McpToolError extends RivuletError {
 export function resultOf(tool: string, { content, structuredContent, isError }: CallToolResult): JsonValue {
   if (isError) throw new McpToolError(tool, content);
   const data = structuredContent as JsonValue | undefined; // it came as JSON
-  if (content.every(({ type }) => type === 'text')) return data ?? (content.length > 0 ? textOf(content) : null);
+  if (content.every(({ type }) => type === 'text')) {
+    if (data !== undefined) return data;
+    return content.length > 0 ? textOf(content) : null;
+  }
   const parts = content.map(withoutMeta);
   return data === undefined ? parts : { structuredContent: data, content: parts };
 }
 
-const textOf = (content: readonly ContentBlock[]): string => content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
+const textOf = (content: readonly ContentBlock[]): string =>
+  content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
 
-const withoutMeta = (block: ContentBlock): JsonObject => Object.fromEntries(Object.entries(block).filter(([key]) => key !== '_meta')) as JsonObject;
+const withoutMeta = (block: ContentBlock): JsonObject =>
+  Object.fromEntries(Object.entries(block).filter(([key]) => key !== '_meta')) as JsonObject;

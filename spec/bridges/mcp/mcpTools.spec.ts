@@ -1,0 +1,342 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { CallToolResult, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
+import { InMemoryServerEventBus, createMcpHandler } from '@modelcontextprotocol/server';
+import { ReplaySubject, Subject, firstValueFrom, lastValueFrom, skip, take, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createAgent } from '../../../lib/index.js';
+import { mcpTools } from '../../../lib/bridges/mcp/index.js';
+import type { McpClient, McpTool, McpToolsOptions } from '../../../lib/bridges/mcp/index.js';
+import type { JsonValue, ToolResultEvent } from '../../../lib/index.js';
+import { call, scriptedModel } from '../../../lib/testing/index.js';
+import { inMemory, methods, named, newClient, newServer } from './servers.js';
+import type { Answers } from './servers.js';
+
+const signal = new AbortController().signal;
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(closers.splice(0).map((close) => close()));
+});
+
+async function serve(answers: Answers) {
+  const connected = await inMemory(answers);
+  closers.push(() => connected.close());
+  return connected;
+}
+
+const namesOf = (tools: readonly McpTool[]) => tools.map(({ name }) => name);
+const only = async (client: McpClient, options?: McpToolsOptions): Promise<McpTool> => {
+  const [tool] = await firstValueFrom(mcpTools(client, options));
+  if (!tool) throw new Error('No tool is listed.');
+  return tool;
+};
+
+/** Values in the order of their coming, one by one, however fast they come. */
+function inOrder<T>(source: Observable<T>) {
+  const all = new ReplaySubject<T>(Infinity);
+  const subscription = source.subscribe(all);
+  let read = 0;
+  return { next: () => firstValueFrom(all.pipe(skip(read++))), end: () => lastValueFrom(all, { defaultValue: undefined }), subscription };
+}
+
+describe('the list of tools', () => {
+  it('is of all pages', async () => {
+    const pages: Record<string, ListToolsResult> = {
+      '': { tools: [named('a'), named('b')], nextCursor: 'second' },
+      second: { tools: [named('c')], nextCursor: 'third' },
+      third: { tools: [named('d')] },
+    };
+    const { client } = await serve({ list: (cursor = '') => pages[cursor] ?? { tools: [] } });
+    expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('holds a tool once that two pages repeat', async () => {
+    const { client } = await serve({ list: (cursor) => ({ tools: [named('a')], ...(cursor ? {} : { nextCursor: 'second' }) }) });
+    expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
+  });
+
+  it('comes again whenever the server says that it has changed', async () => {
+    let tools = [named('a')];
+    const { client, server } = await serve({ list: () => ({ tools }) });
+    const lists = inOrder(mcpTools(client));
+    expect(namesOf(await lists.next())).toEqual(['a']);
+    tools = [named('a'), named('b')];
+    server.sendToolListChanged();
+    expect(namesOf(await lists.next())).toEqual(['a', 'b']);
+    tools = [];
+    server.sendToolListChanged();
+    expect(namesOf(await lists.next())).toEqual([]);
+    lists.subscription.unsubscribe();
+  });
+
+  it('is asked for once more, not cancelled, when it changes under way; the stale answer is not emitted', async () => {
+    const asked = new ReplaySubject<(result: ListToolsResult) => void>(Infinity);
+    const { client, server, sent } = await serve({ list: () => new Promise((answer) => asked.next(answer)) });
+    const lists = inOrder(mcpTools(client));
+    const answer = await firstValueFrom(asked);
+    for (let changes = 0; changes < 10; changes++) server.sendToolListChanged();
+    await client.ping(); // what the server sent before its answer has come
+    answer({ tools: [named('stale')] });
+    const again = await firstValueFrom(asked.pipe(skip(1)));
+    again({ tools: [named('fresh')] });
+    expect(namesOf(await lists.next())).toEqual(['fresh']);
+    expect(methods(sent).filter((method) => method === 'tools/list')).toHaveLength(2);
+    expect(methods(sent)).not.toContain('notifications/cancelled');
+    lists.subscription.unsubscribe();
+  });
+
+  it('is shared by several subscriptions of a client, and watched until the last has gone', async () => {
+    let tools = [named('a')];
+    const { client, server, sent } = await serve({ list: () => ({ tools }) });
+    const first = inOrder(mcpTools(client));
+    await first.next();
+    const second = inOrder(mcpTools(client, { prefix: 'x_' }));
+    expect(namesOf(await second.next())).toEqual(['x_a']);
+    first.subscription.unsubscribe();
+    tools = [named('b')];
+    server.sendToolListChanged();
+    expect(namesOf(await second.next())).toEqual(['x_b']);
+    second.subscription.unsubscribe();
+    server.sendToolListChanged();
+    await client.ping();
+    expect(methods(sent).filter((method) => method === 'tools/list')).toHaveLength(2);
+  });
+
+  it('is cancelled when it is left under way', async () => {
+    const cancelled = new ReplaySubject<string>(1);
+    const { client, server, sent } = await serve({ list: () => new Promise<never>(() => undefined) });
+    server.server.setNotificationHandler('notifications/cancelled', ({ params }) => cancelled.next(String(params.reason)));
+    const subscription = mcpTools(client).subscribe();
+    await client.ping();
+    subscription.unsubscribe();
+    expect(await firstValueFrom(cancelled)).toBe('No longer wanted.');
+    expect(methods(sent).at(-1)).toBe('notifications/cancelled');
+  });
+
+  it('is an error when the server refuses it, and can be tried again', async () => {
+    let refusals = 1;
+    const { client } = await serve({
+      list: () => {
+        if (refusals-- > 0) throw new Error('not now');
+        return { tools: [named('a')] };
+      },
+    });
+    await expect(firstValueFrom(mcpTools(client))).rejects.toThrow('not now');
+    expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
+  });
+
+  it('needs a connected client: one that is not would answer with no tools', async () => {
+    await expect(firstValueFrom(mcpTools(newClient()))).rejects.toMatchObject({ code: 'configuration', subject: 'mcp' });
+  });
+});
+
+describe('over the revision of 2026-07-28', () => {
+  async function modern(answers: Answers) {
+    const bus = new InMemoryServerEventBus();
+    const handler = createMcpHandler(() => newServer(answers), { bus });
+    const client = new Client({ name: 'spec', version: '1.0.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+    const fetch = (url: string | URL, init?: RequestInit) => handler.fetch(new Request(url, init));
+    await client.connect(new StreamableHTTPClientTransport(new URL('http://spec.invalid/mcp'), { fetch }));
+    closers.push(async () => {
+      await client.close();
+      await handler.close();
+    });
+    return { client, handler, bus };
+  }
+
+  it('the list comes again, as long as someone listens', async () => {
+    let tools = [named('a')];
+    const { client, handler, bus } = await modern({ list: () => ({ tools }) });
+    expect(client.getProtocolEra()).toBe('modern');
+    const lists = inOrder(mcpTools(client));
+    expect(namesOf(await lists.next())).toEqual(['a']);
+    tools = [named('b')];
+    handler.notify.toolsChanged();
+    expect(namesOf(await lists.next())).toEqual(['b']);
+    expect(bus.listenerCount).toBe(1);
+    lists.subscription.unsubscribe();
+    await client.listTools(undefined, { cacheMode: 'bypass' }); // a whole exchange later
+    expect(bus.listenerCount).toBe(0);
+  });
+
+  it('the lists are complete when the server says that it tells of no more changes', async () => {
+    const { client, handler } = await modern({ list: () => ({ tools: [named('a')] }) });
+    const lists = inOrder(mcpTools(client));
+    await lists.next();
+    await handler.close();
+    expect(namesOf((await lists.end()) ?? [])).toEqual(['a']);
+  });
+
+  it('a call that is left is aborted at the server', async () => {
+    const started = new Subject<AbortSignal>();
+    const { client } = await modern({
+      list: () => ({ tools: [named('wait')] }),
+      call: (_, { mcpReq }) => {
+        started.next(mcpReq.signal);
+        return new Promise<CallToolResult>(() => undefined);
+      },
+    });
+    const wait = await only(client);
+    const begun = firstValueFrom(started);
+    const subscription = wait.execute({}, { signal }).subscribe();
+    const atServer = await begun;
+    subscription.unsubscribe();
+    if (!atServer.aborted) await new Promise((aborted) => atServer.addEventListener('abort', aborted, { once: true }));
+    expect(atServer.aborted).toBe(true);
+  });
+});
+
+describe('a tool', () => {
+  it('keeps the name that its server knows; the model gets one that every provider takes', async () => {
+    const calls: string[] = [];
+    const { client } = await serve({
+      list: () => ({ tools: [named('files.read')] }),
+      call: ({ name }) => {
+        calls.push(name);
+        return { content: [] };
+      },
+    });
+    const read = await only(client, { prefix: 'disk/' });
+    expect(read.name).toBe('disk_files_read');
+    expect(read.definition.name).toBe('files.read');
+    await lastValueFrom(read.execute({}, { signal }));
+    expect(calls).toEqual(['files.read']);
+  });
+
+  it('of one server stands beside one of the same name of another server', async () => {
+    const answers = (text: string): Answers => ({
+      list: () => ({ tools: [named('now')] }),
+      call: () => ({ content: [{ type: 'text', text }] }),
+    });
+    const [here, there] = await Promise.all([serve(answers('12:00')), serve(answers('18:00'))]);
+    const tools = [await only(here.client, { prefix: 'here_' }), await only(there.client, { prefix: 'there_' })];
+    const model = scriptedModel([[call('there_now'), call('here_now')], 'Six hours.']);
+    const events = await firstValueFrom(createAgent({ model, tools }).stream('How far apart?').pipe(toArray()));
+    const results = events.filter((event): event is ToolResultEvent => event.type === 'toolResult');
+    expect(results.map(({ name, result }) => [name, result])).toEqual([
+      ['there_now', '18:00'],
+      ['here_now', '12:00'],
+    ]);
+  });
+
+  it('takes its schema from the server, and nothing that would be taken for code', async () => {
+    const inputSchema = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object' as const,
+      required: ['path'],
+      validate: 'x',
+      '~standard': { version: 1 },
+      additionalProperties: false,
+    };
+    const { client } = await serve({ list: () => ({ tools: [{ name: 'read', title: 'Reads a file', inputSchema }] }) });
+    const read = await only(client);
+    expect(read.parameters).toEqual({ type: 'object', properties: {}, required: ['path'], additionalProperties: false });
+    expect(read.description).toBe('Reads a file');
+  });
+
+  it('is cancelled by a deadline of the run, and the model reads of it', async () => {
+    const started = new Subject<AbortSignal>();
+    const { client } = await serve({
+      list: () => ({ tools: [named('wait')] }),
+      call: (_, { mcpReq }) => {
+        started.next(mcpReq.signal);
+        return new Promise<CallToolResult>(() => undefined);
+      },
+    });
+    const model = scriptedModel([[call('wait')], 'Too slow.']);
+    const begun = firstValueFrom(started);
+    const run = firstValueFrom(createAgent({ model, tools: [await only(client)], deadline: 20 }).run('Wait.'));
+    const atServer = await begun;
+    expect((await run).messages[1]?.parts).toEqual([
+      { type: 'toolResult', id: 'call_1_1', name: 'wait', error: 'The tool did not finish within 20 ms.' },
+    ]);
+    await client.ping();
+    expect(atServer.aborted).toBe(true);
+  });
+
+  it('ends with the reason of an aborted signal, which cancels the call', async () => {
+    const started = new Subject<AbortSignal>();
+    const { client, sent } = await serve({
+      list: () => ({ tools: [named('wait')] }),
+      call: (_, { mcpReq }) => {
+        started.next(mcpReq.signal);
+        return new Promise<CallToolResult>(() => undefined);
+      },
+    });
+    const wait = await only(client);
+    const abort = new AbortController();
+    const begun = firstValueFrom(started);
+    const result = lastValueFrom(wait.execute({}, { signal: abort.signal }));
+    await begun;
+    abort.abort(new Error('enough'));
+    await expect(result).rejects.toThrow('enough');
+    expect(methods(sent).at(-1)).toBe('notifications/cancelled');
+    await expect(lastValueFrom(wait.execute({}, { signal: abort.signal }))).rejects.toThrow('enough');
+    expect(methods(sent).filter((method) => method === 'tools/call')).toHaveLength(1);
+  });
+
+  it('that does not answer in time is an error, and cancelled', async () => {
+    const { client, sent } = await serve({
+      list: () => ({ tools: [named('wait')] }),
+      call: () => new Promise<CallToolResult>(() => undefined),
+    });
+    const wait = await only(client, { timeout: 5 });
+    await expect(lastValueFrom(wait.execute({}, { signal }))).rejects.toThrow('timed out');
+    expect(methods(sent).at(-1)).toBe('notifications/cancelled');
+  });
+
+  it('has the times that were asked for; by default, progress starts the wait anew', async () => {
+    const { client } = await serve({ list: () => ({ tools: [named('a')] }) });
+    const asked: RequestOptions[] = [];
+    client.callTool = (_, options = {}) => {
+      asked.push(options);
+      return Promise.resolve({ content: [] });
+    };
+    await lastValueFrom((await only(client)).execute({}, { signal }));
+    await lastValueFrom((await only(client, { timeout: 10, maxTotalTimeout: 20, resetTimeoutOnProgress: false })).execute({}, { signal }));
+    expect(asked.map(({ timeout, maxTotalTimeout, resetTimeoutOnProgress }) => [timeout, maxTotalTimeout, resetTimeoutOnProgress])).toEqual(
+      [
+        [undefined, undefined, true],
+        [10, 20, false],
+      ],
+    );
+  });
+
+  it('is an error when the connection closes under it', async () => {
+    const started = new Subject<void>();
+    const { client } = await serve({
+      list: () => ({ tools: [named('wait')] }),
+      call: () => {
+        started.next();
+        return new Promise<CallToolResult>(() => undefined);
+      },
+    });
+    const wait = await only(client);
+    const begun = firstValueFrom(started);
+    const result = lastValueFrom(wait.execute({}, { signal }));
+    await begun;
+    await client.close();
+    await expect(result).rejects.toThrow('Connection closed');
+  });
+
+  it('sends the server one call a subscription, and none before', async () => {
+    const { client, sent } = await serve({
+      list: () => ({ tools: [named('a')] }),
+      call: () => ({ content: [{ type: 'text', text: 'A' }] }),
+    });
+    const values = (await only(client)).execute({ n: 1 }, { signal });
+    expect(methods(sent)).not.toContain('tools/call');
+    expect([await lastValueFrom(values), await lastValueFrom(values.pipe(take(1)))]).toEqual(['A', 'A']);
+    expect(methods(sent).filter((method) => method === 'tools/call')).toHaveLength(2);
+  });
+
+  it('has results that an event of the run knows as JSON', async () => {
+    const { client } = await serve({ list: () => ({ tools: [named('a')] }), call: () => ({ content: [{ type: 'text', text: 'A' }] }) });
+    const agent = createAgent({ model: scriptedModel([[call('a')], 'Done.']), tools: await firstValueFrom(mcpTools(client)) });
+    const results: (JsonValue | undefined)[] = [];
+    for (const event of await firstValueFrom(agent.stream('?').pipe(toArray()))) {
+      if (event.type === 'toolResult') results.push(event.result satisfies JsonValue | undefined);
+    }
+    expect(results).toEqual(['A']);
+  });
+});

@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { resultOf } from '../../../lib/bridges/mcp/result.js';
+
+const text = (said: string) => ({ type: 'text' as const, text: said });
+const image = { type: 'image' as const, data: 'aGk=', mimeType: 'image/png' };
+
+describe('what an MCP server answered', () => {
+  it('is one text, where it is texts', () => {
+    expect(resultOf('t', { content: [text('one'), text('two')] })).toBe('one\ntwo');
+    expect(resultOf('t', { content: [text('')] })).toBe('');
+  });
+  it('is null, where it is nothing', () => {
+    expect(resultOf('t', { content: [] })).toBeNull();
+  });
+  it('is the structured content, whatever JSON it is, which the texts only repeat', () => {
+    expect(resultOf('t', { content: [text('{"a":1}')], structuredContent: { a: 1 } })).toEqual({ a: 1 });
+    expect(resultOf('t', { content: [], structuredContent: { a: 1 } })).toEqual({ a: 1 });
+    expect(resultOf('t', { content: [text('null')], structuredContent: null })).toBeNull();
+  });
+  it('is all contents, where there is more than text', () => {
+    expect(resultOf('t', { content: [text('see'), image] })).toEqual([text('see'), image]);
+    expect(resultOf('t', { content: [image], structuredContent: { a: 1 } })).toEqual({ structuredContent: { a: 1 }, content: [image] });
+  });
+  it('keeps what is not meant for a model from it', () => {
+    expect(resultOf('t', { content: [{ ...image, _meta: { 'example.com/secret': 1 } }] })).toEqual([image]);
+  });
+  it("is an error with the server's words, and all that it sent", () => {
+    const failed = { isError: true, content: [text('no such file'), text('try another')] };
+    expect(() => resultOf('read', failed)).toThrow(
+      expect.objectContaining({
+        name: 'McpToolError',
+        code: 'mcp_tool',
+        tool: 'read',
+        message: 'no such file\ntry another',
+        content: failed.content,
+      }),
+    );
+  });
+  it('is an error also where the server has no words for it', () => {
+    expect(() => resultOf('read', { isError: true, content: [] })).toThrow('The tool "read" failed, and its MCP server does not say why.');
+    expect(() => resultOf('read', { isError: true, content: [image] })).toThrow('does not say why in words. See content.');
+  });
+});
