@@ -1,6 +1,7 @@
-import { defer, Observable, tap } from 'rxjs';
+import { defer, Observable, tap, throwError } from 'rxjs';
 import { ConfigurationError, ConnectionError, errorText, StreamInterruptedError } from '../core/errors.js';
 import { isStreamType, otherType, refusal } from './notTheStream.js';
+import { leave, readStream } from './readStream.js';
 import { hideSecrets } from './redact.js';
 
 /** A request whose answer is streamed. */
@@ -43,7 +44,12 @@ export function postStream(post: PostRequest): Observable<Uint8Array> {
     send(post, controller.signal).then(
       (response) => {
         if (out.closed) leave(response.body);
-        else out.add(defer(() => answer(post, response)).pipe(toItsEnd).subscribe(out));
+        else
+          out.add(
+            defer(() => answer(post, response))
+              .pipe(toItsEnd)
+              .subscribe(out),
+          );
       },
       (thrown: unknown) => out.error(noConnection(post, thrown)),
     );
@@ -63,33 +69,13 @@ function answer({ provider, accept }: PostRequest, response: Response): Observab
   return isStreamType(response.headers.get('content-type'), accept) ? bytes : otherType(provider, response, bytes, accept);
 }
 
-/** Leaves a body that nobody reads. An answer that arrives after its reader has gone has nobody to tell of a failed farewell. */
-function leave(body: Pick<ReadableStream, 'cancel'> | null): void {
-  body?.cancel().catch(() => undefined);
+function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null): Observable<Uint8Array> {
+  // The signal alone is not enough: a custom `fetch` may ignore it. The stream is cancelled as well.
+  return body === null ? throwError(() => withoutBody(provider)) : readStream(body, (thrown) => interrupted(provider, thrown));
 }
 
-function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null): Observable<Uint8Array> {
-  return new Observable((out) => {
-    if (body === null) {
-      out.error(
-        new StreamInterruptedError(provider, `${provider} sent an answer without a body. Send the request again; check any proxy between.`),
-      );
-      return;
-    }
-    const reader = body.getReader();
-    let ended = false;
-    out.add(() => ended || leave(reader)); // The signal alone is not enough: a custom `fetch` may ignore it.
-    const pump = async () => {
-      while (!out.closed) {
-        const { done, value } = await reader.read();
-        ended = done;
-        if (done) out.complete();
-        else out.next(value);
-      }
-    };
-    pump().catch((thrown: unknown) => out.error(interrupted(provider, thrown)));
-  });
-}
+const withoutBody = (provider: string) =>
+  new StreamInterruptedError(provider, `${provider} sent an answer without a body. Send the request again; check any proxy between.`);
 
 function interrupted(provider: string, thrown: unknown): StreamInterruptedError {
   return new StreamInterruptedError(

@@ -3,6 +3,8 @@ import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { accumulateToolCalls, consolidate, createAgent, openai, tool } from 'rivulet';
 import type { Chunk, RivuletError, RunResult } from 'rivulet';
+import { fromAiSdk } from 'rivulet/ai-sdk';
+import type { AiSdkModel } from 'rivulet/ai-sdk';
 import { call, scriptedModel } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
@@ -29,3 +31,5 @@ export const result: Promise<RunResult> = firstValueFrom(agent.run('1 + 2?'));
 export const server: Promise<LoopbackServer> = serveModel(['Hello.']);
 export const chunks: Observable<Chunk> = openai('gpt-5', { apiKey: 'none' }).stream({ messages: [] });
 export const piped = of<Chunk>({ type: 'text', text: 'a' }).pipe(accumulateToolCalls(), consolidate());
+/** The types of the AI SDK need not be there. */
+export const adapted = (model: AiSdkModel): Observable<Chunk> => fromAiSdk(model).stream({ messages: [] });

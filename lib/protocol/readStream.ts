@@ -1,0 +1,32 @@
+import { Observable } from 'rxjs';
+
+/**
+ * Emits what a `ReadableStream` gives, each value before the next is read, so that a synchronous reader sets the pace.
+ *
+ * Unsubscribing cancels the stream in the same tick, also while it is silent.
+ *
+ * @param stream The stream. It is locked at the subscription.
+ * @param failure Makes the error of what the stream fails with.
+ * @returns Its values. It completes with the stream, and errors with `failure` of what the stream errors with.
+ */
+export function readStream<T>(stream: ReadableStream<T>, failure: (thrown: unknown) => unknown): Observable<T> {
+  return new Observable((out) => {
+    const reader = stream.getReader();
+    let ended = false;
+    out.add(() => ended || leave(reader));
+    const pump = async () => {
+      while (!out.closed) {
+        const { done, value } = await reader.read();
+        ended = done;
+        if (done) out.complete();
+        else out.next(value);
+      }
+    };
+    pump().catch((thrown: unknown) => out.error(failure(thrown)));
+  });
+}
+
+/** Leaves a stream that nobody reads. There is nobody to tell of a failed farewell. */
+export function leave(stream: Pick<ReadableStream, 'cancel'> | null): void {
+  stream?.cancel().catch(() => undefined);
+}

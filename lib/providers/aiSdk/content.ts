@@ -1,0 +1,137 @@
+import type { Chunk } from '../../core/chunk.js';
+import { growingText } from '../../core/growingText.js';
+import type { GrowingText } from '../../core/growingText.js';
+import { toJson } from '../../core/toJson.js';
+import { fileOf, sourceOf } from './filesAndSources.js';
+import { createInputs } from './inputs.js';
+import type { SdkPart } from './openStream.js';
+import { hasMetadata, metadataField, ownData } from './own.js';
+import type { Echoed } from './own.js';
+import { providerPart } from './providerParts.js';
+
+type Of<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
+
+/** The content of one answer. */
+export interface Content {
+  add(part: SdkPart): void;
+  /** Whether a call of the client's has begun and is not whole. */
+  readonly unfinished: boolean;
+  /** Nothing follows: what waits for the next part stays with the message. */
+  end(): void;
+}
+
+/**
+ * Reads text, reasoning, calls, files and sources.
+ *
+ * Reasoning and what the provider ran itself are no parts of a message, and must go back in their place among them. They are held until the next part of
+ * the message, and left with it as what stood before it. A text that they follow is closed first, with a chunk that has data and no text: otherwise it
+ * would be joined with the text behind them. Sources within a text are told after it, so that it stays one part.
+ */
+export function createContent(provider: string, offered: ReadonlySet<string>, tell: (chunk: Chunk) => void): Content {
+  const reasoning = new Map<string, { readonly text: GrowingText; metadata: unknown }>();
+  const inputs = createInputs(offered, (fragment) => tell({ type: 'toolCallFragment', ...fragment }));
+  let text: { said: boolean; metadata: unknown } | undefined;
+  let held: Echoed[] = [];
+  let sources: Of<'source'>[] = [];
+
+  const take = () => {
+    const taken = held;
+    held = [];
+    return taken;
+  };
+  const endText = ({ said, metadata }: NonNullable<typeof text>, apart: boolean) => {
+    if (!said && !hasMetadata(metadata)) return;
+    const own = ownData(provider, metadata, take());
+    if (own.providerData || apart) tell({ type: 'text', text: '', providerData: own.providerData ?? { [provider]: {} } });
+  };
+  /** `apart`: what follows must not be joined with it. */
+  const closeText = (apart = false) => {
+    if (text) endText(text, apart);
+    text = undefined;
+    for (const source of sources) tell({ type: 'source', source: sourceOf(source, provider) });
+    sources = [];
+  };
+  const hold = (part: Echoed) => {
+    closeText(true);
+    held.push(part);
+  };
+
+  const addText = (part: Of<'text-start' | 'text-delta' | 'text-end'>) => {
+    text ??= { said: false, metadata: undefined };
+    text.metadata = part.providerMetadata ?? text.metadata;
+    if (part.type === 'text-delta' && part.delta !== '') {
+      text.said = true;
+      tell({ type: 'text', text: part.delta });
+    }
+    if (part.type === 'text-end') closeText();
+  };
+  const endReasoning = (id: string) => {
+    const block = reasoning.get(id);
+    if (block) hold({ type: 'reasoning', text: block.text.toString(), ...metadataField('providerOptions', block.metadata) });
+    reasoning.delete(id);
+  };
+  const addReasoning = (part: Of<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>) => {
+    closeText(true);
+    const block = reasoning.get(part.id) ?? { text: growingText(), metadata: undefined };
+    reasoning.set(part.id, block);
+    block.metadata = part.providerMetadata ?? block.metadata;
+    if (part.type === 'reasoning-delta' && part.delta !== '') {
+      block.text.add(part.delta);
+      tell({ type: 'thinking', text: part.delta });
+    }
+    if (part.type === 'reasoning-end') endReasoning(part.id);
+  };
+  const addOther = (part: SdkPart) => {
+    const theirs = providerPart(part);
+    if (!theirs) return; // raw, ping, and what a later version adds
+    tell({ type: 'metadata', metadata: theirs.metadata });
+    if (theirs.echoed) hold(theirs.echoed);
+  };
+
+  return {
+    get unfinished() {
+      return inputs.open;
+    },
+    add(part) {
+      switch (part.type) {
+        case 'text-start':
+        case 'text-delta':
+        case 'text-end':
+          addText(part);
+          break;
+        case 'reasoning-start':
+        case 'reasoning-delta':
+        case 'reasoning-end':
+          addReasoning(part);
+          break;
+        case 'tool-input-start':
+          closeText();
+          inputs.start(part);
+          break;
+        case 'tool-input-delta':
+          inputs.piece(part);
+          break;
+        case 'tool-call':
+          closeText();
+          if (part.providerExecuted) addOther(part);
+          else inputs.whole(part, ownData(provider, part.providerMetadata, take()));
+          break;
+        case 'file':
+          closeText();
+          tell({ type: 'file', file: fileOf(part, ownData(provider, part.providerMetadata, take())) });
+          break;
+        case 'source':
+          sources.push(part);
+          if (!text) closeText();
+          break;
+        default:
+          addOther(part);
+      }
+    },
+    end() {
+      for (const id of [...reasoning.keys()]) endReasoning(id);
+      closeText();
+      if (held.length > 0) tell({ type: 'providerData', provider, data: { after: toJson(take()) } });
+    },
+  };
+}
