@@ -1,5 +1,6 @@
 import { defer, filter, identity, map } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
 import { startOf } from './core/event.js';
 import type { ResultEvent, RunEvent, RunResult, RunState, TurnEvent } from './core/event.js';
@@ -15,7 +16,7 @@ import { runTurns } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 
 /** What an agent is made of. */
-export interface AgentOptions<T extends readonly Tool[] = readonly Tool[], S extends Schema | undefined = Schema | undefined> extends TurnOptions {
+export interface AgentOptions<T extends readonly Tool[] = readonly Tool[], S extends Schema | undefined = Schema | undefined> extends Omit<TurnOptions, 'fragments'> {
   readonly model: Model;
   /** What the model can call. Default: nothing. */
   readonly tools?: T;
@@ -36,10 +37,17 @@ export interface RunOptions {
   readonly messages?: readonly Message[];
   /** Leave `next`, from which a run can be resumed, on the `turn` events. It holds the whole history. Default false. */
   readonly checkpoints?: boolean;
+  /**
+   * Let the fragments of tool calls through, each told of its call (its place as `index`, its name, its id), for `partialArguments`.
+   * Default false.
+   */
+  readonly fragments?: boolean;
 }
 
 /** A model with tools and instructions. */
 export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown> {
+  /** One run as its events, and the fragments of its tool calls. */
+  stream(input: Input, options: RunOptions & { readonly fragments: true }): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
   /** One run as its events: cold, each subscription is a run of its own, unsubscribing leaves it and aborts what is under way. */
   stream(input: Input, options?: RunOptions): Observable<RunEvent<EventsOf<T[number]>, O>>;
   /** One run as its result: the same, reduced to the one value. */
@@ -68,10 +76,10 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
   options: AgentOptions<T, S>,
 ): Agent<T, S extends Schema ? Infer<S> : undefined> {
   const { model, tools = [], output, orchestrator = selectOrchestrator(model, { tools, output }), prefix } = options;
-  const stream = (input: Input, { messages = [], checkpoints = false }: RunOptions = {}): Observable<RunEvent> =>
+  const stream = (input: Input, { messages = [], checkpoints = false, fragments = false }: RunOptions = {}): Observable<RunEvent> =>
     defer(() => {
       const start = startFrom(input, messages);
-      const context: TurnContext = { model, tools, options, ...(output ? { output } : {}) };
+      const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
       return runTurns((state) => orchestrator.turn(state, context), start).pipe(
         prefixAfterTools(prefix),
         appendResult(start),

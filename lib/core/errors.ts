@@ -179,6 +179,21 @@ export class OutputError extends RivuletError {
   }
 }
 
+/** An element of a streamed array does not fit its schema, and no other reply came in place of it. */
+export class ElementError extends RivuletError {
+  readonly code = 'element';
+
+  /**
+   * @param index Where it is in the array, from 0.
+   * @param element The element, as the model wrote it.
+   * @param invalid What is wrong with it, in the schema's words.
+   */
+  constructor(readonly index: number, readonly element: unknown, readonly invalid: string) {
+    super(`Element ${index} is not valid: ${invalid}. It is in \`element\`; simplify the schema, or take elements() without one and check each yourself.`);
+    this.name = 'ElementError';
+  }
+}
+
 /** What a thrown value says, whatever it is. */
 export function errorText(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.message || thrown.name;

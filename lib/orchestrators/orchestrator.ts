@@ -14,6 +14,8 @@ export interface TurnOptions extends RequestSettings, EndTurnOptions, Omit<Execu
   readonly toolChoice?: ToolChoiceOption;
   /** How often a typed output that does not validate is sent back for repair. Default 2. */
   readonly maxRepairs?: number;
+  /** Let the fragments of tool calls through, each told of its call, for `partialArguments`. Default false. */
+  readonly fragments?: boolean;
   /** Makes ids for calls that have none. Default: nanoid. */
   readonly newId?: () => string;
 }

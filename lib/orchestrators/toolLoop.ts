@@ -22,7 +22,7 @@ import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
  */
 export const toolLoop: Orchestrator = {
   name: 'toolLoop',
-  turn: (state, context) => modelTurn(state, context, false) as Observable<RunEvent>,
+  turn: (state, context) => modelTurn(state, context, context.options.fragments ?? false) as Observable<RunEvent>,
 };
 
 /** The pipe of a turn; with `fragments`, the pieces of its tool calls come through as well. */

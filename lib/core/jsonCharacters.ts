@@ -1,0 +1,51 @@
+import type { JsonValue } from './json.js';
+
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const OPEN_LIST = 0x5b;
+export const CLOSE_LIST = 0x5d;
+export const OPEN_OBJECT = 0x7b;
+export const CLOSE_OBJECT = 0x7d;
+export const BACKTICK = 0x60;
+
+export const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const isLetter = (code: number): boolean => (code | 0x20) > 0x60 && (code | 0x20) < 0x7b;
+const isDigit = (code: number): boolean => code > 0x2f && code < 0x3a;
+/** Whether a number or a literal may begin with it. */
+export const beginsScalar = (code: number): boolean => isDigit(code) || code === 0x2d || code === 0x74 || code === 0x66 || code === 0x6e;
+
+/** Where the characters of a number or a literal end. */
+export function scalarEnd(text: string, from: number): number {
+  let at = from;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (!isDigit(code) && !isLetter(code) && code !== 0x2b && code !== 0x2d && code !== 0x2e) break;
+  }
+  return at;
+}
+
+const numeral = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** The value of a number or a literal; undefined: it is none. */
+export function scalarOf(text: string): JsonValue | undefined {
+  if (text === 'true') return true;
+  if (text === 'false') return false;
+  if (text === 'null') return null;
+  return numeral.test(text) ? Number(text) : undefined;
+}
+
+/** Tells of each character in turn whether it is still before the value: white space, a byte order mark, the opening of a fence with its language. */
+export function createLead(): (code: number) => boolean {
+  let ticks = 0;
+  let inInfo = false;
+  return (code) => {
+    if (code === BACKTICK && ticks < 3) {
+      inInfo = ++ticks === 3;
+      return true;
+    }
+    if (ticks === 1 || ticks === 2) return false; // between single backticks, without a language
+    if (code === 0x0a) inInfo = false;
+    return isSpace(code) || code === 0xfeff || (inInfo && isLetter(code));
+  };
+}

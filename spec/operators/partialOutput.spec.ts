@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import { Subject, concat, from, lastValueFrom, map, of, repeat, retry, take, throwError, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import * as z from 'zod';
+import { createAgent } from '../../lib/agent.js';
+import type { DeepPartial } from '../../lib/core/deepPartial.js';
+import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
+import { tool } from '../../lib/core/tool.js';
+import { partialOutput } from '../../lib/operators/partialOutput.js';
+import { call, scriptedModel } from '../../lib/testing/index.js';
+import { diagram } from '../support/diagram.js';
+import { counting, observe } from '../support/operatorContract.js';
+
+const text = (value: string): RunEvent => ({ type: 'text', text: value });
+const turn = (n: number, output?: unknown): RunEvent => ({ type: 'turn', turn: n, finishReason: 'stop', ...(output === undefined ? {} : { output }) });
+const schema = z.object({ city: z.string(), degrees: z.number() });
+const burst = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+describe('partialOutput', () => {
+  it('shows the JSON as it grows, once for what comes at once, and the validated output last', () =>
+    diagram('partialOutput', ({ source }) => source.pipe(partialOutput())));
+
+  it('shows nothing of words and thinking, and nothing twice', () => {
+    const events: RunEvent[] = [text('Let me see.'), turn(1), { type: 'thinking', text: '{"a":1}' }, text('\n'), text('{"a":'), text('1}'), turn(2, { a: 1 })];
+    expect(observe(from(events).pipe(partialOutput())).values).toEqual([{ a: 1 }]);
+    expect(observe(of(text('5 degrees in Oslo.')).pipe(partialOutput())).values).toEqual([]);
+  });
+
+  it('begins anew with a turn (a repaired reply) and with a retract', () => {
+    const events: RunEvent[] = [text('{"a":1'), { type: 'retract' }, text('{"a":2}'), turn(1), text('{"a":3}'), turn(2, { a: 3 })];
+    expect(observe(from(events).pipe(partialOutput())).values).toEqual([{ a: 2 }, { a: 3 }]);
+  });
+
+  it('loses nothing that came before an error or the completion, and shows it before', () => {
+    const failure = new Error('reset');
+    const cut = concat(
+      of(text('{"city":"Os')),
+      throwError(() => failure),
+    );
+    expect(observe(cut.pipe(partialOutput()))).toMatchObject({ values: [{ city: 'Os' }], error: failure });
+    expect(observe(of(text('17')).pipe(partialOutput()))).toMatchObject({ values: [17], completed: true });
+  });
+
+  it('holds a snapshot of a long open list back until it is worth its copy, but no longer than 100 ms', () => {
+    const list = `[${Array.from({ length: 500 }, (_, index) => index).join(',')}`;
+    const values = { a: text(list), b: text(',1'), c: text(',2'), d: text(`,"${'long'.repeat(200)}"`) };
+    new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(({ hot, expectObservable, expectSubscriptions }) => {
+      const source = hot<StreamEvent>('-a-b-c- 200ms d', values);
+      const lengths = source.pipe(
+        partialOutput<unknown[]>(),
+        map((snapshot) => snapshot.length),
+      );
+      // `a` is due; `b` and `c` come after too few characters, and are shown together 100 ms after `b`; `d` brings enough.
+      expectObservable(lengths, '^ 300ms !').toBe('-a- 100ms b 103ms d', { a: 499, b: 501, d: 503 });
+      expectSubscriptions(source.subscriptions).toBe('^ 300ms !');
+    });
+  });
+
+  it('is left in the same tick, with what was still to be shown', async () => {
+    const source = new Subject<StreamEvent>();
+    const { values, subscription } = observe(source.pipe(partialOutput()));
+    source.next(text('{"a":"b'));
+    subscription.unsubscribe();
+    expect(source.observed).toBe(false);
+    await burst();
+    expect(values).toEqual([]);
+  });
+
+  it('shows a burst in the macrotask in which it came', async () => {
+    const source = new Subject<StreamEvent>();
+    const { values } = observe(source.pipe(partialOutput()));
+    for (const piece of ['{"a"', ':"b', 'c']) source.next(text(piece));
+    expect(values).toEqual([]);
+    await Promise.resolve();
+    expect(values).toEqual([{ a: 'bc' }]);
+  });
+
+  it('pulls a synchronous source no further than it is taken, and lets it go', () => {
+    const { count, source } = counting(() => turn(1, { a: 1 }));
+    expect(observe(source.pipe(partialOutput(), take(1))).values).toEqual([{ a: 1 }]);
+    expect(count).toEqual({ pulled: 1, subscribed: 1, torndown: 1 });
+  });
+
+  it('has its state per subscription', () => {
+    const once = from([text('{"a":1}'), turn(1)]).pipe(partialOutput());
+    expect(observe(once.pipe(repeat(2))).values).toEqual([{ a: 1 }, { a: 1 }]);
+    const failing = concat(
+      of(text('{"a":1')),
+      throwError(() => new Error('once')),
+    ).pipe(partialOutput(), retry(1));
+    expect(observe(failing)).toMatchObject({ values: [{}, {}] });
+  });
+
+  it('follows a run with tools, a tool for the output and a repair, to the validated output', async () => {
+    const clock = tool({ name: 'clock', description: 'The time.', execute: () => 12 });
+    const script = [['Looking. ', call('clock')], '```json\n{"city": 5}\n```', '{"city": "Oslo", "degrees": 5}'];
+    const native = createAgent({ model: scriptedModel(script), tools: [clock], output: schema });
+    expect(observe(native.stream('?').pipe(partialOutput())).values).toEqual([{ city: 5 }, { city: 'Oslo', degrees: 5 }]);
+    const byTool = scriptedModel([[call('return_result', { city: 'Oslo', degrees: 5 })]], { capabilities: { tools: true, typedOutput: false } });
+    expect(await lastValueFrom(createAgent({ model: byTool, output: schema }).stream('?').pipe(partialOutput(), toArray()))).toEqual([{ city: 'Oslo', degrees: 5 }]);
+  });
+
+  it('has the type of the run, or the one given', () => {
+    const agent = createAgent({ model: scriptedModel([]), output: z.object({ kind: z.enum(['a', 'b']), list: z.array(z.object({ n: z.number() })) }) });
+    const typed: (partial: { readonly kind?: string; readonly list?: readonly { readonly n?: number }[] }) => unknown = () => 0;
+    const inferred = () => agent.stream('?').pipe(partialOutput(), map(typed));
+    const numbers = ({ list }: { readonly list?: readonly number[] }) => list;
+    // @ts-expect-error -- an element of the list is an object
+    const wrong = () => agent.stream('?').pipe(partialOutput(), map(numbers));
+    const given = () => from<StreamEvent[]>([]).pipe(partialOutput<{ a: string[] }>(), map(({ a }) => a?.[0]?.length));
+    const unknownStays: DeepPartial<unknown> = 1;
+    expect([typeof inferred, typeof wrong, typeof given, unknownStays]).toEqual(['function', 'function', 'function', 1]);
+  });
+});
