@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as rivulet from 'rivulet';
 import * as mcp from 'rivulet/mcp';
+import * as aiSdk from 'rivulet/ai-sdk';
 import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
@@ -68,6 +69,9 @@ describe('the public names', () => {
   });
   it('of rivulet/mcp', () => {
     expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpTools']);
+  });
+  it('of rivulet/ai-sdk', () => {
+    expect(Object.keys(aiSdk).sort()).toEqual(['fromAiSdk']);
   });
   it('of rivulet/testing', () => {
     expect(Object.keys(testing).sort()).toEqual(['call', 'parseDiagram', 'runDiagram', 'scriptedModel']);
