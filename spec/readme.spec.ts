@@ -19,7 +19,7 @@ const fileOf = (name: string) => join(folder, `${name}.ts`);
 
 /** What the model says to the README's questions; each tool that a block has is called once. */
 async function serveAnswers(): Promise<LoopbackServer> {
-  const args: Record<string, object> = { weather: { city: 'Oslo' }, clock: {}, search: { query: 'rivers' } };
+  const args: Record<string, object> = { weather: { city: 'Oslo' }, clock: {}, search: { query: 'rivers' }, 'get-sum': { a: 20, b: 22 } };
   const script: Parameters<typeof serveModel>[0] = ({ body, messages }) => {
     const tools = ((body as { tools?: { function: { name: string } }[] }).tools ?? []).map((definition) => definition.function.name);
     const answered = JSON.stringify(messages).includes('"tool"');

@@ -33,14 +33,18 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
  * subscriptions of one client share the requests. The tools stay usable after unsubscribing, as long as the client is connected. Tools that run as
  * tasks only (`taskSupport: 'required'`) are left out: the client cannot call them.
  *
- * An agent takes a list. For the tools as they are now, take the first; for a run that starts with the tools of its time, switch:
+ * An agent takes a list. The tools as they are now, for good; or a run at a time, each with the tools of its time, which are at hand while someone watches:
  *
  * ```ts
  * const agent = createAgent({ model, tools: await firstValueFrom(mcpTools(client)) });
  *
- * const latest = mcpTools(client).pipe(shareReplay({ bufferSize: 1, refCount: true }));
- * questions.pipe(withLatestFrom(latest), concatMap(([question, tools]) => createAgent({ model, tools }).stream(question)));
+ * const watching = mcpTools(client).subscribe();
+ * questions.pipe(
+ *   concatMap((question) => mcpTools(client).pipe(take(1), switchMap((tools) => createAgent({ model, tools }).stream(question)))),
+ * );
  * ```
+ *
+ * Without `take(1)`, a change of the tools leaves the run and starts it over.
  *
  * A call emits the server's progress notifications as `McpProgress`, then its result: the joined texts, the `structuredContent` where there is one, or,
  * with images and resources, the list of contents as plain JSON. A tool that fails (`isError`), an error of the protocol, a passed time: each is an error
@@ -50,7 +54,8 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
  * server gets its own name.
  *
  * While subscribed, the client's one handler of `notifications/tools/list_changed` belongs to `mcpTools`: a handler set before, also by the client's
- * `listChanged` option, is replaced. Watch the tools by subscribing instead.
+ * `listChanged` option, is replaced. Watch the tools by subscribing instead. A connection that closes shows at the next call, not here: after connecting
+ * the client again, subscribe again.
  *
  * @param client A connected `Client` of `@modelcontextprotocol/client`. Connecting and closing it stays with its owner.
  * @param options `prefix` of the names, and how long a call may take: `timeout` (60 s, anew with each progress), `resetTimeoutOnProgress` (true),

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { CallToolResult, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
 import { InMemoryServerEventBus, createMcpHandler } from '@modelcontextprotocol/server';
-import { ReplaySubject, Subject, firstValueFrom, lastValueFrom, skip, take, toArray } from 'rxjs';
+import { ReplaySubject, Subject, concat, firstValueFrom, lastValueFrom, skip, switchMap, take, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/bridges/mcp/index.js';
@@ -97,8 +97,11 @@ describe('the list of tools', () => {
     server.sendToolListChanged();
     expect(namesOf(await second.next())).toEqual(['x_b']);
     second.subscription.unsubscribe();
+    const unheard: string[] = []; // what no handler of the client takes
+    client.fallbackNotificationHandler = async ({ method }) => void unheard.push(method);
     server.sendToolListChanged();
     await client.ping();
+    expect(unheard).toEqual(['notifications/tools/list_changed']);
     expect(methods(sent).filter((method) => method === 'tools/list')).toHaveLength(2);
   });
 
@@ -111,6 +114,27 @@ describe('the list of tools', () => {
     subscription.unsubscribe();
     expect(await firstValueFrom(cancelled)).toBe('No longer wanted.');
     expect(methods(sent).at(-1)).toBe('notifications/cancelled');
+  });
+
+  it('is there for each run as it is then, without a list of its own for each while someone watches', async () => {
+    let tools = [named('a')];
+    const { client, server, sent } = await serve({ list: () => ({ tools }) });
+    const model = scriptedModel(() => 'Yes.');
+    const answers = (question: string) =>
+      mcpTools(client).pipe(
+        take(1),
+        switchMap((now) => createAgent({ model, tools: now }).run(question)),
+      );
+    const watching = inOrder(mcpTools(client));
+    await watching.next();
+    await firstValueFrom(concat(answers('1'), answers('2')).pipe(toArray()));
+    tools = [named('b')];
+    server.sendToolListChanged();
+    await watching.next();
+    await firstValueFrom(answers('3'));
+    expect(model.requests.map((request) => request.tools?.map(({ name }) => name))).toEqual([['a'], ['a'], ['b']]);
+    expect(methods(sent).filter((method) => method === 'tools/list')).toHaveLength(2);
+    watching.subscription.unsubscribe();
   });
 
   it('is an error when the server refuses it, and can be tried again', async () => {
