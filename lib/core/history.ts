@@ -8,21 +8,24 @@ import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.
  * that follows it, empty messages left out. A call without its result (a run that was cancelled) is answered as cancelled.
  *
  * @param messages The conversation, oldest first.
+ * @param apart Whether a message is not to be merged with its neighbours: then two of a role may follow each other. Default: none.
  * @returns The same messages where nothing had to change, otherwise new ones.
  * @throws ConfigurationError `history` when a tool result answers no call: there is nothing that it could be sent as.
  */
-export function validHistory(messages: readonly Message[]): readonly Message[] {
+export function validHistory(messages: readonly Message[], apart: (message: Message) => boolean = () => false): readonly Message[] {
   const system = messages.filter(({ role }) => role === 'system');
   const rest = messages.filter(({ role, parts }) => role !== 'system' && parts.length > 0);
-  return [...merged(system), ...answered(merged(rest))];
+  return [...merged(system, apart), ...answered(merged(rest, apart))];
 }
 
 /** Joins neighbours of a role: several APIs refuse two user messages in a row. */
-function merged(messages: readonly Message[]): Message[] {
+function merged(messages: readonly Message[], apart: (message: Message) => boolean): Message[] {
   const joined: Message[] = [];
+  let alone = false;
   for (const message of messages) {
-    const previous = joined.at(-1);
-    if (previous?.role === message.role) joined[joined.length - 1] = join(previous, message);
+    const [previous, before] = [joined.at(-1), alone];
+    alone = apart(message);
+    if (previous?.role === message.role && !before && !alone) joined[joined.length - 1] = join(previous, message);
     else joined.push(message);
   }
   return joined;
@@ -35,29 +38,30 @@ function join(a: Message, b: Message): Message {
 
 const cancelled = ({ id, name }: ToolCallPart): ToolResultPart => ({ type: 'toolResult', id, name, error: 'cancelled' });
 
-/** Puts a result behind each call, first among the user's parts. Neighbours of a role have been merged: what follows a model's message is the user's. */
+/** Puts a result behind each call, first among the user's parts. What follows the model's messages, mostly one, is the user's. */
 function answered(messages: readonly Message[]): Message[] {
   const out: Message[] = [];
   let open: readonly ToolCallPart[] = [];
   for (const message of messages) {
     out.push(message.role === 'user' ? withResults(message, open, messages) : message);
-    open = message.role === 'model' ? toolCallsOf(message) : [];
+    open = message.role === 'model' ? [...open, ...toolCallsOf(message)] : [];
   }
   if (open.length > 0) out.push({ role: 'user', parts: open.map(cancelled) });
   return out;
 }
 
 function withResults(message: Message, calls: readonly ToolCallPart[], history: readonly Message[]): Message {
+  if (answersExactly(message, calls)) return message;
   const results = message.parts.filter((part) => part.type === 'toolResult');
-  if (calls.length + results.length === 0 || answersExactly(message, calls)) return message;
   const open = new Map(calls.map((call) => [call.id, call]));
   for (const { id, name } of results) if (!open.delete(id)) throw orphan(history.indexOf(message), id, name);
   return { ...message, parts: [...results, ...[...open.values()].map(cancelled), ...message.parts.filter((part) => part.type !== 'toolResult')] };
 }
 
-/** Whether the message begins with the calls' results, in their order, and holds no others: nothing has to be moved, which is how the loop leaves it. */
+/** Whether the message begins with the calls' results, in their order, and holds no others: then nothing has to be moved, and the loop leaves it so. */
 function answersExactly({ parts }: Message, calls: readonly ToolCallPart[]): boolean {
-  return parts.every((part, at) => (part.type === 'toolResult') === at < calls.length && (part.type !== 'toolResult' || part.id === calls[at]?.id)) && parts.length >= calls.length;
+  if (parts.length < calls.length) return false;
+  return parts.every((part, at) => (part.type === 'toolResult' ? part.id === calls[at]?.id : at >= calls.length));
 }
 
 const orphan = (index: number, id: string, name: string) =>
@@ -69,5 +73,7 @@ const orphan = (index: number, id: string, name: string) =>
 
 /** The ids of all tool calls of a conversation: a new call must not take one of them. */
 export function toolCallIds(messages: readonly Message[]): Set<string> {
-  return new Set(messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'toolCall').map(({ id }) => id)));
+  const ids = new Set<string>();
+  for (const { parts } of messages) for (const part of parts) if (part.type === 'toolCall') ids.add(part.id);
+  return ids;
 }

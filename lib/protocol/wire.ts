@@ -1,5 +1,6 @@
 import type { Chunk } from '../core/chunk.js';
 import type { JsonObject } from '../core/json.js';
+import type { Message } from '../core/message.js';
 import type { Request } from '../core/model.js';
 
 /** How frames are delimited in the body: server-sent events, or one JSON document a line. */
@@ -21,6 +22,14 @@ export interface WireRequest {
   /** The provider's own headers beside content type, accept and key. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: JsonObject;
+  /** What the body holds that no error may show: tokens for services that the provider calls. Default: nothing. */
+  readonly secrets?: readonly string[];
+  /**
+   * What to send instead, if the request failed with this error before its first chunk: one that does without what the server no longer has
+   * (a response it was to go on from, a container). It is a request of its own, with retries of its own. Default, and undefined: nothing, the error
+   * stands.
+   */
+  readonly instead?: (error: unknown) => WireRequest | undefined;
 }
 
 /** Reads one answer: pure, no I/O, state of one stream. */
@@ -47,6 +56,11 @@ export interface Decoder {
 /** A provider's dialect: two pure functions over the shared protocol. It cannot forget to abort, retry or time out, because it does no I/O. */
 export interface Wire {
   readonly framing: Framing;
+  /**
+   * Whether a message must not be merged with a neighbour of its role, because what it holds for the provider stands for it alone (the id of a stored
+   * response: what came before it, and what after?). Default: none.
+   */
+  readonly apart?: (message: Message) => boolean;
   encode(request: Request): WireRequest;
   decode(emit: (chunk: Chunk) => void): Decoder;
 }

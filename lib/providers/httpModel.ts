@@ -7,6 +7,7 @@ import { validHistory } from '../core/history.js';
 import type { Capabilities, Model, Request } from '../core/model.js';
 import { joinUrl, mergeHeaders, mergeJson } from '../protocol/compose.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
+import { insteadBeforeFirst } from '../protocol/insteadBeforeFirst.js';
 import { ndjson } from '../protocol/ndjson.js';
 import { postStream } from '../protocol/postStream.js';
 import type { PostRequest } from '../protocol/postStream.js';
@@ -16,7 +17,7 @@ import type { RetryOptions } from '../protocol/retryBeforeFirst.js';
 import { serverSentEvents } from '../protocol/serverSentEvents.js';
 import { silence } from '../protocol/silence.js';
 import type { SilenceOptions } from '../protocol/silence.js';
-import type { Wire } from '../protocol/wire.js';
+import type { Wire, WireRequest } from '../protocol/wire.js';
 import { whoCan } from './shared/whoCan.js';
 import { separateThinking } from './thinkTags.js';
 
@@ -63,7 +64,7 @@ export interface HttpModelDefinition {
  * A model over HTTP: a provider's dialect on the shared protocol.
  *
  * Each subscription to `stream(request)` reads the key, checks the history, sends a request and, as long as nothing was emitted, sends it
- * again after a passing failure. Unsubscribing aborts it in the same tick. Nothing is done, and nothing is thrown, before the subscription.
+ * again after a passing failure; one that the wire has another request for (`instead`) is replaced by that. Unsubscribing aborts it in the same tick. Nothing is done, and nothing is thrown, before the subscription.
  *
  * @param definition The provider's part.
  * @param options The user's.
@@ -79,7 +80,15 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     stream: (request) =>
       defer(() => {
         requireCapabilities(model, request, whoCan);
-        return answer(definition, options, preparedPost(definition, options, request));
+        const key = keyOf(definition, options);
+        const { wire } = definition;
+        const send = (encoded: WireRequest): Observable<Chunk> => {
+          const sent = answer(definition, options, preparedPost(definition, options, request, encoded, key));
+          const { instead } = encoded;
+          return instead ? sent.pipe(insteadBeforeFirst((error) => sendIfAny(instead(error)))) : sent;
+        };
+        const sendIfAny = (encoded: WireRequest | undefined) => encoded && send(encoded);
+        return send(wire.encode({ ...request, messages: validHistory(request.messages, wire.apart) }));
       }),
   };
 }
@@ -98,34 +107,32 @@ function answer({ provider, wire }: HttpModelDefinition, options: ModelOptions, 
 
 const accepted = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const;
 
-function preparedPost(definition: HttpModelDefinition, options: ModelOptions, request: Request): PostRequest {
-  const { provider, baseUrl, wire, authorize = bearer } = definition;
+function preparedPost(
+  { provider, baseUrl, wire, authorize = bearer }: HttpModelDefinition,
+  options: ModelOptions,
+  request: Request,
+  encoded: WireRequest,
+  key: string | undefined,
+): PostRequest {
   const accept = accepted[wire.framing];
-  const own = mergeHeaders(options.headers);
-  const key = keyOf(definition, options, own);
-  const encoded = wire.encode({ ...request, messages: validHistory(request.messages) });
   const url = joinUrl(options.baseUrl?.trim() ? options.baseUrl : baseUrl, encoded.path);
   const authorization = key === undefined ? {} : authorize(key);
-  const headers = mergeHeaders({ accept, 'content-type': 'application/json' }, authorization, encoded.headers, own);
+  const headers = mergeHeaders({ accept, 'content-type': 'application/json' }, authorization, encoded.headers, options.headers);
   const body = JSON.stringify(mergeJson(encoded.body, request.providerOptions?.[provider]));
-  const secrets = [...(key === undefined ? [] : [key]), ...secretsOf(url, headers)];
+  const secrets = [...(key === undefined ? [] : [key]), ...secretsOf(url, headers), ...(encoded.secrets ?? [])];
   return { provider, url, headers, body, accept, secrets, fetch: options.fetch };
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** The key of the options, or of the environment. None is asked for where the user's headers carry one. */
-function keyOf(
-  { provider, apiKey }: HttpModelDefinition,
-  options: ModelOptions,
-  own: Readonly<Record<string, string>>,
-): string | undefined {
+function keyOf({ provider, apiKey }: HttpModelDefinition, options: ModelOptions): string | undefined {
   const given = options.apiKey?.trim();
   if (given) return given;
   if (apiKey === undefined) return undefined;
   const found = environment()[apiKey.variable]?.trim();
   if (found) return found;
-  if (secretsOf('', own).length > 0) return undefined;
+  if (secretsOf('', mergeHeaders(options.headers)).length > 0) return undefined;
   throw new ConfigurationError('apiKey', `There is no API key for ${provider}.`, `Set ${apiKey.variable} or pass { apiKey }.`);
 }
 

@@ -1,22 +1,37 @@
 import { ConfigurationError } from '../../core/errors.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
-import type { Request, Thinking, ToolChoice } from '../../core/model.js';
-import type { ToolDefinition } from '../../core/tool.js';
+import type { JsonObject } from '../../core/json.js';
+import type { Request, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { isStrict } from '../chatCompletions/isStrict.js';
 import { defined } from '../shared/values.js';
-import type { Fields } from '../shared/values.js';
+import { lastContainer, takesAny } from './containers.js';
 import { encodeInput, encodeInstructions } from './input.js';
 import { provider } from './name.js';
+import { isUsable, secretsIn } from './serverTools.js';
+import type { ResponsesTool } from './serverTools.js';
+import { isContainerLost, isLost, sessionOf } from './session.js';
+import { encodeTools } from './tools.js';
 
 /** What is known of a model before a request. */
 export interface Known {
   readonly store?: boolean | undefined;
   readonly reasons?: boolean | undefined;
+  /** Whether to go on from responses that the API keeps. Default: true. */
+  readonly session?: boolean | undefined;
+  /** The tools that the API runs. Default: none. */
+  readonly serverTools?: readonly ResponsesTool[] | undefined;
+}
+
+/** What an attempt has to do without, because the API said that it is gone. */
+interface Gone {
+  readonly session?: true;
+  readonly container?: string;
 }
 
 /**
- * The request of the Responses API ("Create a model response" of its reference): streamed, the whole conversation as input items.
+ * The request of the Responses API ("Create a model response" of its reference): streamed, with what is newer than the newest response that the API
+ * keeps, and its id; or with the whole conversation as input items. If the API does not know the response any more, the whole conversation is sent
+ * instead; if it is a container that has expired, the code interpreter gets a new one. Each once.
  *
  * The system prompt goes as `instructions`, not as an input item: it stands for this request alone, so that one that has changed replaces the old
  * one, and a request that continues a stored response does not repeat it in the context ("when using along with previous_response_id, the
@@ -27,29 +42,55 @@ export interface Known {
  *
  * @param model The model's name.
  * @param request What is asked for.
- * @param known Whether the response is to be stored (undefined leaves it to the API), and whether the model reasons (undefined: not known).
+ * @param known Whether the response is to be stored (undefined leaves it to the API), whether the model reasons (undefined: not known), and more.
  * @throws ConfigurationError `options` for what the API has no field for.
  */
-export function encodeResponses(model: string, request: Request, { store, reasons }: Known = {}): WireRequest {
+export function encodeResponses(model: string, request: Request, known: Known = {}): WireRequest {
   refuseUnknown(request);
-  const { thinking } = request;
-  const stored = request.providerOptions?.[provider]?.['store'] ?? store;
-  const encrypted = reasons ?? (thinking !== undefined && thinking !== false);
+  return encodeAttempt(model, request, known, {});
+}
+
+function encodeAttempt(model: string, request: Request, known: Known, gone: Gone): WireRequest {
+  const { thinking, messages } = request;
+  const own = request.providerOptions?.[provider] ?? {};
+  const stored = (own['store'] ?? known.store) !== false;
+  // A conversation that the user has the API keep in another way is the user's.
+  const kept = stored && known.session !== false && !gone.session && !('previous_response_id' in own) && !('conversation' in own);
+  const session = kept ? sessionOf(messages) : undefined;
+  const serverTools = (known.serverTools ?? []).filter(isUsable);
+  const last = serverTools.some(({ definition }) => takesAny(definition)) ? lastContainer(messages) : undefined;
+  const container = last === gone.container ? undefined : last;
+  const encrypted = known.reasons ?? (thinking !== undefined && thinking !== false);
+  const include = [...(encrypted ? ['reasoning.encrypted_content'] : []), ...serverTools.flatMap((tool) => tool.include ?? [])];
+  const input = session?.input ?? encodeInput(messages, { stored, gone: gone.container });
   const body = defined({
     model,
-    instructions: encodeInstructions(request.messages),
-    input: encodeInput(request.messages, stored !== false),
-    ...encodeTools(request),
+    previous_response_id: session?.previous,
+    instructions: encodeInstructions(messages),
+    input: session && input.length === 0 ? undefined : input,
+    ...encodeTools(request, serverTools, container),
     text: request.output && { format: encodeSchema(request.output) },
     temperature: request.temperature,
     top_p: request.topP,
     max_output_tokens: request.maxOutputTokens,
     reasoning: thinking === undefined ? undefined : encodeThinking(thinking),
-    include: encrypted ? ['reasoning.encrypted_content'] : undefined,
-    store,
+    include: include.length > 0 ? [...new Set(include)] : undefined,
+    store: known.store,
     stream: true,
   });
-  return { path: '/responses', body };
+  const without = (error: unknown): Gone | undefined => {
+    if (session && isLost(error, session.previous)) return { ...gone, session: true };
+    return container !== undefined && isContainerLost(error) ? { ...gone, container } : undefined;
+  };
+  return {
+    path: '/responses',
+    body,
+    secrets: serverTools.flatMap(secretsIn),
+    instead(error) {
+      const less = without(error);
+      return less && encodeAttempt(model, request, known, less);
+    },
+  };
 }
 
 /** The API refuses unknown parameters, and a wish that is dropped in silence is not what was asked for. */
@@ -61,22 +102,6 @@ function refuseUnknown({ stop, seed }: Request): void {
     `The Responses API has no field for ${wish} (${JSON.stringify(value)}).`,
     `Leave it out, or use openai(), whose API has it.`,
   );
-}
-
-/** A tool choice without tools is refused. */
-function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
-  if (tools.length === 0) return {};
-  return { tools: tools.map(encodeTool), tool_choice: toolChoice && encodeToolChoice(toolChoice), parallel_tool_calls: parallelToolCalls };
-}
-
-/** `strict` is always said: left out, the API makes a schema strict where it can, so that optional parameters become required. */
-function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  const some = Object.keys(parameters['properties'] ?? {}).length > 0;
-  return { type: 'function', name, description, parameters, strict: some && isStrict(parameters) };
-}
-
-function encodeToolChoice(choice: ToolChoice): JsonValue {
-  return typeof choice === 'string' ? choice : { type: 'function', name: choice.name };
 }
 
 function encodeSchema(schema: JsonObject): JsonObject {

@@ -3,7 +3,9 @@ import type { JsonObject } from '../../core/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { dataUrl, essence, fileName, inlined } from '../shared/files.js';
+import { containerOf } from './containers.js';
 import { encodeModel } from './modelItems.js';
+import { repliesIn } from './replies.js';
 
 /** The system prompt. Several instructions are set apart by an empty line. */
 export function encodeInstructions(messages: readonly Message[]): string | undefined {
@@ -16,23 +18,35 @@ export function encodeInstructions(messages: readonly Message[]): string | undef
 /**
  * The conversation as input items. One message of ours may be several items, or none.
  *
- * @param messages A valid history.
- * @param stored Whether the API may look items up by their ids.
+ * @param messages A valid history, or its end.
+ * @param options What is known of it.
  */
-export function encodeInput(messages: readonly Message[], stored: boolean): readonly JsonObject[] {
-  const callId = validCallIds(messages);
+export function encodeInput(messages: readonly Message[], { stored, callIds, gone }: InputOptions): readonly JsonObject[] {
+  const valid = validCallIds(messages);
+  const callId = (id: string) => callIds?.get(id) ?? valid(id);
   const items = messages.flatMap((message) => {
     if (message.role === 'system') return [];
     return message.role === 'user' ? encodeUser(message, callId) : encodeModel(message, callId, stored);
   });
-  return withoutDangling(items);
+  return withoutDangling(gone === undefined ? items : withoutContainer(items, gone));
+}
+
+/** What is known of a history. */
+export interface InputOptions {
+  /** Whether the API may look items up by their ids. */
+  readonly stored: boolean;
+  /** The ids that calls go by at the API, where the history has others. Default: their own. */
+  readonly callIds?: ReadonlyMap<string, string> | undefined;
+  /** A container that the API no longer has: what ran in it is left out. Default: none. */
+  readonly gone?: string | undefined;
 }
 
 /** Results come first: the API wants them behind the calls. */
 function encodeUser({ parts }: Message, callId: (id: string) => string): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, callId));
+  const answers = parts.flatMap(repliesIn);
   const content = parts.flatMap(encodeContent);
-  return content.length === 0 ? results : [...results, { type: 'message', role: 'user', content }];
+  return [...results, ...answers, ...(content.length === 0 ? [] : [{ type: 'message', role: 'user', content }])];
 }
 
 /** The API has no mark for a tool that failed. */
@@ -93,6 +107,14 @@ function withoutDangling(items: readonly JsonObject[]): readonly JsonObject[] {
   return kept.reverse();
 }
 
+/** The API refuses a call whose container has expired ("Expected container_id: ..."), and the reasoning before it without it. */
+function withoutContainer(items: readonly JsonObject[], container: string): readonly JsonObject[] {
+  const ran = (item: JsonObject | undefined) => item !== undefined && containerOf(item) === container;
+  return items.filter((item, at) => !ran(item) && !(item['type'] === 'reasoning' && ran(items[at + 1])));
+}
+
 const typeOf = ({ type }: JsonObject): string => (typeof type === 'string' ? type : '');
-const isOutput = (item: JsonObject): boolean => typeOf(item).endsWith('_output');
-const isClientCall = (item: JsonObject): boolean => typeOf(item).endsWith('_call') && typeof item['call_id'] === 'string';
+/** Whether it is what came of a call that the client, or a tool of its own, ran. */
+export const isOutput = (item: JsonObject): boolean => typeOf(item).endsWith('_output');
+/** Whether it is a call that the client is to run. */
+export const isClientCall = (item: JsonObject): boolean => typeOf(item).endsWith('_call') && typeof item['call_id'] === 'string';

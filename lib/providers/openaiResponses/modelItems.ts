@@ -16,13 +16,29 @@ type CallId = (id: string) => string;
  * @param stored Whether the API may look items up by their ids.
  */
 export function encodeModel(message: Message, callId: CallId, stored: boolean): readonly JsonObject[] {
-  const own = message.metadata?.[provider];
-  const output = isJsonObject(own) ? listOf(own['output']).filter(isJsonObject) : [];
-  const length = output.reduce((sum, item) => sum + lengthOf(item), 0);
-  if (output.length === 0 || length !== messageText(message).length) return encodeParts(message.parts, callId);
+  const output = outputOf(message);
+  if (output.length === 0 || !isAsItCame(message)) return encodeParts(message.parts, callId);
   const items = replay(output, message, callId);
-  return stored ? items : selfContained(items);
+  return stored && isStored(message) ? items : selfContained(items);
 }
+
+/** What a message holds for this provider, where this provider made it. */
+export function ownOf(message: Message): JsonObject | undefined {
+  const own = message.role === 'model' ? message.metadata?.[provider] : undefined;
+  return isJsonObject(own) ? own : undefined;
+}
+
+/** The items that a message came as; none where another provider made it. */
+export const outputOf = (message: Message): readonly JsonObject[] => listOf(ownOf(message)?.['output']).filter(isJsonObject);
+
+/** Whether the text of a message is still that of its items, if it has any. */
+export function isAsItCame(message: Message): boolean {
+  const output = outputOf(message);
+  return output.length === 0 || output.reduce((sum, item) => sum + lengthOf(item), 0) === messageText(message).length;
+}
+
+/** Whether the API has kept the response, as far as it said. */
+export const isStored = (message: Message): boolean => ownOf(message)?.['stored'] !== false;
 
 /** The wire's items with what the message's parts hold of them. A call that never became whole is not among the parts, and is left out. */
 function replay(output: readonly JsonObject[], message: Message, callId: CallId): readonly JsonObject[] {
@@ -43,7 +59,7 @@ function replay(output: readonly JsonObject[], message: Message, callId: CallId)
 const lengthOf = (item: JsonObject): number => numberOf(item['length']) ?? 0;
 
 /** The item that a part came from: by its id, or by the call's where the server gives items none. */
-function isOf(part: Part, item: JsonObject): boolean {
+export function isOf(part: Part, item: JsonObject): boolean {
   const own = part.type === 'toolResult' ? undefined : part.providerData?.[provider];
   const id = isJsonObject(own) ? own['id'] : undefined;
   return id === undefined ? part.type === 'toolCall' && part.id === item['call_id'] : id === item['id'];

@@ -38,10 +38,11 @@ export function answers(script: Script<ServedTurn>, options: ServeOptions): (req
   const { apiKey, failFirst } = options;
   let toFail = failFirst ? (failFirst.times ?? 1) : 0;
   let turns = 0;
+  const ours = dialects.map((dialect) => dialect.perServer?.() ?? dialect);
 
   const decide = (request: ServedRequest): Answer => {
     const path = request.path.split('?', 1)[0] ?? '';
-    const dialect = dialects.find((one) => one.serves(path));
+    const dialect = ours.find((one) => one.serves(path));
     const words = dialect ?? chatCompletions;
     const behaviour = behaviourFor(options, request);
     const headers = behaviour.headers ?? {};

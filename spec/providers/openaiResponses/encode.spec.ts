@@ -8,7 +8,7 @@ import { reasons } from '../../../lib/providers/openaiResponses/reasons.js';
 
 const hello = userMessage('Hello');
 const body = (request: Partial<Request>, model = 'gpt-4o', store?: boolean) =>
-  encodeResponses(model, { messages: [hello], ...request }, { store, reasons: reasons(model) }).body;
+  encodeResponses(model, { messages: [hello], ...request }, { store, reasons: reasons(model), session: false }).body;
 const input = (messages: readonly Message[], store?: boolean) => body({ messages }, 'gpt-4o', store)['input'];
 const said = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
 const answered = (text: string) => ({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text, annotations: [] }] });

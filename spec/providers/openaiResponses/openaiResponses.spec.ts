@@ -48,8 +48,24 @@ describe('openaiResponses: the second request of a run', () => {
     stream: true,
   };
 
-  it('holds each item of the first answer with its id, in its order: reasoning, text, both calls; then a result for each', async () => {
-    const { bodies, paths } = await runTwoTurns(provider);
+  const results = [
+    { type: 'function_call_output', call_id: 'call_1_1', output: '{"city":"Oslo","celsius":-3}' },
+    { type: 'function_call_output', call_id: 'call_1_2', output: '{"error":"no calendar"}' },
+  ];
+
+  it('holds the results alone, and the id of the first response', async () => {
+    const { bodies } = await runTwoTurns(provider);
+    expect(bodies).toEqual([
+      { ...shared, input: [question] },
+      { ...shared, previous_response_id: 'resp_1', input: results },
+    ]);
+  });
+
+  it('holds each item of the first answer without a session, with its id, in its order: reasoning, text, both calls; then a result for each', async () => {
+    const { bodies, paths } = await runTwoTurns({
+      ...provider,
+      make: (baseUrl, options) => openaiResponses('gpt-5', { ...options, baseUrl, session: false }),
+    });
     expect(paths).toEqual(['/v1/responses', '/v1/responses']);
     expect(bodies[0]).toEqual({ ...shared, input: [question] });
     const call = (id: string, callId: string, name: string, args: string) => ({
@@ -78,8 +94,7 @@ describe('openaiResponses: the second request of a run', () => {
         },
         call('fc_1_3', 'call_1_1', 'temperature', '{"city":"Oslo"}'),
         call('fc_1_4', 'call_1_2', 'season', '{}'),
-        { type: 'function_call_output', call_id: 'call_1_1', output: '{"city":"Oslo","celsius":-3}' },
-        { type: 'function_call_output', call_id: 'call_1_2', output: '{"error":"no calendar"}' },
+        ...results,
       ],
     });
   });

@@ -64,7 +64,8 @@ describe('openai-responses: recorded streams', () => {
     const { message, calls } = await read(frames);
     const results = calls.map(({ id, name }) => ({ type: 'toolResult', id, name, result: 'ok' }) as const);
     const after = results.length > 0 ? userMessage(results) : userMessage('Go on.');
-    const { body } = encodeResponses('gpt-5', { messages: [userMessage('Hi'), ...(message ? [message] : []), after] });
+    const history = [userMessage('Hi'), ...(message ? [message] : []), after];
+    const { body } = encodeResponses('gpt-5', { messages: history }, { session: false });
     const items = (body['input'] as readonly JsonObject[]).filter(({ type, role }) => role !== 'user' && type !== 'function_call_output');
     const output = final(frames)['output'] as readonly JsonObject[];
     expect(items.map(({ id, type }) => [id, type])).toEqual(output.map(({ id, type }) => [id, type]));

@@ -19,6 +19,8 @@ export interface Refusal {
   readonly type: string;
   /** The provider's code of the error, where it has one. */
   readonly code?: string;
+  /** The parameter that it objects to, where the provider says so in its error. */
+  readonly param?: string;
 }
 
 /** Writes one answer: pure, no I/O, state of one answer. */
@@ -52,6 +54,8 @@ export interface Dialect {
   messages(body: JsonObject): readonly JsonObject[];
   /** The same conversation in our words; of any body, whatever is in it. */
   history(body: JsonObject): readonly Message[];
+  /** The dialect of one server, where it has to remember what was said before. Default: it remembers nothing. */
+  perServer?(): Dialect;
   /** Begins an answer. `turn` is its number, from 1. */
   writer(exchange: { readonly turn: number; readonly path: string; readonly body: JsonObject }): DialectWriter;
   /** The body of an answer that is no success. */

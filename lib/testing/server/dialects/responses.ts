@@ -9,12 +9,15 @@ import { jsonPieces } from './jsonPieces.js';
 import { openCall, openMessage, openReasoning } from './responsesItems.js';
 import type { OpenItem } from './responsesItems.js';
 import { refusalOf } from './responsesRequest.js';
+import { factIn, serverItemsWriter } from './responsesServerItems.js';
+import { withStore } from './responsesStore.js';
 import { annotation, statusOf, wireUsage } from './responsesWords.js';
 
 /**
  * OpenAI's Responses API as server-sent events, as its reference documents them ("Streaming events"): items that are added, grow by deltas and are
  * done, each thing said again as a whole where it ends, and the whole response last. Thinking is a summary of reasoning, a source an annotation, an
- * image the result of an `image_generation_call`.
+ * image the result of an `image_generation_call`. Metadata under `openai-responses` is told as a model tells it of the tools that OpenAI runs, and
+ * becomes their items and events. A server keeps responses, for `previous_response_id`.
  *
  * Ids and times do not vary: the same script gives the same bytes.
  */
@@ -26,8 +29,9 @@ export const responses: Dialect = {
   refusal: refusalOf,
   messages: (body) => (Array.isArray(body['input']) ? body['input'].filter(isJsonObject) : []),
   history: responsesHistory,
+  perServer: () => withStore(responses),
   writer: ({ turn, body }) => writer(turn, body),
-  errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
+  errorBody: ({ message, type, param, code }) => ({ error: { message, type, param: param ?? null, code: code ?? null } }),
 };
 
 function writer(turn: number, body: JsonObject): DialectWriter {
@@ -59,6 +63,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     current = undefined;
     return ending;
   };
+  const serverItems = serverItemsWriter(event, (item) => output.push(item) - 1);
   const nextId = () => `${turn}_${output.length + 1}`;
   const within = (type: string, open: () => OpenItem): readonly DialectFrame[] => {
     if (current?.type === type) return [];
@@ -111,6 +116,8 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       const now = chunk.type === 'text' ? current?.delta(chunk.text) : current?.annotate(annotation(chunk.source));
       return [...before, ...(now ? [now] : [])];
     }
+    const frames = chunk.type === 'metadata' ? serverItems.fact(factIn(chunk.metadata) ?? {}) : undefined;
+    if (frames) return [...close(), ...frames];
     if (chunk.type === 'thinking') {
       const before = reasoning();
       return [...before, ...(current ? [current.delta(chunk.text)] : [])];

@@ -13,7 +13,8 @@ export function refusalOf(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refuse('We could not parse the JSON body of your request. The API expects a JSON object.');
   const unknown = ['messages', 'stop', 'seed', 'max_tokens', 'response_format'].find((field) => field in body);
   if (unknown !== undefined) return refuse(`Unsupported parameter: '${unknown}'.`, 'unsupported_parameter');
-  const { model, input, tools = [], previous_response_id: previous } = body;
+  const { model, tools = [], previous_response_id: previous } = body;
+  const input = body['input'] ?? (previous === undefined ? undefined : []);
   if (textOf(model) === undefined) return refuse("Missing required parameter: 'model'.", 'missing_required_parameter');
   if (typeof input !== 'string' && !Array.isArray(input))
     return refuse("Missing required parameter: 'input'.", 'missing_required_parameter');
