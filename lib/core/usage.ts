@@ -22,7 +22,7 @@ type Counts = { readonly [Count in keyof Usage]?: number | undefined };
 /** A usage of what is known: absent counts leave no key behind; the total is the sum where the provider gives none. */
 export function usageOf(known: Counts): Usage {
   const total = known.total ?? (known.input !== undefined && known.output !== undefined ? known.input + known.output : undefined);
-  return withoutUnknown({ ...known, total });
+  return picked((count) => (count === 'total' ? total : known[count]));
 }
 
 /**
@@ -34,11 +34,17 @@ export function usageOf(known: Counts): Usage {
  */
 export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage {
   const sum = (count: keyof Usage) => (a?.[count] === undefined ? b?.[count] : a[count] + (b?.[count] ?? 0));
-  return withoutUnknown(Object.fromEntries(counts.map((count) => [count, sum(count)])));
+  return picked(sum);
 }
 
 const counts: readonly (keyof Usage)[] = ['input', 'output', 'total', 'cachedInput', 'cacheWriteInput', 'reasoning'];
 
-function withoutUnknown(known: Counts): Usage {
-  return Object.fromEntries(Object.entries(known).filter(([, count]) => count !== undefined));
+/** The counts that are known. */
+function picked(countOf: (count: keyof Usage) => number | undefined): Usage {
+  const usage: { -readonly [Count in keyof Usage]: Usage[Count] } = {};
+  for (const count of counts) {
+    const known = countOf(count);
+    if (known !== undefined) usage[count] = known;
+  }
+  return usage;
 }

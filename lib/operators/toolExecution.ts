@@ -7,7 +7,7 @@ import { operate } from '../core/operate.js';
 import { validate } from '../core/schema.js';
 import { toJson } from '../core/toJson.js';
 import { isInvalidArguments } from '../core/tool.js';
-import type { Tool, ToolOutput } from '../core/tool.js';
+import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 
 /** What of a run one call needs. */
 export interface RunToolOptions {
@@ -40,13 +40,26 @@ function known(tools: ReadonlyMap<string, Tool>, name: string): Tool {
 
 /** The tool itself. Its signal is aborted when it is left before its end. */
 function execution(call: ToolCallPart, tool: Tool, messages: readonly Message[]): Observable<unknown> {
-  const abort = new AbortController();
+  let abort: AbortController | undefined; // made for a tool that asks
   let ended = false;
+  const context: ToolContext = {
+    call,
+    messages,
+    get signal() {
+      abort ??= new AbortController();
+      if (left) abort.abort();
+      return abort.signal;
+    },
+  };
+  let left = false;
   const end = () => (ended = true);
   return validArguments(call, tool).pipe(
-    mergeMap((args) => outputOf(tool.execute(args, { signal: abort.signal, call, messages }))),
+    mergeMap((args) => outputOf(tool.execute(args, context))),
     tap({ complete: end, error: end }),
-    finalize(() => ended || abort.abort()),
+    finalize(() => {
+      left = !ended;
+      if (left) abort?.abort();
+    }),
   );
 }
 

@@ -35,7 +35,6 @@ export interface PostRequest {
 export function postStream(post: PostRequest): Observable<Uint8Array> {
   const bytes = new Observable<Uint8Array>((out) => {
     if (out.closed) return; // RxJS subscribes for a closed reader too, and a request is billed.
-    checkHeaders(post);
     const controller = new AbortController();
     let read = false;
     // An answer that was read to its end has nothing to abort: the abort's error and listeners took a tenth of a small request's time.
@@ -84,8 +83,16 @@ function interrupted(provider: string, thrown: unknown): StreamInterruptedError 
   );
 }
 
-function noConnection({ provider, url }: PostRequest, thrown: unknown): ConnectionError | ConfigurationError {
+function noConnection({ provider, url, headers }: PostRequest, thrown: unknown): ConnectionError | ConfigurationError {
   const where = url.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
+  const header = unsendableHeader(headers);
+  if (header !== undefined) {
+    return new ConfigurationError(
+      'options',
+      `The header "${header}" cannot be sent to ${provider}: it holds characters that HTTP does not allow.`,
+      'Check the API key and headers for line breaks, quotes from a copied text, and the like.',
+    );
+  }
   if (!isUrl(url))
     return new ConfigurationError('options', `${provider} cannot be reached at "${where}": this is no URL.`, 'Check baseUrl.');
   return new ConnectionError(
@@ -121,16 +128,15 @@ function causes(thrown: unknown, depth = 0): string {
 }
 
 /** `fetch` says of a bad header what stands in it; this says which. It is no trouble of the connection: a retry would not help. */
-function checkHeaders({ provider, headers }: PostRequest): void {
-  for (const [name, value] of Object.entries(headers)) {
-    try {
-      new Headers([[name, value]]);
-    } catch {
-      throw new ConfigurationError(
-        'options',
-        `The header "${name}" cannot be sent to ${provider}: it holds characters that HTTP does not allow.`,
-        'Check the API key and headers for line breaks, quotes from a copied text, and the like.',
-      );
-    }
+function unsendableHeader(headers: PostRequest['headers']): string | undefined {
+  return Object.entries(headers).find(([name, value]) => !isSendable(name, value))?.[0];
+}
+
+function isSendable(name: string, value: string): boolean {
+  try {
+    new Headers([[name, value]]);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -1,12 +1,12 @@
+import { catchError } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { isRecord } from '../core/json.js';
-import { operate } from '../core/operate.js';
 
 /** What stands where a secret stood. */
 const mark = '[key]';
 
 /** Every spelling in which a server, `fetch` or a stack trace may repeat a secret: as it is, without its scheme, in a URL, in JSON. Longest first. */
-function spellings(secrets: readonly string[]): readonly string[] {
+export function spellings(secrets: readonly string[]): readonly string[] {
   const plain = secrets
     .flatMap((secret) => [secret, secret.trim(), secret.trim().replace(/^[A-Za-z]+ +/, '')])
     .filter((secret) => secret !== '');
@@ -55,10 +55,9 @@ export function redactThrown(thrown: unknown, secrets: readonly string[], provid
 
 /** Removes secrets from the error of a stream. */
 export function hideSecrets<T>(secrets: readonly string[], provider: string): MonoTypeOperatorFunction<T> {
-  return operate((out) => ({
-    next: (value) => out.next(value),
-    error: (error) => out.error(redactThrown(error, secrets, provider)),
-  }));
+  return catchError((thrown: unknown) => {
+    throw redactThrown(thrown, secrets, provider);
+  });
 }
 
 function isPlain(value: object): boolean {
