@@ -23,6 +23,7 @@ describe('the public names', () => {
       'accumulateToolCalls',
       'addUsage',
       'anthropic',
+      'anthropicTools',
       'appendResult',
       'cohere',
       'consolidate',
@@ -33,6 +34,7 @@ describe('the public names', () => {
       'filePart',
       'followUp',
       'google',
+      'googleTools',
       'hasToolResults',
       'httpModel',
       'messageText',
@@ -74,9 +76,9 @@ describe('the public names', () => {
     expect(Object.keys(aiSdk).sort()).toEqual(['fromAiSdk']);
   });
   it('of rivulet/testing', () => {
-    expect(Object.keys(testing).sort()).toEqual(['call', 'parseDiagram', 'runDiagram', 'scriptedModel']);
+    expect(Object.keys(testing).sort()).toEqual(['call', 'parseDiagram', 'recordFetch', 'runDiagram', 'scriptedModel']);
   });
   it('of rivulet/testing/server', () => {
-    expect(Object.keys(server).sort()).toEqual(['serveFrames', 'serveModel']);
+    expect(Object.keys(server).sort()).toEqual(['serveFrames', 'serveModel', 'serveRecording']);
   });
 });
