@@ -8,64 +8,92 @@ export interface JsonList {
   readonly finished: number;
 }
 
-/** A JSON value while it is built. What is closed is never changed again; what is open is copied into each snapshot. */
-export interface JsonTree {
+/** Measured, Node 20: a key of an object costs some eight times an element of an array to copy, and so does beginning a copy. */
+const KEY = 8;
+const COPY = 8;
+
+/**
+ * A JSON value while it is built. What is closed is never changed again; what is open is copied into each snapshot.
+ *
+ * A class, since a character of JSON costs a call or two: functions that are made anew for each value are optimised anew, too.
+ */
+export class JsonTree {
+  /** The innermost open container, if it is an array. */
+  topList: JsonValue[] | undefined;
+  /** The key of what comes next in the open object. */
+  key = '';
+  /** What the next snapshot costs, in about the copies of one reference. */
+  weight = 0;
   /** How many containers are open. */
-  depth(): number;
-  /** Whether the innermost open container is an array. */
-  inList(): boolean;
-  /** Names what comes next in the open object. */
-  key(key: string): void;
-  /** Puts a finished string, number or literal where it belongs. */
-  scalar(value: JsonValue): void;
-  open(container: Container): void;
-  close(): void;
+  depth = 0;
+  private top: Container | undefined;
+  private root: JsonValue | undefined;
+  private readonly opened: Container[] = [];
+  private readonly keys: string[] = []; // by depth: the key that is being filled
+  private readonly weights: number[] = []; // by depth: the weight of what is around
+  private first: { readonly list: readonly JsonValue[]; readonly depth: number } | undefined;
+  private changed = false;
+  private last: JsonValue | undefined;
+  private lastText: string | undefined;
+
+  /** Puts a value where it belongs: a finished string, number or literal. */
+  add(value: JsonValue): void {
+    this.changed = true;
+    if (this.topList) {
+      this.topList.push(value);
+      this.weight++;
+    } else if (this.top) {
+      put(this.top as Record<string, JsonValue>, this.key, value);
+      this.weight += KEY;
+    } else this.root = value;
+  }
+
+  open(container: Container): void {
+    this.add(container);
+    const isList = Array.isArray(container);
+    if (isList && (this.depth === 0 || (this.depth === 1 && !this.topList))) this.first ??= { list: container, depth: this.depth };
+    if (this.depth > 0) this.keys[this.depth - 1] = this.key;
+    this.opened.push(container);
+    this.weights.push(this.weight);
+    this.weight += COPY;
+    this.depth++;
+    this.top = container;
+    this.topList = isList ? container : undefined;
+  }
+
+  close(): void {
+    this.changed = true; // an equal copy may have been given out: what is closed is the very object that stays
+    this.opened.pop();
+    this.weight = this.weights.pop() ?? 0;
+    this.depth--;
+    this.top = this.opened[this.depth - 1];
+    this.topList = Array.isArray(this.top) ? this.top : undefined;
+  }
+
   /**
    * What has come so far. The same object as before, if nothing came since.
    *
    * @param text The text so far of the string that is being read; undefined: none is.
    */
-  snapshot(text: string | undefined): JsonValue | undefined;
-  /** What the next snapshot costs, in about the copies of one reference. */
-  weight(): number;
+  snapshot(text: string | undefined): JsonValue | undefined {
+    if (this.changed || text !== this.lastText) this.last = this.copies(text);
+    this.lastText = text;
+    this.changed = false;
+    return this.last;
+  }
+
   /** The array at the path; without one, the array at the root, or the first in a property of the root. */
-  list(path?: readonly string[]): JsonList | undefined;
-}
+  list(path?: readonly string[]): JsonList | undefined {
+    if (!path) return this.first && this.listAt(this.first.list, this.first.depth);
+    const found = path.reduce<unknown>((value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined), this.root);
+    return this.listAt(found, path.length);
+  }
 
-/** Measured, Node 20: a key of an object costs some eight times an element of an array to copy, and so does beginning a copy. */
-const KEY = 8;
-const COPY = 8;
-
-export function createJsonTree(): JsonTree {
-  const opened: Container[] = [];
-  const keys: string[] = []; // by depth: the key that is being filled
-  const weights: number[] = []; // by depth: what a copy costs
-  let root: JsonValue | undefined;
-  let top: Container | undefined;
-  let topList: JsonValue[] | undefined;
-  let topKey = '';
-  let weight = 0;
-  let first: { readonly list: readonly JsonValue[]; readonly depth: number } | undefined;
-  let changed = false;
-  let last: JsonValue | undefined;
-  let lastText: string | undefined;
-
-  const attach = (value: JsonValue) => {
-    changed = true;
-    if (topList) {
-      topList.push(value);
-      weight++;
-    } else if (top) {
-      put(top as Record<string, JsonValue>, topKey, value);
-      weight += KEY;
-    } else root = value;
-  };
-
-  const copies = (text: string | undefined): JsonValue | undefined => {
-    const innermost = opened.length - 1;
+  private copies(text: string | undefined): JsonValue | undefined {
+    const innermost = this.depth - 1;
     let inner: JsonValue | undefined = text;
     for (let depth = innermost; depth >= 0; depth--) {
-      const container = opened[depth];
+      const container = this.opened[depth];
       if (Array.isArray(container)) {
         const copy = container.slice();
         // An open container is already in the one around it, an open string is not.
@@ -73,59 +101,18 @@ export function createJsonTree(): JsonTree {
         inner = copy;
       } else {
         const copy = { ...container };
-        if (inner !== undefined) put(copy, depth === innermost ? topKey : (keys[depth] ?? ''), inner);
+        if (inner !== undefined) put(copy, depth === innermost ? this.key : (this.keys[depth] ?? ''), inner);
         inner = copy;
       }
     }
-    return inner ?? root;
-  };
+    return inner ?? this.root;
+  }
 
-  const listAt = (list: unknown, depth: number): JsonList | undefined =>
-    Array.isArray(list)
-      ? { values: list as readonly JsonValue[], finished: opened[depth] === list && opened.length > depth + 1 ? list.length - 1 : list.length }
-      : undefined;
-
-  return {
-    depth: () => opened.length,
-    inList: () => topList !== undefined,
-    key(key) {
-      topKey = key;
-    },
-    scalar: attach,
-    open(container) {
-      attach(container);
-      const depth = opened.length;
-      const isList = Array.isArray(container);
-      if (isList && (depth === 0 || (depth === 1 && !topList))) first ??= { list: container, depth };
-      if (depth > 0) keys[depth - 1] = topKey;
-      opened.push(container);
-      weights.push(weight);
-      weight += COPY;
-      top = container;
-      topList = isList ? container : undefined;
-    },
-    close() {
-      changed = true; // an equal copy may have been given out: what is closed is the very object that stays
-      opened.pop();
-      weight = weights.pop() ?? 0;
-      const depth = opened.length - 1;
-      top = opened[depth];
-      topList = Array.isArray(top) ? top : undefined;
-      topKey = keys[depth] ?? '';
-    },
-    snapshot(text) {
-      if (changed || text !== lastText) last = copies(text);
-      lastText = text;
-      changed = false;
-      return last;
-    },
-    weight: () => weight,
-    list(path) {
-      if (!path) return first && listAt(first.list, first.depth);
-      const found = path.reduce<unknown>((value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined), root);
-      return listAt(found, path.length);
-    },
-  };
+  private listAt(list: unknown, depth: number): JsonList | undefined {
+    if (!Array.isArray(list)) return undefined;
+    const isOpenInside = this.opened[depth] === list && this.depth > depth + 1;
+    return { values: list as readonly JsonValue[], finished: isOpenInside ? list.length - 1 : list.length };
+  }
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -2,8 +2,8 @@ import type { JsonValue } from './json.js';
 import {
   BACKTICK, CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT, QUOTE, beginsScalar, createLead, isSpace, scalarEnd, scalarOf,
 } from './jsonCharacters.js';
-import { createJsonString } from './jsonString.js';
-import { createJsonTree } from './jsonTree.js';
+import { JsonString } from './jsonString.js';
+import { JsonTree } from './jsonTree.js';
 import type { JsonList } from './jsonTree.js';
 
 /** Reads one JSON value from text that comes in pieces, and shows it while it grows. */
@@ -55,8 +55,8 @@ const enum Mode {
 
 /** Begins to read. White space, a byte order mark and the opening of a markdown fence may stand before the value. */
 export function createPartialJson(): PartialJson {
-  const tree = createJsonTree();
-  const string = createJsonString();
+  const tree = new JsonTree();
+  const string = new JsonString();
   const isLead = createLead();
   let mode = Mode.Lead;
   let isKey = false;
@@ -75,7 +75,7 @@ export function createPartialJson(): PartialJson {
   };
   const closing = (): Mode => {
     tree.close();
-    return tree.depth() === 0 ? Mode.Done : Mode.After;
+    return tree.depth === 0 ? Mode.Done : Mode.After;
   };
   const valueAt = (code: number, at: number): Mode => {
     if (code === QUOTE) {
@@ -92,8 +92,8 @@ export function createPartialJson(): PartialJson {
     return Mode.Text;
   };
   const afterValue = (code: number, at: number): Mode => {
-    if (code === COMMA) return tree.inList() ? Mode.Value : Mode.Key;
-    return code === (tree.inList() ? CLOSE_LIST : CLOSE_OBJECT) ? closing() : fail(at);
+    if (code === COMMA) return tree.topList ? Mode.Value : Mode.Key;
+    return code === (tree.topList ? CLOSE_LIST : CLOSE_OBJECT) ? closing() : fail(at);
   };
   const structure = (code: number, at: number): Mode => {
     switch (mode) {
@@ -116,18 +116,18 @@ export function createPartialJson(): PartialJson {
   const endString = (): Mode => {
     const text = string.end();
     if (isKey) {
-      tree.key(text);
+      tree.key = text;
       return Mode.Colon;
     }
-    tree.scalar(text);
-    return tree.depth() === 0 ? Mode.Done : Mode.After;
+    tree.add(text);
+    return tree.depth === 0 ? Mode.Done : Mode.After;
   };
   const endScalar = (at: number): Mode => {
     const value = scalarOf(scalar);
     if (value === undefined) return fail(at);
-    if (tree.depth() === 0) return Mode.Tail;
+    if (tree.depth === 0) return Mode.Tail;
     scalar = '';
-    tree.scalar(value);
+    tree.add(value);
     return Mode.After;
   };
 
@@ -136,7 +136,7 @@ export function createPartialJson(): PartialJson {
     if (mode === Mode.Text) {
       const next = string.read(text, at);
       if (next < 0) mode = fail(~next);
-      else if (string.isClosed()) mode = endString();
+      else if (string.isClosed) mode = endString();
       return next < 0 ? text.length : next;
     }
     const code = text.charCodeAt(at);
@@ -161,16 +161,16 @@ export function createPartialJson(): PartialJson {
       read += text.length;
     },
     end() {
-      if (tree.depth() > 0 || (mode !== Mode.Tail && mode !== Mode.Scalar)) return;
+      if (tree.depth > 0 || (mode !== Mode.Tail && mode !== Mode.Scalar)) return;
       const value = scalarOf(scalar);
       mode = value === undefined ? fail(0) : Mode.Done;
-      if (value !== undefined) tree.scalar(value);
+      if (value !== undefined) tree.add(value);
     },
     snapshot() {
       paid = read;
-      return tree.snapshot(mode === Mode.Text && !isKey ? string.text() : undefined);
+      return tree.snapshot(mode === Mode.Text && !isKey ? string.text : undefined);
     },
-    isDue: () => tree.weight() <= SMALL || (read - paid) * PER_CHARACTER >= tree.weight(),
+    isDue: () => tree.weight <= SMALL || (read - paid) * PER_CHARACTER >= tree.weight,
     list: (path) => tree.list(path),
     isDone: () => mode === Mode.Done,
     failedAt: () => failedAt,

@@ -1,4 +1,9 @@
+import { Observable, Subject, lastValueFrom } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
+import type { StreamEvent } from '../../lib/core/event.js';
 import { createPartialJson } from '../../lib/core/partialJson.js';
+import { partialArguments } from '../../lib/operators/partialArguments.js';
+import { partialOutput } from '../../lib/operators/partialOutput.js';
 import { exponent, median } from './statistics.js';
 
 /**
@@ -114,6 +119,30 @@ function floor(): { push(text: string): void; value(): unknown } {
   };
 }
 
+const textOf = (text: string) => ({ type: 'text', text });
+const pieceOf = (args: string) => ({ type: 'toolCallFragment', index: 0, id: 'c', name: 'f', arguments: args });
+
+/** All deltas in one burst, as from one network read: one snapshot. */
+const atOnce = async <T>(deltas: readonly string[], eventOf: (delta: string) => StreamEvent, operator: OperatorFunction<StreamEvent, T>) =>
+  lastValueFrom(
+    new Observable<StreamEvent>((out) => {
+      for (const delta of deltas) out.next(eventOf(delta));
+      out.complete();
+    }).pipe(operator),
+  );
+
+/** Each delta a read of its own: as many snapshots as are due. */
+async function oneByOne<T>(deltas: readonly string[], eventOf: (delta: string) => StreamEvent, operator: OperatorFunction<StreamEvent, T>) {
+  const source = new Subject<StreamEvent>();
+  const last = lastValueFrom(source.pipe(operator));
+  for (const delta of deltas) {
+    source.next(eventOf(delta));
+    await Promise.resolve();
+  }
+  source.complete();
+  return last;
+}
+
 type Run = (deltas: readonly string[]) => unknown;
 
 const runs: Record<string, Run> = {
@@ -135,7 +164,20 @@ const runs: Record<string, Run> = {
     }
     return parser.snapshot();
   },
+  'output, one read': (deltas) => atOnce(deltas, textOf, partialOutput<unknown>()),
+  'arguments, one read': async (deltas) => (await atOnce(deltas, pieceOf, partialArguments())).arguments,
+  async 'floor, a read each'(deltas) {
+    const parser = floor();
+    for (const delta of deltas) {
+      parser.push(delta);
+      await Promise.resolve();
+    }
+    return parser.value();
+  },
+  'output, a read each': (deltas) => oneByOne(deltas, textOf, partialOutput<unknown>()),
+  'arguments, a read each': async (deltas) => (await oneByOne(deltas, pieceOf, partialArguments())).arguments,
 };
+const floorOf = (run: string) => (run.endsWith('a read each') ? 'floor, a read each' : 'floor');
 
 const cpu = async (work: () => unknown): Promise<number> => {
   const before = process.cpuUsage();
@@ -162,7 +204,7 @@ for (const { name, text } of texts) {
 const report = Object.keys(runs).map((run) => ({
   run,
   ...Object.fromEntries(texts.map(({ name }) => [`${name} ms`, table[name]?.[run]?.toFixed(2)])),
-  ...Object.fromEntries(texts.map(({ name }) => [`${name} ratio`, ((table[name]?.[run] ?? 0) / (table[name]?.['floor'] ?? 1)).toFixed(2)])),
+  ...Object.fromEntries(texts.map(({ name }) => [`${name} ratio`, ((table[name]?.[run] ?? 0) / (table[name]?.[floorOf(run)] ?? 1)).toFixed(2)])),
   exponent: exponent(texts.map(({ name, text }) => [text.length, table[name]?.[run] ?? 0])).toFixed(2),
 }));
 console.table(report);
