@@ -23,30 +23,36 @@ const LATEST = 100;
  * @param show Emits it.
  */
 export function createPacer(out: Subscriber<unknown>, isDue: () => boolean, show: () => void): Pacer {
+  let hasGrown = false;
   let soon: Subscription | undefined;
   let late: Subscription | undefined;
-  const drop = () => {
-    for (const scheduled of [soon, late]) {
-      if (!scheduled) continue;
-      scheduled.unsubscribe();
-      out.remove(scheduled);
-    }
+  const flush = () => {
+    soon?.unsubscribe();
     soon = undefined;
-    late = undefined;
-  };
-  const shown = () => {
-    drop();
+    if (!hasGrown) return;
+    hasGrown = false;
     show();
   };
+  const drop = () => {
+    soon?.unsubscribe();
+    late?.unsubscribe();
+    soon = undefined;
+    late = undefined;
+    hasGrown = false;
+  };
+  out.add(drop);
   return {
     grown() {
+      hasGrown = true;
       if (soon) return;
-      if (isDue()) out.add((soon = asapScheduler.schedule(shown)));
-      else if (!late) out.add((late = asyncScheduler.schedule(shown, LATEST)));
+      if (isDue()) soon = asapScheduler.schedule(flush);
+      // It is left running when a snapshot comes first: a timer for each would cost more than most snapshots.
+      else late ??= asyncScheduler.schedule(() => {
+        late = undefined;
+        flush();
+      }, LATEST);
     },
-    flush() {
-      if (soon ?? late) shown();
-    },
+    flush,
     drop,
   };
 }
