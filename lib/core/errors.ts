@@ -194,14 +194,20 @@ export class ElementError extends RivuletError {
   }
 }
 
-/** What a thrown value says, whatever it is. */
+/** What a thrown value says, whatever it is: it may be of another realm (in jest, Node's own errors are), and refuse to be read. */
 export function errorText(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message || thrown.name;
-  if (typeof thrown === 'string') return thrown;
   try {
-    const text: unknown = JSON.stringify(thrown); // undefined for undefined, functions and symbols
-    return typeof text === 'string' ? text : String(thrown);
+    return readableText(thrown);
   } catch {
-    return String(thrown);
+    return 'something was thrown that cannot be read';
   }
+}
+
+function readableText(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown;
+  const { message, name } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { readonly message?: unknown; readonly name?: unknown };
+  const said = [message, name].find((text) => typeof text === 'string' && text !== '');
+  if (typeof said === 'string') return said;
+  const text: unknown = JSON.stringify(thrown); // undefined for undefined, functions and symbols
+  return typeof text === 'string' ? text : String(thrown);
 }

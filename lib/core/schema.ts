@@ -1,4 +1,4 @@
-import { ConfigurationError } from './errors.js';
+import { ConfigurationError, errorText } from './errors.js';
 import { isRecord } from './json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json.js';
 
@@ -7,7 +7,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: string;
-    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly validate: (value: unknown) => StandardResult<Output> | PromiseLike<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
     /** Standard JSON Schema: zod has it from 4.2. */
     readonly jsonSchema?: { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> };
@@ -54,7 +54,7 @@ export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
 export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> | Promise<Validation<T>> {
   if (isStandard(schema)) {
     const found = schema['~standard'].validate(value);
-    return found instanceof Promise ? found.then(fromStandard<T>) : fromStandard<T>(found);
+    return 'then' in found ? Promise.resolve(found).then(fromStandard<T>) : fromStandard<T>(found); // a Promise of any realm
   }
   if (!isRecord(value)) return { invalid: `expected an object, got ${Array.isArray(value) ? 'an array' : value === null ? 'null' : typeof value}` };
   const required = !schema.validate && Array.isArray(schema['required']) ? schema['required'] : [];
@@ -63,7 +63,7 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
   try {
     return { value: schema.validate ? schema.validate(value) : (value as T) };
   } catch (error) {
-    return { invalid: error instanceof Error ? error.message : String(error) };
+    return { invalid: errorText(error) };
   }
 }
 

@@ -31,7 +31,7 @@ export function accumulateToolCalls<E extends StreamEvent>(
  * });
  * ```
  *
- * @param options `usedIds`: ids the conversation has used (default none). `newId`: makes ids (default `nanoid`). `fragments`: let the fragments
+ * @param options `usedIds`: ids the conversation has used, or a function that tells them (default none). `newId`: makes ids (default `nanoid`). `fragments`: let the fragments
  * through as well, each told of its call (its place as `index`, its name so far, its id if the wire has said one), for a UI that shows arguments as they
  * grow (default false).
  * @returns A function that returns an Observable of the source's events, its fragments replaced by whole calls.
@@ -40,8 +40,7 @@ export function accumulateToolCalls(
   options: AccumulateOptions & { readonly fragments?: boolean } = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return operate<StreamEvent, StreamEvent>((out) => {
-    const usedIds = [...(options.usedIds ?? [])];
-    let calls = createToolCallAccumulator({ ...options, usedIds });
+    let calls = createToolCallAccumulator(options);
     let any = false;
     const emit = (whole: readonly ToolCallEvent[]) => {
       for (const call of whole) out.next(call);
@@ -53,7 +52,7 @@ export function accumulateToolCalls(
         return undefined;
       }
       if (event.type === 'retract') {
-        calls = createToolCallAccumulator({ ...options, usedIds });
+        calls = createToolCallAccumulator(options);
         any = false;
         return event;
       }

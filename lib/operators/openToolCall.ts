@@ -1,7 +1,7 @@
 import type { ToolCallFragment } from '../core/chunk.js';
 import type { JsonObject } from '../core/json.js';
 import type { ProviderData } from '../core/message.js';
-import { isBlank, jsonScanner, parseToolCallArguments } from './toolCallArguments.js';
+import { inOrder, isBlank, jsonScanner, parseToolCallArguments } from './toolCallArguments.js';
 import type { JsonScanner } from './toolCallArguments.js';
 
 /** A tool call while its fragments come in. */
@@ -24,22 +24,52 @@ export interface OpenToolCall {
   /** It has been emitted: what still comes for it is a repeat. */
   emitted: boolean;
   readonly scanner: JsonScanner;
-  /** How much of `text` the scanner has read, and what it found. */
-  scanned: number;
+  /** What of `text` the scanner has not read yet, in pieces: reading `text` itself would join it anew for each fragment that asks. */
+  unread: string[];
+  /** What the scanner found. */
   closed: boolean;
+  /** The first characters of `text` that are not white space: enough to tell a placeholder. */
+  head: string;
+  /** The call was announced once more after it had closed: what comes next may be another one of the same name. */
+  announcedAgain: boolean;
+  /** The call before it, where this one may turn out to be only that one once more. */
+  readonly perhapsRepeats: OpenToolCall | undefined;
 }
 
-export function newToolCall(index: number | string | undefined, place: number): OpenToolCall {
-  return { id: '', index, place, finalId: '', name: '', text: '', object: undefined, providerData: undefined, done: false, emitted: false, scanner: jsonScanner(), scanned: 0, closed: false };
+export function newToolCall(index: number | string | undefined, place: number, perhapsRepeats?: OpenToolCall): OpenToolCall {
+  return {
+    id: '',
+    index,
+    place,
+    finalId: '',
+    name: '',
+    text: '',
+    object: undefined,
+    providerData: undefined,
+    done: false,
+    emitted: false,
+    scanner: jsonScanner(),
+    unread: [],
+    closed: false,
+    head: '',
+    announcedAgain: false,
+    perhapsRepeats,
+  };
 }
+
+/** Longer than any placeholder. */
+const headLength = 8;
 
 /** Takes in what a fragment adds to the call it belongs to. */
 export function append(call: OpenToolCall, id: string, fragment: ToolCallFragment): void {
   if (call.id === '') call.id = id;
   if (fragment.name) call.name = mergedName(call.name, fragment.name);
   const args = fragment.arguments;
-  if (typeof args === 'string') call.text += args;
-  else if (args && Object.keys(args).length > 0) call.object = { ...call.object, ...args };
+  if (typeof args === 'string') {
+    call.text += args;
+    call.unread.push(args);
+    if (call.head.length < headLength) call.head = (call.head + args.slice(0, 1000).replace(/\s+/g, '')).slice(0, headLength);
+  } else if (args && Object.keys(args).length > 0) call.object = { ...call.object, ...args };
   else if (args) call.object ??= {};
   if (fragment.providerData) call.providerData = { ...call.providerData, ...fragment.providerData };
   if (fragment.done) call.done = true;
@@ -56,14 +86,14 @@ export const hasNoArguments = (call: OpenToolCall): boolean => call.text === '' 
 
 /** Whether the arguments say nothing so far: absent, or a placeholder that gives way to what follows. */
 export const isPlaceholder = (call: OpenToolCall): boolean =>
-  isBlank(call.text) && (call.object === undefined || Object.keys(call.object).length === 0);
+  isBlank(call.head) && (call.object === undefined || Object.keys(call.object).length === 0);
 
 /** Whether the arguments are all there: marked so, an object, or a JSON text that has closed. Reads each character once over all calls of it. */
 export function isWhole(call: OpenToolCall): boolean {
   if (call.done || call.object) return true;
-  call.closed = call.scanner.scan(call.text, call.scanned, call.text.length);
-  call.scanned = call.text.length;
-  return call.closed || call.text.trim() === 'null';
+  for (const piece of call.unread) call.closed = call.scanner.scan(piece, 0, piece.length);
+  call.unread = [];
+  return call.closed || call.head === 'null';
 }
 
 /** Whether the fragment's arguments are absent, empty, or the call's own whole ones once more. */
@@ -73,7 +103,10 @@ export function addsNothing(call: OpenToolCall, { arguments: args }: ToolCallFra
   return Object.keys(given).length === 0 || (isWhole(call) && same(given, argumentsOf(call)));
 }
 
-const same = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
+const same = (a: JsonObject, b: JsonObject): boolean => inOrder(a) === inOrder(b);
+
+/** Whether a call says no more than the one that it may repeat. */
+export const isRepeat = (call: OpenToolCall): boolean => call.perhapsRepeats !== undefined && same(argumentsOf(call), argumentsOf(call.perhapsRepeats));
 
 /** The arguments, parsed. */
 export function argumentsOf({ text, object }: OpenToolCall): JsonObject {

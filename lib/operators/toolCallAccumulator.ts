@@ -1,14 +1,14 @@
 import { nanoid } from 'nanoid';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import type { ToolCallEvent } from '../core/event.js';
-import { addsNothing, append, argumentsOf, hasNoArguments, isPlaceholder, isWhole, newToolCall } from './openToolCall.js';
+import { addsNothing, append, argumentsOf, hasNoArguments, isPlaceholder, isRepeat, isWhole, newToolCall } from './openToolCall.js';
 import type { OpenToolCall } from './openToolCall.js';
 import { isBlank } from './toolCallArguments.js';
 
 /** Options of `accumulateToolCalls`. */
 export interface AccumulateOptions {
-  /** Ids that the conversation has used: a call that brings one of them gets a new one. Default: none. */
-  readonly usedIds?: Iterable<string>;
+  /** Ids that the conversation has used, or a function that tells them, asked at the first call: a call that brings one of them gets a new one. Default: none. */
+  readonly usedIds?: Iterable<string> | (() => Iterable<string>);
   /** Makes the id of a call that has none. Default: `nanoid`. */
   readonly newId?: () => string;
 }
@@ -23,7 +23,8 @@ export interface ToolCallAccumulator {
 /** An answer that ended so was cut: what is not whole then is dropped, never repaired. */
 const cut: readonly FinishReason[] = ['length', 'contentFilter', 'error', 'stopped'];
 
-const idOf = ({ id }: ToolCallFragment): string => (id === undefined || id === 'null' ? '' : id);
+/** Fragments may come from users' own code and from any server: null is no id either. */
+const idOf = ({ id }: { readonly id?: string | null }): string => (id === undefined || id === null || id === 'null' ? '' : id);
 
 /** Whether a piece of arguments begins an object rather than continues one. */
 const beginsObject = ({ arguments: args }: ToolCallFragment): boolean => (typeof args === 'string' ? args.trimStart().startsWith('{') : !!args);
@@ -42,18 +43,18 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
   const calls: OpenToolCall[] = [];
   const byId = new Map<string, OpenToolCall>();
   const byIndex = new Map<number | string, OpenToolCall>();
-  const used = new Set(usedIds);
+  let known: Set<string> | undefined; // of a long conversation not before there is a call
   let emitted = 0;
 
   /** The call that the fragment continues; undefined when it opens one. */
   const continued = (fragment: ToolCallFragment, id: string): OpenToolCall | undefined => {
     const { index } = fragment;
-    const known = id === '' ? undefined : byId.get(id);
-    if (known) {
+    const same = id === '' ? undefined : byId.get(id);
+    if (same) {
       const there = index === undefined ? undefined : byIndex.get(index);
       if (there?.id === id) return opensAnother(there, fragment) ? undefined : there;
-      const moved = index !== undefined && known.index !== undefined && known.index !== index;
-      return (moved ? isAnotherElsewhere : opensAnother)(known, fragment) ? undefined : known;
+      const moved = index !== undefined && same.index !== undefined && same.index !== index;
+      return (moved ? isAnotherElsewhere : opensAnother)(same, fragment) ? undefined : same;
     }
     const current = calls.at(-1);
     const there = index === undefined ? current : byIndex.get(index);
@@ -63,6 +64,7 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
   };
 
   const unusedId = (id: string): string => {
+    const used = (known ??= new Set(typeof usedIds === 'function' ? usedIds() : usedIds));
     let unused = id;
     while (unused === '' || used.has(unused)) unused = newId();
     used.add(unused);
@@ -71,8 +73,8 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
 
   const told = (call: OpenToolCall, { arguments: args }: ToolCallFragment): ToolCallFragment => {
     if (call.finalId === '' && call.id !== '') call.finalId = unusedId(call.id);
-    const known = { ...(call.finalId === '' ? {} : { id: call.finalId }), ...(call.name === '' ? {} : { name: call.name }) };
-    return { type: 'toolCallFragment', index: call.place, ...known, ...(args === undefined ? {} : { arguments: args }) };
+    const names = { ...(call.finalId === '' ? {} : { id: call.finalId }), ...(call.name === '' ? {} : { name: call.name }) };
+    return { type: 'toolCallFragment', index: call.place, ...names, ...(args === undefined ? {} : { arguments: args }) };
   };
 
   const toEvent = (call: OpenToolCall): ToolCallEvent => {
@@ -93,18 +95,22 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
         if (id === '' && !fragment.name && saysNothing(fragment)) return [];
         call = newToolCall(fragment.index, calls.length);
         calls.push(call);
-      }
+      } else if (call.announcedAgain && !fragment.name && beginsObject(fragment)) {
+        const { name, id: shared } = call;
+        call = Object.assign(newToolCall(fragment.index ?? call.index, calls.length, call), { name, id: shared });
+        calls.push(call);
+      } else call.announcedAgain = !!fragment.name && isWhole(call) && !isPlaceholder(call);
       if (call.emitted) return [];
       append(call, id, fragment);
       if (id !== '') byId.set(id, call);
       if (fragment.index !== undefined) byIndex.set(fragment.index, call);
       seen?.(told(call, fragment));
       const ready: ToolCallEvent[] = [];
-      for (let next = calls[emitted]; next && isReady(next); next = calls[++emitted]) ready.push(toEvent(next));
+      for (let next = calls[emitted]; next && isReady(next); next = calls[++emitted]) if (!isRepeat(next)) ready.push(toEvent(next));
       return ready;
     },
     finish(reason) {
-      const rest = calls.slice(emitted).filter((call) => call.name !== '' && (!cut.includes(reason) || isWhole(call)));
+      const rest = calls.slice(emitted).filter((call) => call.name !== '' && (!cut.includes(reason) || isWhole(call)) && !isRepeat(call));
       emitted = calls.length;
       return rest.map(toEvent);
     },
@@ -115,7 +121,7 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
 function opensAnother(call: OpenToolCall, fragment: ToolCallFragment): boolean {
   const { name } = fragment;
   if (!name || call.name === '' || hasNoArguments(call)) return false;
-  if (isWhole(call)) return name !== call.name || !(isPlaceholder(call) || addsNothing(call, fragment));
+  if (isWhole(call)) return name !== call.name || !((isPlaceholder(call) && !call.emitted) || addsNothing(call, fragment));
   return name !== call.name && beginsObject(fragment);
 }
 

@@ -15,7 +15,7 @@ export const isBlank = (text: string): boolean => {
  * `{ _raw, _error: 'invalid_json' }`: never guessed at, never repaired.
  */
 export function parseToolCallArguments(text: string): JsonObject {
-  const value = parsed(text) ?? parsed(withoutRepeats(text));
+  const value = parsed(text) ?? parsed(withoutRepeats(text.replace(/^\s*null\s*(?=\{)/, '')));
   return value ?? { _raw: text, _error: 'invalid_json' };
 }
 
@@ -41,8 +41,14 @@ function withoutRepeats(text: string): string {
 
 const canonical = (text: string): string => {
   const value = parsed(text);
-  return value ? JSON.stringify(value) : text;
+  return value ? inOrder(value) : text;
 };
+
+/** JSON with its keys in order: servers write an object again with its keys in another one. */
+export const inOrder = (value: JsonObject): string =>
+  JSON.stringify(value, (_, inner: unknown) =>
+    isJsonObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  );
 
 /** Cuts a text at the ends of its top-level objects; what stands between them is a piece of its own. */
 function topLevelValues(text: string): string[] {

@@ -31,7 +31,7 @@ export function modelTurn(state: RunState, context: TurnContext, fragments: bool
     const { model, tools, options } = context;
     const { newId } = options;
     return model.stream(requestOf(state, context)).pipe(
-      accumulateToolCalls({ fragments, usedIds: toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
+      accumulateToolCalls({ fragments, usedIds: () => toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
       consolidate(),
       executeTools(tools, { ...options, messages: state.messages }),
       endTurn(state, options),

@@ -28,6 +28,18 @@ describe('validHistory', () => {
     expect(validHistory([a, { role: 'model', parts: [] }, b])).toEqual([{ role: 'user', parts: [text('a'), text('b')], metadata: { x: 1, y: 2, openrouter: { details: [1, 2] } } }]);
   });
 
+  it('keeps a message apart that stands for itself, and still answers all calls of a row of them', () => {
+    const own: Message = { ...modelMessage([text('a'), call('1')]), metadata: { id: 'x' } };
+    const others = [modelMessage('b'), modelMessage([call('2')])];
+    const apart = ({ metadata }: Message) => metadata !== undefined;
+    expect(validHistory([own, ...others, userMessage([result('1')])], apart)).toEqual([
+      own,
+      modelMessage([text('b'), call('2')]),
+      userMessage([result('1'), cancelled('2')]),
+    ]);
+    expect(validHistory([modelMessage('b'), own, own], apart)).toMatchObject([modelMessage('b'), own, own, { role: 'user' }]);
+  });
+
   it('answers a call without its result as cancelled, right behind it', () => {
     expect(validHistory([userMessage('a'), modelMessage([call('1'), call('2')])])).toEqual([
       userMessage('a'),

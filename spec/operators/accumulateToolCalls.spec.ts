@@ -168,6 +168,46 @@ describe('accumulateToolCalls', () => {
     });
   });
 
+  it('opens another call of the same name when one is announced again and other arguments follow, and none when they are the same', () => {
+    const first: Bare[] = [{ index: 0, name: 'f', arguments: '' }, { index: 0, arguments: '{"a":1}' }, { index: 0, name: 'f', arguments: '' }];
+    expect(callsOf([...first, { index: 0, arguments: '{"b":' }, { index: 0, arguments: '2}' }])).toEqual([
+      ['f', { a: 1 }, 'new1'],
+      ['f', { b: 2 }, 'new2'],
+    ]);
+    expect(callsOf([...first, { index: 0, arguments: '{"a":' }, { index: 0, arguments: '1}' }])).toEqual([['f', { a: 1 }, 'new1']]);
+    expect(
+      callsOf([
+        { index: 0, id: 'x', name: 'f', arguments: '' },
+        { index: 0, arguments: '{"a":1}' },
+        { index: 1, id: 'x', name: 'f', arguments: '' },
+        { index: 1, arguments: '{"b":2}' },
+      ]),
+    ).toEqual([
+      ['f', { a: 1 }, 'x'],
+      ['f', { b: 2 }, 'new1'],
+    ]);
+  });
+
+  it('does not lose arguments that come after the call was emitted: they are another call', () => {
+    const done = { id: 'x', name: 'f', done: true } as const;
+    expect(callsOf([{ ...done, arguments: {} }, { ...done, arguments: '{"b":2}' }])).toEqual([
+      ['f', {}, 'x'],
+      ['f', { b: 2 }, 'new1'],
+    ]);
+  });
+
+  it.each<[string, Bare]>([
+    ['the name', { index: 0, name: 'f' }],
+    ['id and name', { index: 0, id: 'x', name: 'f' }],
+    ['a new id', { index: 0, id: 'other' }],
+  ])('is linear also where %s comes in each fragment', (_, bare) => {
+    // 200,000 of them: looked at from the start for each, they take minutes, and the test runs out of its time.
+    const pieces = Array.from({ length: 200_000 }, (__, at): Bare => ({ ...bare, ...(bare.id === 'other' ? { id: `id${at}` } : {}), arguments: 'xxxx' }));
+    const calls = callsOf([{ index: 0, id: 'x', name: 'f', arguments: '{"a":"' }, ...pieces, { index: 0, arguments: '"}' }]);
+    expect(calls).toHaveLength(1);
+    expect((calls[0]?.[1] as { a: string }).a).toHaveLength(800_000);
+  });
+
   describe('names', () => {
     it.each<[string, string[], string]>([
       ['are taken late', ['', 'bash'], 'bash'],
@@ -200,6 +240,11 @@ describe('accumulateToolCalls', () => {
     it('that come whole once more are a repeat', () => {
       expect(argumentsOf('{"a":', '1}', '{"a":1}')).toEqual({ a: 1 });
       expect(argumentsOf('{"a":', '1}', '{ "a": ', '1 }')).toEqual({ a: 1 });
+    });
+
+    it('that come once more with their keys in another order, or after null, are the same', () => {
+      expect(argumentsOf('{"a":1,"b":2}', '{"b":2,"a":1}')).toEqual({ a: 1, b: 2 });
+      expect(argumentsOf('null', '{"a":1}')).toEqual({ a: 1 });
     });
 
     it('that begin as a placeholder give way to the real ones', () => {
