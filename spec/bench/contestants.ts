@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { compiled } from './build.js';
+import { compiled, out } from './build.js';
 
 /** A library that takes part. */
 export interface Contestant {
@@ -22,6 +22,12 @@ export const floor = ours('floor', 'floor', 'openai');
 export const rivulet = ours('Rivulet', 'rivulet', 'openai');
 /** The floor over Anthropic's wire. */
 export const anthropicFloor = ours('floor', 'floor', 'anthropic');
+
+/** What an import of the whole library is compared with: that of rxjs, which its users have anyway. Neither is run. */
+export const imported: readonly Contestant[] = [
+  { title: 'rxjs', module: 'rxjs', library: '' },
+  { title: rivulet.title, module: join(out, 'lib/index.js'), library: '' },
+];
 
 /** Over OpenAI's wire. */
 export const openaiPeers: readonly Contestant[] = [

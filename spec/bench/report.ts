@@ -65,7 +65,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 /** A case as a table in Markdown. */
 export function caseTable({ name, unit, limit, scores }: CaseReport): string {
   const promise = limit === undefined ? '' : ` (ours: at most ${limit})`;
-  return `### ${name}${promise}\n\n${table(['library', unit, 'x floor', 'side by side'], scores.map(row))}\n`;
+  return `### ${name}${promise}\n\n${table(['library', unit, 'x the first', 'side by side'], scores.map(row))}\n`;
 }
 
 export const growthTable = (growth: readonly Growth[]): string =>
