@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { CallToolResult, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
 import { InMemoryServerEventBus, createMcpHandler } from '@modelcontextprotocol/server';
-import { ReplaySubject, Subject, concat, firstValueFrom, lastValueFrom, skip, switchMap, take, toArray } from 'rxjs';
+import { ReplaySubject, Subject, concat, config, firstValueFrom, lastValueFrom, skip, switchMap, take, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/bridges/mcp/index.js';
@@ -111,9 +111,14 @@ describe('the list of tools', () => {
     server.server.setNotificationHandler('notifications/cancelled', ({ params }) => cancelled.next(String(params.reason)));
     const subscription = mcpTools(client).subscribe();
     await client.ping();
+    const told = jest.fn();
+    config.onStoppedNotification = told;
     subscription.unsubscribe();
     expect(await firstValueFrom(cancelled)).toBe('No longer wanted.');
-    expect(methods(sent).at(-1)).toBe('notifications/cancelled');
+    await client.ping(); // the client has rejected the request by now
+    config.onStoppedNotification = null;
+    expect(told).not.toHaveBeenCalled();
+    expect(methods(sent).slice(-2)).toEqual(['notifications/cancelled', 'ping']);
   });
 
   it('is there for each run as it is then, without a list of its own for each while someone watches', async () => {
@@ -159,13 +164,18 @@ describe('over the revision of 2026-07-28', () => {
     const bus = new InMemoryServerEventBus();
     const handler = createMcpHandler(() => newServer(answers), { bus });
     const client = new Client({ name: 'spec', version: '1.0.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-    const fetch = (url: string | URL, init?: RequestInit) => handler.fetch(new Request(url, init));
+    const cuts: (() => void)[] = []; // each ends an answer that streams, as a proxy would
+    const fetch = async (url: string | URL, init?: RequestInit) => {
+      const { body, status, headers } = await handler.fetch(new Request(url, init));
+      const cut = new TransformStream({ start: (controller) => void cuts.push(() => controller.terminate()) });
+      return new Response(body?.pipeThrough(cut), { status, headers });
+    };
     await client.connect(new StreamableHTTPClientTransport(new URL('http://spec.invalid/mcp'), { fetch }));
     closers.push(async () => {
       await client.close();
       await handler.close();
     });
-    return { client, handler, bus };
+    return { client, handler, bus, cuts };
   }
 
   it('the list comes again, as long as someone listens', async () => {
@@ -189,6 +199,22 @@ describe('over the revision of 2026-07-28', () => {
     await lists.next();
     await handler.close();
     expect(namesOf((await lists.end()) ?? [])).toEqual(['a']);
+  });
+
+  it('the lists end in an error when the connection for changes breaks; who tries again is told of them again', async () => {
+    let tools = [named('a')];
+    const { client, handler, cuts } = await modern({ list: () => ({ tools }) });
+    const lists = inOrder(mcpTools(client));
+    await lists.next();
+    tools = [named('b')];
+    for (const cut of cuts) cut();
+    await expect(lists.end()).rejects.toMatchObject({ code: 'connection', provider: 'mcp', retryable: true });
+    const again = inOrder(mcpTools(client));
+    expect(namesOf(await again.next())).toEqual(['b']);
+    tools = [named('c')];
+    handler.notify.toolsChanged();
+    expect(namesOf(await again.next())).toEqual(['c']);
+    again.subscription.unsubscribe();
   });
 
   it('a call that is left is aborted at the server', async () => {
