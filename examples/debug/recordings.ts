@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { serveFrames, serveRecording } from 'rivulet/testing/server';
+import type { LoopbackServer } from 'rivulet/testing/server';
+import type { Recording } from 'rivulet/testing';
+
+/** A recording that is served. */
+export interface Served {
+  readonly server: LoopbackServer;
+  /** Who speaks so; undefined where the recording does not say. */
+  readonly provider: string | undefined;
+  /** How many answers it holds. */
+  readonly answers: number;
+}
+
+/**
+ * Serves a recording, of any of the three kinds.
+ *
+ * @param path The stem of a payload a line with what is due (`STEM.chunks.txt`, `STEM.expected.json`), or a JSON file: of `recordFetch`, or a list of
+ * frames.
+ */
+export async function serveRecorded(path: string): Promise<Served> {
+  const stem = path.replace(/\.(chunks\.txt|expected\.json)?$/, '');
+  if (existsSync(`${stem}.chunks.txt`)) return servePayloads(stem);
+  const json: unknown = JSON.parse(await readFile(path, 'utf8'));
+  if (Array.isArray(json)) return { server: await serveBody(json.map(String)), provider: undefined, answers: 1 };
+  const recording = json as Recording;
+  if (!('exchanges' in recording)) throw new Error(`${path} is no recording: it has no "exchanges" and is no list of frames.`);
+  const provider = providerAt(recording.exchanges[0]?.url ?? '');
+  return { server: await serveRecording(recording), provider, answers: recording.exchanges.length };
+}
+
+interface Expected {
+  readonly wire?: string;
+  readonly protocol?: string;
+  readonly framing?: { readonly kind?: string; readonly eventNames?: boolean };
+}
+
+/** The framing is not in the file: named events where the payloads have a type, lines where the protocol is Ollama's. */
+async function servePayloads(stem: string): Promise<Served> {
+  const payloads = (await readFile(`${stem}.chunks.txt`, 'utf8')).split(/\r?\n/).filter((line) => line !== '');
+  const due = existsSync(`${stem}.expected.json`) ? (JSON.parse(await readFile(`${stem}.expected.json`, 'utf8')) as Expected) : {};
+  const wire = due.wire ?? basename(dirname(stem));
+  const lines = due.framing?.kind === 'ndjson' || (due.protocol ?? wire) === 'ollama';
+  const framed = payloads.map((payload) => (lines ? `${payload}\n` : `data: ${payload}\n\n`));
+  const done = !lines && /^openai-(chat|compatible)$/.test(due.protocol ?? wire);
+  return {
+    server: await serveBody([...framed, ...(done ? ['data: [DONE]\n\n'] : [])]),
+    provider: wire.replace(/^openai-(chat|compatible)$/, 'openai'),
+    answers: 1,
+  };
+}
+
+const serveBody = (frames: readonly string[]): Promise<LoopbackServer> =>
+  serveFrames(frames, { headers: { 'content-type': /^\s*[{[]/.test(frames[0] ?? '') ? 'application/x-ndjson' : 'text/event-stream' } });
+
+const paths: readonly (readonly [RegExp, string])[] = [
+  [/:streamGenerateContent/, 'google'],
+  [/\/messages/, 'anthropic'],
+  [/\/responses/, 'openai-responses'],
+  [/\/api\/chat/, 'ollama'],
+  [/\/v2\/chat/, 'cohere'],
+  [/openrouter|\/api\/v1\/chat\/completions/, 'openrouter'],
+  [/mistral/, 'mistral'],
+  [/together/, 'together'],
+  [/\/chat\/completions/, 'openai'],
+];
+
+const providerAt = (url: string): string | undefined => paths.find(([path]) => path.test(url))?.[1];
