@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { CallToolResult, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
 import { InMemoryServerEventBus, createMcpHandler } from '@modelcontextprotocol/server';
-import { ReplaySubject, Subject, concat, config, firstValueFrom, lastValueFrom, skip, switchMap, take, toArray } from 'rxjs';
+import { ReplaySubject, Subject, concat, config, firstValueFrom, lastValueFrom, skip, switchMap, take, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/bridges/mcp/index.js';
@@ -115,7 +115,8 @@ describe('the list of tools', () => {
     config.onStoppedNotification = told;
     subscription.unsubscribe();
     expect(await firstValueFrom(cancelled)).toBe('No longer wanted.');
-    await client.ping(); // the client has rejected the request by now
+    await client.ping(); // the client has rejected the request by now,
+    await firstValueFrom(timer(0)); // and RxJS, which reports in a timer of its own, would have told
     config.onStoppedNotification = null;
     expect(told).not.toHaveBeenCalled();
     expect(methods(sent).slice(-2)).toEqual(['notifications/cancelled', 'ping']);
