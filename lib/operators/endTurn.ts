@@ -4,6 +4,7 @@ import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/eve
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { operate } from '../core/operate.js';
+import { requireNumber } from '../core/options.js';
 import { addUsage } from '../core/usage.js';
 
 /** Options of `endTurn`. */
@@ -41,6 +42,7 @@ export function endTurn<E extends StreamEvent>(
 ): OperatorFunction<E, Exclude<E, FinishChunk> | (TurnEvent & { readonly next: RunState | null })>;
 export function endTurn(state: RunState, { maxTurns = 20 }: EndTurnOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
   return operate<StreamEvent, StreamEvent>((out) => {
+    requireNumber('maxTurns', maxTurns, 0);
     let messages: Message[] = [];
     let finish: FinishChunk | undefined;
     return {

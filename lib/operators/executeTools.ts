@@ -5,6 +5,7 @@ import { ConfigurationError } from '../core/errors.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent, ToolProgressEvent, ToolResultEvent } from '../core/event.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../core/message.js';
+import { requireNumber } from '../core/options.js';
 import { operate } from '../core/operate.js';
 import type { EventsOf, Tool } from '../core/tool.js';
 import { runTool } from './toolExecution.js';
@@ -47,7 +48,13 @@ export function executeTools<E extends StreamEvent, const T extends readonly Too
   options?: ExecuteToolsOptions,
 ): OperatorFunction<E, E | EventsOf<T[number]> | MessageEvent>;
 export function executeTools(tools: readonly Tool[], options: ExecuteToolsOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
-  return (source) => defer(() => (options.eager ? eagerly : afterwards)(source, toolRound(tools, options), options.concurrency ?? 1));
+  const { eager, concurrency = 1, deadline } = options;
+  return (source) =>
+    defer(() => {
+      requireNumber('concurrency', concurrency, 1);
+      if (deadline !== undefined) requireNumber('deadline', deadline, 0);
+      return (eager ? eagerly : afterwards)(source, toolRound(tools, options), concurrency);
+    });
 }
 
 /** The calls of one turn and what they answered. */

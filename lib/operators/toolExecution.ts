@@ -4,6 +4,8 @@ import { errorText } from '../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent } from '../core/event.js';
 import type { Message, ToolCallPart } from '../core/message.js';
 import { operate } from '../core/operate.js';
+import { longestTimer } from '../core/options.js';
+import { quietly } from '../core/quietly.js';
 import { validate } from '../core/schema.js';
 import { toJson } from '../core/toJson.js';
 import { isInvalidArguments } from '../core/tool.js';
@@ -22,7 +24,7 @@ export interface RunToolOptions {
 export function runTool(call: ToolCallPart, { tools, messages, deadline }: RunToolOptions): Observable<ToolProgressEvent | ToolResultEvent> {
   const { id, name } = call;
   return defer(() => execution(call, known(tools, name), messages)).pipe(
-    deadline === undefined ? identity : takeUntil(expiry(deadline)),
+    deadline === undefined || deadline === Infinity ? identity : takeUntil(expiry(deadline)),
     lastIsResult(
       (value): ToolProgressEvent => ({ type: 'toolProgress', id, name, value: toJson(value) }),
       (value): ToolResultEvent => ({ type: 'toolResult', id, name, result: toJson(value) }),
@@ -76,7 +78,7 @@ function validArguments(call: ToolCallPart, { parameters }: Tool): Observable<un
 
 /** Strings, arrays and buffers are values, not streams, although `from` would take them apart. */
 function outputOf(output: ToolOutput<unknown>): Observable<unknown> {
-  if (isObservable(output)) return output;
+  if (isObservable(output)) return quietly(output);
   return isPromiseLike(output) ? from(output) : of(output);
 }
 
@@ -85,7 +87,7 @@ const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
 
 /** A total deadline: RxJS's `timeout(ms)` restarts at each emission, and a tool that reports progress for ever would never meet it. */
 const expiry = (deadline: number): Observable<never> =>
-  timer(deadline).pipe(
+  timer(Math.min(deadline, longestTimer)).pipe(
     map(() => {
       throw new Error(`The tool did not finish within ${deadline} ms.`);
     }),

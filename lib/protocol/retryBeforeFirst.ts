@@ -1,6 +1,7 @@
 import { defer, Observable, retry, tap, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { isRecord } from '../core/json.js';
+import { longestTimer } from '../core/options.js';
 
 /** How a request is sent again. */
 export interface RetryOptions {
@@ -37,7 +38,7 @@ export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperato
       let emitted = false;
       const delay = (error: unknown, attempt: number) => {
         if (emitted || !isRetryable(error)) return new Observable<never>((out) => out.error(error));
-        return timer(Math.min(asked(error) ?? backoff(options, attempt), maxDelay));
+        return timer(Math.min(asked(error) ?? backoff(options, attempt), maxDelay, longestTimer));
       };
       return source.pipe(
         tap(() => (emitted = true)),

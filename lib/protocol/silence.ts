@@ -2,6 +2,7 @@ import { asyncScheduler, Subscription, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { TimeoutError } from '../core/errors.js';
 import { operate } from '../core/operate.js';
+import { longestTimer } from '../core/options.js';
 
 /** How long an answer may be silent. */
 export interface SilenceOptions {
@@ -13,8 +14,6 @@ export interface SilenceOptions {
 
 /** The default of `each`. */
 const defaultEach = 120_000;
-/** The longest delay that a platform's timer takes, 2^31 - 1 ms; beyond it, it fires at once. */
-const longestTimer = 2_147_483_647;
 
 /**
  * Errors when nothing comes for too long. Meant for the raw bytes, where a keep-alive comment counts as life.
@@ -52,6 +51,7 @@ export function silence<T>({ first = Infinity, each = defaultEach }: SilenceOpti
           watch();
         }
         out.next(value);
+        last = asyncScheduler.now(); // a reader that takes its time is not the server's silence
       },
     };
   });

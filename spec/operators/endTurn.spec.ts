@@ -85,6 +85,10 @@ describe('endTurn', () => {
     expect(turnOf([says], start, 'stop', { maxTurns: 1 })?.finishReason).toBe('stop');
   });
 
+  it('says so when maxTurns is no number', () => {
+    expect(observe(of(finish()).pipe(endTurn(start, { maxTurns: NaN }))).error).toMatchObject({ code: 'configuration', subject: 'options' });
+  });
+
   it('leaves usage out where it is not known', () => {
     expect(turnOf([says])).not.toHaveProperty('usage');
   });

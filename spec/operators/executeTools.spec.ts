@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { EMPTY, NEVER, Subject, asyncScheduler, concat, finalize, from, interval, map, of, take, throwError } from 'rxjs';
+import { EMPTY, NEVER, Observable, Subject, asyncScheduler, concat, config, finalize, from, interval, map, of, take, throwError } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
 import type { Chunk } from '../../lib/core/chunk.js';
@@ -256,6 +257,60 @@ describe('executeTools', () => {
         flush();
         expect(values.at(-1)).toBe(finish);
       }));
+
+    it.each([2 ** 31, Infinity])('takes a deadline of %s for what it says', (deadline) =>
+      virtual(({ cold, flush }) => {
+        const { values } = observe(turnOf(call('f')).pipe(executeTools([plain('f', () => cold('---(a|)'))], { deadline })));
+        flush();
+        expect(values.at(-2)).toMatchObject({ message: { parts: [{ result: 'a' }] } });
+      }),
+    );
+
+    it.each([
+      ['concurrency', 0],
+      ['concurrency', NaN],
+      ['concurrency', -1],
+      ['deadline', NaN],
+      ['deadline', -1],
+    ])('says so when %s is %s', (name, value) => {
+      const { error } = observe(turnOf(call('f')).pipe(executeTools([plain('f', () => 1)], { [name]: value })));
+      expect(error).toMatchObject({ code: 'configuration', subject: 'options', message: expect.stringContaining(name) });
+    });
+
+    it.each([
+      ['at its end', { deadline: 1000 }, (out: Subscriber<number>) => out.complete()],
+      ['at the deadline', { deadline: 5 }, () => undefined],
+    ])('survives a tool whose teardown throws %s', (_, options, act) =>
+      virtual(({ flush }) => {
+        const torn = () =>
+          new Observable<number>((out) => {
+            out.next(1);
+            asyncScheduler.schedule(() => act(out), 1);
+            return () => {
+              throw new Error('from the teardown');
+            };
+          });
+        const { values, error } = observe(
+          turnOf(call('torn'), call('good')).pipe(executeTools([plain('torn', torn), plain('good', () => 2)], options)),
+        );
+        flush();
+        expect(error).toBeUndefined();
+        expect(values.filter(({ type }) => type === 'toolResult')).toHaveLength(2);
+        expect(values.at(-1)).toBe(finish);
+      }),
+    );
+
+    it('tells an error of a teardown to config.onUnhandledError', () => {
+      const unhandled: unknown[] = [];
+      config.onUnhandledError = (error) => unhandled.push(error);
+      const torn = () =>
+        new Observable<number>(() => () => {
+          throw new Error('from the teardown');
+        });
+      observe(turnOf(call('torn')).pipe(executeTools([plain('torn', torn)]))).subscription.unsubscribe();
+      config.onUnhandledError = null;
+      expect(unhandled).toHaveLength(1);
+    });
 
     it('does not abort the signal of a tool that came to its end', async () => {
       const signals: AbortSignal[] = [];
