@@ -1,0 +1,284 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import { createAgent } from '../../../lib/agent.js';
+import type { Chunk } from '../../../lib/core/chunk.js';
+import type { JsonObject } from '../../../lib/core/json.js';
+import { modelMessage, userMessage } from '../../../lib/core/message.js';
+import type { Message } from '../../../lib/core/message.js';
+import type { Request } from '../../../lib/core/model.js';
+import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
+import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { localShellOutput, mcpApproval } from '../../../lib/providers/openaiResponses/replies.js';
+import { responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
+import type { ResponsesTool } from '../../../lib/providers/openaiResponses/serverTools.js';
+import { serveModel } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+
+const own = 'openai-responses';
+const body = (serverTools: readonly ResponsesTool[], request: Partial<Request> = {}) =>
+  encodeResponses('gpt-4o', { messages: [userMessage('Hi')], ...request }, { serverTools }).body;
+
+describe('responsesTools: what is asked for', () => {
+  const cases: readonly (readonly [what: string, tool: ResponsesTool, definition: JsonObject, include?: readonly string[]])[] = [
+    ['a web search', responsesTools.webSearch(), { type: 'web_search' }],
+    [
+      'a web search with everything',
+      responsesTools.webSearch({
+        allowedDomains: ['a.example'],
+        contextSize: 'low',
+        location: { country: 'PT', city: 'Lisbon' },
+        sources: true,
+      }),
+      {
+        type: 'web_search',
+        filters: { allowed_domains: ['a.example'] },
+        search_context_size: 'low',
+        user_location: { type: 'approximate', country: 'PT', city: 'Lisbon' },
+      },
+      ['web_search_call.action.sources'],
+    ],
+    ['a file search', responsesTools.fileSearch({ vectorStoreIds: ['vs_1'] }), { type: 'file_search', vector_store_ids: ['vs_1'] }],
+    [
+      'a file search with everything',
+      responsesTools.fileSearch({
+        ...{ vectorStoreIds: ['vs_1'], filters: { type: 'eq', key: 'year', value: 2024 }, maxResults: 5 },
+        ...{ ranker: 'auto', scoreThreshold: 0.5, results: true },
+      }),
+      {
+        ...{ type: 'file_search', vector_store_ids: ['vs_1'], filters: { type: 'eq', key: 'year', value: 2024 }, max_num_results: 5 },
+        ranking_options: { ranker: 'auto', score_threshold: 0.5 },
+      },
+      ['file_search_call.results'],
+    ],
+    [
+      'a code interpreter',
+      responsesTools.codeInterpreter(),
+      { type: 'code_interpreter', container: { type: 'auto' } },
+      ['code_interpreter_call.outputs'],
+    ],
+    [
+      'a code interpreter with files',
+      responsesTools.codeInterpreter({ fileIds: ['file_1'], memoryLimit: '4g', outputs: false }),
+      { type: 'code_interpreter', container: { type: 'auto', file_ids: ['file_1'], memory_limit: '4g' } },
+    ],
+    [
+      'a code interpreter in a container',
+      responsesTools.codeInterpreter({ container: 'cntr_0', outputs: false }),
+      { type: 'code_interpreter', container: 'cntr_0' },
+    ],
+    [
+      'images',
+      responsesTools.imageGeneration({
+        ...{ model: 'gpt-image-1', action: 'edit', size: '1024x1024', quality: 'low', format: 'webp', compression: 80 },
+        ...{ background: 'opaque', moderation: 'low', inputFidelity: 'high', partialImages: 2 },
+      }),
+      {
+        ...{ type: 'image_generation', model: 'gpt-image-1', action: 'edit', size: '1024x1024', quality: 'low', output_format: 'webp' },
+        ...{ output_compression: 80, background: 'opaque', moderation: 'low', input_fidelity: 'high', partial_images: 2 },
+      },
+    ],
+    [
+      'an MCP server',
+      responsesTools.mcp({
+        ...{ serverLabel: 'numbers', serverUrl: 'https://mcp.example', description: 'Counts.', allowedTools: ['add'] },
+        ...{ requireApproval: { never: ['add'] }, headers: { 'x-team': 'blue' }, authorization: 'token' },
+      }),
+      {
+        ...{ type: 'mcp', server_label: 'numbers', server_url: 'https://mcp.example', server_description: 'Counts.' },
+        ...{ allowed_tools: ['add'], require_approval: { never: { tool_names: ['add'] } } },
+        ...{ headers: { 'x-team': 'blue' }, authorization: 'token' },
+      },
+    ],
+    [
+      'a connector',
+      responsesTools.mcp({ serverLabel: 'mail', connectorId: 'connector_gmail', requireApproval: 'never' }),
+      { type: 'mcp', server_label: 'mail', connector_id: 'connector_gmail', require_approval: 'never' },
+    ],
+    ['the local shell', responsesTools.localShell(), { type: 'local_shell' }],
+    [
+      'any other tool',
+      responsesTools.other({ type: 'computer_use_preview', display_width: 800 }, ['x.y']),
+      { type: 'computer_use_preview', display_width: 800 },
+      ['x.y'],
+    ],
+  ];
+  it.each(cases.map(([what, tool, definition, include]) => ({ what, tool, definition, include })))(
+    '$what',
+    ({ tool, definition, include }) => {
+      expect(body([tool])).toEqual({
+        ...{ model: 'gpt-4o', input: expect.anything() as unknown, tools: [definition], stream: true },
+        ...(include ? { include } : {}),
+      });
+    },
+  );
+
+  it('leaves a file search without vector stores out', () => {
+    expect(body([responsesTools.fileSearch({ vectorStoreIds: [], results: true })])).toEqual(body([]));
+  });
+
+  it('stands behind the functions, with what to include of all of them once', () => {
+    const tools = [{ name: 'add', description: 'Adds.', parameters: { type: 'object' } }];
+    const servers = [responsesTools.codeInterpreter(), responsesTools.codeInterpreter(), responsesTools.localShell()];
+    const { tools: sent, include } = body(servers, { tools, thinking: true });
+    expect((sent as readonly JsonObject[]).map(({ type }) => type)).toEqual([
+      ...['function', 'code_interpreter', 'code_interpreter', 'local_shell'],
+    ]);
+    expect(include).toEqual(['reasoning.encrypted_content', 'code_interpreter_call.outputs']);
+  });
+
+  it('can be chosen by type, or by the label of the server, unless a function has the name', () => {
+    const servers = [responsesTools.webSearch(), responsesTools.mcp({ serverLabel: 'numbers', serverUrl: 'https://mcp.example' })];
+    const chosen = (name: string, tools: Request['tools'] = []) => body(servers, { toolChoice: { name }, tools })['tool_choice'];
+    expect(chosen('web_search')).toEqual({ type: 'web_search' });
+    expect(chosen('numbers')).toEqual({ type: 'mcp', server_label: 'numbers' });
+    expect(chosen('numbers', [{ name: 'numbers', description: '', parameters: {} }])).toEqual({ type: 'function', name: 'numbers' });
+    expect(body(servers, { toolChoice: 'required' })['tool_choice']).toBe('required');
+  });
+});
+
+const ran = (container: string, id = 'resp_1'): Message => ({
+  ...modelMessage('Three.'),
+  metadata: {
+    [own]: {
+      responseId: id,
+      output: [
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'secret' },
+        { type: 'code_interpreter_call', id: 'ci_1', status: 'completed', code: '1+2', container_id: container, outputs: null },
+        { type: 'message', id: 'msg_1', length: 6 },
+      ],
+    },
+  },
+});
+
+describe('openai-responses: the container of a conversation', () => {
+  const containerFor = (messages: readonly Message[], tool = responsesTools.codeInterpreter()) =>
+    (body([tool], { messages })['tools'] as readonly JsonObject[])[0]?.['container'];
+
+  it('is the last one that code ran in, unless the tool has one of its own', () => {
+    const history = [
+      userMessage('1'),
+      ran('cntr_1'),
+      userMessage('2'),
+      ran('cntr_2'),
+      userMessage('3'),
+      modelMessage('Hm.'),
+      userMessage('4'),
+    ];
+    expect(containerFor(history)).toBe('cntr_2');
+    expect(containerFor(history, responsesTools.codeInterpreter({ container: 'cntr_0' }))).toBe('cntr_0');
+    expect(containerFor([userMessage('1')])).toEqual({ type: 'auto' });
+  });
+
+  it('is a new one when the old one has expired, and what ran in that is left out of a whole history', () => {
+    const messages = [userMessage('1'), ran('cntr_1'), userMessage('2')];
+    const serverTools = [responsesTools.codeInterpreter()];
+    const first = encodeResponses('gpt-5', { messages }, { serverTools, session: false });
+    const input = first.body['input'] as readonly JsonObject[];
+    expect(input.map(({ type }) => type)).toEqual(['message', 'reasoning', 'code_interpreter_call', 'message', 'message']);
+    const expired = Object.assign(new Error('expired'), { status: 400, body: '{"error":{"message":"Container is expired."}}' });
+    const second = first.instead?.(expired);
+    expect(second?.body).toEqual({
+      ...first.body,
+      input: [input[0], input[3], input[4]],
+      tools: [{ type: 'code_interpreter', container: { type: 'auto' } }],
+    });
+    expect(second?.instead?.(expired)).toBeUndefined();
+    expect(first.instead?.(new Error('Container'))).toBeUndefined();
+  });
+
+  it('may be lost together with the session: one after the other', () => {
+    const known = { serverTools: [responsesTools.codeInterpreter()] };
+    const first = encodeResponses('gpt-5', { messages: [userMessage('1'), ran('cntr_1'), userMessage('2')] }, known);
+    const refused = (words: string) => Object.assign(new Error(words), { status: 404 });
+    const second = first.instead?.(refused("Container 'cntr_1' not found."));
+    const third = second?.instead?.(refused("Previous response with id 'resp_1' not found."));
+    expect([first, second, third].map((request) => request?.body['previous_response_id'])).toEqual(['resp_1', 'resp_1', undefined]);
+    expect(third?.body['tools']).toEqual([{ type: 'code_interpreter', container: { type: 'auto' } }]);
+    expect(third?.instead?.(refused("Container, previous_response_id: 'resp_1', 'cntr_1'"))).toBeUndefined();
+  });
+});
+
+describe('openai-responses: tools that ask something of the user, over HTTP', () => {
+  const servers: LoopbackServer[] = [];
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((server) => server.close()));
+  });
+  const serve = async (script: Script<ServedTurn>, options?: ServeOptions) => {
+    const server = await serveModel(script, options);
+    servers.push(server);
+    return server;
+  };
+  const fact = (data: JsonObject): Chunk => ({ type: 'metadata', metadata: { [own]: data } });
+  const request = { type: 'mcp_approval_request', id: 'mcpr_1', server_label: 'numbers', name: 'add', arguments: '{"a":1}' };
+  const shell = {
+    type: 'local_shell_call',
+    id: 'lsh_1',
+    call_id: 'call_s',
+    status: 'completed',
+    action: { type: 'exec', command: ['ls'] },
+  };
+
+  it('tell a request for approval once, and take the answer in the next message', async () => {
+    const server = await serve([[fact(request)], 'Done.']);
+    const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url });
+    const agent = createAgent({ model });
+    const events = await lastValueFrom(agent.stream('Add.').pipe(toArray()));
+    const told = events.flatMap((event) => (event.type === 'metadata' && own in event.metadata ? [event.metadata[own]] : []));
+    expect(told).toContainEqual(request);
+    expect(told.filter((data) => JSON.stringify(data).includes('arguments'))).toHaveLength(1);
+    const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
+    const answer = userMessage([mcpApproval('mcpr_1', false, 'Not now.')]);
+    const { text } = await firstValueFrom(agent.run(answer, { messages: [userMessage('Add.'), ...messages] }));
+    expect(text).toBe('Done.');
+    const response = { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: false, reason: 'Not now.' };
+    expect(server.requests[1]?.body).toMatchObject({ previous_response_id: 'resp_1', input: [response] });
+    const stateless = encodeResponses('gpt-4o', { messages: [userMessage('Add.'), ...messages, answer] }, { session: false });
+    expect(stateless.body['input']).toMatchObject([{ role: 'user' }, request, response]);
+  });
+
+  it('tell a command of the local shell, and take its output; a command that nobody ran is no response to go on from', async () => {
+    const server = await serve([[fact(shell)], 'Two files.']);
+    const model = openaiResponses('codex-mini-latest', { apiKey: 'k', baseUrl: server.url, serverTools: [responsesTools.localShell()] });
+    const agent = createAgent({ model });
+    const { messages } = await firstValueFrom(agent.run('List.'));
+    const history = [userMessage('List.'), ...messages.filter(({ role }) => role === 'model')];
+    await firstValueFrom(agent.run(userMessage([localShellOutput('call_s', 'a b'), { type: 'text', text: 'So?' }]), { messages: history }));
+    const output = { type: 'local_shell_call_output', call_id: 'call_s', output: 'a b' };
+    expect(server.requests[1]?.body).toMatchObject({ previous_response_id: 'resp_1', input: [output, { role: 'user' }] });
+    const ignored = encodeResponses('codex-mini-latest', { messages: [...history, userMessage('Never mind.')] });
+    expect(ignored.body).not.toHaveProperty('previous_response_id');
+    expect(ignored.body['input']).toMatchObject([{ role: 'user' }, { role: 'user' }]);
+  });
+
+  it('tell what the tools do in its order, each step once', async () => {
+    const steps = [
+      { type: 'code_interpreter_call', id: 'ci_1', status: 'in_progress' },
+      { type: 'code_interpreter_call', id: 'ci_1', delta: '1 +' },
+      { type: 'code_interpreter_call', id: 'ci_1', delta: ' 2' },
+      { type: 'code_interpreter_call', id: 'ci_1', status: 'interpreting' },
+      { type: 'code_interpreter_call', id: 'ci_1', status: 'completed', code: '1 + 2', container_id: 'cntr_1', outputs: [] },
+      { type: 'image_generation_call', id: 'ig_1', status: 'in_progress' },
+      { type: 'image_generation_call', id: 'ig_1', partial_image_index: 0, partial_image_b64: 'AQ==' },
+      { type: 'image_generation_call', id: 'ig_1', status: 'completed' },
+    ];
+    const server = await serve([[...steps.map(fact), 'Three.'], 'And.']);
+    const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url, serverTools: [responsesTools.codeInterpreter()] });
+    const events = await lastValueFrom(createAgent({ model }).stream('1 + 2?').pipe(toArray()));
+    const told = events.flatMap((event) => (event.type === 'metadata' && own in event.metadata ? [event.metadata[own]] : []));
+    expect(told).toEqual(steps);
+    const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
+    await firstValueFrom(createAgent({ model }).run('And?', { messages: [userMessage('1 + 2?'), ...messages] }));
+    expect(server.requests[1]?.body).toMatchObject({ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] });
+  });
+
+  it('show the token of an MCP server in no error', async () => {
+    const server = await serve([], { status: 400, body: 'The server said: Bearer s3cr3t-token, x-key: k3y-of-mcp.' });
+    const mcp = responsesTools.mcp({
+      ...{ serverLabel: 'n', serverUrl: 'https://mcp.example', authorization: 's3cr3t-token', headers: { 'x-key': 'k3y-of-mcp' } },
+    });
+    const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url, retry: false, serverTools: [mcp] });
+    const error: unknown = await lastValueFrom(model.stream({ messages: [userMessage('Hi')] })).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'http', body: expect.stringContaining('[key]') as unknown });
+    expect(JSON.stringify(error) + String(error)).not.toMatch(/s3cr3t|k3y/);
+  });
+});
