@@ -92,8 +92,19 @@ export { typedOutput } from './orchestrators/typedOutput.js';
 export { requireCapabilities } from './core/capabilities.js';
 export type { Capability } from './core/capabilities.js';
 export { anthropic } from './providers/anthropic/anthropic.js';
+export type { AnthropicOptions } from './providers/anthropic/anthropic.js';
+export { anthropicTools } from './providers/anthropic/serverTools.js';
+export type {
+  AnthropicCodeExecutionOptions,
+  AnthropicTool,
+  AnthropicWebFetchOptions,
+  AnthropicWebSearchOptions,
+} from './providers/anthropic/serverTools.js';
 export { cohere } from './providers/cohere/cohere.js';
 export { google } from './providers/google/google.js';
+export type { GoogleOptions } from './providers/google/google.js';
+export { googleTools } from './providers/google/serverTools.js';
+export type { GoogleSearchOptions, GoogleTool } from './providers/google/serverTools.js';
 export { httpModel } from './providers/httpModel.js';
 export type { ModelOptions } from './providers/httpModel.js';
 export { mistral } from './providers/mistral/mistral.js';

@@ -4,6 +4,14 @@ import type { ModelOptions } from '../httpModel.js';
 import { decodeMessages } from './decode.js';
 import { encodeRequest } from './encode.js';
 import { familyOf } from './families.js';
+import { withBetas } from './serverTools.js';
+import type { AnthropicTool } from './serverTools.js';
+
+/** What a model of Anthropic can be told beside the transport. */
+export interface AnthropicOptions extends ModelOptions {
+  /** The tools that Anthropic runs, made by `anthropicTools`; of two with a name the later one counts. Default: none. */
+  readonly serverTools?: readonly AnthropicTool[] | undefined;
+}
 
 /**
  * A model of Anthropic, over the Messages API (version 2023-06-01).
@@ -15,17 +23,20 @@ import { familyOf } from './families.js';
  * The API wants a limit for the answer: where the request has none (`maxOutputTokens`), it is the longest that the model's family can write, as
  * its overview of models documents, and 4096 for models that are not known. Thinking counts towards it.
  *
- * Tools that Anthropic runs itself (web search, code execution), caching, and anything else that has no place in a request go in its
- * `providerOptions`, under `anthropic`; beta features also in the `headers` (`anthropic-beta`). What such tools do comes as metadata (`serverTool`:
- * the block as it came), never as a call; it goes back with the conversation. A turn that ends `paused` goes on when the same conversation is sent
- * again.
+ * What the tools do that Anthropic runs itself (`serverTools`) comes as metadata (`serverTool`: the block as it came), as sources and as files, never
+ * as a call; it goes back with the conversation. A turn that ends `paused` goes on when the same conversation is sent again. Code goes on in the
+ * container of the answer before (`metadata.anthropic.container` of its message); another one, caching, and anything else that has no place in a
+ * request go in its `providerOptions`, under `anthropic`; beta features in the `headers` (`anthropic-beta`, to which the betas of the tools are
+ * added).
  *
  * @param name The model's name.
- * @param options Key (default: ANTHROPIC_API_KEY), base URL (default: https://api.anthropic.com/v1) and transport.
+ * @param options Key (default: ANTHROPIC_API_KEY), base URL (default: https://api.anthropic.com/v1) transport, and the tools
+ * that Anthropic runs.
  * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError `options` also for a seed, for files that the API
- * does not take, and for a wish about thinking that the model cannot be told.
+ * does not take, for a wish about thinking that the model cannot be told, and for a tool of a name that one of Anthropic's has.
  */
-export function anthropic(name: string, options: ModelOptions = {}): Model {
+export function anthropic(name: string, options: AnthropicOptions = {}): Model {
+  const { serverTools = [], ...transport } = options;
   return httpModel(
     {
       provider: 'anthropic',
@@ -35,7 +46,7 @@ export function anthropic(name: string, options: ModelOptions = {}): Model {
       authorize: (key) => ({ 'x-api-key': key }),
       wire: {
         framing: 'sse',
-        encode: (request) => encodeRequest(name, request),
+        encode: (request) => encodeRequest(name, request, serverTools),
         decode: decodeMessages,
       },
       capabilities: {
@@ -48,6 +59,6 @@ export function anthropic(name: string, options: ModelOptions = {}): Model {
         files: true,
       },
     },
-    options,
+    { ...transport, headers: withBetas(transport.headers, serverTools) },
   );
 }

@@ -1,11 +1,11 @@
-import type { Chunk } from '../../core/chunk.js';
+import type { Chunk, FileChunk, SourceChunk } from '../../core/chunk.js';
 import { isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
-import type { SourcePart } from '../../core/message.js';
 import { parsedOrUndefined } from '../../protocol/errorDetails.js';
 import { createCalls } from '../shared/calls.js';
 import type { Calls } from '../shared/calls.js';
 import { listOf } from '../shared/values.js';
+import { foundIn, isServerTool, sourceOf } from './found.js';
 
 /** Turns the content blocks of one answer into chunks. */
 export interface Blocks {
@@ -43,7 +43,7 @@ const typeOfDelta: Readonly<Record<string, string>> = {
  */
 export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
   const open = new Map<unknown, Open>();
-  const cited = new Set<string>();
+  const found = new Set<string>();
   const calls = createCalls(tell);
   /** Text has come, and no mark behind it. */
   let unmarked = false;
@@ -57,13 +57,14 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
     unmarked ||= type === 'text';
     tell({ type, text });
   };
+  const once = (chunk: SourceChunk | FileChunk) => {
+    const key = JSON.stringify(chunk);
+    if (!found.has(key)) tell(chunk);
+    found.add(key);
+  };
   const cite = (block: Open, citation: JsonObject) => {
     block.fields['citations'] = [...(listOf(block.fields['citations']) as JsonObject[]), citation];
-    const source = sourceOf(citation);
-    const key = JSON.stringify(source);
-    if (cited.has(key)) return;
-    cited.add(key);
-    tell({ type: 'source', source });
+    once({ type: 'source', source: sourceOf(citation) });
   };
   const close = (block: Open) => {
     open.delete(block.index);
@@ -78,6 +79,7 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
       if (type === 'thinking' && textOf(fields['thinking']) === undefined && textOf(fields['signature']) === undefined) return;
       if (isServerTool(type)) tell({ type: 'metadata', metadata: { serverTool: { ...fields } } });
       keep({ after: [{ ...fields }] });
+      foundIn(fields).forEach(once);
     }
   };
   const closeAll = () => {
@@ -145,20 +147,5 @@ function callOf({ id, name, input, caller }: JsonObject): Parameters<Calls['star
     ...(typeof name === 'string' ? { name } : {}),
     ...(args === undefined ? {} : { arguments: args }),
     ...(isJsonObject(caller) && caller['type'] !== 'direct' ? { providerData: { anthropic: { caller } } } : {}),
-  };
-}
-
-const isServerTool = (type: string): boolean => /^(server|mcp)_tool_use$|_tool_result$/.test(type);
-
-/** A citation of a page, of a search result, or of a passage in a document of the request. */
-function sourceOf(citation: JsonObject): SourcePart {
-  const url = textOf(citation['url']) ?? textOf(citation['source']);
-  const title = textOf(citation['title']) ?? textOf(citation['document_title']);
-  const text = textOf(citation['cited_text']);
-  return {
-    type: 'source',
-    ...(url === undefined ? {} : { url }),
-    ...(title === undefined ? {} : { title }),
-    ...(text === undefined ? {} : { text }),
   };
 }

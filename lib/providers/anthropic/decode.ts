@@ -61,13 +61,15 @@ export function decodeMessages(emit: (chunk: Chunk) => void): Decoder {
       answer.ended(terminal);
       blocks.end();
       answer.used(counter.usage());
+      if (isJsonObject(late['container']))
+        answer.tell({ type: 'providerData', provider: 'anthropic', data: { container: late['container'] } });
       if (Object.keys(late).length > 0) answer.tell({ type: 'metadata', metadata: late });
       answer.finish();
     },
   };
 }
 
-/** What the end of an answer tells its reader: which stop text was met, why it was refused, where code ran. */
+/** What the end of an answer tells its reader: which stop text was met, why it was refused, where code ran (which the next request needs too). */
 const lateFields = [
   ['stop_sequence', 'stopSequence'],
   ['stop_details', 'stopDetails'],

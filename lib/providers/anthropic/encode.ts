@@ -5,8 +5,11 @@ import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { defined } from '../shared/values.js';
 import type { Fields } from '../shared/values.js';
+import { lastContainer, lostContainer, runsCode } from './container.js';
 import { encodeConversation } from './messages.js';
 import { outputSchema } from './schema.js';
+import { uniqueTools } from './serverTools.js';
+import type { AnthropicTool } from './serverTools.js';
 import { thinkingFields } from './thinking.js';
 
 /**
@@ -15,9 +18,11 @@ import { thinkingFields } from './thinking.js';
  *
  * @param model The model's name.
  * @param request What is asked for.
- * @throws ConfigurationError `options` for a seed, a file or a wish about thinking that the API has no field for.
+ * @param serverTools The tools that Anthropic runs. Code goes on in the container of the last answer; if that is gone, in a new one. Default: none.
+ * @throws ConfigurationError `options` for a seed, a file or a wish about thinking that the API has no field for, and for a tool of a name that one
+ * of Anthropic's has.
  */
-export function encodeRequest(model: string, request: Request): WireRequest {
+export function encodeRequest(model: string, request: Request, serverTools: readonly AnthropicTool[] = []): WireRequest {
   if (request.seed !== undefined) {
     throw new ConfigurationError('options', `anthropic takes no seed (${request.seed}).`, 'Leave seed out; temperature: 0 varies least.');
   }
@@ -26,7 +31,7 @@ export function encodeRequest(model: string, request: Request): WireRequest {
   const body = defined({
     model,
     ...encodeConversation(request.messages),
-    ...encodeTools(request),
+    ...encodeTools(request, uniqueTools(serverTools)),
     ...thinking,
     output_config: format !== undefined || effort !== undefined ? defined({ format, effort }) : undefined,
     temperature: request.temperature,
@@ -34,15 +39,24 @@ export function encodeRequest(model: string, request: Request): WireRequest {
     stop_sequences: request.stop?.length ? request.stop : undefined,
     stream: true,
   });
-  return { path: '/messages', headers: { 'anthropic-version': '2023-06-01' }, body };
+  const sent = { path: '/messages', headers: { 'anthropic-version': '2023-06-01' }, body };
+  const container = runsCode(serverTools) ? lastContainer(request.messages) : undefined;
+  if (container === undefined) return sent;
+  return { ...sent, body: { ...body, container }, instead: (error) => (lostContainer(error) ? sent : undefined) };
 }
 
 /** A tool choice without tools is refused. */
-function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
-  if (tools.length === 0) return {};
+function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request, serverTools: readonly AnthropicTool[]): Fields {
+  const definitions = serverTools.map(({ definition }) => definition);
+  const taken = tools.find(({ name }) => definitions.some((definition) => definition['name'] === name));
+  if (taken) {
+    const what = `anthropic has two tools of the name "${taken.name}": one of its own (serverTools), and one of yours.`;
+    throw new ConfigurationError('options', what, 'Rename yours, or leave one of the two out.');
+  }
+  if (tools.length + definitions.length === 0) return {};
   const one = parallelToolCalls === false;
   const choice = toolChoice ?? (one ? 'auto' : undefined);
-  return { tools: tools.map(encodeTool), tool_choice: choice && encodeToolChoice(choice, one) };
+  return { tools: [...tools.map(encodeTool), ...definitions], tool_choice: choice && encodeToolChoice(choice, one) };
 }
 
 /** The API demands a schema of type object. */

@@ -5,6 +5,8 @@ import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { defined } from '../shared/values.js';
 import { encodeContents, encodeInstructions } from './contents.js';
+import { isMixed } from './serverTools.js';
+import type { GoogleTool } from './serverTools.js';
 import { encodeThinking } from './thinking.js';
 
 /**
@@ -12,11 +14,21 @@ import { encodeThinking } from './thinking.js';
  *
  * @param model The model's name, with or without `models/`.
  * @param request What is asked for.
+ * @param serverTools The tools that Google runs. Default: none.
  * @throws ConfigurationError `capability` or `options` for a wish that the model, or the API, has no field for.
  */
-export function encodeGoogle(model: string, request: Request): WireRequest {
+export function encodeGoogle(model: string, request: Request, serverTools: readonly GoogleTool[] = []): WireRequest {
   const { messages, output } = request;
-  const tools = toolsFor(request);
+  const functions = toolsFor(request);
+  const mixed = isMixed(model, request, serverTools);
+  const tools = [
+    ...(functions ? [{ functionDeclarations: functions.map(encodeTool) }] : []),
+    ...serverTools.map(({ definition }) => definition),
+  ];
+  const toolConfig = defined({
+    functionCallingConfig: functions && request.toolChoice && encodeToolChoice(request.toolChoice, mixed),
+    includeServerSideToolInvocations: mixed || undefined,
+  });
   const generationConfig = defined({
     temperature: request.temperature,
     topP: request.topP,
@@ -30,8 +42,8 @@ export function encodeGoogle(model: string, request: Request): WireRequest {
   const body = defined({
     systemInstruction: encodeInstructions(messages),
     contents: encodeContents(model, messages),
-    tools: tools && [{ functionDeclarations: tools.map(encodeTool) }],
-    toolConfig: tools && request.toolChoice && { functionCallingConfig: encodeToolChoice(request.toolChoice) },
+    tools: tools.length > 0 ? tools : undefined,
+    toolConfig: Object.keys(toolConfig).length > 0 ? toolConfig : undefined,
     generationConfig: Object.keys(generationConfig).length > 0 ? generationConfig : undefined,
   });
   return { path: `${pathOf(model)}:streamGenerateContent?alt=sse`, body };
@@ -61,8 +73,9 @@ function encodeTool({ name, description, parameters }: ToolDefinition): JsonObje
 /** What a schema of type object may say besides and still take nothing. */
 const plain: ReadonlySet<string> = new Set(['type', 'additionalProperties', 'required', '$schema', 'description', 'title']);
 
-/** The modes of `FunctionCallingConfig`. */
-function encodeToolChoice(choice: ToolChoice): JsonObject {
+/** The modes of `FunctionCallingConfig`. Beside Google's own tools, `VALIDATED` stands for `AUTO` (guide "Combine built-in tools and function calling"). */
+function encodeToolChoice(choice: ToolChoice, mixed: boolean): JsonObject {
   if (typeof choice === 'object') return { mode: 'ANY', allowedFunctionNames: [choice.name] };
-  return { mode: choice === 'required' ? 'ANY' : choice === 'none' ? 'NONE' : 'AUTO' };
+  if (choice === 'auto') return { mode: mixed ? 'VALIDATED' : 'AUTO' };
+  return { mode: choice === 'required' ? 'ANY' : 'NONE' };
 }

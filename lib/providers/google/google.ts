@@ -4,6 +4,13 @@ import type { ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
 import { encodeGoogle } from './encode.js';
 import { generationOf, provider } from './own.js';
+import type { GoogleTool } from './serverTools.js';
+
+/** What a model of Google can be told beside the transport. */
+export interface GoogleOptions extends ModelOptions {
+  /** The tools that Google runs, made by `googleTools`. Default: none. */
+  readonly serverTools?: readonly GoogleTool[] | undefined;
+}
 
 /**
  * A model of Google, over the Gemini API.
@@ -13,15 +20,17 @@ import { generationOf, provider } from './own.js';
  * ```
  *
  * Fields that have no place in a request go in its `providerOptions`, under `google`:
- * `{ google: { safetySettings: [...], generationConfig: { topK: 20 } } }`; tools of the API's own (`{ google: { tools: [{ googleSearch: {} }] } }`)
- * stand in place of the request's.
+ * `{ google: { safetySettings: [...], generationConfig: { topK: 20 } } }`. What the tools do that Google runs itself (`serverTools`) comes as metadata,
+ * as sources and as files, never as a call; it goes back with the conversation.
  *
  * @param name The model's name (`gemini-2.5-flash`), with or without `models/`; or a tuned model's, with `tunedModels/`.
- * @param options Key (default: GEMINI_API_KEY), base URL (default: https://generativelanguage.googleapis.com/v1beta) and transport.
+ * @param options Key (default: GEMINI_API_KEY), base URL (default: https://generativelanguage.googleapis.com/v1beta), transport,
+ * and the tools that Google runs.
  * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError also for `thinking: false` where the model always
- * thinks, and for `parallelToolCalls: false`.
+ * thinks, for `parallelToolCalls: false`, and for Google's own tools beside others, or beside a JSON Schema, before Gemini 3.
  */
-export function google(name: string, options: ModelOptions = {}): Model {
+export function google(name: string, options: GoogleOptions = {}): Model {
+  const { serverTools = [], ...transport } = options;
   const generation = generationOf(name);
   // Before Gemini 3 a request with both is refused: "Function calling with a response mime type: 'application/json' is unsupported".
   const typedOutputWithTools = generation !== undefined && generation >= 3;
@@ -32,7 +41,7 @@ export function google(name: string, options: ModelOptions = {}): Model {
       baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
       apiKey: { variable: 'GEMINI_API_KEY' },
       authorize: (key) => ({ 'x-goog-api-key': key }),
-      wire: { framing: 'sse', encode: (request) => encodeGoogle(name, request), decode: decodeGoogle },
+      wire: { framing: 'sse', encode: (request) => encodeGoogle(name, request, serverTools), decode: decodeGoogle },
       capabilities: {
         tools: true,
         multiToolCalls: true,
@@ -42,6 +51,6 @@ export function google(name: string, options: ModelOptions = {}): Model {
         files: true,
       },
     },
-    options,
+    transport,
   );
 }

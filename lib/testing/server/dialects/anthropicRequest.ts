@@ -38,7 +38,9 @@ function toolsObjection({ tools, tool_choice }: Record<string, unknown>): string
   const at = tools.findIndex(
     ({ type, input_schema }) => type === undefined && !(isRecord(input_schema) && input_schema['type'] === 'object'),
   );
-  return at < 0 ? undefined : `tools.${at}.custom.input_schema.type: Field required`;
+  if (at >= 0) return `tools.${at}.custom.input_schema.type: Field required`;
+  const names = tools.map(({ name }) => name).filter((name) => name !== undefined);
+  return new Set(names).size < names.length ? 'tools: Tool names must be unique.' : undefined;
 }
 
 function messageObjection(messages: readonly JsonObject[], at: number): string | undefined {

@@ -21,6 +21,8 @@ export function googleRefusal(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
   const unknown = Object.keys(body).find((field) => !known.has(field));
   if (unknown !== undefined) return refused(`Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`);
+  if (isMixed(body))
+    return refused('Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling.');
   const { contents } = body as { readonly contents?: unknown };
   if (!Array.isArray(contents) || contents.length === 0) return refused('* GenerateContentRequest.contents: contents is not specified');
   const list = contents.filter(isJsonObject);
@@ -29,6 +31,13 @@ export function googleRefusal(body: unknown): Refusal | undefined {
   const role = list.map((content) => content['role']).find((name) => name !== undefined && name !== 'user' && name !== 'model');
   if (role !== undefined) return refused('Please use a valid role: user, model.');
   return list.map((content, at) => unanswered(content, list[at + 1])).find((refusal) => refusal !== undefined);
+}
+
+/** Functions beside tools of the API's own, and not the setting that it wants for that. */
+function isMixed({ tools, toolConfig }: Record<string, unknown>): boolean {
+  if (!Array.isArray(tools) || (isRecord(toolConfig) && toolConfig['includeServerSideToolInvocations'] === true)) return false;
+  const kinds = tools.filter(isRecord).flatMap((tool) => Object.keys(tool));
+  return kinds.includes('functionDeclarations') && kinds.some((kind) => kind !== 'functionDeclarations');
 }
 
 const partsOf = (content: JsonObject | undefined): readonly JsonObject[] =>
