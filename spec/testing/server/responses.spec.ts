@@ -68,6 +68,85 @@ describe('the loopback provider in the words of the Responses API', () => {
     await expect(retracted).rejects.toMatchObject({ code: 'provider', message: expect.stringContaining('"retract"') as unknown });
   });
 
+  it('writes what is told of tools that the server runs as their items and events, and each item in the whole response', async () => {
+    const fact = (data: JsonObject) => ({ type: 'metadata', metadata: { 'openai-responses': data } }) as const;
+    const item = { type: 'mcp_call', id: 'mcp_1', status: 'completed', name: 'add', server_label: 'n', arguments: '{}', output: '1' };
+    const writer = responses.writer({ turn: 1, path: '/v1/responses', body: {} });
+    const facts = [{ type: 'mcp_call', id: 'mcp_1', status: 'in_progress' }, { type: 'mcp_call', id: 'mcp_1', delta: '{}' }, item].map(
+      fact,
+    );
+    const frames = [...facts, { type: 'finish', reason: 'stop' } as const].flatMap((chunk) => writer.next(chunk));
+    expect(frames.map(({ event }) => event)).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.mcp_call.in_progress',
+      'response.mcp_call_arguments.delta',
+      'response.mcp_call.completed',
+      'response.output_item.done',
+    ]);
+    expect(JSON.parse(writer.end()[0]?.data ?? '')).toMatchObject({ type: 'response.completed', response: { output: [item] } });
+    await expect(ask([[{ type: 'metadata', metadata: { a: 1 } }]])).rejects.toMatchObject({
+      message: expect.stringContaining('"metadata"') as unknown,
+    });
+  });
+
+  const post = async (server: LoopbackServer, body: JsonObject) => {
+    const answer = await fetch(`${server.url}/responses`, { method: 'POST', body: JSON.stringify({ model: 'm', stream: true, ...body }) });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const serve = async (script: Script<ServedTurn>) => {
+    const server = await serveModel(script);
+    servers.push(server);
+    return server;
+  };
+
+  it('keeps each response under its id, and gives a script the whole conversation that follows from it', async () => {
+    const heard: (readonly (string | undefined)[])[] = [];
+    const server = await serve(({ turn, history }) => {
+      heard.push(history.flatMap(({ role, parts }) => [role, ...parts.map((part) => (part.type === 'text' ? part.text : part.type))]));
+      return `answer ${turn}`;
+    });
+    await post(server, { input: 'one' });
+    await post(server, { input: 'two', previous_response_id: 'resp_1' });
+    await post(server, { input: [{ role: 'user', content: 'again' }], previous_response_id: 'resp_1' });
+    await post(server, { previous_response_id: 'resp_2' });
+    expect(heard).toEqual([
+      ['user', 'one'],
+      ['user', 'one', 'model', 'answer 1', 'user', 'two'],
+      ['user', 'one', 'model', 'answer 1', 'user', 'again'],
+      ['user', 'one', 'model', 'answer 1', 'user', 'two', 'model', 'answer 2'],
+    ]);
+  });
+
+  it('refuses an id that it does not know, or was told not to store, in the words of OpenAI, and what does not fit the response', async () => {
+    const server = await serve([['x'], [{ type: 'toolCallFragment', id: 'c', name: 'f', arguments: {}, done: true }]]);
+    await post(server, { input: 'one', store: false });
+    const refused = await post(server, { input: 'two', previous_response_id: 'resp_1' });
+    expect({ ...refused, text: JSON.parse(refused.text) as unknown }).toEqual({
+      status: 400,
+      text: {
+        error: {
+          message: "Previous response with id 'resp_1' not found.",
+          type: 'invalid_request_error',
+          param: 'previous_response_id',
+          code: 'previous_response_not_found',
+        },
+      },
+    });
+    await post(server, { input: 'two' });
+    const unanswered = await post(server, { input: 'three', previous_response_id: 'resp_2' });
+    expect(unanswered).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('No tool output found for function call c.') as unknown,
+    });
+    const orphan = await post(server, {
+      input: ['c', 'd'].map((id) => ({ type: 'function_call_output', call_id: id, output: '' })),
+      previous_response_id: 'resp_2',
+    });
+    expect(orphan).toMatchObject({ status: 400, text: expect.stringContaining('call_id d') as unknown });
+  });
+
   const user = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] };
   const asked = { type: 'function_call', call_id: 'a', name: 'add', arguments: '{}' };
   const answered = { type: 'function_call_output', call_id: 'a', output: '' };
