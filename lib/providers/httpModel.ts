@@ -64,7 +64,8 @@ export interface HttpModelDefinition {
  * A model over HTTP: a provider's dialect on the shared protocol.
  *
  * Each subscription to `stream(request)` reads the key, checks the history, sends a request and, as long as nothing was emitted, sends it
- * again after a passing failure; one that the wire has another request for (`instead`) is replaced by that. Unsubscribing aborts it in the same tick. Nothing is done, and nothing is thrown, before the subscription.
+ * again after a passing failure, or another in its place where the wire has one for the error (`WireRequest.instead`). Unsubscribing aborts it
+ * in the same tick. Nothing is done, and nothing is thrown, before the subscription.
  *
  * @param definition The provider's part.
  * @param options The user's.

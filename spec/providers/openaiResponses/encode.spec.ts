@@ -261,5 +261,8 @@ describe('openai-responses: what it made itself', () => {
     ]);
     expect(body({ messages: sent, providerOptions: { 'openai-responses': { store: false } } })['input']).toEqual(input(sent, false));
     expect(input(sent)).toHaveLength(6);
+    const metadata = { 'openai-responses': { responseId: 'resp_1', stored: false, output: items } };
+    const unstored = { ...modelMessage([text('Hm.'), call('a', 'fc_1')]), metadata };
+    expect(input([hello, unstored, result('a')])).toEqual(input(sent, false));
   });
 });
