@@ -48,7 +48,7 @@ function httpError(provider: string, { status, statusText, headers }: Response, 
   const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   const requestId = requestIdHeaders.map((name) => headers.get(name)).find((id) => id !== null && id !== '');
   const wait = retryAfter(headers, json);
-  return new HttpError(`${provider} answered ${status}: ${text}${code === undefined ? '' : ` (${code})`}. ${nextStep(status)}`, {
+  return new HttpError(`${provider} answered ${status}: ${text}${code === undefined ? '' : ` (${code})`}. ${nextStep(status, headers.get('location'))}`, {
     provider,
     status,
     body,
@@ -59,14 +59,15 @@ function httpError(provider: string, { status, statusText, headers }: Response, 
   });
 }
 
-function nextStep(status: number): string {
+function nextStep(status: number, location: string | null): string {
   if (status === 401 || status === 403) return 'Check the API key and what it is allowed to do.';
   if (status === 402) return 'Check the credit of the account.';
   if (status === 404 || status === 405) return "Check the model's name and baseUrl.";
   if (status === 413) return 'Send less: a shorter history, smaller files.';
   if (status === 429) return 'Wait, send less at once, or ask for a higher limit.';
   if (status >= 500 || status === 408 || status === 409) return 'Try again later.';
-  if (status >= 300 && status < 400) return 'Check baseUrl: it leads to a redirect.';
+  // A browser shows of a redirect that was not followed only that it is one, as status 0.
+  if (status < 400) return `Redirects are not followed: set baseUrl to where it leads${location === null ? '' : ` (${location.replace(/[?#].*$/s, '')})`}.`;
   return 'Change the request.';
 }
 

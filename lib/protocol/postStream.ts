@@ -1,5 +1,6 @@
 import { defer, Observable, tap, throwError } from 'rxjs';
 import { ConfigurationError, ConnectionError, errorText, StreamInterruptedError } from '../core/errors.js';
+import { isRecord } from '../core/json.js';
 import { isStreamType, otherType, refusal } from './notTheStream.js';
 import { leave, readStream } from './readStream.js';
 import { hideSecrets } from './redact.js';
@@ -42,7 +43,8 @@ export function postStream(post: PostRequest): Observable<Uint8Array> {
     const toItsEnd = tap<Uint8Array>({ complete: () => (read = true) });
     send(post, controller.signal).then(
       (response) => {
-        if (out.closed) leave(response.body);
+        if (!isResponse(response)) out.error(noResponse(post, response));
+        else if (out.closed) leave(response.body);
         else
           out.add(
             defer(() => answer(post, response))
@@ -58,8 +60,9 @@ export function postStream(post: PostRequest): Observable<Uint8Array> {
 
 function send({ url, headers, body, accept, fetch = globalThis.fetch }: PostRequest, signal: AbortSignal): Promise<Response> {
   const sent = Object.keys(headers).some((name) => name.toLowerCase() === 'accept') ? headers : { accept, ...headers };
-  // A custom fetch may throw, or give something that only looks like a promise.
-  return new Promise((resolve) => resolve(fetch(url, { method: 'POST', headers: sent, body, signal })));
+  // A custom fetch may throw, or give something that only looks like a promise. Redirects are not followed: `fetch` would take the conversation and
+  // the key's header (all but `authorization`) to another host, and mostly make a GET of the POST.
+  return new Promise((resolve) => resolve(fetch(url, { method: 'POST', headers: sent, body, signal, redirect: 'manual' })));
 }
 
 function answer({ provider, accept }: PostRequest, response: Response): Observable<Uint8Array> {
@@ -72,6 +75,12 @@ function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null): Obs
   // The signal alone is not enough: a custom `fetch` may ignore it. The stream is cancelled as well.
   return body === null ? throwError(() => withoutBody(provider)) : readStream(body, (thrown) => interrupted(provider, thrown));
 }
+
+/** What a custom `fetch` gave may be anything. */
+const isResponse = (given: unknown): given is Response => isRecord(given) && 'body' in given && typeof given['status'] === 'number';
+
+const noResponse = ({ provider }: PostRequest, given: unknown) =>
+  new ConfigurationError('options', `The fetch of ${provider}'s options gave no Response but ${errorText(given)}.`, 'Pass a function like the global fetch.');
 
 const withoutBody = (provider: string) =>
   new StreamInterruptedError(provider, `${provider} sent an answer without a body. Send the request again; check any proxy between.`);

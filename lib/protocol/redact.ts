@@ -35,12 +35,12 @@ export function redactThrown(thrown: unknown, secrets: readonly string[], provid
   const words = spellings(secrets).filter((word) => word !== provider);
   const seen = new Set<unknown>();
   const clean = (value: unknown): unknown => {
-    if (typeof value === 'string') return words.reduce((text, secret) => text.replaceAll(secret, mark), value);
+    if (typeof value === 'string') return words.reduce(withoutBeginnings, words.reduce(withoutWhole, value));
     if (typeof value !== 'object' || value === null || seen.has(value)) return value;
     seen.add(value);
-    if (value instanceof Error) return cleanError(value);
+    if (isError(value)) return cleanError(value);
     if (Array.isArray(value)) return value.map(clean);
-    return isRecord(value) && isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, clean(inner)])) : value;
+    return isRecord(value) && isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), clean(inner)])) : value;
   };
   const cleanError = (error: Error): Error => {
     for (const key of Object.getOwnPropertyNames(error).filter((name) => !ours.has(name))) {
@@ -52,6 +52,46 @@ export function redactThrown(thrown: unknown, secrets: readonly string[], provid
   };
   return words.length === 0 ? thrown : clean(thrown);
 }
+
+/** An Error of any realm: in jest, those of `fetch` are of another. */
+const isError = (value: object): value is Error => value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
+
+/** From here on a secret is looked for within words; a shorter one (`test`, `any`) stands in ordinary words too. */
+const longEnough = 8;
+
+function withoutWhole(text: string, secret: string): string {
+  if (secret.length >= longEnough) return text.replaceAll(secret, mark);
+  return text.replace(new RegExp(`(?<![\\w-])${escaped(secret)}(?![\\w-])`, 'g'), () => mark);
+}
+
+/** A text without the beginnings of a secret: a server, or the limit of a message, may have cut the text within it. */
+function withoutBeginnings(text: string, secret: string): string {
+  if (secret.length < longEnough) return text;
+  const most = Math.max(longEnough, Math.ceil(secret.length / 3));
+  let cut = withoutLongBeginning(text, secret, most);
+  for (let length = Math.min(most, secret.length) - 1; length >= 4; length--) {
+    const beginning = secret.slice(0, length);
+    if (cut.endsWith(beginning)) cut = cut.slice(0, -length) + mark;
+    cut = cut.replaceAll(`${beginning}...`, `${mark}...`);
+  }
+  return cut;
+}
+
+/** Replaces each stretch of at least `least` characters with which a secret begins. */
+function withoutLongBeginning(text: string, secret: string, least: number): string {
+  const beginning = secret.slice(0, least);
+  let rest = text;
+  let done = '';
+  for (let at = rest.indexOf(beginning); at >= 0; at = rest.indexOf(beginning)) {
+    let length = least;
+    while (length < secret.length && rest[at + length] === secret[length]) length++;
+    done += rest.slice(0, at) + mark;
+    rest = rest.slice(at + length);
+  }
+  return done + rest;
+}
+
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** Removes secrets from the error of a stream. */
 export function hideSecrets<T>(secrets: readonly string[], provider: string): MonoTypeOperatorFunction<T> {
