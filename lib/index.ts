@@ -112,6 +112,17 @@ export { ollama } from './providers/ollama/ollama.js';
 export { openai } from './providers/openai.js';
 export { openaiCompatible } from './providers/openaiCompatible.js';
 export { openaiResponses } from './providers/openaiResponses/openaiResponses.js';
+export type { ResponsesOptions } from './providers/openaiResponses/openaiResponses.js';
+export { localShellOutput, mcpApproval } from './providers/openaiResponses/replies.js';
+export type {
+  CodeInterpreterOptions as ResponsesCodeInterpreterOptions,
+  FileSearchOptions as ResponsesFileSearchOptions,
+  ImageGenerationOptions as ResponsesImageGenerationOptions,
+  McpOptions as ResponsesMcpOptions,
+  WebSearchOptions as ResponsesWebSearchOptions,
+} from './providers/openaiResponses/serverToolOptions.js';
+export { responsesTools } from './providers/openaiResponses/serverTools.js';
+export type { ResponsesTool } from './providers/openaiResponses/serverTools.js';
 export { openrouter } from './providers/openrouter.js';
 export { together } from './providers/together.js';
 export type { RetryOptions } from './protocol/retryBeforeFirst.js';

@@ -85,7 +85,9 @@ describe('registerProvider', () => {
 describe('the variable of a key', () => {
   const builtIn = registeredProviders().map(({ name, keyVariable }) => [name, keyVariable] as const);
 
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
 
   it.each(builtIn)('of %s is the one that its models ask for: %s', async (name, keyVariable) => {
     jest.replaceProperty(process, 'env', {});
