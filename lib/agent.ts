@@ -16,7 +16,10 @@ import { runTurns } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 
 /** What an agent is made of. */
-export interface AgentOptions<T extends readonly Tool[] = readonly Tool[], S extends Schema | undefined = Schema | undefined> extends Omit<TurnOptions, 'fragments'> {
+export interface AgentOptions<T extends readonly Tool[] = readonly Tool[], S extends Schema | undefined = Schema | undefined> extends Omit<
+  TurnOptions,
+  'fragments'
+> {
   readonly model: Model;
   /** What the model can call. Default: nothing. */
   readonly tools?: T;

@@ -12,7 +12,12 @@ import type { Streams } from '../lib/testing/marbles.js';
 import { diagram } from './support/diagram.js';
 import { observe } from './support/operatorContract.js';
 
-const add = tool({ name: 'add', description: 'Adds.', parameters: z.object({ a: z.number(), b: z.number() }), execute: ({ a, b }) => a + b });
+const add = tool({
+  name: 'add',
+  description: 'Adds.',
+  parameters: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => a + b,
+});
 const script = () => [['Let me see.', call('add', { a: 1, b: 2 })], 'Three.'];
 
 describe('createAgent', () => {
@@ -81,7 +86,10 @@ describe('createAgent', () => {
 
   it('says so when there is nothing to send', () => {
     const model = scriptedModel(() => 'Hi');
-    expect(observe(createAgent({ model }).run([])).error).toMatchObject({ code: 'configuration', message: expect.stringContaining('nothing to send') });
+    expect(observe(createAgent({ model }).run([])).error).toMatchObject({
+      code: 'configuration',
+      message: expect.stringContaining('nothing to send'),
+    });
     expect(model.requests).toHaveLength(0);
   });
 
@@ -104,8 +112,15 @@ describe('createAgent', () => {
 
   it('sums usage over the turns, and shows it nowhere else', async () => {
     const used = (input: number): Chunk => ({ type: 'finish', reason: 'stop', usage: { input, output: 1 } });
-    const model = scriptedModel([[call('add', { a: 1, b: 2 }), used(10)], ['Three.', used(20)]]);
-    const events = await firstValueFrom(createAgent({ model, tools: [add] }).stream('1 + 2?').pipe(toArray()));
+    const model = scriptedModel([
+      [call('add', { a: 1, b: 2 }), used(10)],
+      ['Three.', used(20)],
+    ]);
+    const events = await firstValueFrom(
+      createAgent({ model, tools: [add] })
+        .stream('1 + 2?')
+        .pipe(toArray()),
+    );
     const carriers = events.filter((event) => JSON.stringify(event).includes('"usage"')).map(({ type }) => type);
     expect(carriers).toEqual(['turn', 'turn', 'result']);
     expect(events.at(-1)).toMatchObject({ result: { usage: { input: 30, output: 2 } } });
@@ -113,7 +128,13 @@ describe('createAgent', () => {
 
   it('keeps what was emitted before an error, and emits no turn and no result after it', () => {
     const failure = new Error('reset');
-    const model = scriptedModel([script()[0]!, concat(of<Chunk>({ type: 'text', text: 'Thr' }), throwError(() => failure))]);
+    const model = scriptedModel([
+      script()[0]!,
+      concat(
+        of<Chunk>({ type: 'text', text: 'Thr' }),
+        throwError(() => failure),
+      ),
+    ]);
     const { values, error } = observe(createAgent({ model, tools: [add] }).stream('1 + 2?'));
     expect(error).toBe(failure);
     expect(values.at(-1)).toEqual({ type: 'text', text: '\nThr' });
@@ -130,7 +151,11 @@ describe('createAgent', () => {
 
   it('does not ask again for a reader who has had enough', () => {
     const model = scriptedModel(script());
-    observe(createAgent({ model, tools: [add] }).stream('1 + 2?').pipe(take(6)));
+    observe(
+      createAgent({ model, tools: [add] })
+        .stream('1 + 2?')
+        .pipe(take(6)),
+    );
     expect(model.requests).toHaveLength(1);
   });
 
@@ -139,7 +164,9 @@ describe('createAgent', () => {
     const circular: unknown[] = [];
     circular.push(circular);
     const tools = [
-      bad('throws', () => { throw new Error('no'); }),
+      bad('throws', () => {
+        throw new Error('no');
+      }),
       bad('rejects', () => Promise.reject(new Error('no'))),
       bad('errors', () => throwError(() => new Error('no'))),
       bad('circular', () => circular),
@@ -152,8 +179,16 @@ describe('createAgent', () => {
   });
 
   it('types results by the names of the tools', async () => {
-    const shout = tool({ name: 'shout', description: '', parameters: z.object({ s: z.string() }), execute: async ({ s }) => s.toUpperCase() });
-    const agent = createAgent({ model: scriptedModel([[call('add', { a: 1, b: 2 }), call('shout', { s: 'a' })], 'ok']), tools: [add, shout] });
+    const shout = tool({
+      name: 'shout',
+      description: '',
+      parameters: z.object({ s: z.string() }),
+      execute: async ({ s }) => s.toUpperCase(),
+    });
+    const agent = createAgent({
+      model: scriptedModel([[call('add', { a: 1, b: 2 }), call('shout', { s: 'a' })], 'ok']),
+      tools: [add, shout],
+    });
     const events = await firstValueFrom(agent.stream('go').pipe(toArray()));
     const described = events.map((event) => {
       if (event.type !== 'toolResult' || event.error !== undefined) return undefined;

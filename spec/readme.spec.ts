@@ -26,7 +26,9 @@ async function serveAnswers(): Promise<LoopbackServer> {
     const calls = answered ? [] : tools.filter((name) => name in args).map((name) => call(name, args[name] as never));
     return [{ type: 'thinking', text: 'hm' }, 'Said the model.', ...calls];
   };
-  return serveModel(script, { forRequest: ({ headers }) => (headers['authorization'] === 'Bearer sk-wrong' ? { status: 401 } : undefined) });
+  return serveModel(script, {
+    forRequest: ({ headers }) => (headers['authorization'] === 'Bearer sk-wrong' ? { status: 401 } : undefined),
+  });
 }
 
 describe('the README', () => {
@@ -41,7 +43,13 @@ describe('the README', () => {
     server = await serveAnswers();
     process.env['OPENAI_API_KEY'] = 'sk-readme';
     globalThis.fetch = (url, init) =>
-      realFetch((url instanceof Request ? url.url : url.toString()).replace(/^https:\/\/api\.openai\.com\/v1|^http:\/\/localhost:11434\/v1/, server.url), init);
+      realFetch(
+        (url instanceof Request ? url.url : url.toString()).replace(
+          /^https:\/\/api\.openai\.com\/v1|^http:\/\/localhost:11434\/v1/,
+          server.url,
+        ),
+        init,
+      );
   });
   afterAll(async () => {
     globalThis.fetch = realFetch;
@@ -71,7 +79,10 @@ describe('the README', () => {
 
   it('has code that compiles', () => {
     const config = ts.parseJsonConfigFileContent(ts.readConfigFile('tsconfig.json', (path) => ts.sys.readFile(path)).config, ts.sys, '.');
-    const program = ts.createProgram(blocks.map(({ name }) => fileOf(name)), { ...config.options, noUnusedLocals: true });
+    const program = ts.createProgram(
+      blocks.map(({ name }) => fileOf(name)),
+      { ...config.options, noUnusedLocals: true },
+    );
     const problems = ts
       .getPreEmitDiagnostics(program)
       .map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
@@ -84,9 +95,11 @@ describe('the README', () => {
     const before = server.requests.length;
     try {
       await import(fileOf(name));
-      if (/openai(Compatible)?\(|modelByName\(/.test(code) && !code.includes('serveModel')) await settled(server, before + (code.includes('tool({') ? 2 : 1));
+      if (/openai(Compatible)?\(|modelByName\(/.test(code) && !code.includes('serveModel'))
+        await settled(server, before + (code.includes('tool({') ? 2 : 1));
       const printed = [...log.mock.calls.map((args) => args.join(' ')), ...write.mock.calls.map(([text]) => String(text))].join('\n');
-      for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm)) expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
+      for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm))
+        expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
       expect(printed).not.toBe('');
     } finally {
       log.mockRestore();
@@ -97,7 +110,7 @@ describe('the README', () => {
 
 /** Waits until the block's run is over: so many requests were made and answered, and what follows the last has been done. */
 async function settled(server: LoopbackServer, requests: number): Promise<void> {
-  for (let quiet = 0; quiet < 20; ) {
+  for (let quiet = 0; quiet < 20;) {
     await new Promise((resolve) => setImmediate(resolve));
     quiet = server.requests.length >= requests && server.connections === 0 ? quiet + 1 : 0;
   }

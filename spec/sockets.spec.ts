@@ -29,7 +29,9 @@ describe('over real sockets', () => {
   it('leaving closes the connection while the model is silent, before and after its first words', async () => {
     for (const silent of [0, 3]) {
       const server = await serve(['Hello world'], { silent });
-      const subscription = model(server).stream({ messages: [userMessage('Hi')] }).subscribe();
+      const subscription = model(server)
+        .stream({ messages: [userMessage('Hi')] })
+        .subscribe();
       await happened(server, 'request', 0);
       if (silent > 0) await happened(server, 'frame', 0);
       subscription.unsubscribe();
@@ -106,7 +108,9 @@ describe('over real sockets', () => {
     const server = await serve(['Hello world'], { reset: 2 });
     const seen: Chunk[] = [];
     const error = await new Promise<unknown>((resolve) =>
-      model(server).stream({ messages: [userMessage('Hi')] }).subscribe({ next: (chunk) => seen.push(chunk), error: resolve }),
+      model(server)
+        .stream({ messages: [userMessage('Hi')] })
+        .subscribe({ next: (chunk) => seen.push(chunk), error: resolve }),
     );
     expect(error).toMatchObject({ code: 'stream_interrupted', retryable: true });
     expect(seen.some(({ type }) => type === 'finish')).toBe(false);

@@ -79,12 +79,4 @@ export interface FinishChunk {
 
 /** What a model emits, free of the provider's dialect. */
 export type Chunk =
-  | TextChunk
-  | ThinkingChunk
-  | ToolCallFragment
-  | FileChunk
-  | SourceChunk
-  | MetadataChunk
-  | ProviderDataChunk
-  | RetractChunk
-  | FinishChunk;
+  TextChunk | ThinkingChunk | ToolCallFragment | FileChunk | SourceChunk | MetadataChunk | ProviderDataChunk | RetractChunk | FinishChunk;

@@ -20,7 +20,11 @@ export class ConfigurationError extends RivuletError {
    * @param what What happened, with the data.
    * @param next What to do about it.
    */
-  constructor(readonly subject: string, what: string, next: string) {
+  constructor(
+    readonly subject: string,
+    what: string,
+    next: string,
+  ) {
     super(`${what} ${next}`);
     this.name = 'ConfigurationError';
   }
@@ -70,7 +74,11 @@ export class ConnectionError extends RivuletError {
   readonly code = 'connection';
   override readonly retryable = true;
 
-  constructor(readonly provider: string, message: string, options?: ErrorOptions) {
+  constructor(
+    readonly provider: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.name = 'ConnectionError';
   }
@@ -81,7 +89,11 @@ export class StreamInterruptedError extends RivuletError {
   readonly code = 'stream_interrupted';
   override readonly retryable = true;
 
-  constructor(readonly provider: string, message: string, options?: ErrorOptions) {
+  constructor(
+    readonly provider: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.name = 'StreamInterruptedError';
   }
@@ -97,7 +109,12 @@ export class ProtocolError extends RivuletError {
    * @param message What happened, and what to do next.
    * @param received The beginning of what came.
    */
-  constructor(readonly provider: string, readonly reason: 'content_type' | 'frame' | 'event_too_large', message: string, readonly received: string) {
+  constructor(
+    readonly provider: string,
+    readonly reason: 'content_type' | 'frame' | 'event_too_large',
+    message: string,
+    readonly received: string,
+  ) {
     super(message);
     this.name = 'ProtocolError';
   }
@@ -115,7 +132,11 @@ export class ProviderError extends RivuletError {
    * @param message The provider's text.
    * @param details Its code, whether the same request may succeed later, and the frame as it came.
    */
-  constructor(readonly provider: string, message: string, details: { readonly retryable: boolean; readonly providerCode?: string; readonly data?: unknown }) {
+  constructor(
+    readonly provider: string,
+    message: string,
+    details: { readonly retryable: boolean; readonly providerCode?: string; readonly data?: unknown },
+  ) {
     super(message);
     this.name = 'ProviderError';
     this.retryable = details.retryable;
@@ -135,7 +156,10 @@ export class TimeoutError extends RivuletError {
    * @param phase `first`: no byte of an answer came; `each`: the answer fell silent.
    * @param milliseconds The deadline.
    */
-  constructor(readonly phase: 'first' | 'each', readonly milliseconds: number) {
+  constructor(
+    readonly phase: 'first' | 'each',
+    readonly milliseconds: number,
+  ) {
     super(
       phase === 'first'
         ? `The model did not begin to answer within ${milliseconds} ms. Raise timeout.first, or leave it out: models that think take minutes.`
@@ -188,8 +212,14 @@ export class ElementError extends RivuletError {
    * @param element The element, as the model wrote it.
    * @param invalid What is wrong with it, in the schema's words.
    */
-  constructor(readonly index: number, readonly element: unknown, readonly invalid: string) {
-    super(`Element ${index} is not valid: ${invalid}. It is in \`element\`; simplify the schema, or take elements() without one and check each yourself.`);
+  constructor(
+    readonly index: number,
+    readonly element: unknown,
+    readonly invalid: string,
+  ) {
+    super(
+      `Element ${index} is not valid: ${invalid}. It is in \`element\`; simplify the schema, or take elements() without one and check each yourself.`,
+    );
     this.name = 'ElementError';
   }
 }
@@ -205,7 +235,10 @@ export function errorText(thrown: unknown): string {
 
 function readableText(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
-  const { message, name } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { readonly message?: unknown; readonly name?: unknown };
+  const { message, name } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {
+    readonly message?: unknown;
+    readonly name?: unknown;
+  };
   const said = [message, name].find((text) => typeof text === 'string' && text !== '');
   if (typeof said === 'string') return said;
   const text: unknown = JSON.stringify(thrown); // undefined for undefined, functions and symbols

@@ -55,7 +55,10 @@ function withResults(message: Message, calls: readonly ToolCallPart[], history: 
   const results = message.parts.filter((part) => part.type === 'toolResult');
   const open = new Map(calls.map((call) => [call.id, call]));
   for (const { id, name } of results) if (!open.delete(id)) throw orphan(history.indexOf(message), id, name);
-  return { ...message, parts: [...results, ...[...open.values()].map(cancelled), ...message.parts.filter((part) => part.type !== 'toolResult')] };
+  return {
+    ...message,
+    parts: [...results, ...[...open.values()].map(cancelled), ...message.parts.filter((part) => part.type !== 'toolResult')],
+  };
 }
 
 /** Whether the message begins with the calls' results, in their order, and holds no others: then nothing has to be moved, and the loop leaves it so. */

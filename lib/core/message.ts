@@ -52,8 +52,7 @@ export interface ToolCallPart {
 
 /** What a tool answered: `result`, or what went wrong as `error`. `id` and `name` are the call's. */
 export type ToolResultPart = { readonly type: 'toolResult'; readonly id: string; readonly name: string } & (
-  | { readonly result: JsonValue; readonly error?: never }
-  | { readonly error: string; readonly result?: never }
+  { readonly result: JsonValue; readonly error?: never } | { readonly error: string; readonly result?: never }
 );
 
 export type Part = TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;

@@ -1,6 +1,18 @@
 import type { JsonValue } from './json.js';
 import {
-  BACKTICK, CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT, QUOTE, beginsScalar, createLead, isSpace, scalarEnd, scalarOf,
+  BACKTICK,
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  beginsScalar,
+  createLead,
+  isSpace,
+  scalarEnd,
+  scalarOf,
 } from './jsonCharacters.js';
 import { JsonString } from './jsonString.js';
 import { JsonTree } from './jsonTree.js';

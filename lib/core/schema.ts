@@ -16,7 +16,12 @@ export interface StandardSchema<Input = unknown, Output = Input> {
 
 type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[] };
+  | {
+      readonly issues: readonly {
+        readonly message: string;
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[];
+    };
 
 /** A plain JSON Schema, with a check of one's own if wanted: it gives the value back, or throws. */
 export type PlainSchema<T = JsonObject> = Readonly<Record<string, unknown>> & { readonly validate?: (value: JsonObject) => T };
@@ -44,9 +49,15 @@ export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
   }
   const { jsonSchema, vendor } = schema['~standard'];
   if (!jsonSchema) {
-    throw new ConfigurationError('schema', `${what}: this ${vendor} schema does not say its JSON Schema.`, 'Use zod 4.2 or later, or pass a plain JSON Schema.');
+    throw new ConfigurationError(
+      'schema',
+      `${what}: this ${vendor} schema does not say its JSON Schema.`,
+      'Use zod 4.2 or later, or pass a plain JSON Schema.',
+    );
   }
-  const document = Object.entries(jsonSchema.input({ target: 'draft-2020-12' })).filter(([key]) => key !== '$schema' && key !== '~standard');
+  const document = Object.entries(jsonSchema.input({ target: 'draft-2020-12' })).filter(
+    ([key]) => key !== '$schema' && key !== '~standard',
+  );
   return Object.fromEntries(document) as JsonSchema;
 }
 
@@ -56,7 +67,8 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
     const found = schema['~standard'].validate(value);
     return 'then' in found ? Promise.resolve(found).then(fromStandard<T>) : fromStandard<T>(found); // a Promise of any realm
   }
-  if (!isRecord(value)) return { invalid: `expected an object, got ${Array.isArray(value) ? 'an array' : value === null ? 'null' : typeof value}` };
+  if (!isRecord(value))
+    return { invalid: `expected an object, got ${Array.isArray(value) ? 'an array' : value === null ? 'null' : typeof value}` };
   const required = !schema.validate && Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required.filter((key) => typeof key === 'string' && !Object.hasOwn(value, key));
   if (missing.length > 0) return { invalid: `missing required ${missing.map((key) => `"${String(key)}"`).join(', ')}` };
@@ -70,5 +82,7 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
 function fromStandard<T>(found: StandardResult<T>): Validation<T> {
   if (!found.issues) return { value: found.value };
   const keyOf = (key: PropertyKey | { readonly key: PropertyKey }) => String(typeof key === 'object' ? key.key : key);
-  return { invalid: found.issues.map(({ path, message }) => (path?.length ? `${path.map(keyOf).join('.')}: ${message}` : message)).join('; ') };
+  return {
+    invalid: found.issues.map(({ path, message }) => (path?.length ? `${path.map(keyOf).join('.')}: ${message}` : message)).join('; '),
+  };
 }

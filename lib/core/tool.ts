@@ -67,9 +67,10 @@ export function tool<const Name extends string, R, S extends Schema = typeof noP
 }
 
 /** The events of one tool, or of each of several. */
-export type EventsOf<T extends Tool> = T extends Tool<infer Name, never, infer R>
-  ? ToolProgressEvent<Name, R> | ToolResultEvent<Name, unknown extends R ? JsonValue : R>
-  : never;
+export type EventsOf<T extends Tool> =
+  T extends Tool<infer Name, never, infer R>
+    ? ToolProgressEvent<Name, R> | ToolResultEvent<Name, unknown extends R ? JsonValue : R>
+    : never;
 
 /** What the model is told of a tool. */
 export function toolDefinition({ name, description, parameters }: Tool): ToolDefinition {

@@ -50,7 +50,15 @@ export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
 type Content = TextChunk | FileChunk | SourceChunk | ToolCallEvent | ProviderDataChunk;
 type Known = Content | FinishChunk | RetractChunk;
 
-const known: ReadonlySet<string> = new Set(['text', 'file', 'source', 'toolCall', 'providerData', 'finish', 'retract'] satisfies Known['type'][]);
+const known: ReadonlySet<string> = new Set([
+  'text',
+  'file',
+  'source',
+  'toolCall',
+  'providerData',
+  'finish',
+  'retract',
+] satisfies Known['type'][]);
 const isKnown = (event: StreamEvent): event is Known => known.has(event.type);
 
 /** The pure core: content in, the message out. Text grows; it is not a part copied for each delta. */

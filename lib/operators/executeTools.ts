@@ -79,7 +79,8 @@ function toolRound(tools: readonly Tool[], { messages = [], deadline }: ExecuteT
     end: () =>
       defer(() => {
         const parts = round.calls.flatMap(({ id }) => results.get(id) ?? []);
-        const message: readonly StreamEvent[] = parts.length > 0 ? [{ type: 'message', message: { role: 'user', parts } } as MessageEvent] : [];
+        const message: readonly StreamEvent[] =
+          parts.length > 0 ? [{ type: 'message', message: { role: 'user', parts } } as MessageEvent] : [];
         return round.finish ? from([...message, round.finish]) : EMPTY;
       }),
   };

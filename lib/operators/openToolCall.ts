@@ -106,7 +106,8 @@ export function addsNothing(call: OpenToolCall, { arguments: args }: ToolCallFra
 const same = (a: JsonObject, b: JsonObject): boolean => inOrder(a) === inOrder(b);
 
 /** Whether a call says no more than the one that it may repeat. */
-export const isRepeat = (call: OpenToolCall): boolean => call.perhapsRepeats !== undefined && same(argumentsOf(call), argumentsOf(call.perhapsRepeats));
+export const isRepeat = (call: OpenToolCall): boolean =>
+  call.perhapsRepeats !== undefined && same(argumentsOf(call), argumentsOf(call.perhapsRepeats));
 
 /** The arguments, parsed. */
 export function argumentsOf({ text, object }: OpenToolCall): JsonObject {

@@ -47,10 +47,11 @@ export function createPacer(out: Subscriber<unknown>, isDue: () => boolean, show
       if (soon) return;
       if (isDue()) soon = asapScheduler.schedule(flush);
       // It is left running when a snapshot comes first: a timer for each would cost more than most snapshots.
-      else late ??= asyncScheduler.schedule(() => {
-        late = undefined;
-        flush();
-      }, LATEST);
+      else
+        late ??= asyncScheduler.schedule(() => {
+          late = undefined;
+          flush();
+        }, LATEST);
     },
     flush,
     drop,

@@ -116,7 +116,11 @@ function createGrowingCall(out: Subscriber<PartialArguments>, index: number | st
     const snapshot = object ?? json.snapshot();
     return isJsonObject(snapshot) ? snapshot : (shown ?? {});
   };
-  const pacer = createPacer(out, () => json.isDue(), () => show(soFar()));
+  const pacer = createPacer(
+    out,
+    () => json.isDue(),
+    () => show(soFar()),
+  );
   return {
     add(fragment) {
       id = fragment.id ?? id;

@@ -27,7 +27,8 @@ const cut: readonly FinishReason[] = ['length', 'contentFilter', 'error', 'stopp
 const idOf = ({ id }: { readonly id?: string | null }): string => (id === undefined || id === null || id === 'null' ? '' : id);
 
 /** Whether a piece of arguments begins an object rather than continues one. */
-const beginsObject = ({ arguments: args }: ToolCallFragment): boolean => (typeof args === 'string' ? args.trimStart().startsWith('{') : !!args);
+const beginsObject = ({ arguments: args }: ToolCallFragment): boolean =>
+  typeof args === 'string' ? args.trimStart().startsWith('{') : !!args;
 
 const saysNothing = ({ arguments: args, providerData, done }: ToolCallFragment): boolean =>
   (typeof args === 'string' ? isBlank(args) : !args) && !providerData && !done;
@@ -85,7 +86,8 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
   };
 
   /** An id-less call without arguments may still get them from a nameless fragment, until another call opens. */
-  const isReady = (call: OpenToolCall) => call.done && call.name !== '' && (call.id !== '' || !isPlaceholder(call) || call !== calls.at(-1));
+  const isReady = (call: OpenToolCall) =>
+    call.done && call.name !== '' && (call.id !== '' || !isPlaceholder(call) || call !== calls.at(-1));
 
   return {
     add(fragment, seen) {

@@ -21,7 +21,10 @@ export interface RunToolOptions {
 /**
  * Runs one call: its progress, then exactly one result, whatever happens. Unsubscribing unsubscribes the tool and aborts its signal.
  */
-export function runTool(call: ToolCallPart, { tools, messages, deadline }: RunToolOptions): Observable<ToolProgressEvent | ToolResultEvent> {
+export function runTool(
+  call: ToolCallPart,
+  { tools, messages, deadline }: RunToolOptions,
+): Observable<ToolProgressEvent | ToolResultEvent> {
   const { id, name } = call;
   return defer(() => execution(call, known(tools, name), messages)).pipe(
     deadline === undefined || deadline === Infinity ? identity : takeUntil(expiry(deadline)),

@@ -31,8 +31,12 @@ export function outputByTool(typed: TypedTurn): Observable<RunEvent> {
     if (context.tools.some(({ name }) => name === RETURN_RESULT)) throw reserved();
     let found: { readonly value: unknown } | undefined;
     const returning = returnTool(typed, (value) => (found = { value }));
-    const turn = modelTurn(state, withReturn(context, returning), true).pipe(asOutput(isWrapped(jsonSchemaOf(schema, 'The output')), context.options.fragments ?? false));
-    return concluded(turn, (last, messages) => (found ? of<RunEvent>({ ...last, finishReason: 'stop', next: null, output: found.value }) : without(typed, last, messages)));
+    const turn = modelTurn(state, withReturn(context, returning), true).pipe(
+      asOutput(isWrapped(jsonSchemaOf(schema, 'The output')), context.options.fragments ?? false),
+    );
+    return concluded(turn, (last, messages) =>
+      found ? of<RunEvent>({ ...last, finishReason: 'stop', next: null, output: found.value }) : without(typed, last, messages),
+    );
   });
 }
 
@@ -46,7 +50,8 @@ function returnTool({ schema }: TypedTurn, found: (value: unknown) => void): Too
   const json = jsonSchemaOf(schema, 'The output');
   const wrapped = isWrapped(json);
   const settle = (validation: Validation<unknown>) => {
-    if ('invalid' in validation) throw new Error(`Invalid result: ${validation.invalid}. Call ${RETURN_RESULT} again with the whole result, corrected.`);
+    if ('invalid' in validation)
+      throw new Error(`Invalid result: ${validation.invalid}. Call ${RETURN_RESULT} again with the whole result, corrected.`);
     found(validation.value);
     return 'ok';
   };
@@ -54,7 +59,8 @@ function returnTool({ schema }: TypedTurn, found: (value: unknown) => void): Too
   const defs = { ...($defs === undefined ? {} : { $defs }), ...(definitions === undefined ? {} : { definitions }) };
   return tool({
     name: RETURN_RESULT,
-    description: 'Returns the result to the user. Call it exactly once, with the complete result, when you have all that you need. Every answer goes through it.',
+    description:
+      'Returns the result to the user. Call it exactly once, with the complete result, when you have all that you need. Every answer goes through it.',
     parameters: {
       ...(wrapped ? { type: 'object', properties: { result: bare }, required: ['result'], ...defs } : json),
       validate: (args: JsonObject) => args, // `execute` does it, by the schema itself
@@ -110,7 +116,11 @@ function without(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]
   const tried = messages.flatMap(toolCallsOf).find(({ name }) => name === RETURN_RESULT);
   if (tried && turn.next) return sentBack(typed, turn, tried.arguments, messages);
   if (turn.next) return of(turn);
-  const text = messages.filter(({ role }) => role === 'model').map(messageText).at(-1) ?? '';
+  const text =
+    messages
+      .filter(({ role }) => role === 'model')
+      .map(messageText)
+      .at(-1) ?? '';
   const failure = hopeless(typed, turn, text);
   if (failure) return throwError(() => failure);
   // Some models write the JSON as text although they were given the tool.
@@ -118,7 +128,10 @@ function without(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]
     mergeMap((validation) =>
       'invalid' in validation
         ? repaired(typed, turn, messages, text, `it did not call ${RETURN_RESULT}`)
-        : from<RunEvent[]>([{ type: 'text', text }, { ...turn, output: validation.value }]),
+        : from<RunEvent[]>([
+            { type: 'text', text },
+            { ...turn, output: validation.value },
+          ]),
     ),
   );
 }

@@ -13,7 +13,10 @@ import { typedOutput } from './typedOutput.js';
  * @param wish The tools, and the schema of the output, if there is one.
  * @returns `toolLoop` without an output; `twoPhase` for tools and output on a model that takes a schema, but not beside tools; otherwise `typedOutput`.
  */
-export function selectOrchestrator(model: Model, wish: { readonly tools?: readonly Tool[]; readonly output?: Schema | undefined }): Orchestrator {
+export function selectOrchestrator(
+  model: Model,
+  wish: { readonly tools?: readonly Tool[]; readonly output?: Schema | undefined },
+): Orchestrator {
   if (!wish.output) return toolLoop;
   const { typedOutput: native, typedOutputWithTools: both } = model.capabilities ?? {};
   return (wish.tools?.length ?? 0) > 0 && native !== false && both === false ? twoPhase : typedOutput;

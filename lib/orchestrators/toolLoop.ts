@@ -30,12 +30,14 @@ export function modelTurn(state: RunState, context: TurnContext, fragments: bool
   return defer(() => {
     const { model, tools, options } = context;
     const { newId } = options;
-    return model.stream(requestOf(state, context)).pipe(
-      accumulateToolCalls({ fragments, usedIds: () => toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
-      consolidate(),
-      executeTools(tools, { ...options, messages: state.messages }),
-      endTurn(state, options),
-    );
+    return model
+      .stream(requestOf(state, context))
+      .pipe(
+        accumulateToolCalls({ fragments, usedIds: () => toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
+        consolidate(),
+        executeTools(tools, { ...options, messages: state.messages }),
+        endTurn(state, options),
+      );
   });
 }
 
@@ -63,11 +65,17 @@ const dependsOnState = (choice: ToolChoiceOption | undefined): choice is Extract
   typeof choice === 'function';
 
 const settings = [
-  'temperature', 'topP', 'maxOutputTokens', 'stop', 'seed', 'thinking', 'parallelToolCalls', 'providerOptions',
+  'temperature',
+  'topP',
+  'maxOutputTokens',
+  'stop',
+  'seed',
+  'thinking',
+  'parallelToolCalls',
+  'providerOptions',
 ] as const satisfies readonly (keyof RequestSettings)[];
 
 /** The settings that go to the model, without those of the run. */
 function settingsOf(options: TurnOptions): RequestSettings {
   return Object.fromEntries(settings.map((key) => [key, options[key]]).filter(([, value]) => value !== undefined)) as RequestSettings;
 }
-

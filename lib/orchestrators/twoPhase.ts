@@ -62,8 +62,12 @@ function secondPhase(state: RunState, context: TurnContext, { turn, messages, wo
   const typed = { orchestrator: 'twoPhase', state, context, schema: context.output };
   const over = turn.turn >= (context.options.maxTurns ?? 20);
   // A first phase that was refused would be refused again; one that was cut has done its part.
-  const failure = over || turn.finishReason === 'contentFilter' ? hopeless(typed, over ? { ...turn, finishReason: 'maxTurns' } : turn, words) : undefined;
+  const failure =
+    over || turn.finishReason === 'contentFilter' ? hopeless(typed, over ? { ...turn, finishReason: 'maxTurns' } : turn, words) : undefined;
   if (failure) return throwError(() => failure);
   const usage = addUsage(state.usage, turn.usage);
-  return of({ ...turn, next: { messages: [...state.messages, ...messages], turn: turn.turn, usage, memo: { ...state.memo, [PHASE]: 'output' } } });
+  return of({
+    ...turn,
+    next: { messages: [...state.messages, ...messages], turn: turn.turn, usage, memo: { ...state.memo, [PHASE]: 'output' } },
+  });
 }

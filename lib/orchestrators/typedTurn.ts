@@ -57,11 +57,17 @@ export function concluded(
 /** Ends the run with what its last text says, if that is valid; otherwise sends it back, or gives up. */
 export function concludeText(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   if (turn.next) return of(turn);
-  const text = messages.filter(({ role }) => role === 'model').map(messageText).at(-1) ?? '';
+  const text =
+    messages
+      .filter(({ role }) => role === 'model')
+      .map(messageText)
+      .at(-1) ?? '';
   const failure = hopeless(typed, turn, text);
   if (failure) return throwError(() => failure);
   return validated(typed.schema, text).pipe(
-    mergeMap((found) => ('invalid' in found ? repaired(typed, turn, messages, text, found.invalid) : of<RunEvent>({ ...turn, output: found.value }))),
+    mergeMap((found) =>
+      'invalid' in found ? repaired(typed, turn, messages, text, found.invalid) : of<RunEvent>({ ...turn, output: found.value }),
+    ),
   );
 }
 
@@ -70,7 +76,12 @@ export function hopeless(typed: TypedTurn, { finishReason, turn }: TurnEvent, te
   const { orchestrator, context } = typed;
   const details = { orchestrator, provider: context.model.provider, turn, text };
   if (finishReason === 'contentFilter')
-    return new OutputError('refused', `The model refused: "${text}".`, 'The text of the refusal is in `text`; rephrase the request.', details);
+    return new OutputError(
+      'refused',
+      `The model refused: "${text}".`,
+      'The text of the refusal is in `text`; rephrase the request.',
+      details,
+    );
   if (finishReason === 'length')
     return new OutputError('length', 'The output was cut by the token limit.', 'Raise maxOutputTokens, or ask for less.', details);
   if (finishReason === 'maxTurns')
@@ -79,7 +90,13 @@ export function hopeless(typed: TypedTurn, { finishReason, turn }: TurnEvent, te
 }
 
 /** Shows the model what is wrong and asks again, as often as `maxRepairs` says; then it is an error that holds the text. */
-export function repaired(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[], text: string, invalid: string): Observable<RunEvent> {
+export function repaired(
+  typed: TypedTurn,
+  turn: TurnEvent,
+  messages: readonly Message[],
+  text: string,
+  invalid: string,
+): Observable<RunEvent> {
   const { state } = typed;
   const failure = exhausted(typed, turn, text, invalid);
   if (failure) return throwError(() => failure);
@@ -90,11 +107,19 @@ export function repaired(typed: TypedTurn, turn: TurnEvent, messages: readonly M
     usage: addUsage(state.usage, turn.usage),
     memo: withRepair(state),
   };
-  return from<RunEvent[]>([{ type: 'message', message: feedback }, { ...turn, next }]);
+  return from<RunEvent[]>([
+    { type: 'message', message: feedback },
+    { ...turn, next },
+  ]);
 }
 
 /** The error when no repair is left, or no turn for it. */
-export function exhausted({ orchestrator, state, context }: TypedTurn, { turn }: TurnEvent, text: string, invalid: string): OutputError | undefined {
+export function exhausted(
+  { orchestrator, state, context }: TypedTurn,
+  { turn }: TurnEvent,
+  text: string,
+  invalid: string,
+): OutputError | undefined {
   const { maxRepairs = 2, maxTurns = 20 } = context.options;
   const repairs = repairsOf(state);
   if (repairs < maxRepairs && turn < maxTurns) return undefined;
@@ -119,7 +144,9 @@ export function validated(schema: Schema, text: string): Observable<Validation<u
   try {
     value = JSON.parse(bare) as JsonValue;
   } catch (error) {
-    return of({ invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${error instanceof Error ? error.message : String(error)})` });
+    return of({
+      invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${error instanceof Error ? error.message : String(error)})`,
+    });
   }
   const found = validate(schema, value);
   return found instanceof Promise ? from(found) : of(found);

@@ -48,15 +48,18 @@ function httpError(provider: string, { status, statusText, headers }: Response, 
   const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   const requestId = requestIdHeaders.map((name) => headers.get(name)).find((id) => id !== null && id !== '');
   const wait = retryAfter(headers, json);
-  return new HttpError(`${provider} answered ${status}: ${text}${code === undefined ? '' : ` (${code})`}. ${nextStep(status, headers.get('location'))}`, {
-    provider,
-    status,
-    body,
-    retryable: isRetryableStatus(status),
-    ...(code === undefined ? {} : { providerCode: code }),
-    ...(requestId === undefined || requestId === null ? {} : { requestId }),
-    ...(wait === undefined ? {} : { retryAfter: wait }),
-  });
+  return new HttpError(
+    `${provider} answered ${status}: ${text}${code === undefined ? '' : ` (${code})`}. ${nextStep(status, headers.get('location'))}`,
+    {
+      provider,
+      status,
+      body,
+      retryable: isRetryableStatus(status),
+      ...(code === undefined ? {} : { providerCode: code }),
+      ...(requestId === undefined || requestId === null ? {} : { requestId }),
+      ...(wait === undefined ? {} : { retryAfter: wait }),
+    },
+  );
 }
 
 function nextStep(status: number, location: string | null): string {
@@ -67,7 +70,8 @@ function nextStep(status: number, location: string | null): string {
   if (status === 429) return 'Wait, send less at once, or ask for a higher limit.';
   if (status >= 500 || status === 408 || status === 409) return 'Try again later.';
   // A browser shows of a redirect that was not followed only that it is one, as status 0.
-  if (status < 400) return `Redirects are not followed: set baseUrl to where it leads${location === null ? '' : ` (${location.replace(/[?#].*$/s, '')})`}.`;
+  if (status < 400)
+    return `Redirects are not followed: set baseUrl to where it leads${location === null ? '' : ` (${location.replace(/[?#].*$/s, '')})`}.`;
   return 'Change the request.';
 }
 

@@ -80,7 +80,11 @@ function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null): Obs
 const isResponse = (given: unknown): given is Response => isRecord(given) && 'body' in given && typeof given['status'] === 'number';
 
 const noResponse = ({ provider }: PostRequest, given: unknown) =>
-  new ConfigurationError('options', `The fetch of ${provider}'s options gave no Response but ${errorText(given)}.`, 'Pass a function like the global fetch.');
+  new ConfigurationError(
+    'options',
+    `The fetch of ${provider}'s options gave no Response but ${errorText(given)}.`,
+    'Pass a function like the global fetch.',
+  );
 
 const withoutBody = (provider: string) =>
   new StreamInterruptedError(provider, `${provider} sent an answer without a body. Send the request again; check any proxy between.`);

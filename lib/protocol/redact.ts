@@ -40,7 +40,9 @@ export function redactThrown(thrown: unknown, secrets: readonly string[], provid
     seen.add(value);
     if (isError(value)) return cleanError(value);
     if (Array.isArray(value)) return value.map(clean);
-    return isRecord(value) && isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), clean(inner)])) : value;
+    return isRecord(value) && isPlain(value)
+      ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), clean(inner)]))
+      : value;
   };
   const cleanError = (error: Error): Error => {
     for (const key of Object.getOwnPropertyNames(error).filter((name) => !ours.has(name))) {

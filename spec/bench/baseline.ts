@@ -35,12 +35,16 @@ export function regressions({ cases, sizes, growth }: Report): readonly string[]
     const failure = one.scores.find((score) => score.failure !== undefined);
     if (ratio === undefined || failure) return [`${one.name}: ${failure?.title} ${failure?.failure}`];
     const most = (ratios[one.name] ?? Infinity) * (1 + tolerance);
-    return ratio > most ? [`${one.name}: ${ratio.toFixed(2)} times the floor; on record, with ${tolerance * 100} %: ${most.toFixed(2)}`] : [];
+    return ratio > most
+      ? [`${one.name}: ${ratio.toFixed(2)} times the floor; on record, with ${tolerance * 100} %: ${most.toFixed(2)}`]
+      : [];
   });
   const large = sizes.flatMap(({ what, bytes: now }) => {
     const most = (bytes[what] ?? Infinity) * (1 + sizeTolerance);
     return now > most ? [`${what}: ${now} bytes; on record, with ${sizeTolerance * 100} %: ${most.toFixed(0)}`] : [];
   });
-  const steep = growth.filter(({ exponent }) => exponent > steepest).map(({ name, exponent }) => `${name}: grows with the power of ${exponent.toFixed(2)}`);
+  const steep = growth
+    .filter(({ exponent }) => exponent > steepest)
+    .map(({ name, exponent }) => `${name}: grows with the power of ${exponent.toFixed(2)}`);
   return [...slow, ...large, ...steep];
 }

@@ -13,7 +13,11 @@ export interface Contestant {
 }
 
 const peers = join(import.meta.dirname, 'peers');
-const ours = (title: string, file: string, library: string): Contestant => ({ title, module: join(compiled, 'client', `${file}.js`), library });
+const ours = (title: string, file: string, library: string): Contestant => ({
+  title,
+  module: join(compiled, 'client', `${file}.js`),
+  library,
+});
 const peer = (title: string, file: string, library: string): Contestant => ({ title, module: join(peers, `${file}.mjs`), library });
 
 /** The hand-written floor, which all ratios are against. */

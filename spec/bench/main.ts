@@ -48,11 +48,34 @@ const plans: readonly Planned[] = [
   { ...warm, name: 'text over the wire of Anthropic: 20,000 deltas', case: 'text-20000', anthropic: true },
   { ...warm, name: 'arguments over the wire of Anthropic: 400 KB', case: 'arguments-400000', anthropic: true, warmups: 3, runs: 3 },
   { ...fresh, name: 'the first run of a process: 500 deltas', unit: cpu, case: 'text-500', limit: 1.6, quick: true },
-  { ...fresh, name: 'import of the whole library', unit: cpu, case: '', runs: 0, limit: 1.5, contestants: imported, read: (finding) => finding.imported },
+  {
+    ...fresh,
+    name: 'import of the whole library',
+    unit: cpu,
+    case: '',
+    runs: 0,
+    limit: 1.5,
+    contestants: imported,
+    read: (finding) => finding.imported,
+  },
   { ...fresh, name: 'peak memory: text', unit: 'MB', case: 'text-20000', limit: 1.25, read: ({ memory }) => memory },
   { ...fresh, name: 'peak memory: 200 concurrent runs', unit: 'MB', case: 'concurrent-200', limit: 1.25, read: ({ memory }) => memory },
-  { ...fresh, name: 'first delta, from write to callback: median', unit: 'ms', case: 'first-300', warmups: 1, read: ({ latencies }) => median(latencies) },
-  { ...fresh, name: 'first delta, from write to callback: p99', unit: 'ms', case: 'first-300', warmups: 1, read: ({ latencies }) => quantile(latencies, 0.99) },
+  {
+    ...fresh,
+    name: 'first delta, from write to callback: median',
+    unit: 'ms',
+    case: 'first-300',
+    warmups: 1,
+    read: ({ latencies }) => median(latencies),
+  },
+  {
+    ...fresh,
+    name: 'first delta, from write to callback: p99',
+    unit: 'ms',
+    case: 'first-300',
+    warmups: 1,
+    read: ({ latencies }) => quantile(latencies, 0.99),
+  },
   {
     ...fresh,
     name: 'delta under load (50 runs at once), from write to callback: p95',
@@ -65,7 +88,12 @@ const plans: readonly Planned[] = [
 ];
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, accept: { type: 'boolean', default: false }, only: { type: 'string', default: '' }, soak: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    accept: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    soak: { type: 'string' },
+  },
 });
 
 function contestantsOf({ anthropic, contestants }: Planned): readonly Contestant[] {
@@ -100,7 +128,9 @@ async function main(): Promise<void> {
   const report: Report = { ...circumstances(), cases, growth, sizes: await bundleSizes() };
   if (growth.length > 0) console.log(`${growthTable(growth)}\n`);
   console.log(`${sizeTable(report.sizes)}\n`);
-  console.log(`${report.date}, ${report.node}, ${report.machine}, commit ${report.commit}. Written to ${write(report, options.quick ? 'quick' : 'full')}.`);
+  console.log(
+    `${report.date}, ${report.node}, ${report.machine}, commit ${report.commit}. Written to ${write(report, options.quick ? 'quick' : 'full')}.`,
+  );
   if (options.accept) accept(report);
   const found = options.quick ? regressions(report) : [];
   if (found.length === 0) return;

@@ -204,7 +204,9 @@ for (const { name, text } of texts) {
 const report = Object.keys(runs).map((run) => ({
   run,
   ...Object.fromEntries(texts.map(({ name }) => [`${name} ms`, table[name]?.[run]?.toFixed(2)])),
-  ...Object.fromEntries(texts.map(({ name }) => [`${name} ratio`, ((table[name]?.[run] ?? 0) / (table[name]?.[floorOf(run)] ?? 1)).toFixed(2)])),
+  ...Object.fromEntries(
+    texts.map(({ name }) => [`${name} ratio`, ((table[name]?.[run] ?? 0) / (table[name]?.[floorOf(run)] ?? 1)).toFixed(2)]),
+  ),
   exponent: exponent(texts.map(({ name, text }) => [text.length, table[name]?.[run] ?? 0])).toFixed(2),
 }));
 console.table(report);

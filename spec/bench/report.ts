@@ -71,7 +71,11 @@ export function caseTable({ name, unit, limit, scores }: CaseReport): string {
 export const growthTable = (growth: readonly Growth[]): string =>
   table(
     ['growth', 'exponent', 'CPU ms at each size'],
-    growth.map(({ name, exponent, points }) => [name, exponent.toFixed(2), points.map(([size, cost]) => `${size}: ${number(cost)}`).join(', ')]),
+    growth.map(({ name, exponent, points }) => [
+      name,
+      exponent.toFixed(2),
+      points.map(([size, cost]) => `${size}: ${number(cost)}`).join(', '),
+    ]),
   );
 
 export const sizeTable = (sizes: readonly Size[]): string =>

@@ -25,7 +25,8 @@ function built(key: string, build: () => Buffer): Buffer {
 function answerTo(api: Api, scenario: string, size: number, results: number): Buffer {
   const last = () => built(`${api} closing`, () => textAnswer(api, closing));
   if (scenario === 'text') return built(`${api} text ${size}`, () => textAnswer(api, deltasOf(size)));
-  if (scenario === 'arguments') return results > 0 ? last() : built(`${api} arguments ${size}`, () => callsAnswer(api, parallelCallsOf(size)));
+  if (scenario === 'arguments')
+    return results > 0 ? last() : built(`${api} arguments ${size}`, () => callsAnswer(api, parallelCallsOf(size)));
   if (scenario === 'rounds' && results < size) {
     const call = { id: `call_${results}`, name: 'save', arguments: JSON.stringify({ content: `round ${results}` }) };
     return built(`${api} round ${results}`, () => callsAnswer(api, [call]));

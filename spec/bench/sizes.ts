@@ -6,7 +6,10 @@ import { root } from './build.js';
 /** What a user imports, and how large it may become: minified and gzipped, rxjs and zod left out, in bytes. */
 const imports = {
   'one operator': { limit: 1_000, code: "export { consolidate } from './lib/index.js';" },
-  'a provider, the loop and tools': { limit: 8_000, code: "export { openai, runTurns, startOf, tool, toolLoop, userMessage } from './lib/index.js';" },
+  'a provider, the loop and tools': {
+    limit: 8_000,
+    code: "export { openai, runTurns, startOf, tool, toolLoop, userMessage } from './lib/index.js';",
+  },
   everything: { limit: 30_000, code: "export * from './lib/index.js';" },
 } as const;
 

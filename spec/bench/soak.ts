@@ -21,10 +21,15 @@ const allowed = 0.05;
 export async function soak(seconds: number, server: string): Promise<boolean> {
   const task = JSON.stringify({ module: rivulet.module, server, seconds });
   const output = await new Promise<string>((resolve, reject) => {
-    execFile(process.execPath, ['--expose-gc', join(compiled, 'client/soak.js'), task], { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
-      if (error) reject(new Error(`The soak's process failed: ${stderr}`));
-      else resolve(stdout);
-    });
+    execFile(
+      process.execPath,
+      ['--expose-gc', join(compiled, 'client/soak.js'), task],
+      { maxBuffer: 64 * 1024 * 1024 },
+      (error, stdout, stderr) => {
+        if (error) reject(new Error(`The soak's process failed: ${stderr}`));
+        else resolve(stdout);
+      },
+    );
   });
   const samples = JSON.parse(output) as readonly Sample[];
   const quarter = Math.floor(samples.length / 4);
@@ -33,6 +38,8 @@ export async function soak(seconds: number, server: string): Promise<boolean> {
   const handles = [Math.max(...early.map((sample) => sample.handles)), Math.max(...late.map((sample) => sample.handles))] as const;
   const flat = heap[1] <= heap[0] * (1 + allowed) && handles[1] <= handles[0];
   const runs = samples.at(-1)?.runs ?? 0;
-  console.log(`${runs} runs in ${seconds} s. Heap ${heap[0].toFixed(1)} MB early, ${heap[1].toFixed(1)} MB late; handles ${handles[0]}, ${handles[1]}. ${flat ? 'Flat.' : 'NOT flat.'}`);
+  console.log(
+    `${runs} runs in ${seconds} s. Heap ${heap[0].toFixed(1)} MB early, ${heap[1].toFixed(1)} MB late; handles ${handles[0]}, ${handles[1]}. ${flat ? 'Flat.' : 'NOT flat.'}`,
+  );
   return flat;
 }

@@ -1,6 +1,14 @@
 /** The middle of the values; of an even number, the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
-  return (quantile(values, 0.5) + quantile([...values].map((value) => -value), 0.5) * -1) / 2;
+  return (
+    (quantile(values, 0.5) +
+      quantile(
+        [...values].map((value) => -value),
+        0.5,
+      ) *
+        -1) /
+    2
+  );
 }
 
 /** The value below which a share of them lie, by the nearest rank. */

@@ -9,7 +9,24 @@ export type Api = 'openai' | 'anthropic';
 /** The number of calls in the answer of an `arguments` scenario. */
 export const parallelCalls = 8;
 
-const syllables = [' the', ' riv', 'er', ' runs', ' to', ' sea', ',', ' "so"', ' fl\u00f6', 'w', '\n', ' \u6c34', 'ing', ' 42', '.', ' and'];
+const syllables = [
+  ' the',
+  ' riv',
+  'er',
+  ' runs',
+  ' to',
+  ' sea',
+  ',',
+  ' "so"',
+  ' fl\u00f6',
+  'w',
+  '\n',
+  ' \u6c34',
+  'ing',
+  ' 42',
+  '.',
+  ' and',
+];
 
 /** The deltas of a text: about four characters each, some beyond ASCII, some that JSON escapes. */
 export function deltasOf(count: number): readonly string[] {
@@ -61,12 +78,18 @@ const usage = {
 };
 
 function openaiFrame(choices: readonly unknown[], counts: unknown = null): string {
-  const head = { id: 'chatcmpl-CdE5fGhIjKlMnOpQrStUvWxYz0123', object: 'chat.completion.chunk', created: 1_790_000_000, model: 'gpt-5-2025-08-07' };
+  const head = {
+    id: 'chatcmpl-CdE5fGhIjKlMnOpQrStUvWxYz0123',
+    object: 'chat.completion.chunk',
+    created: 1_790_000_000,
+    model: 'gpt-5-2025-08-07',
+  };
   const frame = { ...head, service_tier: 'default', system_fingerprint: 'fp_1a2b3c4d5e', choices, usage: counts, obfuscation: 'x7Kp2qLm' };
   return `data: ${JSON.stringify(frame)}\n\n`;
 }
 
-const openaiDelta = (delta: unknown, reason: string | null = null) => openaiFrame([{ index: 0, delta, logprobs: null, finish_reason: reason }]);
+const openaiDelta = (delta: unknown, reason: string | null = null) =>
+  openaiFrame([{ index: 0, delta, logprobs: null, finish_reason: reason }]);
 
 const openai: Dialect = {
   *text(deltas) {
@@ -93,7 +116,8 @@ const openai: Dialect = {
   },
 };
 
-const event = (data: { readonly type: string; readonly [field: string]: unknown }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+const event = (data: { readonly type: string; readonly [field: string]: unknown }) =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 
 const messageStart = event({
   type: 'message_start',

@@ -31,7 +31,15 @@ describe('errorText', () => {
     ['what refuses to be read', refuses, 'something was thrown that cannot be read'],
     ['an Error whose message throws', broken, 'something was thrown that cannot be read'],
     ['a revoked proxy', proxy, 'something was thrown that cannot be read'],
-    ['a circle without prototype', (() => { const circle = Object.create(null) as Record<string, unknown>; circle['self'] = circle; return circle; })(), 'something was thrown that cannot be read'],
+    [
+      'a circle without prototype',
+      (() => {
+        const circle = Object.create(null) as Record<string, unknown>;
+        circle['self'] = circle;
+        return circle;
+      })(),
+      'something was thrown that cannot be read',
+    ],
   ])('tells %s', (_, thrown, text) => {
     expect(errorText(thrown)).toBe(text);
   });
@@ -39,7 +47,17 @@ describe('errorText', () => {
 
 describe('errors', () => {
   it('are told apart by code, and say what to do next', () => {
-    expect(new ConfigurationError('apiKey', 'There is no key.', 'Set X.')).toMatchObject({ code: 'configuration', name: 'ConfigurationError', message: 'There is no key. Set X.', retryable: false });
-    expect(new HttpError('no', { provider: 'p', status: 429, retryable: true, body: '', retryAfter: 5 })).toMatchObject({ code: 'http', status: 429, retryAfter: 5, retryable: true });
+    expect(new ConfigurationError('apiKey', 'There is no key.', 'Set X.')).toMatchObject({
+      code: 'configuration',
+      name: 'ConfigurationError',
+      message: 'There is no key. Set X.',
+      retryable: false,
+    });
+    expect(new HttpError('no', { provider: 'p', status: 429, retryable: true, body: '', retryAfter: 5 })).toMatchObject({
+      code: 'http',
+      status: 429,
+      retryAfter: 5,
+      retryable: true,
+    });
   });
 });

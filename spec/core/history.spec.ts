@@ -10,7 +10,13 @@ const text = (value: string) => ({ type: 'text', text: value }) as const;
 
 describe('validHistory', () => {
   it('leaves a good history as it is', () => {
-    const good = [systemMessage('s'), userMessage('a'), modelMessage([text('b'), call('1'), call('2')]), userMessage([result('2'), result('1')]), modelMessage('c')];
+    const good = [
+      systemMessage('s'),
+      userMessage('a'),
+      modelMessage([text('b'), call('1'), call('2')]),
+      userMessage([result('2'), result('1')]),
+      modelMessage('c'),
+    ];
     expect(validHistory(good)).toEqual(good);
   });
 
@@ -25,7 +31,9 @@ describe('validHistory', () => {
   it('merges neighbours of a role, metadata too, and leaves empty messages out', () => {
     const a: Message = { ...userMessage('a'), metadata: { x: 1, openrouter: { details: [1] } } };
     const b: Message = { ...userMessage('b'), metadata: { y: 2, openrouter: { details: [2] } } };
-    expect(validHistory([a, { role: 'model', parts: [] }, b])).toEqual([{ role: 'user', parts: [text('a'), text('b')], metadata: { x: 1, y: 2, openrouter: { details: [1, 2] } } }]);
+    expect(validHistory([a, { role: 'model', parts: [] }, b])).toEqual([
+      { role: 'user', parts: [text('a'), text('b')], metadata: { x: 1, y: 2, openrouter: { details: [1, 2] } } },
+    ]);
   });
 
   it('keeps a message apart that stands for itself, and still answers all calls of a row of them', () => {
@@ -62,17 +70,16 @@ describe('validHistory', () => {
   });
 
   it('takes the results of one turn from several messages', () => {
-    expect(validHistory([modelMessage([call('1'), call('2')]), userMessage([result('1')]), userMessage([result('2'), text('and?')])])).toEqual([
-      modelMessage([call('1'), call('2')]),
-      userMessage([result('1'), result('2'), text('and?')]),
-    ]);
+    expect(
+      validHistory([modelMessage([call('1'), call('2')]), userMessage([result('1')]), userMessage([result('2'), text('and?')])]),
+    ).toEqual([modelMessage([call('1'), call('2')]), userMessage([result('1'), result('2'), text('and?')])]);
   });
 
   it('refuses a result that answers no call, and says which', () => {
     expect(() => validHistory([userMessage([result('lost')])])).toThrow(/Message 0 .*tool "f" \(id "lost"\)/);
-    expect(() => validHistory([modelMessage([call('1')]), userMessage([result('1')]), modelMessage('x'), userMessage([result('1')])])).toThrow(
-      expect.objectContaining({ code: 'configuration', subject: 'history' }),
-    );
+    expect(() =>
+      validHistory([modelMessage([call('1')]), userMessage([result('1')]), modelMessage('x'), userMessage([result('1')])]),
+    ).toThrow(expect.objectContaining({ code: 'configuration', subject: 'history' }));
   });
 
   it('changes nothing of what it is given', () => {
@@ -83,6 +90,9 @@ describe('validHistory', () => {
 
 describe('toolCallIds', () => {
   it('finds the ids of all calls', () => {
-    expect([...toolCallIds([modelMessage([call('1'), text('a')]), userMessage([result('1')]), modelMessage([call('2')])])]).toEqual(['1', '2']);
+    expect([...toolCallIds([modelMessage([call('1'), text('a')]), userMessage([result('1')]), modelMessage([call('2')])])]).toEqual([
+      '1',
+      '2',
+    ]);
   });
 });

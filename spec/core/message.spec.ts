@@ -1,5 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { base64, filePart, hasToolResults, messageText, modelMessage, systemMessage, toolCallsOf, userMessage } from '../../lib/core/message.js';
+import {
+  base64,
+  filePart,
+  hasToolResults,
+  messageText,
+  modelMessage,
+  systemMessage,
+  toolCallsOf,
+  userMessage,
+} from '../../lib/core/message.js';
 
 describe('messages', () => {
   it('are made of a text or of parts', () => {
@@ -21,7 +30,12 @@ describe('messages', () => {
 
 describe('filePart', () => {
   it('encodes bytes and passes URLs', () => {
-    expect(filePart(new Uint8Array([0, 255]), 'image/png', 'a.png')).toEqual({ type: 'file', mediaType: 'image/png', data: 'AP8=', name: 'a.png' });
+    expect(filePart(new Uint8Array([0, 255]), 'image/png', 'a.png')).toEqual({
+      type: 'file',
+      mediaType: 'image/png',
+      data: 'AP8=',
+      name: 'a.png',
+    });
     expect(filePart(new URL('https://example.org/a.pdf'), 'application/pdf')).toEqual({
       type: 'file',
       mediaType: 'application/pdf',

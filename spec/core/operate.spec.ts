@@ -48,7 +48,12 @@ describe('operate', () => {
         out.complete();
       },
     }));
-    const { values, completed } = observe(concat(range(0, 3), NEVER).pipe(finalize(() => (left = true)), firstOnly));
+    const { values, completed } = observe(
+      concat(range(0, 3), NEVER).pipe(
+        finalize(() => (left = true)),
+        firstOnly,
+      ),
+    );
     expect({ values, completed, left }).toEqual({ values: [0], completed: true, left: true });
   });
 

@@ -12,9 +12,12 @@ const cutAt = (text: string, cuts: readonly number[]): string[] => {
 /** Whether a snapshot may become the value: strings, arrays and objects by their beginning, the rest as it is. */
 function isPrefix(partial: unknown, whole: unknown): boolean {
   if (typeof partial === 'string') return typeof whole === 'string' && whole.startsWith(partial);
-  if (Array.isArray(partial)) return Array.isArray(whole) && partial.length <= whole.length && partial.every((item, at) => isPrefix(item, whole[at]));
+  if (Array.isArray(partial))
+    return Array.isArray(whole) && partial.length <= whole.length && partial.every((item, at) => isPrefix(item, whole[at]));
   if (typeof partial !== 'object' || partial === null) return Object.is(partial, whole);
-  return Object.entries(partial).every(([key, item]) => Object.hasOwn(whole as object, key) && isPrefix(item, (whole as Record<string, unknown>)[key]));
+  return Object.entries(partial).every(
+    ([key, item]) => Object.hasOwn(whole as object, key) && isPrefix(item, (whole as Record<string, unknown>)[key]),
+  );
 }
 
 const read = (...pieces: string[]) => {
@@ -29,15 +32,33 @@ const whole = (text: string) => {
   return json;
 };
 
-const anyString = fc.oneof(fc.string({ unit: 'binary' }), fc.string(), fc.constantFrom('__proto__', 'a', '😀', '\ud83d', '"\\/\b\f\n\r\t\u2028'));
+const anyString = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string(),
+  fc.constantFrom('__proto__', 'a', '😀', '\ud83d', '"\\/\b\f\n\r\t\u2028'),
+);
 const { value: anyJson } = fc.letrec((tie) => ({
-  value: fc.oneof({ maxDepth: 5 }, anyString, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer(), fc.boolean(), fc.constant(null), tie('array'), tie('object')),
+  value: fc.oneof(
+    { maxDepth: 5 },
+    anyString,
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+    tie('array'),
+    tie('object'),
+  ),
   array: fc.array(tie('value')),
   object: fc.dictionary(anyString, tie('value')),
 }));
 /** JSON text as servers write it: spaced or not, with escapes or without, in a fence or not. */
 const anyText = fc
-  .tuple(anyJson, fc.constantFrom(undefined, 2), fc.boolean(), fc.constantFrom(['', ''], ['\n', ' \n'], ['\ufeff', ''], ['```json\n', '\n```'], ['\n```\n', '\n```\n']))
+  .tuple(
+    anyJson,
+    fc.constantFrom(undefined, 2),
+    fc.boolean(),
+    fc.constantFrom(['', ''], ['\n', ' \n'], ['\ufeff', ''], ['```json\n', '\n```'], ['\n```\n', '\n```\n']),
+  )
   .map(([value, space, ascii, [before = '', after = '']]) => {
     const json = JSON.stringify(value, null, space);
     const escaped = ascii ? json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`) : json;
@@ -96,7 +117,8 @@ describe('createPartialJson', () => {
   it('waits for the rest of an escape and of a surrogate pair, wherever it is cut', () => {
     const text = JSON.stringify(['😀\n', '\ud83d']) + JSON.stringify('x');
     for (const json of ['["\\ud83d\\ude00\\n","\\ud83d"]', text]) {
-      for (let at = 0; at <= json.length; at++) expect(['', '😀', '😀\n', undefined]).toContain((shown(json.slice(0, at)) as string[] | undefined)?.[0]);
+      for (let at = 0; at <= json.length; at++)
+        expect(['', '😀', '😀\n', undefined]).toContain((shown(json.slice(0, at)) as string[] | undefined)?.[0]);
     }
     expect(shown('["\ud83d', '\ude00"]')).toEqual(['😀']);
     expect(shown('["\ud83d', 'x"]')).toEqual(['\ud83dx']);
@@ -110,18 +132,37 @@ describe('createPartialJson', () => {
     expect(read('nothing yet').snapshot()).toBeUndefined();
   });
 
-  it.each(['{a:1}', "['a']", '[1,]', '[,1]', '{"a":1,}', '{"a" 1}', '[1 2]', '[01]', '[1.]', '[+1]', '[.5]', '[0x1]', '[NaN]', '["\\x"]', '["\\u12g4"]', '["a\nb"]', '[}', '{]', '[1}', 'Hello [1]', '[tru]'])(
-    'stops at what is no JSON, and keeps what came before: %s',
-    (text) => {
-      expect(() => JSON.parse(text) as unknown).toThrow();
-      const whole = read(text);
-      expect(whole.failedAt()).toBeGreaterThanOrEqual(0);
-      const before = whole.snapshot();
-      const cut = read(...text.split(/(?:)/), ',"more"]');
-      expect(cut.failedAt()).toBe(whole.failedAt());
-      expect(cut.snapshot()).toEqual(before);
-    },
-  );
+  it.each([
+    '{a:1}',
+    "['a']",
+    '[1,]',
+    '[,1]',
+    '{"a":1,}',
+    '{"a" 1}',
+    '[1 2]',
+    '[01]',
+    '[1.]',
+    '[+1]',
+    '[.5]',
+    '[0x1]',
+    '[NaN]',
+    '["\\x"]',
+    '["\\u12g4"]',
+    '["a\nb"]',
+    '[}',
+    '{]',
+    '[1}',
+    'Hello [1]',
+    '[tru]',
+  ])('stops at what is no JSON, and keeps what came before: %s', (text) => {
+    expect(() => JSON.parse(text) as unknown).toThrow();
+    const whole = read(text);
+    expect(whole.failedAt()).toBeGreaterThanOrEqual(0);
+    const before = whole.snapshot();
+    const cut = read(...text.split(/(?:)/), ',"more"]');
+    expect(cut.failedAt()).toBe(whole.failedAt());
+    expect(cut.snapshot()).toEqual(before);
+  });
 
   it('takes __proto__ for a key like any other', () => {
     const value = shown('{"__proto__":{"admin":true},"a":{"__proto__":"x');
@@ -156,7 +197,15 @@ describe('createPartialJson', () => {
 describe('isSameJson', () => {
   it('compares by value, deeply, keys in any order', () => {
     expect(isSameJson({ a: [1, { b: null }], c: 'x' }, { c: 'x', a: [1, { b: null }] })).toBe(true);
-    const pairs: [unknown, unknown][] = [[{}, []], [[1], [1, 2]], [{ a: 1 }, { b: 1 }], [{ a: undefined }, { b: undefined }], [null, {}], ['1', 1], [new Date(0), {}]];
+    const pairs: [unknown, unknown][] = [
+      [{}, []],
+      [[1], [1, 2]],
+      [{ a: 1 }, { b: 1 }],
+      [{ a: undefined }, { b: undefined }],
+      [null, {}],
+      ['1', 1],
+      [new Date(0), {}],
+    ];
     for (const [a, b] of pairs) expect([a, b, isSameJson(a, b)]).toEqual([a, b, false]);
   });
 });

@@ -3,7 +3,12 @@ import { addUsage, usageOf } from '../../lib/core/usage.js';
 
 describe('addUsage', () => {
   it('adds field by field; unknown is not 0', () => {
-    expect(addUsage({ input: 1, output: 2, total: 3 }, { input: 10, reasoning: 0 })).toEqual({ input: 11, output: 2, total: 3, reasoning: 0 });
+    expect(addUsage({ input: 1, output: 2, total: 3 }, { input: 10, reasoning: 0 })).toEqual({
+      input: 11,
+      output: 2,
+      total: 3,
+      reasoning: 0,
+    });
     expect(addUsage(undefined, undefined)).toEqual({});
     expect(addUsage({}, { cachedInput: 4, cacheWriteInput: 5 })).toEqual({ cachedInput: 4, cacheWriteInput: 5 });
     expect(Object.keys(addUsage({ input: 1 }, {}))).toEqual(['input']);

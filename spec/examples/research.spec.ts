@@ -12,16 +12,17 @@ describe('an orchestrator of one’s own: research', () => {
     const model = scriptedModel(script);
     const result = await firstValueFrom(createAgent({ model, tools: [look], system: 'Be brief.', orchestrator: research }).run('Is it?'));
     expect(model.requests.map(({ tools }) => tools?.length ?? 0)).toEqual([0, 1, 1, 0]);
-    expect(model.requests.map(({ messages }) => JSON.stringify(messages[0]).includes('First analyse'))).toEqual([true, false, false, false]);
-    expect(result.messages.map(({ role, parts }) => `${role}: ${parts.map((part) => (part.type === 'text' ? part.text.split(' ')[0] : part.type)).join()}`)).toEqual([
-      'model: I',
-      'user: Now',
-      'model: toolCall',
-      'user: toolResult',
-      'model: I',
-      'user: Now',
-      'model: So',
+    expect(model.requests.map(({ messages }) => JSON.stringify(messages[0]).includes('First analyse'))).toEqual([
+      true,
+      false,
+      false,
+      false,
     ]);
+    expect(
+      result.messages.map(
+        ({ role, parts }) => `${role}: ${parts.map((part) => (part.type === 'text' ? part.text.split(' ')[0] : part.type)).join()}`,
+      ),
+    ).toEqual(['model: I', 'user: Now', 'model: toolCall', 'user: toolResult', 'model: I', 'user: Now', 'model: So']);
     expect(result).toMatchObject({ turns: 4, finishReason: 'stop', text: expect.stringMatching(/So it is\.$/) });
   });
 

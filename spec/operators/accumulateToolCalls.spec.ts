@@ -26,12 +26,15 @@ describe('accumulateToolCalls', () => {
   it('emits a call when its end is marked, and none that was cut', () =>
     diagram('accumulateToolCalls.done', ({ source }) => source.pipe(accumulateToolCalls())));
 
-  itKeepsTheOperatorContract(() => accumulateToolCalls({ newId: () => 'new' }), [
-    { type: 'text', text: 'Hm' } as Chunk,
-    fragment({ index: 0, name: 'add', arguments: '{"a":' }),
-    fragment({ index: 0, arguments: '1}' }),
-    finish('stop'),
-  ]);
+  itKeepsTheOperatorContract(
+    () => accumulateToolCalls({ newId: () => 'new' }),
+    [
+      { type: 'text', text: 'Hm' } as Chunk,
+      fragment({ index: 0, name: 'add', arguments: '{"a":' }),
+      fragment({ index: 0, arguments: '1}' }),
+      finish('stop'),
+    ],
+  );
 
   describe('ids', () => {
     it.each([[''], ['null'], [undefined]])('of a call without one (%j) are made', (id) => {
@@ -40,25 +43,62 @@ describe('accumulateToolCalls', () => {
     });
 
     it('come late and fill an empty one, also with the name once more', () => {
-      expect(callsOf([{ index: 0, name: 'f', arguments: '{"a"' }, { index: 0, id: 'late', arguments: ':1}' }])).toEqual([['f', { a: 1 }, 'late']]);
-      expect(callsOf([{ index: 0, name: 'f' }, { index: 0, id: 'late', name: 'f', arguments: '{"a":1}' }])).toEqual([['f', { a: 1 }, 'late']]);
-      expect(callsOf([{ name: 'f', arguments: '{"a":1}' }, { id: 'late', name: 'f', arguments: '' }])).toEqual([['f', { a: 1 }, 'late']]);
+      expect(
+        callsOf([
+          { index: 0, name: 'f', arguments: '{"a"' },
+          { index: 0, id: 'late', arguments: ':1}' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'late']]);
+      expect(
+        callsOf([
+          { index: 0, name: 'f' },
+          { index: 0, id: 'late', name: 'f', arguments: '{"a":1}' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'late']]);
+      expect(
+        callsOf([
+          { name: 'f', arguments: '{"a":1}' },
+          { id: 'late', name: 'f', arguments: '' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'late']]);
     });
 
     it('that are known win over the index', () => {
-      expect(callsOf([{ index: 0, id: 'x', name: 'f', arguments: '{"a"' }, { index: 1, id: 'x', arguments: ':1}' }])).toEqual([['f', { a: 1 }, 'x']]);
-      expect(callsOf([{ id: 'x', name: 'f' }, { id: 'y', name: 'g' }, { id: 'x', arguments: '{"a":1}' }, { id: 'y', arguments: '{"b":1}' }])).toEqual([
+      expect(
+        callsOf([
+          { index: 0, id: 'x', name: 'f', arguments: '{"a"' },
+          { index: 1, id: 'x', arguments: ':1}' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'x']]);
+      expect(
+        callsOf([
+          { id: 'x', name: 'f' },
+          { id: 'y', name: 'g' },
+          { id: 'x', arguments: '{"a":1}' },
+          { id: 'y', arguments: '{"b":1}' },
+        ]),
+      ).toEqual([
         ['f', { a: 1 }, 'x'],
         ['g', { b: 1 }, 'y'],
       ]);
     });
 
     it('that stand at another index with another name, or other arguments, are another call, made distinct', () => {
-      expect(callsOf([{ index: 0, id: 'x', name: 'f', arguments: '{"a":1}' }, { index: 1, id: 'x', name: 'g', arguments: '{"a":1}' }])).toEqual([
+      expect(
+        callsOf([
+          { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' },
+          { index: 1, id: 'x', name: 'g', arguments: '{"a":1}' },
+        ]),
+      ).toEqual([
         ['f', { a: 1 }, 'x'],
         ['g', { a: 1 }, 'new1'],
       ]);
-      expect(callsOf([{ index: 0, id: 'x', name: 'f', arguments: '{"a":1}' }, { index: 1, id: 'x', name: 'f', arguments: '{"a":2}' }])).toEqual([
+      expect(
+        callsOf([
+          { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' },
+          { index: 1, id: 'x', name: 'f', arguments: '{"a":2}' },
+        ]),
+      ).toEqual([
         ['f', { a: 1 }, 'x'],
         ['f', { a: 2 }, 'new1'],
       ]);
@@ -80,13 +120,28 @@ describe('accumulateToolCalls', () => {
 
     it('announced again, with nothing new, are the same call', () => {
       const call = { id: 'x', name: 'f', arguments: '{"a":1}' };
-      expect(callsOf([{ index: 0, ...call }, { index: 1, ...call }])).toEqual([['f', { a: 1 }, 'x']]);
-      expect(callsOf([{ index: 0, ...call }, { index: 3, id: 'x', name: 'f' }])).toEqual([['f', { a: 1 }, 'x']]);
+      expect(
+        callsOf([
+          { index: 0, ...call },
+          { index: 1, ...call },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'x']]);
+      expect(
+        callsOf([
+          { index: 0, ...call },
+          { index: 3, id: 'x', name: 'f' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'x']]);
       expect(callsOf([call, call])).toEqual([['f', { a: 1 }, 'x']]);
     });
 
     it('shared without an index by whole calls are two calls', () => {
-      expect(callsOf([{ id: 'x', name: 'f', arguments: '{"a":1}' }, { id: 'x', name: 'g', arguments: '{}' }])).toEqual([
+      expect(
+        callsOf([
+          { id: 'x', name: 'f', arguments: '{"a":1}' },
+          { id: 'x', name: 'g', arguments: '{}' },
+        ]),
+      ).toEqual([
         ['f', { a: 1 }, 'x'],
         ['g', {}, 'new1'],
       ]);
@@ -94,13 +149,28 @@ describe('accumulateToolCalls', () => {
 
     it('that are new at a used index continue the call there; the first id stays', () => {
       expect(
-        callsOf([{ index: 0, id: 'x', name: 'f' }, { index: 0, id: 'y', arguments: '{"a"' }, { index: 0, id: 'z', arguments: ':1}' }]),
+        callsOf([
+          { index: 0, id: 'x', name: 'f' },
+          { index: 0, id: 'y', arguments: '{"a"' },
+          { index: 0, id: 'z', arguments: ':1}' },
+        ]),
       ).toEqual([['f', { a: 1 }, 'x']]);
-      expect(callsOf([{ id: 'x', name: 'f' }, { id: 'y', arguments: '{"a"' }, { id: 'z', arguments: ':1}' }])).toEqual([['f', { a: 1 }, 'x']]);
+      expect(
+        callsOf([
+          { id: 'x', name: 'f' },
+          { id: 'y', arguments: '{"a"' },
+          { id: 'z', arguments: ':1}' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'x']]);
     });
 
     it('that are new at a used index and bring a name open a call', () => {
-      expect(callsOf([{ index: 0, id: 'x', name: 'now' }, { index: 0, id: 'y', name: 'now' }])).toEqual([
+      expect(
+        callsOf([
+          { index: 0, id: 'x', name: 'now' },
+          { index: 0, id: 'y', name: 'now' },
+        ]),
+      ).toEqual([
         ['now', {}, 'x'],
         ['now', {}, 'y'],
       ]);
@@ -117,13 +187,27 @@ describe('accumulateToolCalls', () => {
     });
 
     it('new in each fragment, beside the repeated name, still make one call', () => {
-      expect(callsOf([{ id: 'x', name: 'f', arguments: '{"a"' }, { id: 'y', name: 'f', arguments: ':1' }, { id: 'z', name: 'f', arguments: '}' }])).toEqual([
-        ['f', { a: 1 }, 'x'],
-      ]);
+      expect(
+        callsOf([
+          { id: 'x', name: 'f', arguments: '{"a"' },
+          { id: 'y', name: 'f', arguments: ':1' },
+          { id: 'z', name: 'f', arguments: '}' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'x']]);
     });
 
     it('used before in the conversation, or twice in the turn, are made distinct', () => {
-      expect(callsOf([{ index: 0, id: 'old', name: 'f' }, { index: 1, id: 'y', name: 'f' }, { index: 2, name: 'g' }], 'toolCalls', ['old', 'new1'])).toEqual([
+      expect(
+        callsOf(
+          [
+            { index: 0, id: 'old', name: 'f' },
+            { index: 1, id: 'y', name: 'f' },
+            { index: 2, name: 'g' },
+          ],
+          'toolCalls',
+          ['old', 'new1'],
+        ),
+      ).toEqual([
         ['f', {}, 'new2'],
         ['f', {}, 'y'],
         ['g', {}, 'new3'],
@@ -147,7 +231,9 @@ describe('accumulateToolCalls', () => {
     });
 
     it('nor index, a fragment continues the current call, unless it brings a name when that one is whole', () => {
-      expect(callsOf([{ name: 'f', arguments: '{"a"' }, { arguments: ':1}' }, { name: 'g', arguments: '{"b"' }, { arguments: ':2}' }])).toEqual([
+      expect(
+        callsOf([{ name: 'f', arguments: '{"a"' }, { arguments: ':1}' }, { name: 'g', arguments: '{"b"' }, { arguments: ':2}' }]),
+      ).toEqual([
         ['f', { a: 1 }, 'new1'],
         ['g', { b: 2 }, 'new2'],
       ]);
@@ -156,12 +242,23 @@ describe('accumulateToolCalls', () => {
     it('nor index, equal whole calls are separate calls', () => {
       const click = { name: 'click', arguments: { x: 1 } };
       expect(callsOf([click, click])).toHaveLength(2);
-      expect(callsOf([{ ...click, done: true }, { ...click, done: true }])).toHaveLength(2);
+      expect(
+        callsOf([
+          { ...click, done: true },
+          { ...click, done: true },
+        ]),
+      ).toHaveLength(2);
       expect(callsOf([{ name: 'now' }, { name: 'now' }])).toHaveLength(2);
     });
 
     it('whole calls all at index 0 are separate calls', () => {
-      expect(callsOf([{ index: 0, name: 'f', arguments: '{"a":1}' }, { index: 0, name: 'g', arguments: '{}' }, { index: 0, name: 'g', arguments: '{"b":1}' }])).toEqual([
+      expect(
+        callsOf([
+          { index: 0, name: 'f', arguments: '{"a":1}' },
+          { index: 0, name: 'g', arguments: '{}' },
+          { index: 0, name: 'g', arguments: '{"b":1}' },
+        ]),
+      ).toEqual([
         ['f', { a: 1 }, 'new1'],
         ['g', { b: 1 }, 'new2'],
       ]);
@@ -169,7 +266,11 @@ describe('accumulateToolCalls', () => {
   });
 
   it('opens another call of the same name when one is announced again and other arguments follow, and none when they are the same', () => {
-    const first: Bare[] = [{ index: 0, name: 'f', arguments: '' }, { index: 0, arguments: '{"a":1}' }, { index: 0, name: 'f', arguments: '' }];
+    const first: Bare[] = [
+      { index: 0, name: 'f', arguments: '' },
+      { index: 0, arguments: '{"a":1}' },
+      { index: 0, name: 'f', arguments: '' },
+    ];
     expect(callsOf([...first, { index: 0, arguments: '{"b":' }, { index: 0, arguments: '2}' }])).toEqual([
       ['f', { a: 1 }, 'new1'],
       ['f', { b: 2 }, 'new2'],
@@ -190,7 +291,12 @@ describe('accumulateToolCalls', () => {
 
   it('does not lose arguments that come after the call was emitted: they are another call', () => {
     const done = { id: 'x', name: 'f', done: true } as const;
-    expect(callsOf([{ ...done, arguments: {} }, { ...done, arguments: '{"b":2}' }])).toEqual([
+    expect(
+      callsOf([
+        { ...done, arguments: {} },
+        { ...done, arguments: '{"b":2}' },
+      ]),
+    ).toEqual([
       ['f', {}, 'x'],
       ['f', { b: 2 }, 'new1'],
     ]);
@@ -202,7 +308,11 @@ describe('accumulateToolCalls', () => {
     ['a new id', { index: 0, id: 'other' }],
   ])('is linear also where %s comes in each fragment', (_, bare) => {
     // 200,000 of them: looked at from the start for each, they take minutes, and the test runs out of its time.
-    const pieces = Array.from({ length: 200_000 }, (__, at): Bare => ({ ...bare, ...(bare.id === 'other' ? { id: `id${at}` } : {}), arguments: 'xxxx' }));
+    const pieces = Array.from({ length: 200_000 }, (__, at): Bare => ({
+      ...bare,
+      ...(bare.id === 'other' ? { id: `id${at}` } : {}),
+      arguments: 'xxxx',
+    }));
     const calls = callsOf([{ index: 0, id: 'x', name: 'f', arguments: '{"a":"' }, ...pieces, { index: 0, arguments: '"}' }]);
     expect(calls).toHaveLength(1);
     expect((calls[0]?.[1] as { a: string }).a).toHaveLength(800_000);
@@ -225,7 +335,13 @@ describe('accumulateToolCalls', () => {
 
   describe('arguments', () => {
     const argumentsOf = (...pieces: (string | JsonObject | null | undefined)[]) =>
-      callsOf(pieces.map((piece, at) => ({ index: 0, ...(at === 0 ? { id: 'x', name: 'f' } : {}), ...(piece === undefined ? {} : { arguments: piece }) })))[0]?.[1];
+      callsOf(
+        pieces.map((piece, at) => ({
+          index: 0,
+          ...(at === 0 ? { id: 'x', name: 'f' } : {}),
+          ...(piece === undefined ? {} : { arguments: piece }),
+        })),
+      )[0]?.[1];
 
     it.each([[''], ['null'], [null], [undefined], ['  '], ['{}'], ['""']])('that are nothing (%j) are {}', (nothing) => {
       expect(argumentsOf(nothing)).toEqual({});
@@ -250,7 +366,12 @@ describe('accumulateToolCalls', () => {
     it('that begin as a placeholder give way to the real ones', () => {
       expect(argumentsOf('{}', '{"a":1}')).toEqual({ a: 1 });
       expect(argumentsOf('{}', '{"a"', ':1}')).toEqual({ a: 1 });
-      expect(callsOf([{ id: 'x', name: 'f', arguments: '{}' }, { id: 'x', name: 'f', arguments: '{"a":1}' }])).toEqual([['f', { a: 1 }, 'x']]);
+      expect(
+        callsOf([
+          { id: 'x', name: 'f', arguments: '{}' },
+          { id: 'x', name: 'f', arguments: '{"a":1}' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'x']]);
     });
 
     it('that are a JSON string of an object are unwrapped once', () => {
@@ -283,13 +404,15 @@ describe('accumulateToolCalls', () => {
       expect(callsOf([whole, { index: 1, id: 'y', name: 'f' }], reason)).toEqual([['f', { a: 1 }, 'x']]);
     });
 
-    it.each<[FinishReason, FinishReason]>([['stop', 'toolCalls'], ['unspecified', 'toolCalls'], ['length', 'length'], ['other', 'other']])(
-      'with %s and calls is %s',
-      (reason, expected) => {
-        const { values } = observe(of(fragment(whole), finish(reason)).pipe(accumulateToolCalls()));
-        expect(values.at(-1)).toEqual({ type: 'finish', reason: expected });
-      },
-    );
+    it.each<[FinishReason, FinishReason]>([
+      ['stop', 'toolCalls'],
+      ['unspecified', 'toolCalls'],
+      ['length', 'length'],
+      ['other', 'other'],
+    ])('with %s and calls is %s', (reason, expected) => {
+      const { values } = observe(of(fragment(whole), finish(reason)).pipe(accumulateToolCalls()));
+      expect(values.at(-1)).toEqual({ type: 'finish', reason: expected });
+    });
 
     it('with stop and no calls stays stop, usage and all, the very object', () => {
       const stop: Chunk = { type: 'finish', reason: 'stop', usage: { input: 1 } };
@@ -317,8 +440,18 @@ describe('accumulateToolCalls', () => {
   });
 
   it('waits for the arguments of an id-less call that has none until the next named call', () => {
-    expect(callsOf([{ name: 'f', arguments: {}, done: true }, { arguments: { city: 'Oslo' }, done: true }])).toEqual([['f', { city: 'Oslo' }, 'new1']]);
-    expect(callsOf([{ name: 'now', arguments: {}, done: true }, { name: 'f', arguments: { a: 1 }, done: true }])).toEqual([
+    expect(
+      callsOf([
+        { name: 'f', arguments: {}, done: true },
+        { arguments: { city: 'Oslo' }, done: true },
+      ]),
+    ).toEqual([['f', { city: 'Oslo' }, 'new1']]);
+    expect(
+      callsOf([
+        { name: 'now', arguments: {}, done: true },
+        { name: 'f', arguments: { a: 1 }, done: true },
+      ]),
+    ).toEqual([
       ['now', {}, 'new1'],
       ['f', { a: 1 }, 'new2'],
     ]);
@@ -333,9 +466,12 @@ describe('accumulateToolCalls', () => {
 
   it('starts over on retract', () => {
     const { values } = observe(
-      from<Chunk[]>([fragment({ index: 0, id: 'x', name: 'f' }), { type: 'retract' }, fragment({ index: 0, id: 'x', name: 'g' }), finish('stop')]).pipe(
-        accumulateToolCalls({ newId: () => 'never' }),
-      ),
+      from<Chunk[]>([
+        fragment({ index: 0, id: 'x', name: 'f' }),
+        { type: 'retract' },
+        fragment({ index: 0, id: 'x', name: 'g' }),
+        finish('stop'),
+      ]).pipe(accumulateToolCalls({ newId: () => 'never' })),
     );
     expect(values).toEqual([{ type: 'retract' }, { type: 'toolCall', id: 'x', name: 'g', arguments: {} }, finish('toolCalls')]);
   });
@@ -362,7 +498,11 @@ describe('accumulateToolCalls', () => {
   });
 
   it('gives the same calls for any cut of the arguments and any interleaving of the calls', () => {
-    const oneCall = fc.record({ name: fc.stringMatching(/^[a-z]{1,8}$/), args: fc.dictionary(fc.string(), fc.jsonValue()), cuts: fc.array(fc.nat(40)) });
+    const oneCall = fc.record({
+      name: fc.stringMatching(/^[a-z]{1,8}$/),
+      args: fc.dictionary(fc.string(), fc.jsonValue()),
+      cuts: fc.array(fc.nat(40)),
+    });
     fc.assert(
       fc.property(fc.array(oneCall, { minLength: 1, maxLength: 4 }), fc.array(fc.nat(3)), (calls, order) => {
         const queues = calls.map(({ name, args, cuts }, index) => {
@@ -374,7 +514,9 @@ describe('accumulateToolCalls', () => {
         const fragments: Bare[] = queues.map((queue) => queue.shift()!);
         for (const pick of order) fragments.push(...(queues[pick % queues.length]?.splice(0, 1) ?? []));
         fragments.push(...queues.flat());
-        expect(callsOf(fragments)).toEqual(calls.map(({ name, args }, index) => [name, JSON.parse(JSON.stringify(args)) as JsonObject, `id${index}`]));
+        expect(callsOf(fragments)).toEqual(
+          calls.map(({ name, args }, index) => [name, JSON.parse(JSON.stringify(args)) as JsonObject, `id${index}`]),
+        );
       }),
     );
   });
@@ -385,7 +527,11 @@ describe('accumulateToolCalls', () => {
         index: fc.oneof(fc.nat(2), fc.constantFrom('a', 'b')),
         id: fc.constantFrom('', 'null', 'x', 'y'),
         name: fc.constantFrom('', 'f', 'g', 'fg', '__proto__'),
-        arguments: fc.oneof(fc.constantFrom('', '{}', '{"a":1}', '{"a"', ':1}', 'null', '"{}"', ' '), fc.constant(null), fc.constant({ b: 1 })),
+        arguments: fc.oneof(
+          fc.constantFrom('', '{}', '{"a":1}', '{"a"', ':1}', 'null', '"{}"', ' '),
+          fc.constant(null),
+          fc.constant({ b: 1 }),
+        ),
         done: fc.constant(true as const),
       },
       { requiredKeys: [] },

@@ -9,7 +9,13 @@ import { itKeepsTheOperatorContract, observe } from '../support/operatorContract
 
 const text = (value: string): RunEvent => ({ type: 'text', text: value });
 const message = (value: string): RunEvent => ({ type: 'message', message: modelMessage(value) });
-const turn = (n: number, next: RunState | null = null): RunEvent => ({ type: 'turn', turn: n, finishReason: 'stop', usage: { input: n }, next });
+const turn = (n: number, next: RunState | null = null): RunEvent => ({
+  type: 'turn',
+  turn: n,
+  finishReason: 'stop',
+  usage: { input: n },
+  next,
+});
 
 describe('appendResult', () => {
   it('gives the run in one value at its end', () => diagram('appendResult', ({ source }) => source.pipe(appendResult())));
@@ -19,9 +25,16 @@ describe('appendResult', () => {
   it('sums the turns, those before a resumed run included', () => {
     const start = { ...startOf([]), turn: 3, usage: { input: 10, output: 2 } };
     const { values } = observe(
-      from<RunEvent[]>([{ type: 'thinking', text: 'h' }, text('a'), message('a'), turn(4, start), { type: 'thinking', text: 'm' }, text('b'), message('b'), turn(5)]).pipe(
-        appendResult(start),
-      ),
+      from<RunEvent[]>([
+        { type: 'thinking', text: 'h' },
+        text('a'),
+        message('a'),
+        turn(4, start),
+        { type: 'thinking', text: 'm' },
+        text('b'),
+        message('b'),
+        turn(5),
+      ]).pipe(appendResult(start)),
     );
     expect(values.at(-1)).toEqual({
       type: 'result',
@@ -39,7 +52,16 @@ describe('appendResult', () => {
 
   it('drops what was retracted, and keeps the turns before', () => {
     const { values } = observe(
-      from<RunEvent[]>([text('a'), message('a'), turn(1, startOf([])), text('void'), message('void'), { type: 'retract' }, text('b'), turn(2)]).pipe(appendResult()),
+      from<RunEvent[]>([
+        text('a'),
+        message('a'),
+        turn(1, startOf([])),
+        text('void'),
+        message('void'),
+        { type: 'retract' },
+        text('b'),
+        turn(2),
+      ]).pipe(appendResult()),
     );
     expect(values.at(-1)).toMatchObject({ result: { text: 'ab', messages: [modelMessage('a')] } });
   });
@@ -52,7 +74,10 @@ describe('appendResult', () => {
   });
 
   it('has no result for a run that fails', () => {
-    const failed = concat(from([text('a'), turn(1)]), throwError(() => new Error('reset')));
+    const failed = concat(
+      from([text('a'), turn(1)]),
+      throwError(() => new Error('reset')),
+    );
     const { values, error } = observe(failed.pipe(appendResult()));
     expect(values).toHaveLength(2);
     expect(error).toEqual(new Error('reset'));

@@ -22,7 +22,10 @@ function messagesOf(...chunks: readonly In[]): Message[] {
 describe('consolidate', () => {
   it('emits the message just before the finish', () => diagram('consolidate', ({ source }) => source.pipe(consolidate())));
 
-  itKeepsTheOperatorContract(() => consolidate(), [text('Hello'), { type: 'providerData', provider: 'x', data: {} } as In, text(' world'), finish]);
+  itKeepsTheOperatorContract(
+    () => consolidate(),
+    [text('Hello'), { type: 'providerData', provider: 'x', data: {} } as In, text(' world'), finish],
+  );
 
   it('joins consecutive text and keeps parts in order of arrival', () => {
     const file: In = { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AA==' } };
@@ -52,7 +55,13 @@ describe('consolidate', () => {
   it.each([
     ['nothing', []],
     ['only empty text', [text('')]],
-    ['only thinking and data for the provider', [{ type: 'thinking', text: 'hm' }, { type: 'providerData', provider: 'x', data: 1 }] as In[]],
+    [
+      'only thinking and data for the provider',
+      [
+        { type: 'thinking', text: 'hm' },
+        { type: 'providerData', provider: 'x', data: 1 },
+      ] as In[],
+    ],
   ])('makes no message of %s', (_, chunks) => {
     expect(messagesOf(...chunks)).toEqual([]);
   });
@@ -79,7 +88,9 @@ describe('consolidate', () => {
   });
 
   it('drops what was gathered on retract', () => {
-    expect(messagesOf(text('void'), call, { type: 'retract' }, text('good'))).toEqual([{ role: 'model', parts: [{ type: 'text', text: 'good' }] }]);
+    expect(messagesOf(text('void'), call, { type: 'retract' }, text('good'))).toEqual([
+      { role: 'model', parts: [{ type: 'text', text: 'good' }] },
+    ]);
   });
 
   it.each([

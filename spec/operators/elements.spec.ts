@@ -35,11 +35,18 @@ describe('elements', () => {
   });
 
   it('gives what the schema makes of each, also one that answers with a Promise, in order', async () => {
-    expect(valuesOf(pieces('[1,2]'), z.number().transform((n) => `no. ${n}`)).values).toEqual(['no. 1', 'no. 2']);
+    expect(
+      valuesOf(
+        pieces('[1,2]'),
+        z.number().transform((n) => `no. ${n}`),
+      ).values,
+    ).toEqual(['no. 1', 'no. 2']);
     const late = z.number().refine(async (n) => n > 0);
     const done = await new Promise((resolve) => {
       const values: number[] = [];
-      from(pieces('[3,1]')).pipe(elements(late)).subscribe({ next: (value) => values.push(value), complete: () => resolve(values) });
+      from(pieces('[3,1]'))
+        .pipe(elements(late))
+        .subscribe({ next: (value) => values.push(value), complete: () => resolve(values) });
     });
     expect(done).toEqual([3, 1]);
   });
@@ -58,7 +65,10 @@ describe('elements', () => {
   });
 
   it('starts over with a retract', () => {
-    expect(valuesOf([...pieces('[1,"x"'), retract, ...pieces('[1,2]'), turn(1)], z.number())).toMatchObject({ values: [1, 2], error: undefined });
+    expect(valuesOf([...pieces('[1,"x"'), retract, ...pieces('[1,2]'), turn(1)], z.number())).toMatchObject({
+      values: [1, 2],
+      error: undefined,
+    });
     expect(valuesOf([...pieces('[1,"x"'), retract], z.number())).toMatchObject({ values: [1], error: undefined, completed: true });
   });
 
@@ -85,7 +95,10 @@ describe('elements', () => {
 
   it('follows a typed run, and has the type of the schema', () => {
     const river = z.object({ name: z.string() });
-    const agent = createAgent({ model: scriptedModel(['{"rivers":[{"name":"Don"},{"name":"Po"}]}']), output: z.object({ rivers: z.array(river) }) });
+    const agent = createAgent({
+      model: scriptedModel(['{"rivers":[{"name":"Don"},{"name":"Po"}]}']),
+      output: z.object({ rivers: z.array(river) }),
+    });
     const names = agent.stream('?').pipe(
       elements(river),
       map(({ name }) => name.toUpperCase()),

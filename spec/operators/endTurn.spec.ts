@@ -17,7 +17,12 @@ const told = userMessage([{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }
 const start = startOf([question]);
 const finish = (reason: FinishReason = 'stop'): Chunk => ({ type: 'finish', reason });
 
-function turnOf(messages: readonly Message[], state: RunState = start, reason: FinishReason = 'stop', options?: EndTurnOptions): TurnEvent | undefined {
+function turnOf(
+  messages: readonly Message[],
+  state: RunState = start,
+  reason: FinishReason = 'stop',
+  options?: EndTurnOptions,
+): TurnEvent | undefined {
   const events = messages.map((message): MessageEvent => ({ type: 'message', message }));
   const { values } = observe(from<(MessageEvent | Chunk)[]>([...events, finish(reason)]).pipe(endTurn(state, options)));
   const last = values.at(-1);
@@ -86,7 +91,10 @@ describe('endTurn', () => {
   });
 
   it('says so when maxTurns is no number', () => {
-    expect(observe(of(finish()).pipe(endTurn(start, { maxTurns: NaN }))).error).toMatchObject({ code: 'configuration', subject: 'options' });
+    expect(observe(of(finish()).pipe(endTurn(start, { maxTurns: NaN }))).error).toMatchObject({
+      code: 'configuration',
+      subject: 'options',
+    });
   });
 
   it('leaves usage out where it is not known', () => {

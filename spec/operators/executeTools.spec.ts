@@ -1,5 +1,20 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { EMPTY, NEVER, Observable, Subject, asyncScheduler, concat, config, finalize, from, interval, map, of, take, throwError } from 'rxjs';
+import {
+  EMPTY,
+  NEVER,
+  Observable,
+  Subject,
+  asyncScheduler,
+  concat,
+  config,
+  finalize,
+  from,
+  interval,
+  map,
+  of,
+  take,
+  throwError,
+} from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
@@ -31,7 +46,9 @@ async function answersOf(tools: readonly Tool[], calls: readonly ToolCallEvent[]
       .pipe(executeTools(tools, options))
       .subscribe({ next: (event) => events.push(event), error: reject, complete: resolve }),
   );
-  const answers = events.filter(({ type }) => type === 'toolResult').map((event) => ('error' in event ? { error: event.error } : { result: (event as { result?: unknown }).result }));
+  const answers = events
+    .filter(({ type }) => type === 'toolResult')
+    .map((event) => ('error' in event ? { error: event.error } : { result: (event as { result?: unknown }).result }));
   return { events, answers };
 }
 
@@ -101,7 +118,10 @@ describe('executeTools', () => {
         const tools = [plain('slow', () => cold('---(a|)')), plain('quick', () => cold('-(b|)'))];
         const { values } = observe(turnOf(call('slow'), call('quick')).pipe(executeTools(tools, { eager, concurrency: Infinity })));
         flush();
-        expect(values.filter(({ type }) => type === 'toolResult').map((event) => (event as { name: string }).name)).toEqual(['quick', 'slow']);
+        expect(values.filter(({ type }) => type === 'toolResult').map((event) => (event as { name: string }).name)).toEqual([
+          'quick',
+          'slow',
+        ]);
         expect(values.at(-2)).toEqual({
           type: 'message',
           message: {
@@ -139,16 +159,54 @@ describe('executeTools', () => {
     });
 
     it.each<[string, () => unknown, string]>([
-      ['a throw', () => { throw new Error('boom'); }, 'boom'],
-      ['a thrown string', () => { throw 'boom'; }, 'boom'], // eslint-disable-line @typescript-eslint/only-throw-error
-      ['a thrown object', () => { throw { code: 7 }; }, '{"code":7}'], // eslint-disable-line @typescript-eslint/only-throw-error
-      ['a thrown nothing', () => { throw undefined; }, 'undefined'], // eslint-disable-line @typescript-eslint/only-throw-error
+      [
+        'a throw',
+        () => {
+          throw new Error('boom');
+        },
+        'boom',
+      ],
+      [
+        'a thrown string',
+        () => {
+          throw 'boom';
+        },
+        'boom',
+      ], // eslint-disable-line @typescript-eslint/only-throw-error
+      [
+        'a thrown object',
+        () => {
+          throw { code: 7 };
+        },
+        '{"code":7}',
+      ], // eslint-disable-line @typescript-eslint/only-throw-error
+      [
+        'a thrown nothing',
+        () => {
+          throw undefined;
+        },
+        'undefined',
+      ], // eslint-disable-line @typescript-eslint/only-throw-error
       ['a rejection', () => Promise.reject(new TypeError('rejected')), 'rejected'],
       ['an error notification', () => throwError(() => new Error('errored')), 'errored'],
-      ['an error after progress', () => concat(of(1, 2), throwError(() => new Error('late'))), 'late'],
+      [
+        'an error after progress',
+        () =>
+          concat(
+            of(1, 2),
+            throwError(() => new Error('late')),
+          ),
+        'late',
+      ],
       ['a circular structure', () => circular, 'circular'],
       ['a bigint', () => 1n, 'BigInt'],
-      ['a very long error', () => { throw new Error('x'.repeat(1000)); }, 'x'.repeat(1000)],
+      [
+        'a very long error',
+        () => {
+          throw new Error('x'.repeat(1000));
+        },
+        'x'.repeat(1000),
+      ],
     ])('%s is answered as an error, and the others of the turn are intact', async (_, execute, said) => {
       const { answers, events } = await answersOf([plain('bad', execute), plain('good', () => 1)], [call('bad'), call('good')]);
       expect(answers).toEqual([{ error: expect.stringContaining(said) }, { result: 1 }]);
@@ -179,7 +237,9 @@ describe('executeTools', () => {
     });
 
     it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('takes %s for a name like any other', async (name) => {
-      expect((await answersOf([plain('add', () => 1)], [call(name)])).answers).toEqual([{ error: expect.stringContaining(`no tool "${name}"`) }]);
+      expect((await answersOf([plain('add', () => 1)], [call(name)])).answers).toEqual([
+        { error: expect.stringContaining(`no tool "${name}"`) },
+      ]);
       expect((await answersOf([plain(name, () => 1)], [call(name)])).answers).toEqual([{ result: 1 }]);
     });
 
@@ -214,7 +274,9 @@ describe('executeTools', () => {
 
     it('asks of a plain JSON Schema that its required keys are there, and calls its validate', async () => {
       const needs = tool({ name: 'f', description: '', parameters: { type: 'object', required: ['a', 'toString'] }, execute: () => 1 });
-      expect((await answersOf([needs], [call('f', { a: 1 })])).answers).toEqual([{ error: 'Invalid arguments: missing required "toString"' }]);
+      expect((await answersOf([needs], [call('f', { a: 1 })])).answers).toEqual([
+        { error: 'Invalid arguments: missing required "toString"' },
+      ]);
       const validate = (value: JsonObject) => {
         if (value['n'] !== 1) throw new Error('n must be 1');
         return { n: 1 as const };
@@ -253,7 +315,9 @@ describe('executeTools', () => {
 
     it('frees the loop from a Promise that never settles', () =>
       virtual(({ flush }) => {
-        const { values } = observe(turnOf(call('hangs')).pipe(executeTools([plain('hangs', () => new Promise(() => undefined))], { deadline: 5 })));
+        const { values } = observe(
+          turnOf(call('hangs')).pipe(executeTools([plain('hangs', () => new Promise(() => undefined))], { deadline: 5 })),
+        );
         flush();
         expect(values.at(-1)).toBe(finish);
       }));
@@ -343,7 +407,12 @@ describe('executeTools', () => {
 
       order.length = 0;
       const later = new Subject<MessageEvent | Chunk>();
-      observe(later.pipe(finalize(() => order.push('connection closed')), executeTools([plain('f', () => (order.push('tool runs'), 1))])));
+      observe(
+        later.pipe(
+          finalize(() => order.push('connection closed')),
+          executeTools([plain('f', () => (order.push('tool runs'), 1))]),
+        ),
+      );
       later.next(asking(call('f')));
       later.next(finish);
       later.complete();
@@ -387,7 +456,12 @@ describe('executeTools', () => {
       readonly n: number;
     }
     const count = tool({ name: 'count', description: '', parameters: z.object({ n: z.number() }), execute: ({ n }) => of(n) });
-    const shout = tool({ name: 'shout', description: '', parameters: z.object({ s: z.string() }), execute: async ({ s }) => s.toUpperCase() });
+    const shout = tool({
+      name: 'shout',
+      description: '',
+      parameters: z.object({ s: z.string() }),
+      execute: async ({ s }) => s.toUpperCase(),
+    });
     const events = concat(of<Mine[]>({ type: 'mine', n: 1 }), turnOf(call('count', { n: 2 }))).pipe(executeTools([count, shout]), take(99));
     const described = events.pipe(
       map((event) => {

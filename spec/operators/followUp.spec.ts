@@ -43,7 +43,11 @@ describe('followUp', () => {
 
   it('drops the messages of a retracted turn', () => {
     const seen: RunState[] = [];
-    observe(from<RunEvent[]>([{ type: 'message', message: modelMessage('void') }, { type: 'retract' }, ...events]).pipe(followUp(start, (_, after) => (seen.push(after), null))));
+    observe(
+      from<RunEvent[]>([{ type: 'message', message: modelMessage('void') }, { type: 'retract' }, ...events]).pipe(
+        followUp(start, (_, after) => (seen.push(after), null)),
+      ),
+    );
     expect(seen[0]?.messages).toEqual([userMessage('Hi'), said]);
   });
 });

@@ -14,10 +14,18 @@ import { diagram } from '../support/diagram.js';
 import { counting, observe } from '../support/operatorContract.js';
 
 const fragment = (index: number, args?: string, more: Partial<ToolCallFragment> = {}): ToolCallFragment => ({
-  type: 'toolCallFragment', index, ...(args === undefined ? {} : { arguments: args }), ...more,
+  type: 'toolCallFragment',
+  index,
+  ...(args === undefined ? {} : { arguments: args }),
+  ...more,
 });
 const macrotask = () => new Promise<void>((resolve) => setImmediate(resolve));
-const mail = tool({ name: 'mail', description: 'Sends.', parameters: z.object({ to: z.string(), body: z.string() }), execute: () => 'sent' });
+const mail = tool({
+  name: 'mail',
+  description: 'Sends.',
+  parameters: z.object({ to: z.string(), body: z.string() }),
+  execute: () => 'sent',
+});
 const clock = tool({ name: 'clock', description: 'The time.', execute: () => 12 });
 
 describe('partialArguments', () => {
@@ -34,14 +42,29 @@ describe('partialArguments', () => {
     await macrotask();
     source.next(fragment(1, '"UT'));
     await macrotask();
-    expect(all.values.map(({ id, arguments: args }) => [id, args])).toEqual([['c1', { to: 'Ann' }], ['c2', {}], ['c2', { zone: 'UT' }]]);
+    expect(all.values.map(({ id, arguments: args }) => [id, args])).toEqual([
+      ['c1', { to: 'Ann' }],
+      ['c2', {}],
+      ['c2', { zone: 'UT' }],
+    ]);
     expect(mails.values.map(({ id }) => id)).toEqual(['c1']);
   });
 
   it('ends with the arguments of the call, whatever the wire did: no id, objects, JSON in a string', () => {
     const last = (fragments: readonly ToolCallFragment[]) =>
-      observe(concat(from(fragments), of({ type: 'finish', reason: 'stop' } as const)).pipe(accumulateToolCalls({ fragments: true, newId: () => 'new' }), partialArguments())).values.at(-1);
-    expect(last([fragment(0, '{"a":', { name: 'f' }), fragment(0, '1}')])).toEqual({ type: 'partialArguments', index: 0, id: 'new', name: 'f', arguments: { a: 1 } });
+      observe(
+        concat(from(fragments), of({ type: 'finish', reason: 'stop' } as const)).pipe(
+          accumulateToolCalls({ fragments: true, newId: () => 'new' }),
+          partialArguments(),
+        ),
+      ).values.at(-1);
+    expect(last([fragment(0, '{"a":', { name: 'f' }), fragment(0, '1}')])).toEqual({
+      type: 'partialArguments',
+      index: 0,
+      id: 'new',
+      name: 'f',
+      arguments: { a: 1 },
+    });
     expect(last([call('f', { a: 1 }, 'c1')])).toMatchObject({ id: 'c1', arguments: { a: 1 } });
     expect(last([fragment(0, '"{\\"a\\":1}"', { id: 'c1', name: 'f' })])).toMatchObject({ arguments: { a: 1 } });
     expect(last([fragment(0, '{}', { id: 'c1', name: 'f' }), fragment(0, '{"a":1}')])).toMatchObject({ arguments: { a: 1 } });
@@ -62,7 +85,9 @@ describe('partialArguments', () => {
 
   it('drops the calls of a retracted answer', () => {
     const events = [fragment(0, '{"a":1', { id: 'c1', name: 'f' }), { type: 'retract' }, fragment(0, '{"b":2}', { id: 'c2', name: 'f' })];
-    expect(observe(from(events).pipe(partialArguments())).values).toEqual([{ type: 'partialArguments', index: 0, id: 'c2', name: 'f', arguments: { b: 2 } }]);
+    expect(observe(from(events).pipe(partialArguments())).values).toEqual([
+      { type: 'partialArguments', index: 0, id: 'c2', name: 'f', arguments: { b: 2 } },
+    ]);
   });
 
   it('is left in the same tick, pulls no further than it is taken, has its state per subscription', async () => {
@@ -73,21 +98,31 @@ describe('partialArguments', () => {
     expect(subject.observed).toBe(false);
     await macrotask();
     expect(values).toEqual([]);
-    const whole: StreamEvent[] = [fragment(0, '{}', { id: 'c', name: 'f' }), { type: 'toolCall', id: 'c', name: 'f', arguments: {} } as StreamEvent];
+    const whole: StreamEvent[] = [
+      fragment(0, '{}', { id: 'c', name: 'f' }),
+      { type: 'toolCall', id: 'c', name: 'f', arguments: {} } as StreamEvent,
+    ];
     const { count, source } = counting((n) => whole[(n - 1) % 2]!);
     expect(observe(source.pipe(partialArguments(), take(1))).values).toHaveLength(1);
     expect(count).toEqual({ pulled: 2, subscribed: 1, torndown: 1 });
     expect(observe(from(whole).pipe(partialArguments(), repeat(2))).values).toHaveLength(2);
   });
 
-  const script: Script = [[fragment(0, '{"to":"Ann","bo', { id: 'c1', name: 'mail' }), fragment(0, 'dy":"Hi"}')], [call('return_result', { ok: true })]];
+  const script: Script = [
+    [fragment(0, '{"to":"Ann","bo', { id: 'c1', name: 'mail' }), fragment(0, 'dy":"Hi"}')],
+    [call('return_result', { ok: true })],
+  ];
 
   it.each(['toolLoop', 'typedOutput', 'return_result', 'twoPhase'])('shows the arguments of a run with { fragments: true }: %s', (kind) => {
     const capabilities = { tools: true, typedOutput: kind !== 'return_result', typedOutputWithTools: kind !== 'twoPhase' };
     const output = kind === 'toolLoop' ? undefined : z.object({ ok: z.boolean() });
     const second = kind === 'return_result' ? script[1] : '{"ok":true}';
     const model = scriptedModel([script[0] as never, second as never, '{"ok":true}'], { capabilities });
-    const { values, error } = observe(createAgent({ model, tools: [mail, clock], output }).stream('?', { fragments: true }).pipe(partialArguments(mail)));
+    const { values, error } = observe(
+      createAgent({ model, tools: [mail, clock], output })
+        .stream('?', { fragments: true })
+        .pipe(partialArguments(mail)),
+    );
     expect(error).toBeUndefined();
     expect(values).toEqual([{ type: 'partialArguments', index: 0, id: 'c1', name: 'mail', arguments: { to: 'Ann', body: 'Hi' } }]);
   });
@@ -98,7 +133,11 @@ describe('partialArguments', () => {
   });
 
   it('has the types of the tool', () => {
-    const typed = () => from<StreamEvent[]>([]).pipe(partialArguments(mail), map(({ name, arguments: { to } }) => [name satisfies 'mail', to?.length]));
+    const typed = () =>
+      from<StreamEvent[]>([]).pipe(
+        partialArguments(mail),
+        map(({ name, arguments: { to } }) => [name satisfies 'mail', to?.length]),
+      );
     const toNumber = (call: PartialArguments<{ to: number }>) => call.arguments.to;
     // @ts-expect-error -- `to` is a string
     const wrong = () => from<StreamEvent[]>([]).pipe(partialArguments(mail), map(toNumber));

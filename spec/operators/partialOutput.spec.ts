@@ -12,7 +12,12 @@ import { diagram } from '../support/diagram.js';
 import { counting, observe } from '../support/operatorContract.js';
 
 const text = (value: string): RunEvent => ({ type: 'text', text: value });
-const turn = (n: number, output?: unknown): RunEvent => ({ type: 'turn', turn: n, finishReason: 'stop', ...(output === undefined ? {} : { output }) });
+const turn = (n: number, output?: unknown): RunEvent => ({
+  type: 'turn',
+  turn: n,
+  finishReason: 'stop',
+  ...(output === undefined ? {} : { output }),
+});
 const schema = z.object({ city: z.string(), degrees: z.number() });
 const burst = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -21,7 +26,15 @@ describe('partialOutput', () => {
     diagram('partialOutput', ({ source }) => source.pipe(partialOutput())));
 
   it('shows nothing of words and thinking, and nothing twice', () => {
-    const events: RunEvent[] = [text('Let me see.'), turn(1), { type: 'thinking', text: '{"a":1}' }, text('\n'), text('{"a":'), text('1}'), turn(2, { a: 1 })];
+    const events: RunEvent[] = [
+      text('Let me see.'),
+      turn(1),
+      { type: 'thinking', text: '{"a":1}' },
+      text('\n'),
+      text('{"a":'),
+      text('1}'),
+      turn(2, { a: 1 }),
+    ];
     expect(observe(from(events).pipe(partialOutput())).values).toEqual([{ a: 1 }]);
     expect(observe(of(text('5 degrees in Oslo.')).pipe(partialOutput())).values).toEqual([]);
   });
@@ -96,18 +109,29 @@ describe('partialOutput', () => {
     const script = [['Looking. ', call('clock')], '```json\n{"city": 5}\n```', '{"city": "Oslo", "degrees": 5}'];
     const native = createAgent({ model: scriptedModel(script), tools: [clock], output: schema });
     expect(observe(native.stream('?').pipe(partialOutput())).values).toEqual([{ city: 5 }, { city: 'Oslo', degrees: 5 }]);
-    const byTool = scriptedModel([[call('return_result', { city: 'Oslo', degrees: 5 })]], { capabilities: { tools: true, typedOutput: false } });
-    expect(await lastValueFrom(createAgent({ model: byTool, output: schema }).stream('?').pipe(partialOutput(), toArray()))).toEqual([{ city: 'Oslo', degrees: 5 }]);
+    const byTool = scriptedModel([[call('return_result', { city: 'Oslo', degrees: 5 })]], {
+      capabilities: { tools: true, typedOutput: false },
+    });
+    expect(await lastValueFrom(createAgent({ model: byTool, output: schema }).stream('?').pipe(partialOutput(), toArray()))).toEqual([
+      { city: 'Oslo', degrees: 5 },
+    ]);
   });
 
   it('has the type of the run, or the one given', () => {
-    const agent = createAgent({ model: scriptedModel([]), output: z.object({ kind: z.enum(['a', 'b']), list: z.array(z.object({ n: z.number() })) }) });
+    const agent = createAgent({
+      model: scriptedModel([]),
+      output: z.object({ kind: z.enum(['a', 'b']), list: z.array(z.object({ n: z.number() })) }),
+    });
     const typed: (partial: { readonly kind?: string; readonly list?: readonly { readonly n?: number }[] }) => unknown = () => 0;
     const inferred = () => agent.stream('?').pipe(partialOutput(), map(typed));
     const numbers = ({ list }: { readonly list?: readonly number[] }) => list;
     // @ts-expect-error -- an element of the list is an object
     const wrong = () => agent.stream('?').pipe(partialOutput(), map(numbers));
-    const given = () => from<StreamEvent[]>([]).pipe(partialOutput<{ a: string[] }>(), map(({ a }) => a?.[0]?.length));
+    const given = () =>
+      from<StreamEvent[]>([]).pipe(
+        partialOutput<{ a: string[] }>(),
+        map(({ a }) => a?.[0]?.length),
+      );
     const unknownStays: DeepPartial<unknown> = 1;
     expect([typeof inferred, typeof wrong, typeof given, unknownStays]).toEqual(['function', 'function', 'function', 1]);
   });

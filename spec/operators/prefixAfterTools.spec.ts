@@ -15,7 +15,8 @@ const textsOf = (events: readonly RunEvent[], prefix?: string) =>
     .map((event) => event.text);
 
 describe('prefixAfterTools', () => {
-  it('puts the first text after a tool round on a new line', () => diagram('prefixAfterTools', ({ source }) => source.pipe(prefixAfterTools())));
+  it('puts the first text after a tool round on a new line', () =>
+    diagram('prefixAfterTools', ({ source }) => source.pipe(prefixAfterTools())));
 
   itKeepsTheOperatorContract(() => prefixAfterTools(), [results, text('a'), text('b')]);
 
@@ -29,7 +30,10 @@ describe('prefixAfterTools', () => {
   });
 
   it('waits for text that says something, past thinking and metadata', () => {
-    const others: RunEvent[] = [{ type: 'thinking', text: 'hm' }, { type: 'metadata', metadata: {} }];
+    const others: RunEvent[] = [
+      { type: 'thinking', text: 'hm' },
+      { type: 'metadata', metadata: {} },
+    ];
     expect(textsOf([results, ...others, text(''), text('a')])).toEqual(['', '\na']);
   });
 

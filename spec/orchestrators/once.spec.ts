@@ -44,10 +44,16 @@ interface Setup {
   readonly typed?: boolean;
 }
 
-const withoutText = (steps: readonly Step[]) => steps.filter((step) => !(typeof step === 'object' && 'type' in step && step.type === 'text'));
+const withoutText = (steps: readonly Step[]) =>
+  steps.filter((step) => !(typeof step === 'object' && 'type' in step && step.type === 'text'));
 const setups: readonly Setup[] = [
   { name: 'toolLoop', orchestrator: toolLoop, ending: (last) => [[...last, 'end']] },
-  { name: 'typedOutput by schema', orchestrator: typedOutput, typed: true, ending: (last) => [[...withoutText(last), 'no json'], ['{"n":1}']] },
+  {
+    name: 'typedOutput by schema',
+    orchestrator: typedOutput,
+    typed: true,
+    ending: (last) => [[...withoutText(last), 'no json'], ['{"n":1}']],
+  },
   {
     name: 'typedOutput by return_result',
     orchestrator: typedOutput,
@@ -65,7 +71,9 @@ describe.each(setups)('in $name', ({ orchestrator, capabilities, ending, typed }
       fc.property(scripts, ({ rounds, last }) => {
         let marks = 0;
         const mark = () => `m${++marks}`;
-        const tooled = rounds.map(([before, calls, after]) => stepsOf([...before, ...Array.from({ length: calls }, (): Kind => 'call'), ...after], mark));
+        const tooled = rounds.map(([before, calls, after]) =>
+          stepsOf([...before, ...Array.from({ length: calls }, (): Kind => 'call'), ...after], mark),
+        );
         const turns = [...tooled, ...ending(stepsOf(last, mark))];
         const finished = turns.map((steps, at): Step[] => [...steps, { type: 'finish', reason: 'stop', usage: { input: 10 ** at } }]);
         const model = scriptedModel(finished, { ...(capabilities ? { capabilities } : {}) });
@@ -80,7 +88,11 @@ describe.each(setups)('in $name', ({ orchestrator, capabilities, ending, typed }
           expect(own).toEqual(sent.filter((step) => step.type === type));
         }
         // A text is shown once: as text, or, where the orchestrator suppresses it, as the metadata that says so.
-        const shown = events.map((event) => (event.type === 'text' ? event.text : event.type === 'metadata' ? JSON.stringify(event.metadata['suppressedText'] ?? '') : '')).join('');
+        const shown = events
+          .map((event) =>
+            event.type === 'text' ? event.text : event.type === 'metadata' ? JSON.stringify(event.metadata['suppressedText'] ?? '') : '',
+          )
+          .join('');
         const marked = sent.flatMap((step) => (step.type === 'text' ? [step.text] : []));
         expect(shown.match(/<m\d+>/g) ?? []).toEqual(marked);
         const usages = events.flatMap((event) => (event.type === 'turn' ? [event.usage?.input] : []));

@@ -23,7 +23,8 @@ const turnEvent = (turn: number, last = false): TurnEvent => ({
 });
 
 /** A turn of one text; `last` ends the run. */
-const spoken = ({ turn }: RunState, last: number): Observable<Chunk | TurnEvent> => of(text(`turn ${turn + 1}`), turnEvent(turn + 1, turn + 1 === last));
+const spoken = ({ turn }: RunState, last: number): Observable<Chunk | TurnEvent> =>
+  of(text(`turn ${turn + 1}`), turnEvent(turn + 1, turn + 1 === last));
 
 describe('runTurns', () => {
   it('starts a turn where the one before says, when that is over', () =>
@@ -52,7 +53,10 @@ describe('runTurns', () => {
     expect(started).toBe(8);
 
     let attempt = 0;
-    const flaky = runTurns((state) => (state.turn === 1 && attempt++ === 0 ? throwError(() => new Error('once')) : spoken(state, 2)), start);
+    const flaky = runTurns(
+      (state) => (state.turn === 1 && attempt++ === 0 ? throwError(() => new Error('once')) : spoken(state, 2)),
+      start,
+    );
     expect(observe(flaky.pipe(retry(1))).values).toEqual([...first.slice(0, 2), ...first]);
   });
 
@@ -77,7 +81,12 @@ describe('runTurns', () => {
   });
 
   it.each([
-    ['that throws', () => { throw new Error('no turn'); }],
+    [
+      'that throws',
+      () => {
+        throw new Error('no turn');
+      },
+    ],
     ['that errors', () => throwError(() => new Error('no turn'))],
   ])('passes the error of a turn %s on, after what came', (_, failing: () => Observable<Chunk | TurnEvent>) => {
     const { values, error } = observe(runTurns((state) => (state.turn === 0 ? spoken(state, 2) : failing()), start));
@@ -86,7 +95,16 @@ describe('runTurns', () => {
   });
 
   it('emits no turn event of a turn that fails after it', () => {
-    const { values } = observe(runTurns(() => concat(of(turnEvent(1)), throwError(() => new Error('late'))), start));
+    const { values } = observe(
+      runTurns(
+        () =>
+          concat(
+            of(turnEvent(1)),
+            throwError(() => new Error('late')),
+          ),
+        start,
+      ),
+    );
     expect(values).toEqual([]);
   });
 
@@ -129,7 +147,12 @@ describe('runTurns', () => {
     });
 
     it('through all the operators of a real turn, the tools before the turn event too', async () => {
-      const noting = tool({ name: 'f', description: '', parameters: { type: 'object' }, execute: () => of(1).pipe(finalize(() => log.push('tool gone'))) });
+      const noting = tool({
+        name: 'f',
+        description: '',
+        parameters: { type: 'object' },
+        execute: () => of(1).pipe(finalize(() => log.push('tool gone'))),
+      });
       const fragment: Chunk = { type: 'toolCallFragment', id: 'c1', name: 'f', arguments: '{}' };
       const seen = await run((state) => {
         const chunks: Chunk[] = state.turn === 0 ? [fragment] : [text('done')];
@@ -176,7 +199,10 @@ describe('runTurns', () => {
       readonly type: 'mine';
       readonly n: number;
     }
-    const run: Observable<Mine | TurnEvent> = runTurns((state) => of<(Mine | TurnEvent)[]>({ type: 'mine', n: state.turn }, turnEvent(1, true)), start);
+    const run: Observable<Mine | TurnEvent> = runTurns(
+      (state) => of<(Mine | TurnEvent)[]>({ type: 'mine', n: state.turn }, turnEvent(1, true)),
+      start,
+    );
     expect(observe(run).values[0]).toEqual({ type: 'mine', n: 0 });
   });
 });

@@ -9,10 +9,19 @@ import { call, scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/operatorContract.js';
 import * as z from 'zod';
 
-const add = tool({ name: 'add', description: 'Adds.', parameters: z.object({ a: z.number(), b: z.number() }), execute: ({ a, b }) => a + b });
+const add = tool({
+  name: 'add',
+  description: 'Adds.',
+  parameters: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => a + b,
+});
 const start = startOf([userMessage('1 + 2?')]);
 
-function run(options: TurnOptions = {}, tools = [add], script = [[call('add', { a: 1, b: 2 })], 'Three.'] as Parameters<typeof scriptedModel>[0]) {
+function run(
+  options: TurnOptions = {},
+  tools = [add],
+  script = [[call('add', { a: 1, b: 2 })], 'Three.'] as Parameters<typeof scriptedModel>[0],
+) {
   const model = scriptedModel(script);
   return { model, ...observe(runTurns((state) => toolLoop.turn(state, { model, tools, options }), start)) };
 }
@@ -35,13 +44,15 @@ describe('toolLoop', () => {
   });
 
   it('tells the model of the tools, with their JSON Schema', () => {
-    expect(run().model.requests[0]?.tools).toEqual([
-      {
-        name: 'add',
-        description: 'Adds.',
-        parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
-      },
-    ].map((definition) => expect.objectContaining({ ...definition, parameters: expect.objectContaining(definition.parameters) })));
+    expect(run().model.requests[0]?.tools).toEqual(
+      [
+        {
+          name: 'add',
+          description: 'Adds.',
+          parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+        },
+      ].map((definition) => expect.objectContaining({ ...definition, parameters: expect.objectContaining(definition.parameters) })),
+    );
   });
 
   it('puts the system prompt before each request, and into no event and no state', () => {
@@ -57,7 +68,16 @@ describe('toolLoop', () => {
   });
 
   it('passes the settings of a request on, and none of the run', () => {
-    const settings = { temperature: 0, topP: 1, maxOutputTokens: 5, stop: ['.'], seed: 7, thinking: true, parallelToolCalls: false, providerOptions: { x: {} } };
+    const settings = {
+      temperature: 0,
+      topP: 1,
+      maxOutputTokens: 5,
+      stop: ['.'],
+      seed: 7,
+      thinking: true,
+      parallelToolCalls: false,
+      providerOptions: { x: {} },
+    };
     const [request] = run({ ...settings, maxTurns: 3, concurrency: 2, eager: true }).model.requests;
     expect(request).toEqual({ ...settings, messages: start.messages, tools: expect.any(Array) });
   });

@@ -19,7 +19,12 @@ import { observe } from '../support/operatorContract.js';
 
 const city = z.object({ name: z.string(), people: z.number().int() });
 const oslo = { name: 'Oslo', people: 700_000 };
-const add = tool({ name: 'add', description: 'Adds.', parameters: z.object({ a: z.number(), b: z.number() }), execute: ({ a, b }) => a + b });
+const add = tool({
+  name: 'add',
+  description: 'Adds.',
+  parameters: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => a + b,
+});
 
 const native: Capabilities = { tools: true, typedOutput: true, typedOutputWithTools: true };
 const onlyTools: Capabilities = { tools: true, typedOutput: false, typedOutputWithTools: false };
@@ -35,7 +40,8 @@ const outputOf = async ({ events }: ReturnType<typeof run>) => {
   const last = (await events).at(-1);
   return last?.type === 'result' ? last.result.output : undefined;
 };
-const textOf = async ({ events }: ReturnType<typeof run>) => (await events).map((event) => (event.type === 'text' ? event.text : '')).join('');
+const textOf = async ({ events }: ReturnType<typeof run>) =>
+  (await events).map((event) => (event.type === 'text' ? event.text : '')).join('');
 const json = JSON.stringify(oslo);
 
 describe('selectOrchestrator', () => {
@@ -81,16 +87,17 @@ describe('typedOutput', () => {
       expect(messages.map(({ message }) => message.role)).toEqual(['model', 'user', 'model']);
     });
 
-    it.each([['no JSON', 'Oslo has many people.', 'not JSON'], ['nothing', '', 'empty'], ['the wrong type', '[]', 'expected object']])(
-      'gives up on %s after maxRepairs, with the raw text',
-      async (_, text, said) => {
-        const seen = run(() => text, native, { maxRepairs: 1 });
-        const error = (await seen.events.catch((thrown: unknown) => thrown)) as OutputError;
-        expect(error).toMatchObject({ code: 'output', reason: 'invalid', text, turn: 2, orchestrator: 'typedOutput', provider: 'scripted' });
-        expect(error.message).toContain(said);
-        expect(seen.model.requests).toHaveLength(2);
-      },
-    );
+    it.each([
+      ['no JSON', 'Oslo has many people.', 'not JSON'],
+      ['nothing', '', 'empty'],
+      ['the wrong type', '[]', 'expected object'],
+    ])('gives up on %s after maxRepairs, with the raw text', async (_, text, said) => {
+      const seen = run(() => text, native, { maxRepairs: 1 });
+      const error = (await seen.events.catch((thrown: unknown) => thrown)) as OutputError;
+      expect(error).toMatchObject({ code: 'output', reason: 'invalid', text, turn: 2, orchestrator: 'typedOutput', provider: 'scripted' });
+      expect(error.message).toContain(said);
+      expect(seen.model.requests).toHaveLength(2);
+    });
 
     it.each([
       ['refused', { type: 'finish', reason: 'contentFilter' }, 'refused'],
@@ -102,13 +109,17 @@ describe('typedOutput', () => {
     });
 
     it('says so when the turns are used up by tools', async () => {
-      await expect(run(() => [call('add', { a: 1, b: 2 })], native, { tools: [add], maxTurns: 2 }).events).rejects.toMatchObject({ reason: 'maxTurns' });
+      await expect(run(() => [call('add', { a: 1, b: 2 })], native, { tools: [add], maxTurns: 2 }).events).rejects.toMatchObject({
+        reason: 'maxTurns',
+      });
     });
 
     it('takes JSON out of a fence, and validates asynchronously', async () => {
       const schema = city.refine(async ({ people }) => people > 0, 'people must be positive');
       expect(await outputOf(run(['```json\n' + json + '\n```'], native, { output: schema }))).toEqual(oslo);
-      await expect(run(() => '{"name":"Oslo","people":-1}', native, { output: schema, maxRepairs: 0 }).events).rejects.toThrow('people must be positive');
+      await expect(run(() => '{"name":"Oslo","people":-1}', native, { output: schema, maxRepairs: 0 }).events).rejects.toThrow(
+        'people must be positive',
+      );
     });
 
     it('takes a plain JSON Schema', async () => {
@@ -120,7 +131,15 @@ describe('typedOutput', () => {
 
   describe('of a model that has only tools', () => {
     it('forces return_result, hides it, and streams its arguments as text', async () => {
-      const seen = run([[{ type: 'toolCallFragment', index: 0, id: 'c1', name: 'return_result', arguments: '{"name":' }, { type: 'toolCallFragment', index: 0, arguments: '"Oslo","people":700000}' }]], onlyTools);
+      const seen = run(
+        [
+          [
+            { type: 'toolCallFragment', index: 0, id: 'c1', name: 'return_result', arguments: '{"name":' },
+            { type: 'toolCallFragment', index: 0, arguments: '"Oslo","people":700000}' },
+          ],
+        ],
+        onlyTools,
+      );
       expect(await outputOf(seen)).toEqual(oslo);
       expect((await seen.events).map((event) => (event.type === 'text' ? event.text : event.type))).toEqual([
         '{"name":',
@@ -135,12 +154,25 @@ describe('typedOutput', () => {
     });
 
     it('runs all calls of the message, the other tools too; text is told as suppressedText, once', async () => {
-      const seen = run([['Hm.', call('add', { a: 1, b: 2 })], ['So: ', call('add', { a: 1, b: 1 }), call('return_result', oslo)]], onlyTools, { tools: [add] });
+      const seen = run(
+        [
+          ['Hm.', call('add', { a: 1, b: 2 })],
+          ['So: ', call('add', { a: 1, b: 1 }), call('return_result', oslo)],
+        ],
+        onlyTools,
+        { tools: [add] },
+      );
       expect(await outputOf(seen)).toEqual(oslo);
       const events = await seen.events;
-      expect(events.filter((event) => event.type === 'metadata').map(({ metadata }) => metadata)).toEqual([{ suppressedText: 'Hm.' }, { suppressedText: 'So: ' }]);
+      expect(events.filter((event) => event.type === 'metadata').map(({ metadata }) => metadata)).toEqual([
+        { suppressedText: 'Hm.' },
+        { suppressedText: 'So: ' },
+      ]);
       expect(await textOf(seen)).toBe(`\n${json}`);
-      expect(events.filter(({ type }) => (type as string) === 'toolResult').map((event) => (event as { name?: string }).name)).toEqual(['add', 'add']);
+      expect(events.filter(({ type }) => (type as string) === 'toolResult').map((event) => (event as { name?: string }).name)).toEqual([
+        'add',
+        'add',
+      ]);
       expect(seen.model.requests.map(({ toolChoice }) => toolChoice)).toEqual(['required', 'required']);
     });
 
@@ -149,7 +181,11 @@ describe('typedOutput', () => {
       expect(await outputOf(seen)).toEqual(oslo);
       expect(JSON.stringify(seen.model.requests[1]?.messages)).toContain('Invalid result: people');
       const endless = run(() => [call('return_result', { name: 'Oslo' })], onlyTools);
-      await expect(endless.events).rejects.toMatchObject({ reason: 'invalid', text: '{"name":"Oslo"}', message: expect.stringContaining('people') });
+      await expect(endless.events).rejects.toMatchObject({
+        reason: 'invalid',
+        text: '{"name":"Oslo"}',
+        message: expect.stringContaining('people'),
+      });
       expect(endless.model.requests).toHaveLength(3);
     });
 
@@ -183,12 +219,19 @@ describe('typedOutput', () => {
     const model = scriptedModel(['Hi']);
     const { values } = observe(typedOutput.turn(startOf([userMessage('Hi')]), { model, tools: [], options: {} }));
     expect(values.at(-1)).toMatchObject({ type: 'turn', next: null });
-    expect(values).toEqual(observe(toolLoop.turn(startOf([userMessage('Hi')]), { model: scriptedModel(['Hi']), tools: [], options: {} })).values);
+    expect(values).toEqual(
+      observe(toolLoop.turn(startOf([userMessage('Hi')]), { model: scriptedModel(['Hi']), tools: [], options: {} })).values,
+    );
   });
 });
 
 describe('twoPhase', () => {
-  const script: Script<ScriptedRequest> = [['Let me see.', call('add', { a: 1, b: 2 })], [call('add', { a: 3, b: 4 })], 'I know it now.', json];
+  const script: Script<ScriptedRequest> = [
+    ['Let me see.', call('add', { a: 1, b: 2 })],
+    [call('add', { a: 3, b: 4 })],
+    'I know it now.',
+    json,
+  ];
 
   it('asks with tools until none is called, then for the schema without tools', async () => {
     const seen = run(script, oneAtATime, { tools: [add] });

@@ -18,49 +18,66 @@ function answer(tools: readonly string[], said: readonly string[]): readonly Ste
   return tools.includes('return_result') ? [call('return_result', JSON.parse(said.join('')) as never)] : said;
 }
 
-const toolsIn = (body: unknown): readonly string[] => ['look', 'return_result'].filter((name) => JSON.stringify((body as { tools?: unknown }).tools ?? []).includes(`"${name}"`));
+const toolsIn = (body: unknown): readonly string[] =>
+  ['look', 'return_result'].filter((name) => JSON.stringify((body as { tools?: unknown }).tools ?? []).includes(`"${name}"`));
 const chunks = (text: string): readonly string[] => [text.slice(0, 9), text.slice(9)];
 
-describe.each(['openai', 'openai-responses', 'openrouter', 'together', 'anthropic', 'google', 'ollama', 'mistral', 'cohere'])('typed output over the wire of %s', (provider) => {
-  let server: LoopbackServer;
-  let script: (tools: readonly string[], turn: number) => readonly Step[];
-  let turn = 0;
-  const begin = (next: typeof script) => {
-    turn = 0;
-    script = next;
-  };
-  beforeAll(async () => {
-    server = await serveModel(({ body }) => script(toolsIn(body), ++turn));
-  });
-  afterAll(() => server.close());
-  const model = (options: ModelOptions = {}): Model => modelByName(provider, { apiKey: 'key', baseUrl: server.urlFor(provider), retry: false, ...options });
+describe.each(['openai', 'openai-responses', 'openrouter', 'together', 'anthropic', 'google', 'ollama', 'mistral', 'cohere'])(
+  'typed output over the wire of %s',
+  (provider) => {
+    let server: LoopbackServer;
+    let script: (tools: readonly string[], turn: number) => readonly Step[];
+    let turn = 0;
+    const begin = (next: typeof script) => {
+      turn = 0;
+      script = next;
+    };
+    beforeAll(async () => {
+      server = await serveModel(({ body }) => script(toolsIn(body), ++turn));
+    });
+    afterAll(() => server.close());
+    const model = (options: ModelOptions = {}): Model =>
+      modelByName(provider, { apiKey: 'key', baseUrl: server.urlFor(provider), retry: false, ...options });
 
-  it('without tools: streams the JSON and validates it', async () => {
-    begin((tools) => answer(tools, chunks(json)));
-    const result = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
-    expect(result.output).toEqual(oslo);
-    expect(JSON.parse(result.text)).toEqual(oslo);
-  });
+    it('without tools: streams the JSON and validates it', async () => {
+      begin((tools) => answer(tools, chunks(json)));
+      const result = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
+      expect(result.output).toEqual(oslo);
+      expect(JSON.parse(result.text)).toEqual(oslo);
+    });
 
-  it('with tools: they run, then the output comes', async () => {
-    begin((tools, at) => (tools.includes('look') && at === 1 ? [call('look', { city: 'Oslo' })] : tools.includes('look') && at === 2 && !tools.includes('return_result') ? chunks(json) : answer(tools, chunks(json))));
-    const events = await lastValueFrom(createAgent({ model: model(), tools: [look], output: City }).stream('Oslo?').pipe(toArray()));
-    expect(events.find(({ type }) => type === 'toolResult')).toMatchObject({ name: 'look', result: 700_000 });
-    expect(events.at(-1)).toMatchObject({ type: 'result', result: { output: oslo } });
-  });
+    it('with tools: they run, then the output comes', async () => {
+      begin((tools, at) =>
+        tools.includes('look') && at === 1
+          ? [call('look', { city: 'Oslo' })]
+          : tools.includes('look') && at === 2 && !tools.includes('return_result')
+            ? chunks(json)
+            : answer(tools, chunks(json)),
+      );
+      const events = await lastValueFrom(
+        createAgent({ model: model(), tools: [look], output: City })
+          .stream('Oslo?')
+          .pipe(toArray()),
+      );
+      expect(events.find(({ type }) => type === 'toolResult')).toMatchObject({ name: 'look', result: 700_000 });
+      expect(events.at(-1)).toMatchObject({ type: 'result', result: { output: oslo } });
+    });
 
-  it('with a repair round', async () => {
-    begin((tools, at) => answer(tools, chunks(at === 1 ? '{"name":"Oslo","people":"many"}' : json)));
-    const { output, turns } = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
-    expect(output).toEqual(oslo);
-    expect(turns).toBe(2);
-    expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('people');
-  });
+    it('with a repair round', async () => {
+      begin((tools, at) => answer(tools, chunks(at === 1 ? '{"name":"Oslo","people":"many"}' : json)));
+      const { output, turns } = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
+      expect(output).toEqual(oslo);
+      expect(turns).toBe(2);
+      expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('people');
+    });
 
-  it('refused', async () => {
-    begin(() => ['I will not say.', { type: 'finish', reason: 'contentFilter' }]);
-    await expect(lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'))).rejects.toMatchObject(
-      provider === 'ollama' || provider === 'together' || provider === 'mistral' || provider === 'cohere' ? { code: 'output' } : { code: 'output', reason: 'refused', text: 'I will not say.' },
-    );
-  });
-});
+    it('refused', async () => {
+      begin(() => ['I will not say.', { type: 'finish', reason: 'contentFilter' }]);
+      await expect(lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'))).rejects.toMatchObject(
+        provider === 'ollama' || provider === 'together' || provider === 'mistral' || provider === 'cohere'
+          ? { code: 'output' }
+          : { code: 'output', reason: 'refused', text: 'I will not say.' },
+      );
+    });
+  },
+);

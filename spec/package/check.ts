@@ -55,7 +55,9 @@ const typeCheck = (...files: string[]) =>
 
 /** What the peer ranges promise at their lower end. */
 async function oldestPeers(): Promise<void> {
-  const oldest = Object.entries((await manifestOf(root)).peerDependencies).map(([name, range]) => `${name}@${range.replace(/^\^| .*$/g, '')}`);
+  const oldest = Object.entries((await manifestOf(root)).peerDependencies).map(
+    ([name, range]) => `${name}@${range.replace(/^\^| .*$/g, '')}`,
+  );
   await run(consumer, 'npm', 'install', '--save-exact', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', ...oldest);
   await run(consumer, 'node', 'esm.mjs');
   await run(consumer, 'node', 'commonjs.cjs');

@@ -386,7 +386,15 @@ describe('postStream', () => {
 describe('postStream and what a fetch may give', () => {
   const post = (fetch: unknown) =>
     new Promise<unknown>((resolve) =>
-      postStream({ provider: 'toy', url: 'http://toy.test', headers: {}, body: '{}', accept: 'text/event-stream', secrets: [], fetch: fetch as typeof globalThis.fetch }).subscribe({ error: resolve }),
+      postStream({
+        provider: 'toy',
+        url: 'http://toy.test',
+        headers: {},
+        body: '{}',
+        accept: 'text/event-stream',
+        secrets: [],
+        fetch: fetch as typeof globalThis.fetch,
+      }).subscribe({ error: resolve }),
     );
 
   it('does not follow a redirect: the conversation and the key would go to another host', async () => {
@@ -396,7 +404,11 @@ describe('postStream and what a fetch may give', () => {
       return Promise.resolve(new Response(null, { status: 307, headers: { location: 'https://elsewhere.test/v1?key=secret' } }));
     });
     expect(asked).toEqual(['manual']);
-    expect(error).toMatchObject({ code: 'http', status: 307, message: expect.stringContaining('set baseUrl to where it leads (https://elsewhere.test/v1)') });
+    expect(error).toMatchObject({
+      code: 'http',
+      status: 307,
+      message: expect.stringContaining('set baseUrl to where it leads (https://elsewhere.test/v1)'),
+    });
   });
 
   it.each([[undefined], [null], ['text'], [{}]])('says so when it gives %j', async (given) => {

@@ -24,5 +24,8 @@ export function capabilityTable(): string {
 
 /** The README with a fresh table between its marks. */
 export function withCapabilityTable(readme: string): string {
-  return readme.replace(/(<!-- capabilities -->\n)[\s\S]*?(\n<!-- end -->)/, (_, begin: string, end: string) => begin + capabilityTable() + end);
+  return readme.replace(
+    /(<!-- capabilities -->\n)[\s\S]*?(\n<!-- end -->)/,
+    (_, begin: string, end: string) => begin + capabilityTable() + end,
+  );
 }

@@ -87,7 +87,8 @@ export function replayed(text: string, own: unknown): JsonObject {
 }
 
 type Thought = JsonObject & { readonly at: number; readonly part: JsonObject };
-const isThought = (value: unknown): value is Thought => isJsonObject(value) && typeof value['at'] === 'number' && isJsonObject(value['part']);
+const isThought = (value: unknown): value is Thought =>
+  isJsonObject(value) && typeof value['at'] === 'number' && isJsonObject(value['part']);
 
 function withThoughts(text: string, thoughts: readonly Thought[]): readonly JsonObject[] {
   const content: JsonObject[] = [];

@@ -11,7 +11,9 @@ export function encodeMessages(messages: readonly Message[], dialect: Dialect): 
   const encoded: JsonObject[] = [];
   for (const message of messages) {
     const { role } = message;
-    encoded.push(...(role === 'system' ? encodeSystem(message) : role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect)));
+    encoded.push(
+      ...(role === 'system' ? encodeSystem(message) : role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect)),
+    );
   }
   return encoded;
 }
@@ -51,7 +53,9 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
-  return [{ role: 'assistant', ...replayed(text, message.metadata?.[dialect.provider]), ...(calls.length > 0 ? { tool_calls: calls } : {}) }];
+  return [
+    { role: 'assistant', ...replayed(text, message.metadata?.[dialect.provider]), ...(calls.length > 0 ? { tool_calls: calls } : {}) },
+  ];
 }
 
 function encodeCall({ id, name, arguments: args, providerData }: ToolCallPart, { provider, callId = asItIs }: Dialect): JsonObject {

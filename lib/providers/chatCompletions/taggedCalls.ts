@@ -77,7 +77,13 @@ export function taggedCalls(emit: (chunk: Chunk) => void): TaggedCalls {
   };
 }
 
-const fragment = ({ name, args }: { readonly name: string; readonly args: NonNullable<ToolCallFragment['arguments']> }): ToolCallFragment => ({
+const fragment = ({
+  name,
+  args,
+}: {
+  readonly name: string;
+  readonly args: NonNullable<ToolCallFragment['arguments']>;
+}): ToolCallFragment => ({
   type: 'toolCallFragment',
   name,
   arguments: args,

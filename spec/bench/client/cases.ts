@@ -51,7 +51,11 @@ interface Outcome {
 
 const filler = 'The river runs to the sea, and the sea is not full. '.repeat(4);
 
-function oneRun(library: Library, { scenario, tools, history = 0 }: Case, server: string): { readonly outcome: Outcome; readonly done: Promise<void> } {
+function oneRun(
+  library: Library,
+  { scenario, tools, history = 0 }: Case,
+  server: string,
+): { readonly outcome: Outcome; readonly done: Promise<void> } {
   const outcome: Outcome = { text: '', saved: [] };
   const messages: Job['messages'] = [
     ...Array.from({ length: history }, (_, at) => ({ role: at % 2 === 0 ? ('user' as const) : ('assistant' as const), text: filler })),

@@ -52,7 +52,9 @@ async function run(api: ByHand, job: Job): Promise<void> {
 }
 
 interface OpenaiFrame {
-  choices: { delta: { content?: string | null; tool_calls?: { index: number; id?: string; function: { name?: string; arguments?: string } }[] } }[];
+  choices: {
+    delta: { content?: string | null; tool_calls?: { index: number; id?: string; function: { name?: string; arguments?: string } }[] };
+  }[];
 }
 
 const openaiByHand: ByHand = {

@@ -7,7 +7,14 @@ import type { Job, Library } from './job.js';
 const run = (model: Model, { messages, save, onText }: Job): Promise<void> =>
   new Promise((resolve, reject) => {
     const tools = save
-      ? [tool({ name: 'save', description: saveDescription, parameters: saveParameters, execute: ({ content }) => save(content as string) })]
+      ? [
+          tool({
+            name: 'save',
+            description: saveDescription,
+            parameters: saveParameters,
+            execute: ({ content }) => save(content as string),
+          }),
+        ]
       : [];
     const history = messages.map(({ role, text }) => (role === 'user' ? userMessage(text) : modelMessage(text)));
     createAgent({ model, tools, maxTurns, prefix: '' })
