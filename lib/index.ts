@@ -20,15 +20,14 @@ export type { DeepPartial } from './core/deepPartial.js';
 export {
   ConfigurationError,
   ConnectionError,
-  ElementError,
   HttpError,
-  OutputError,
   ProtocolError,
   ProviderError,
   RivuletError,
   StreamInterruptedError,
   TimeoutError,
 } from './core/errors.js';
+export { ElementError, OutputError } from './core/outputErrors.js';
 export { startOf } from './core/event.js';
 export type {
   MessageEvent,

@@ -169,61 +169,6 @@ export class TimeoutError extends RivuletError {
   }
 }
 
-/** A run with typed output came to no valid output. */
-export class OutputError extends RivuletError {
-  readonly code = 'output';
-  /** The name of the orchestrator. */
-  readonly orchestrator: string;
-  /** The model's provider. */
-  readonly provider: string;
-  /** The turn of the run, from 1. */
-  readonly turn: number;
-  /** What the model said, as it came. */
-  readonly text: string;
-
-  /**
-   * @param reason `invalid`: it does not fit the schema, after all repairs; `refused`; `length`: it was cut by the token limit; `maxTurns`: the run
-   * was over before it.
-   * @param what What happened, with the validation's own words.
-   * @param next What to do about it.
-   * @param details Where, and the raw text.
-   */
-  constructor(
-    readonly reason: 'invalid' | 'refused' | 'length' | 'maxTurns',
-    what: string,
-    next: string,
-    details: { readonly orchestrator: string; readonly provider: string; readonly turn: number; readonly text: string },
-  ) {
-    super(`${what} ${next}`);
-    this.name = 'OutputError';
-    this.orchestrator = details.orchestrator;
-    this.provider = details.provider;
-    this.turn = details.turn;
-    this.text = details.text;
-  }
-}
-
-/** An element of a streamed array does not fit its schema, and no other reply came in place of it. */
-export class ElementError extends RivuletError {
-  readonly code = 'element';
-
-  /**
-   * @param index Where it is in the array, from 0.
-   * @param element The element, as the model wrote it.
-   * @param invalid What is wrong with it, in the schema's words.
-   */
-  constructor(
-    readonly index: number,
-    readonly element: unknown,
-    readonly invalid: string,
-  ) {
-    super(
-      `Element ${index} is not valid: ${invalid}. It is in \`element\`; simplify the schema, or take elements() without one and check each yourself.`,
-    );
-    this.name = 'ElementError';
-  }
-}
-
 /** What a thrown value says, whatever it is: it may be of another realm (in jest, Node's own errors are), and refuse to be read. */
 export function errorText(thrown: unknown): string {
   try {

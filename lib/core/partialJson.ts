@@ -1,19 +1,5 @@
 import type { JsonValue } from './json.js';
-import {
-  BACKTICK,
-  CLOSE_LIST,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  OPEN_LIST,
-  OPEN_OBJECT,
-  QUOTE,
-  beginsScalar,
-  createLead,
-  isSpace,
-  scalarEnd,
-  scalarOf,
-} from './jsonCharacters.js';
+import * as json from './jsonCharacters.js';
 import { JsonString } from './jsonString.js';
 import { JsonTree } from './jsonTree.js';
 import type { JsonList } from './jsonTree.js';
@@ -69,7 +55,7 @@ const enum Mode {
 export function createPartialJson(): PartialJson {
   const tree = new JsonTree();
   const string = new JsonString();
-  const isLead = createLead();
+  const isLead = json.createLead();
   let mode = Mode.Lead;
   let isKey = false;
   let scalar = '';
@@ -90,37 +76,37 @@ export function createPartialJson(): PartialJson {
     return tree.depth === 0 ? Mode.Done : Mode.After;
   };
   const valueAt = (code: number, at: number): Mode => {
-    if (code === QUOTE) {
+    if (code === json.QUOTE) {
       isKey = false;
       return Mode.Text;
     }
-    if (code === OPEN_OBJECT) return opening({}, Mode.FirstKey);
-    if (code === OPEN_LIST) return opening([], Mode.FirstElement);
-    return beginsScalar(code) ? Mode.Scalar : fail(at);
+    if (code === json.OPEN_OBJECT) return opening({}, Mode.FirstKey);
+    if (code === json.OPEN_LIST) return opening([], Mode.FirstElement);
+    return json.beginsScalar(code) ? Mode.Scalar : fail(at);
   };
   const keyAt = (code: number, at: number): Mode => {
-    if (code !== QUOTE) return fail(at);
+    if (code !== json.QUOTE) return fail(at);
     isKey = true;
     return Mode.Text;
   };
   const afterValue = (code: number, at: number): Mode => {
-    if (code === COMMA) return tree.topList ? Mode.Value : Mode.Key;
-    return code === (tree.topList ? CLOSE_LIST : CLOSE_OBJECT) ? closing() : fail(at);
+    if (code === json.COMMA) return tree.topList ? Mode.Value : Mode.Key;
+    return code === (tree.topList ? json.CLOSE_LIST : json.CLOSE_OBJECT) ? closing() : fail(at);
   };
   const structure = (code: number, at: number): Mode => {
     switch (mode) {
       case Mode.Value:
         return valueAt(code, at);
       case Mode.FirstElement:
-        return code === CLOSE_LIST ? closing() : valueAt(code, at);
+        return code === json.CLOSE_LIST ? closing() : valueAt(code, at);
       case Mode.FirstKey:
-        return code === CLOSE_OBJECT ? closing() : keyAt(code, at);
+        return code === json.CLOSE_OBJECT ? closing() : keyAt(code, at);
       case Mode.Key:
         return keyAt(code, at);
       case Mode.Colon:
-        return code === COLON ? Mode.Value : fail(at);
+        return code === json.COLON ? Mode.Value : fail(at);
       case Mode.Tail:
-        return code === BACKTICK ? Mode.Tail : fail(at);
+        return code === json.BACKTICK ? Mode.Tail : fail(at);
       default:
         return afterValue(code, at);
     }
@@ -135,7 +121,7 @@ export function createPartialJson(): PartialJson {
     return tree.depth === 0 ? Mode.Done : Mode.After;
   };
   const endScalar = (at: number): Mode => {
-    const value = scalarOf(scalar);
+    const value = json.scalarOf(scalar);
     if (value === undefined) return fail(at);
     if (tree.depth === 0) return Mode.Tail;
     scalar = '';
@@ -153,7 +139,7 @@ export function createPartialJson(): PartialJson {
     }
     const code = text.charCodeAt(at);
     if (mode === Mode.Scalar) {
-      const end = scalarEnd(text, at);
+      const end = json.scalarEnd(text, at);
       scalar += text.slice(at, end);
       if (end < text.length) mode = endScalar(end);
       return end;
@@ -162,7 +148,7 @@ export function createPartialJson(): PartialJson {
       if (isLead(code)) return at + 1;
       mode = Mode.Value;
     }
-    if (!isSpace(code)) mode = structure(code, at);
+    if (!json.isSpace(code)) mode = structure(code, at);
     return mode === Mode.Scalar ? at : at + 1;
   };
 
@@ -174,7 +160,7 @@ export function createPartialJson(): PartialJson {
     },
     end() {
       if (tree.depth > 0 || (mode !== Mode.Tail && mode !== Mode.Scalar)) return;
-      const value = scalarOf(scalar);
+      const value = json.scalarOf(scalar);
       mode = value === undefined ? fail(0) : Mode.Done;
       if (value !== undefined) tree.add(value);
     },

@@ -2,7 +2,7 @@ import { concatMap, from, of } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { RetractChunk, TextChunk } from '../core/chunk.js';
 import { isSameJson } from '../core/deepPartial.js';
-import { ElementError } from '../core/errors.js';
+import { ElementError } from '../core/outputErrors.js';
 import type { StreamEvent, TurnEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json.js';
 import { operate } from '../core/operate.js';

@@ -1,6 +1,6 @@
 import { concat, defer, EMPTY, from, mergeMap, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { OutputError } from '../core/errors.js';
+import { OutputError } from '../core/outputErrors.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json.js';
 import { messageText, userMessage } from '../core/message.js';

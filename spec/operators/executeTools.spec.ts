@@ -169,24 +169,27 @@ describe('executeTools', () => {
       [
         'a thrown string',
         () => {
+          // eslint-disable-next-line @typescript-eslint/only-throw-error -- users' tools do
           throw 'boom';
         },
         'boom',
-      ], // eslint-disable-line @typescript-eslint/only-throw-error
+      ],
       [
         'a thrown object',
         () => {
+          // eslint-disable-next-line @typescript-eslint/only-throw-error -- users' tools do
           throw { code: 7 };
         },
         '{"code":7}',
-      ], // eslint-disable-line @typescript-eslint/only-throw-error
+      ],
       [
         'a thrown nothing',
         () => {
+          // eslint-disable-next-line @typescript-eslint/only-throw-error -- users' tools do
           throw undefined;
         },
         'undefined',
-      ], // eslint-disable-line @typescript-eslint/only-throw-error
+      ],
       ['a rejection', () => Promise.reject(new TypeError('rejected')), 'rejected'],
       ['an error notification', () => throwError(() => new Error('errored')), 'errored'],
       [

@@ -3,7 +3,7 @@ import { firstValueFrom, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import type { AgentOptions } from '../../lib/agent.js';
-import type { OutputError } from '../../lib/core/errors.js';
+import type { OutputError } from '../../lib/core/outputErrors.js';
 import type { Capabilities } from '../../lib/core/model.js';
 import { startOf } from '../../lib/core/event.js';
 import { userMessage } from '../../lib/core/message.js';
