@@ -6,6 +6,7 @@ import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import type { JsonObject, JsonSchema } from '../core/json.js';
 import { messageText, toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
+import { withoutOptionalNulls } from '../core/optionalNulls.js';
 import { operate } from '../core/operate.js';
 import { jsonSchemaOf, validate } from '../core/schema.js';
 import type { Validation } from '../core/schema.js';
@@ -66,7 +67,8 @@ function returnTool({ schema }: TypedTurn, found: (value: unknown) => void): Too
       validate: (args: JsonObject) => args, // `execute` does it, by the schema itself
     },
     execute(args: JsonObject) {
-      const validation = validate(schema, wrapped ? (args['result'] ?? null) : args);
+      const value = withoutOptionalNulls(wrapped ? (args['result'] ?? null) : args, jsonSchemaOf(schema, 'The output'));
+      const validation = validate(schema, value);
       return validation instanceof Promise ? validation.then(settle) : settle(validation); // synchronous where the schema is: virtual time does not know promises
     },
   });

@@ -6,7 +6,8 @@ import type { JsonValue } from '../core/json.js';
 import { messageText, userMessage } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { operate } from '../core/operate.js';
-import { validate } from '../core/schema.js';
+import { withoutOptionalNulls } from '../core/optionalNulls.js';
+import { jsonSchemaOf, validate } from '../core/schema.js';
 import type { Schema, Validation } from '../core/schema.js';
 import { addUsage } from '../core/usage.js';
 import type { TurnContext } from './orchestrator.js';
@@ -148,6 +149,6 @@ export function validated(schema: Schema, text: string): Observable<Validation<u
       invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${error instanceof Error ? error.message : String(error)})`,
     });
   }
-  const found = validate(schema, value);
+  const found = validate(schema, withoutOptionalNulls(value, jsonSchemaOf(schema, 'The output')));
   return found instanceof Promise ? from(found) : of(found);
 }

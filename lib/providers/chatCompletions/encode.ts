@@ -6,7 +6,7 @@ import type { WireRequest } from '../../protocol/wire.js';
 import { defined } from '../shared/values.js';
 import type { Fields } from '../shared/values.js';
 import type { Dialect } from './dialect.js';
-import { isStrict } from './isStrict.js';
+import { strictSchema } from '../shared/strictSchema.js';
 import { encodeMessages } from './messages.js';
 
 /**
@@ -52,7 +52,8 @@ function encodeToolChoice(choice: ToolChoice): JsonValue {
 
 /** Strict mode makes the answer follow the schema to the letter, but refuses most of JSON Schema: asked for where it can be had. */
 function encodeSchema(schema: JsonObject): JsonObject {
-  return { name: 'output', ...(isStrict(schema) ? { strict: true } : {}), schema };
+  const { strict, schema: adjusted } = strictSchema(schema);
+  return { name: 'output', ...(strict ? { strict } : {}), schema: adjusted };
 }
 
 /**

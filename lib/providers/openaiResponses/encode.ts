@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { isStrict } from '../chatCompletions/isStrict.js';
+import { strictSchema } from '../shared/strictSchema.js';
 import { defined } from '../shared/values.js';
 import { lastContainer, takesAny } from './containers.js';
 import { encodeInput, encodeInstructions } from './input.js';
@@ -105,7 +105,7 @@ function refuseUnknown({ stop, seed }: Request): void {
 }
 
 function encodeSchema(schema: JsonObject): JsonObject {
-  return { type: 'json_schema', name: 'output', strict: isStrict(schema), schema };
+  return { type: 'json_schema', name: 'output', ...strictSchema(schema) };
 }
 
 /** Thinking is shown as a summary, and only to those who ask. `none` switches it off; models before gpt-5.1 refuse that. */

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
-import { isStrict } from '../chatCompletions/isStrict.js';
+import { isStrict } from '../shared/isStrict.js';
 import type { Fields } from '../shared/values.js';
 import { inContainer } from './containers.js';
 import type { ResponsesTool } from './serverTools.js';

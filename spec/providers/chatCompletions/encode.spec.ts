@@ -69,8 +69,12 @@ describe('encodeChatCompletions: the request', () => {
     ]);
   });
 
-  it('asks for strict output only where the schema allows it', () => {
-    const loose = { type: 'object', properties: { a: { type: 'string' } } };
+  it('makes a schema strict where that can be done, and asks for strict output only there', () => {
+    const optional = { type: 'object', properties: { a: { type: 'string' } } };
+    expect(encode({ output: optional }).body['response_format']).toMatchObject({
+      json_schema: { strict: true, schema: { required: ['a'], additionalProperties: false } },
+    });
+    const loose = { type: 'object', properties: {}, additionalProperties: { type: 'string' } };
     expect(encode({ output: loose }).body['response_format']).toEqual({
       type: 'json_schema',
       json_schema: { name: 'output', schema: loose },

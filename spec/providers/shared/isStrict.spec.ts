@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
-import { isStrict } from '../../../lib/providers/chatCompletions/isStrict.js';
+import { isStrict } from '../../../lib/providers/shared/isStrict.js';
 
 const object = (properties: object, rest: object = {}) => ({
   type: 'object',
