@@ -1,5 +1,6 @@
 import type { ToolCallFragment } from '../core/chunk.js';
 import type { JsonObject } from '../core/json.js';
+import { isInvalidArguments } from '../core/tool.js';
 import type { ProviderData } from '../core/message.js';
 import { inOrder, isBlank, jsonScanner, parseToolCallArguments } from './toolCallArguments.js';
 import type { JsonScanner } from './toolCallArguments.js';
@@ -28,6 +29,8 @@ export interface OpenToolCall {
   unread: string[];
   /** What the scanner found. */
   closed: boolean;
+  /** The last piece, as long as each began with all of the one before: then the pieces are not pieces, but the arguments so far. */
+  soFar: string | undefined;
   /** The first characters of `text` that are not white space: enough to tell a placeholder. */
   head: string;
   /** The call was announced once more after it had closed: what comes next may be another one of the same name. */
@@ -51,6 +54,7 @@ export function newToolCall(index: number | string | undefined, place: number, p
     scanner: jsonScanner(),
     unread: [],
     closed: false,
+    soFar: '',
     head: '',
     announcedAgain: false,
     perhapsRepeats,
@@ -67,6 +71,7 @@ export function append(call: OpenToolCall, id: string, fragment: ToolCallFragmen
   const args = fragment.arguments;
   if (typeof args === 'string') {
     call.text += args;
+    if (call.soFar !== undefined && args !== '') call.soFar = args.startsWith(call.soFar) ? args : undefined; // fails at the first characters of a true piece
     call.unread.push(args);
     if (call.head.length < headLength) call.head = (call.head + args.slice(0, 1000).replace(/\s+/g, '')).slice(0, headLength);
   } else if (args && Object.keys(args).length > 0) call.object = { ...call.object, ...args };
@@ -109,8 +114,13 @@ const same = (a: JsonObject, b: JsonObject): boolean => inOrder(a) === inOrder(b
 export const isRepeat = (call: OpenToolCall): boolean =>
   call.perhapsRepeats !== undefined && same(argumentsOf(call), argumentsOf(call.perhapsRepeats));
 
+const asFarAsItIs = (soFar: JsonObject, joined: JsonObject): JsonObject => (isInvalidArguments(soFar) ? joined : soFar);
+
 /** The arguments, parsed. */
-export function argumentsOf({ text, object }: OpenToolCall): JsonObject {
-  if (!object) return parseToolCallArguments(text);
+export function argumentsOf({ text, object, soFar }: OpenToolCall): JsonObject {
+  if (!object) {
+    const parsed = parseToolCallArguments(text);
+    return isInvalidArguments(parsed) && soFar ? asFarAsItIs(parseToolCallArguments(soFar), parsed) : parsed;
+  }
   return isBlank(text) ? object : { ...object, ...parseToolCallArguments(text) };
 }

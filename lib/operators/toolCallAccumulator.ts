@@ -102,10 +102,10 @@ export function createToolCallAccumulator({ usedIds = [], newId = nanoid }: Accu
         call = Object.assign(newToolCall(fragment.index ?? call.index, calls.length, call), { name, id: shared });
         calls.push(call);
       } else call.announcedAgain = !!fragment.name && isWhole(call) && !isPlaceholder(call);
+      if (fragment.index !== undefined) byIndex.set(fragment.index, call);
       if (call.emitted) return [];
       append(call, id, fragment);
       if (id !== '') byId.set(id, call);
-      if (fragment.index !== undefined) byIndex.set(fragment.index, call);
       seen?.(told(call, fragment));
       const ready: ToolCallEvent[] = [];
       for (let next = calls[emitted]; next && isReady(next); next = calls[++emitted]) if (!isRepeat(next)) ready.push(toEvent(next));

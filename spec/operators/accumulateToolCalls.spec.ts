@@ -289,6 +289,18 @@ describe('accumulateToolCalls', () => {
     ]);
   });
 
+  it('keeps calls of one id apart by their index also where the first was emitted at its end', () => {
+    const call = (index: number, city: string): Bare[] => [
+      { index, id: 'x', name: 'f' },
+      { index, arguments: `{"city":"${city}"}` },
+      { index, done: true },
+    ];
+    expect(callsOf([...call(0, 'Oslo'), ...call(1, 'Bergen')])).toEqual([
+      ['f', { city: 'Oslo' }, 'x'],
+      ['f', { city: 'Bergen' }, 'new1'],
+    ]);
+  });
+
   it('does not lose arguments that come after the call was emitted: they are another call', () => {
     const done = { id: 'x', name: 'f', done: true } as const;
     expect(
@@ -361,6 +373,11 @@ describe('accumulateToolCalls', () => {
     it('that come once more with their keys in another order, or after null, are the same', () => {
       expect(argumentsOf('{"a":1,"b":2}', '{"b":2,"a":1}')).toEqual({ a: 1, b: 2 });
       expect(argumentsOf('null', '{"a":1}')).toEqual({ a: 1 });
+    });
+
+    it('that come as all so far, again and again, are the last of them', () => {
+      expect(argumentsOf('{"ci', '{"city":"Os', '{"city":"Oslo"}')).toEqual({ city: 'Oslo' });
+      expect(argumentsOf('{"ci', '{"city":"Os')).toEqual({ _raw: '{"ci{"city":"Os', _error: 'invalid_json' });
     });
 
     it('that begin as a placeholder give way to the real ones', () => {
