@@ -81,11 +81,13 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
   const { model, tools = [], output, orchestrator = selectOrchestrator(model, { tools, output }), prefix } = options;
   const stream = (input: Input, { messages = [], checkpoints = false, fragments = false }: RunOptions = {}): Observable<RunEvent> =>
     defer(() => {
+      if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw noModel();
       const start = startFrom(input, messages);
       const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
       return runTurns((state) => orchestrator.turn(state, context), start).pipe(
         prefixAfterTools(prefix),
         appendResult(start),
+        output ? map(withOutput(orchestrator.name)) : identity,
         checkpoints ? identity : map(withoutNext),
       );
     });
@@ -99,6 +101,21 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
       ),
   } as Agent<T, S extends Schema ? Infer<S> : undefined>;
 }
+
+const noModel = () =>
+  new ConfigurationError('model', 'The agent has no model.', "Pass what a provider's function gives: { model: openai('gpt-5') }.");
+
+/** An orchestrator that knows nothing of outputs would give `undefined` for what is typed. */
+const withOutput =
+  (orchestrator: string) =>
+  (event: RunEvent): RunEvent => {
+    if (event.type !== 'result' || event.result.output !== undefined || event.result.finishReason === 'maxTurns') return event;
+    throw new ConfigurationError(
+      'output',
+      `The orchestrator "${orchestrator}" gave no typed output.`,
+      'Base its turns on typedOutput, or leave `output` out.',
+    );
+  };
 
 /** The history is copied: what the caller does to the list later does not reach the run. */
 function startFrom(input: Input, history: readonly Message[]): RunState {

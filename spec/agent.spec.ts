@@ -8,6 +8,7 @@ import { modelMessage, userMessage } from '../lib/core/message.js';
 import type { Message } from '../lib/core/message.js';
 import { tool } from '../lib/core/tool.js';
 import { call, scriptedModel } from '../lib/testing/index.js';
+import { toolLoop } from '../lib/orchestrators/toolLoop.js';
 import type { Streams } from '../lib/testing/marbles.js';
 import { diagram } from './support/diagram.js';
 import { observe } from './support/operatorContract.js';
@@ -139,6 +140,25 @@ describe('createAgent', () => {
     expect(error).toBe(failure);
     expect(values.at(-1)).toEqual({ type: 'text', text: '\nThr' });
     expect(values.filter(({ type }) => type === 'turn')).toHaveLength(1);
+  });
+
+  it('says so when a model completes without a finish', () => {
+    const { error } = observe(createAgent({ model: scriptedModel([of<Chunk>({ type: 'text', text: 'a' })]) }).run('Hi'));
+    expect(error).toMatchObject({ code: 'stream_interrupted', message: expect.stringContaining('without a `finish`') });
+  });
+
+  it('says so when there is no model, when parameters are no object, and when an orchestrator gives no output', () => {
+    expect(observe(createAgent({ model: 'gpt-5' as never }).run('Hi')).error).toMatchObject({ code: 'configuration', subject: 'model' });
+    const forgot = tool({ name: 'f', description: '', parameters: { city: z.string() }, execute: () => 1 });
+    expect(observe(createAgent({ model: scriptedModel(['a']), tools: [forgot] }).run('Hi')).error).toMatchObject({
+      code: 'configuration',
+      subject: 'schema',
+    });
+    const loose = createAgent({ model: scriptedModel(['a']), output: z.object({}), orchestrator: toolLoop });
+    expect(observe(loose.run('Hi')).error).toMatchObject({
+      code: 'configuration',
+      message: expect.stringContaining('"toolLoop" gave no typed output'),
+    });
   });
 
   it('leaves the model when it is left, and asks nothing more', () => {

@@ -1,12 +1,16 @@
 import type { Observable } from 'rxjs';
+import { ConfigurationError } from './errors.js';
 import type { ToolProgressEvent, ToolResultEvent } from './event.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json.js';
 import type { Message, ToolCallPart } from './message.js';
 import { jsonSchemaOf } from './schema.js';
 import type { Infer, Schema } from './schema.js';
 
-/** What a tool may give: a value, a Promise of one, or an Observable whose last value is the result and whose earlier ones are progress. */
-export type ToolOutput<R> = R | PromiseLike<R> | Observable<R>;
+/**
+ * What a tool may give: a value, a Promise of one, or an Observable whose last value is the result and whose earlier ones are progress. An async generator does
+ * as well; it is left at its next `yield`, where an Observable is left at once.
+ */
+export type ToolOutput<R> = R | PromiseLike<R> | Observable<R> | AsyncIterable<R>;
 
 /** What a tool gets beside its arguments. */
 export interface ToolContext {
@@ -72,10 +76,26 @@ export type EventsOf<T extends Tool> =
     ? ToolProgressEvent<Name, R> | ToolResultEvent<Name, unknown extends R ? JsonValue : R>
     : never;
 
-/** What the model is told of a tool. */
+/**
+ * What the model is told of a tool.
+ *
+ * @throws ConfigurationError `schema` when the parameters describe no object.
+ */
 export function toolDefinition({ name, description, parameters }: Tool): ToolDefinition {
-  return { name, description, parameters: jsonSchemaOf(parameters, `Tool "${name}"`) };
+  const schema = jsonSchemaOf(parameters, `Tool "${name}"`);
+  if (!describesObject(schema)) {
+    throw new ConfigurationError(
+      'schema',
+      `Tool "${name}": its parameters are no schema of an object.`,
+      "Pass z.object({ ... }), or a JSON Schema with type: 'object'.",
+    );
+  }
+  return { name, description, parameters: schema };
 }
+
+const describesObject = (schema: JsonSchema): boolean =>
+  schema['type'] === 'object' ||
+  (schema['type'] === undefined && ['properties', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in schema));
 
 /** The arguments of a call whose JSON could not be read. */
 export interface InvalidArguments extends JsonObject {

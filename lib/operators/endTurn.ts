@@ -11,6 +11,8 @@ import { addUsage } from '../core/usage.js';
 export interface EndTurnOptions {
   /** The most turns of a run, those before this one included. Default 20. */
   readonly maxTurns?: number;
+  /** The error for a source that completes without a `finish`. Default: none; it then completes without a `turn`. */
+  readonly unfinished?: () => Error;
 }
 
 /** The note in `memo` that the last reply was empty. */
@@ -33,14 +35,14 @@ const EMPTY_REPLY = 'emptyReply';
  * ```
  *
  * @param state Where the turn started.
- * @param options `maxTurns` (default 20).
+ * @param options `maxTurns` (default 20), `unfinished` (default: no error).
  * @returns A function that returns an Observable of the source's events, and the `turn`.
  */
 export function endTurn<E extends StreamEvent>(
   state: RunState,
   options?: EndTurnOptions,
 ): OperatorFunction<E, Exclude<E, FinishChunk> | (TurnEvent & { readonly next: RunState | null })>;
-export function endTurn(state: RunState, { maxTurns = 20 }: EndTurnOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
+export function endTurn(state: RunState, { maxTurns = 20, unfinished }: EndTurnOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
   return operate<StreamEvent, StreamEvent>((out) => {
     requireNumber('maxTurns', maxTurns, 0);
     let messages: Message[] = [];
@@ -60,6 +62,7 @@ export function endTurn(state: RunState, { maxTurns = 20 }: EndTurnOptions = {})
         out.next(event);
       },
       complete() {
+        if (!finish && unfinished) throw unfinished();
         if (finish) out.next(turnEvent(state, messages, finish, maxTurns));
         out.complete();
       },

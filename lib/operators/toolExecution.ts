@@ -82,8 +82,11 @@ function validArguments(call: ToolCallPart, { parameters }: Tool): Observable<un
 /** Strings, arrays and buffers are values, not streams, although `from` would take them apart. */
 function outputOf(output: ToolOutput<unknown>): Observable<unknown> {
   if (isObservable(output)) return quietly(output);
-  return isPromiseLike(output) ? from(output) : of(output);
+  return isPromiseLike(output) || isAsyncIterable(output) ? from(output) : of(output);
 }
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 
 const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';

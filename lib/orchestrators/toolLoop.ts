@@ -1,10 +1,11 @@
 import { defer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
+import { StreamInterruptedError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { toolCallIds } from '../core/history.js';
 import { systemMessage } from '../core/message.js';
-import type { Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
+import type { Model, Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
 import { jsonSchemaOf } from '../core/schema.js';
 import { toolDefinition } from '../core/tool.js';
 import { accumulateToolCalls } from '../operators/accumulateToolCalls.js';
@@ -36,7 +37,7 @@ export function modelTurn(state: RunState, context: TurnContext, fragments: bool
         accumulateToolCalls({ fragments, usedIds: () => toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
         consolidate(),
         executeTools(tools, { ...options, messages: state.messages }),
-        endTurn(state, options),
+        endTurn(state, { ...options, unfinished: () => unfinished(model) }),
       );
   });
 }
@@ -53,6 +54,13 @@ export function requestOf(state: RunState, { tools, output, options }: TurnConte
     ...(output ? { output: jsonSchemaOf(output, 'The output') } : {}),
   };
 }
+
+/** A model that completes without a `finish` breaks its contract: its run would end without a turn, a result or a word. */
+const unfinished = ({ provider, name }: Model) =>
+  new StreamInterruptedError(
+    provider,
+    `The stream of ${provider}:${name} completed without a \`finish\` chunk. A model emits exactly one, last; in a test, add { type: 'finish', reason: 'stop' }.`,
+  );
 
 /** A plain choice holds for the first turn of a run: it would be forced again and again. */
 export function toolChoiceAt(state: RunState, option: ToolChoiceOption | undefined): ToolChoice | undefined {

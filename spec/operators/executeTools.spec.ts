@@ -223,6 +223,18 @@ describe('executeTools', () => {
       expect(values.find(({ type }) => type === 'toolResult')).toMatchObject({ result: [1] });
     });
 
+    it('may be an async generator: what it yields is progress, the last is the result', async () => {
+      async function* steps() {
+        yield 'a';
+        yield 'b';
+      }
+      const { events } = await answersOf([plain('f', steps)], [call('f')]);
+      expect(events.slice(1, 3)).toMatchObject([
+        { type: 'toolProgress', value: 'a' },
+        { type: 'toolResult', result: 'b' },
+      ]);
+    });
+
     it('as progress comes one value behind, since only the next shows that it was not the result', async () => {
       const { events } = await answersOf([plain('f', () => of('a', 'b', 'c'))], [call('f')]);
       expect(events.slice(1, 4)).toEqual([
