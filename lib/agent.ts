@@ -22,13 +22,13 @@ export interface AgentOptions<T extends readonly Tool[] = readonly Tool[], S ext
 > {
   readonly model: Model;
   /** What the model can call. Default: nothing. */
-  readonly tools?: T;
+  readonly tools?: T | undefined;
   /** What the answer has to be: `RunResult.output` is then validated and typed. Default: any text. */
-  readonly output?: S;
+  readonly output?: S | undefined;
   /** What a turn is. Default: `selectOrchestrator`'s choice: `toolLoop`, or for an output what the model can do. */
-  readonly orchestrator?: Orchestrator;
+  readonly orchestrator?: Orchestrator | undefined;
   /** What is put before the first text after a tool round. Default: a line feed. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 }
 
 /** What the user says: a text, a message, or several. */
@@ -37,14 +37,14 @@ export type Input = string | Message | readonly Message[];
 /** How one run is made. */
 export interface RunOptions {
   /** The conversation so far, oldest first. Default: none. */
-  readonly messages?: readonly Message[];
+  readonly messages?: readonly Message[] | undefined;
   /** Leave `next`, from which a run can be resumed, on the `turn` events. It holds the whole history. Default false. */
-  readonly checkpoints?: boolean;
+  readonly checkpoints?: boolean | undefined;
   /**
    * Let the fragments of tool calls through, each told of its call (its place as `index`, its name, its id), for `partialArguments`.
    * Default false.
    */
-  readonly fragments?: boolean;
+  readonly fragments?: boolean | undefined;
 }
 
 /** A model with tools and instructions. */

@@ -28,6 +28,7 @@ export {
   TimeoutError,
 } from './core/errors.js';
 export { ElementError, OutputError } from './core/outputErrors.js';
+export type { RunError } from './core/anyError.js';
 export { startOf } from './core/event.js';
 export type {
   MessageEvent,

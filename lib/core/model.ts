@@ -14,21 +14,21 @@ export type Thinking = boolean | { readonly effort?: 'minimal' | 'low' | 'medium
 /** The settings of a request that do not depend on the conversation. Each is left to the provider's default when absent. */
 export interface RequestSettings {
   /** Randomness, as the provider scales it (mostly 0 to 2). */
-  readonly temperature?: number;
+  readonly temperature?: number | undefined;
   /** Nucleus sampling, 0 to 1. */
-  readonly topP?: number;
+  readonly topP?: number | undefined;
   /** The longest answer, in tokens, thinking included where the provider counts it so. */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
   /** Texts that end the answer. */
-  readonly stop?: readonly string[];
+  readonly stop?: readonly string[] | undefined;
   /** For repeatable sampling, where the provider has it. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** How much the model may think. */
-  readonly thinking?: Thinking;
+  readonly thinking?: Thinking | undefined;
   /** Whether several calls may come in one turn. */
-  readonly parallelToolCalls?: boolean;
+  readonly parallelToolCalls?: boolean | undefined;
   /** Fields of the provider's own request, under its name, merged over ours: `{ openai: { service_tier: 'flex' } }`. */
-  readonly providerOptions?: Readonly<Record<string, JsonObject>>;
+  readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
 }
 
 /** One request to a model. */

@@ -5,14 +5,6 @@ import { operate } from '../core/operate.js';
 import { createToolCallAccumulator } from './toolCallAccumulator.js';
 import type { AccumulateOptions } from './toolCallAccumulator.js';
 
-/** Fragments become whole tool calls. */
-export function accumulateToolCalls<E extends StreamEvent>(
-  options?: AccumulateOptions & { readonly fragments?: false },
-): OperatorFunction<E, Exclude<E, ToolCallFragment> | ToolCallEvent>;
-/** Fragments become whole tool calls, and pass through as well, told of the call that they belong to. */
-export function accumulateToolCalls<E extends StreamEvent>(
-  options: AccumulateOptions & { readonly fragments: boolean },
-): OperatorFunction<E, E | ToolCallEvent>;
 /**
  * Joins the fragments of tool calls, in any dialect, and emits each call once, when it is whole.
  *
@@ -36,6 +28,13 @@ export function accumulateToolCalls<E extends StreamEvent>(
  * grow (default false).
  * @returns A function that returns an Observable of the source's events, its fragments replaced by whole calls.
  */
+export function accumulateToolCalls<E extends StreamEvent>(
+  options?: AccumulateOptions & { readonly fragments?: false },
+): OperatorFunction<E, Exclude<E, ToolCallFragment> | ToolCallEvent>;
+/** Fragments become whole tool calls, and pass through as well, told of the call that they belong to. */
+export function accumulateToolCalls<E extends StreamEvent>(
+  options: AccumulateOptions & { readonly fragments: boolean },
+): OperatorFunction<E, E | ToolCallEvent>;
 export function accumulateToolCalls(
   options: AccumulateOptions & { readonly fragments?: boolean } = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {

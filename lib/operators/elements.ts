@@ -19,10 +19,6 @@ export interface ElementsOptions {
   readonly path?: string | readonly string[];
 }
 
-/** Each finished element of the array that a run writes, validated. */
-export function elements<S extends Schema>(schema: S, options?: ElementsOptions): OperatorFunction<StreamEvent, Infer<S>>;
-/** Each finished element of the array that a run writes, as it is. */
-export function elements<T = JsonValue>(schema?: undefined, options?: ElementsOptions): OperatorFunction<StreamEvent, T>;
 /**
  * The elements of the array that a run writes as JSON, each as soon as it is finished, once, in order, in place of the events.
  *
@@ -42,6 +38,9 @@ export function elements<T = JsonValue>(schema?: undefined, options?: ElementsOp
  * @param options `path`: where the array is.
  * @returns A function that returns an Observable of the elements. It errors with an ElementError, which has the index, the element and what is wrong.
  */
+export function elements<S extends Schema>(schema: S, options?: ElementsOptions): OperatorFunction<StreamEvent, Infer<S>>;
+/** Each finished element of the array that a run writes, as it is. */
+export function elements<T = JsonValue>(schema?: undefined, options?: ElementsOptions): OperatorFunction<StreamEvent, T>;
 export function elements(schema?: Schema, { path }: ElementsOptions = {}): OperatorFunction<StreamEvent, unknown> {
   const keys = typeof path === 'string' ? [path] : path;
   return (source) =>

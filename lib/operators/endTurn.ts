@@ -10,9 +10,9 @@ import { addUsage } from '../core/usage.js';
 /** Options of `endTurn`. */
 export interface EndTurnOptions {
   /** The most turns of a run, those before this one included. Default 20. */
-  readonly maxTurns?: number;
+  readonly maxTurns?: number | undefined;
   /** The error for a source that completes without a `finish`. Default: none; it then completes without a `turn`. */
-  readonly unfinished?: () => Error;
+  readonly unfinished?: (() => Error) | undefined;
 }
 
 /** The note in `memo` that the last reply was empty. */

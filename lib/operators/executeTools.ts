@@ -13,13 +13,13 @@ import { runTool } from './toolExecution.js';
 /** Options of `executeTools`. */
 export interface ExecuteToolsOptions {
   /** The conversation, for the tools' context. Default: none. */
-  readonly messages?: readonly Message[];
+  readonly messages?: readonly Message[] | undefined;
   /** How many calls run at a time. Default 1: one after the other, in the order of the calls. `Infinity` runs all at once. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** Start a call as soon as it is whole, while the model still streams. Default false: the model's connection is closed before the first tool runs. */
-  readonly eager?: boolean;
+  readonly eager?: boolean | undefined;
   /** The longest that one call may take in all, in milliseconds. Default: no deadline. */
-  readonly deadline?: number;
+  readonly deadline?: number | undefined;
 }
 
 /**

@@ -22,12 +22,6 @@ export interface PartialArguments<Arguments = JsonObject, Name extends string = 
   readonly arguments: DeepPartial<Arguments>;
 }
 
-/** The arguments of a tool's calls, as they grow. */
-export function partialArguments<Name extends string, Arguments>(
-  tool: Tool<Name, Arguments>,
-): OperatorFunction<StreamEvent, PartialArguments<Arguments, Name>>;
-/** The arguments of all tool calls, or of those of the name, as they grow. */
-export function partialArguments<Arguments = JsonObject>(name?: string): OperatorFunction<StreamEvent, PartialArguments<Arguments>>;
 /**
  * The arguments of tool calls, as they grow, in place of the events.
  *
@@ -46,6 +40,11 @@ export function partialArguments<Arguments = JsonObject>(name?: string): Operato
  * @param tool The tool, or its name, whose calls are wanted. Default: all.
  * @returns A function that returns an Observable of the arguments so far.
  */
+export function partialArguments<Name extends string, Arguments>(
+  tool: Tool<Name, Arguments>,
+): OperatorFunction<StreamEvent, PartialArguments<Arguments, Name>>;
+/** The arguments of all tool calls, or of those of the name, as they grow. */
+export function partialArguments<Arguments = JsonObject>(name?: string): OperatorFunction<StreamEvent, PartialArguments<Arguments>>;
 export function partialArguments(tool?: Tool | string): OperatorFunction<StreamEvent, PartialArguments> {
   const wanted = typeof tool === 'object' ? tool.name : tool;
   return operate<StreamEvent, PartialArguments>((out) => {

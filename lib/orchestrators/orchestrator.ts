@@ -9,15 +9,15 @@ import type { ExecuteToolsOptions } from '../operators/executeTools.js';
 /** How the turns of a run are made: the request's settings, the tools', the run's. */
 export interface TurnOptions extends RequestSettings, Pick<EndTurnOptions, 'maxTurns'>, Omit<ExecuteToolsOptions, 'messages'> {
   /** Instructions for the model. They go into each request, and into no event and no state. */
-  readonly system?: string;
+  readonly system?: string | undefined;
   /** Holds for the first turn of the run, unless it is a function of the state. Default: the model decides. */
-  readonly toolChoice?: ToolChoiceOption;
+  readonly toolChoice?: ToolChoiceOption | undefined;
   /** How often a typed output that does not validate is sent back for repair. Default 2. */
-  readonly maxRepairs?: number;
+  readonly maxRepairs?: number | undefined;
   /** Let the fragments of tool calls through, each told of its call, for `partialArguments`. Default false. */
-  readonly fragments?: boolean;
+  readonly fragments?: boolean | undefined;
   /** Makes ids for calls that have none. Default: nanoid. */
-  readonly newId?: () => string;
+  readonly newId?: (() => string) | undefined;
 }
 
 /** What an orchestrator works with. */
