@@ -1,10 +1,10 @@
-import { defer, from, mergeMap, of, throwError } from 'rxjs';
+import { defer, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import type { JsonObject, JsonSchema } from '../core/json.js';
-import { messageText, toolCallsOf } from '../core/message.js';
+import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { withoutOptionalNulls } from '../core/optionalNulls.js';
 import { operate } from '../core/operate.js';
@@ -14,7 +14,7 @@ import { tool } from '../core/tool.js';
 import type { Tool } from '../core/tool.js';
 import type { TurnContext } from './orchestrator.js';
 import { modelTurn, toolChoiceAt } from './toolLoop.js';
-import { concluded, exhausted, hopeless, repaired, validated, withRepair } from './typedTurn.js';
+import { concluded, concludeText, exhausted, withRepair } from './typedTurn.js';
 import type { TypedTurn } from './typedTurn.js';
 
 /** The name of the tool by which a model without a schema of its own returns its result. */
@@ -117,25 +117,7 @@ function asOutput(wrapped: boolean, fragments: boolean) {
 function without(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   const tried = messages.flatMap(toolCallsOf).find(({ name }) => name === RETURN_RESULT);
   if (tried && turn.next) return sentBack(typed, turn, tried.arguments, messages);
-  if (turn.next) return of(turn);
-  const text =
-    messages
-      .filter(({ role }) => role === 'model')
-      .map(messageText)
-      .at(-1) ?? '';
-  const failure = hopeless(typed, turn, text);
-  if (failure) return throwError(() => failure);
-  // Some models write the JSON as text although they were given the tool.
-  return validated(typed.schema, text).pipe(
-    mergeMap((validation) =>
-      'invalid' in validation
-        ? repaired(typed, turn, messages, text, `it did not call ${RETURN_RESULT}`)
-        : from<RunEvent[]>([
-            { type: 'text', text },
-            { ...turn, output: validation.value },
-          ]),
-    ),
-  );
+  return concludeText(typed, turn, messages, `it did not call ${RETURN_RESULT}`); // some models write the JSON as text although they were given the tool
 }
 
 /** The tool's error has told the model what is wrong: only the count of repairs is missing. */

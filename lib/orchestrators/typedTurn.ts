@@ -55,8 +55,12 @@ export function concluded(
   });
 }
 
-/** Ends the run with what its last text says, if that is valid; otherwise sends it back, or gives up. */
-export function concludeText(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
+/**
+ * Ends the run with what its last text says, if that is valid; otherwise sends it back, or gives up.
+ *
+ * @param instead Where the text was not what was asked for: what the model is told of that, and the text, if it is valid all the same, is shown now.
+ */
+export function concludeText(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[], instead?: string): Observable<RunEvent> {
   if (turn.next) return of(turn);
   const text =
     messages
@@ -66,9 +70,11 @@ export function concludeText(typed: TypedTurn, turn: TurnEvent, messages: readon
   const failure = hopeless(typed, turn, text);
   if (failure) return throwError(() => failure);
   return validated(typed.schema, text).pipe(
-    mergeMap((found) =>
-      'invalid' in found ? repaired(typed, turn, messages, text, found.invalid) : of<RunEvent>({ ...turn, output: found.value }),
-    ),
+    mergeMap((found) => {
+      if ('invalid' in found) return repaired(typed, turn, messages, text, instead ?? found.invalid);
+      const shown: readonly RunEvent[] = instead === undefined ? [] : [{ type: 'text', text }];
+      return from<RunEvent[]>([...shown, { ...turn, output: found.value }]);
+    }),
   );
 }
 
