@@ -2,6 +2,7 @@ import type { FinishReason } from '../../core/chunk.js';
 import { isRecord, numberOf } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
+import { finishReasonOf as anyReason } from '../shared/finishWords.js';
 
 /** The stop reasons of the API's reference, and `compaction`, after which it wants to be asked again like after `pause_turn`. */
 const reasons: ReadonlyMap<string, FinishReason> = new Map([
@@ -15,8 +16,8 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map([
   ['refusal', 'contentFilter'],
 ]);
 
-/** What a stop reason means; `other` for a word that is not known. */
-export const finishReasonOf = (word: string): FinishReason => reasons.get(word) ?? 'other';
+/** What a stop reason means: its own words first, then those of other APIs, which compatible servers pass on. */
+export const finishReasonOf = (word: string): FinishReason => reasons.get(word) ?? anyReason(word);
 
 /** Counts the tokens of one answer. */
 export interface Counter {

@@ -1,31 +1,12 @@
-import type { FinishReason } from '../../core/chunk.js';
 import { isRecord, numberOf } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-
-/** The words that servers of this API end with. Compared in lower case: gateways pass on the words of other APIs (`MAX_TOKENS`, `end_turn`). */
-const reasons: ReadonlyMap<string, FinishReason> = new Map(
-  Object.entries({
-    stop: ['stop', 'eos', 'eos_token', 'end_turn', 'stop_sequence', 'complete', 'completed', 'done', 'end'],
-    length: ['length', 'max_tokens', 'max_output_tokens', 'max_completion_tokens', 'model_length', 'model_context_window_exceeded'],
-    toolCalls: ['tool_calls', 'tool_call', 'function_call', 'tool_use'],
-    contentFilter: ['content_filter', 'safety', 'refusal', 'sensitive', 'recitation', 'prohibited_content', 'blocklist', 'spii'],
-    error: ['error', 'network_error', 'insufficient_system_resource'],
-  } satisfies Partial<Record<FinishReason, string[]>>).flatMap(([reason, words]) =>
-    words.map((word) => [word, reason as FinishReason] as const),
-  ),
-);
 
 /** The wire's finish reason, if it is one: servers send `""` and `"null"` for none. */
 export function finishWord(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const word = value.trim();
   return word === '' || word.toLowerCase() === 'null' ? undefined : word;
-}
-
-/** What a finish reason of the wire means; `other` for a word that is not known. */
-export function finishReasonOf(word: string): FinishReason {
-  return reasons.get(word.toLowerCase()) ?? 'other';
 }
 
 /**

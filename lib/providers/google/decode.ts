@@ -26,6 +26,7 @@ const cut: readonly FinishReason[] = ['length', 'contentFilter', 'error'];
 export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
   const answer = createAnswer(provider, emit);
   const parts = createPartReader(answer.tell);
+  let counts: Record<string, unknown> = {};
   const cited = new Set<string>();
   const found: Record<string, JsonValue> = {};
   const reasons: Record<string, JsonValue> = {};
@@ -42,7 +43,7 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
     collect(found, candidate, ['groundingMetadata', 'citationMetadata', 'urlContextMetadata']);
     collect(reasons, candidate, ['finishMessage', 'safetyRatings']);
     const word = textOf(candidate['finishReason']);
-    if (word !== undefined) answer.finished(finishReasonOf(word), word);
+    if (word !== undefined && word !== 'FINISH_REASON_UNSPECIFIED') answer.finished(finishReasonOf(word), word);
   };
 
   return {
@@ -57,7 +58,10 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
         collect(reasons, frame, ['promptFeedback']);
         answer.finished('contentFilter', blocked);
       }
-      if (isRecord(frame['usageMetadata'])) answer.used(usageFrom(frame['usageMetadata']));
+      if (isRecord(frame['usageMetadata'])) {
+        counts = { ...counts, ...known(frame['usageMetadata']) };
+        answer.used(usageFrom(counts));
+      }
       if (saysError(frame)) throw providerError(provider, frame);
     },
     end(terminal) {
@@ -69,6 +73,10 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
     },
   };
 }
+
+/** The counts that are given: the last report may have fewer fields than the one before, which it then does not take back. */
+const known = (counts: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(counts).filter(([, count]) => typeof count === 'number'));
 
 /** The fields that say something; the last value counts. */
 function collect(into: Record<string, JsonValue>, from: JsonObject, fields: readonly string[]): void {

@@ -2,11 +2,11 @@ import type { FinishReason } from '../../core/chunk.js';
 import { numberOf } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
+import { finishReasonOf as anyReason } from '../shared/finishWords.js';
 
 /** The enum `FinishReason` of the API reference. What is in it and not here (`LANGUAGE`, `OTHER`, `IMAGE_OTHER`, `NO_IMAGE`) is `other`. */
 const reasons: ReadonlyMap<string, FinishReason> = new Map(
   Object.entries({
-    unspecified: ['FINISH_REASON_UNSPECIFIED'],
     stop: ['STOP'],
     length: ['MAX_TOKENS'],
     contentFilter: [
@@ -26,8 +26,8 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map(
   ),
 );
 
-/** What a finish reason of the wire means. */
-export const finishReasonOf = (word: string): FinishReason => reasons.get(word) ?? 'other';
+/** What a finish reason of the wire means: its own words first, then those of other APIs. */
+export const finishReasonOf = (word: string): FinishReason => reasons.get(word) ?? anyReason(word);
 
 /**
  * Usage as `UsageMetadata` of the API reference counts it: thoughts beside the candidates, the results of the API's own tools beside the prompt,

@@ -1,23 +1,18 @@
-import type { Chunk, FinishReason, ToolCallFragment } from '../../core/chunk.js';
+import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
 import { isJsonObject, numberOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import { providerError, saysError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createAnswer } from '../shared/answer.js';
+import { finishReasonOf } from '../shared/finishWords.js';
 import { listOf } from '../shared/values.js';
 import { provider } from './messages.js';
-
-/** `stop` and `length`; `load` and `unload`, which answer a request without messages, say nothing of an answer. */
-const reasons: ReadonlyMap<string, FinishReason> = new Map([
-  ['stop', 'stop'],
-  ['length', 'length'],
-]);
 
 /**
  * Reads one answer of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`; `docs/api/errors`): lines, of which the last has
  * `done`, the reason and the counts. Calls come whole. The index that some versions give them is passed over: it starts anew with each line, so that
- * equal calls of two lines would look like one.
+ * equal calls of two lines would look like one. `load` and `unload`, which end a request without messages, are `other`.
  *
  * @param emit Takes the chunks, in order.
  */
@@ -45,7 +40,7 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
       if (isJsonObject(line['message'])) readMessage(line['message']);
       if (saysError(line)) throw providerError(provider, line);
       const word = textOf(line['done_reason']);
-      if (word !== undefined) answer.finished(reasons.get(word) ?? 'other', word);
+      if (word !== undefined) answer.finished(finishReasonOf(word), word);
       answer.used(usageOf({ input: numberOf(line['prompt_eval_count']), output: numberOf(line['eval_count']) }));
       return line['done'] === true ? 'end' : undefined;
     },

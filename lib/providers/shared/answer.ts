@@ -3,13 +3,16 @@ import { StreamInterruptedError } from '../../core/errors.js';
 import type { JsonValue } from '../../core/json.js';
 import type { Usage } from '../../core/usage.js';
 
-/** What the decoders of all wires do alike with one answer: metadata once, the first finish reason, the last usage, an interruption. */
+/** What the decoders of all wires do alike with one answer: metadata once, one finish reason, the last usage, an interruption. */
 export interface Answer {
   /** Collects what there is to know of the answer as a whole; the first value of a name counts. */
   note(name: string, value: JsonValue | undefined): void;
   /** Emits a chunk, and before the first one the metadata: not earlier, so that an error as the first event finds nothing emitted. */
   readonly tell: (chunk: Chunk) => void;
-  /** The wire gave a finish reason. The first counts. */
+  /**
+   * The wire gave a finish reason. The first counts, unless the answer went on behind it: then it ended nothing (translators to Google's wire stamp
+   * `STOP` on chunks without content, router-for-me/CLIProxyAPI#5651), and the next one counts.
+   */
   finished(reason: FinishReason, word: string): void;
   /** The wire gave usage. The last counts; one without any count is none. */
   used(usage: Usage): void;
@@ -31,11 +34,13 @@ export function createAnswer(provider: string, emit: (chunk: Chunk) => void): An
   let announced = false;
   let characters = 0;
   let end: { readonly reason: FinishReason; readonly rawReason: string } | undefined;
+  let wentOn = false;
   let usage: Usage | undefined;
   const tell = (chunk: Chunk) => {
     if (!announced && Object.keys(metadata).length > 0) emit({ type: 'metadata', metadata: { ...metadata } });
     announced = true;
     if (chunk.type === 'text' || chunk.type === 'thinking') characters += chunk.text.length;
+    wentOn ||= end !== undefined && ((chunk.type === 'text' && chunk.text !== '') || chunk.type === 'toolCallFragment');
     emit(chunk);
   };
   return {
@@ -44,7 +49,9 @@ export function createAnswer(provider: string, emit: (chunk: Chunk) => void): An
     },
     tell,
     finished(reason, word) {
-      end ??= { reason, rawReason: word };
+      if (end && !wentOn) return;
+      end = { reason, rawReason: word };
+      wentOn = false;
     },
     used(found) {
       if (Object.keys(found).length > 0) usage = found;

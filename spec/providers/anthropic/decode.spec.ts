@@ -53,6 +53,9 @@ describe('anthropic: an answer', () => {
     ['tool_use', 'toolCalls'],
     ['pause_turn', 'paused'],
     ['refusal', 'contentFilter'],
+    ['tool_calls', 'toolCalls'],
+    ['length', 'length'],
+    ['stop', 'stop'],
     ['something_new', 'other'],
   ])('that stops with %s finishes with %s', (word, reason) => {
     expect(read(begin(), ...text(0, 'a'), ...end(word)).finish).toMatchObject({ reason, rawReason: word });

@@ -30,16 +30,35 @@ describe('google: text, thoughts and what is known of an answer', () => {
       { usageMetadata: { promptTokenCount: 3 }, responseId: 'r1' },
       frame([{ text: 'Hm', thought: true }, { text: 'Hi' }], {}, usage(1)),
       frame([{ text: '!' }], { finishReason: 'STOP' }, usage(2)),
-      frame([{ text: '?' }], { finishReason: 'MAX_TOKENS' }, { usageMetadata: {} }),
+      frame([], { finishReason: 'MAX_TOKENS' }, { usageMetadata: {} }),
     );
     expect(chunks).toEqual([
       { type: 'metadata', metadata: { responseId: 'r1', model: 'gemini-x' } },
       { type: 'thinking', text: 'Hm' },
       { type: 'text', text: 'Hi' },
       { type: 'text', text: '!' },
-      { type: 'text', text: '?' },
       { type: 'finish', reason: 'stop', rawReason: 'STOP', usage: { input: 3, output: 2, total: 5 } },
     ]);
+  });
+
+  it('ends for the last reason when the answer went on behind the first, as translators stamp STOP on chunks without content', () => {
+    const said = frame([{ text: 'Rhine' }]);
+    const { finish, text } = read(stop, said, call({ name: 'f', args: { a: 1 } }), frame([], { finishReason: 'MAX_TOKENS' }));
+    expect(text).toBe('Rhine');
+    expect(finish).toMatchObject({ reason: 'length', rawReason: 'MAX_TOKENS' });
+    expect(read(said, stop, frame([], { finishReason: 'OTHER' })).finish).toMatchObject({ reason: 'stop' });
+  });
+
+  it('takes no finish reason from FINISH_REASON_UNSPECIFIED', () => {
+    const unspecified = frame([{ text: 'Rhi' }], { finishReason: 'FINISH_REASON_UNSPECIFIED' });
+    expect(read(unspecified, frame([], { finishReason: 'MAX_TOKENS' })).finish).toMatchObject({ reason: 'length' });
+    expect(read(unspecified).error).toMatchObject({ code: 'stream_interrupted' });
+  });
+
+  it('keeps the counts that a later, shorter usage leaves out', () => {
+    const full = { promptTokenCount: 3, candidatesTokenCount: 2, thoughtsTokenCount: 4, totalTokenCount: 9 };
+    const { finish } = read(frame([{ text: 'a' }], {}, { usageMetadata: full }), stop, { usageMetadata: { promptTokenCount: 3 } });
+    expect(finish?.usage).toEqual({ input: 3, output: 6, total: 9, reasoning: 4 });
   });
 
   it('counts thoughts as output, and the results of its own tools as input', () => {
@@ -75,7 +94,6 @@ describe('google: text, thoughts and what is known of an answer', () => {
     ['NO_IMAGE', 'other'],
     ['MALFORMED_FUNCTION_CALL', 'error'],
     ['UNEXPECTED_TOOL_CALL', 'error'],
-    ['FINISH_REASON_UNSPECIFIED', 'unspecified'],
     ['SOMETHING_NEW', 'other'],
   ])('ends for %s with %s', (word, reason) => {
     expect(read(frame([], { finishReason: word })).finish).toEqual({ type: 'finish', reason, rawReason: word });

@@ -29,6 +29,8 @@ describe('ollama: an answer', () => {
   it.each([
     ['stop', 'stop'],
     ['length', 'length'],
+    ['tool_calls', 'toolCalls'],
+    ['max_tokens', 'length'],
     ['load', 'other'],
     ['unload', 'other'],
     ['something_new', 'other'],
