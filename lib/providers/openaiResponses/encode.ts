@@ -62,7 +62,8 @@ function encodeAttempt(model: string, request: Request, known: Known, gone: Gone
   const container = last === gone.container ? undefined : last;
   const encrypted = known.reasons ?? (thinking !== undefined && thinking !== false);
   const include = [...(encrypted ? ['reasoning.encrypted_content'] : []), ...serverTools.flatMap((tool) => tool.include ?? [])];
-  const input = session?.input ?? encodeInput(messages, { stored, gone: gone.container });
+  // What the lost response referred to by id is lost with it: the history has to stand for itself.
+  const input = session?.input ?? encodeInput(messages, { stored: stored && !gone.session, gone: gone.container });
   const body = defined({
     model,
     previous_response_id: session?.previous,

@@ -23,9 +23,10 @@ const endings: ReadonlyMap<string, string> = new Map([
   ['response.cancelled', 'cancelled'],
 ]);
 
-/** The reasons of `incomplete_details` (reference, "The response object"). */
+/** The reasons of `incomplete_details` (reference, "The response object"); `max_tokens` is sent by other servers. */
 const cuts: ReadonlyMap<string, FinishReason> = new Map([
   ['max_output_tokens', 'length'],
+  ['max_tokens', 'length'],
   ['content_filter', 'contentFilter'],
 ]);
 

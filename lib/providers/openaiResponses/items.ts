@@ -1,6 +1,6 @@
 import { numberOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
-import { saidIn, textsOf } from './texts.js';
+import { endsCall, fits, repeatsCall, sameCall } from './matches.js';
 import type { Said } from './texts.js';
 
 /** An item of an answer, while it streams. */
@@ -39,7 +39,7 @@ export interface Items {
 /**
  * Finds the item that an event is about. Documented is `item_id`, beside `output_index`; servers send the same index for all items, an index that
  * changes, ids that differ from event to event, or none. So the id decides where it is known; an unknown one is told by what else fits: the call's
- * id, the index, the type, the text so far.
+ * id, the index, the type, the text so far. A call keeps the first id that it came with: servers give later snapshots new ones.
  */
 export function createItems(): Items {
   const all: Item[] = [];
@@ -80,7 +80,7 @@ export function createItems(): Items {
     about(type, event) {
       const id = textOf(event['item_id']);
       const index = numberOf(event['output_index']);
-      const item = withId(type, id);
+      const item = withId(type, id) ?? all.find((one) => id !== undefined && one.callId === id && one.type === type && !one.whole);
       if (item) {
         item.known = true;
         return item;
@@ -93,7 +93,9 @@ export function createItems(): Items {
       const item = withId(type, id);
       if (item && sameCall(item, wire)) return item;
       const there = withCall(wire) ?? atIndex(type, index);
-      return there && fits(there, wire) ? learn(there, id) : open(type, id, index);
+      if (there && fits(there, wire)) return learn(there, id);
+      const renamed = [item, index === undefined && id !== undefined ? undefined : there].find((one) => one && endsCall(one, wire));
+      return renamed ? learn(renamed, id) : open(type, id, index);
     },
     settled(output) {
       const found = output.map((wire) => {
@@ -102,10 +104,15 @@ export function createItems(): Items {
         return item && sameCall(item, wire) ? item : withCall(wire);
       });
       const free = all.filter((item) => !found.includes(item));
+      for (const like of [repeatsCall, fits, endsCall]) {
+        output.forEach((wire, index) => {
+          const at = found[index] ? -1 : free.findIndex((item) => like(item, wire));
+          if (at >= 0) found[index] = free.splice(at, 1)[0];
+        });
+      }
       return output.map((wire, index) => {
-        const at = free.findIndex((item) => fits(item, wire));
         const [type, id] = fieldsOf(wire, {});
-        return [found[index] ?? (at < 0 ? undefined : free.splice(at, 1)[0]) ?? open(type, id, undefined), wire] as const;
+        return [found[index] ?? open(type, id, undefined), wire] as const;
       });
     },
   };
@@ -113,20 +120,4 @@ export function createItems(): Items {
 
 function fieldsOf(wire: JsonObject, event: JsonObject): readonly [type: string, id: string | undefined, index: number | undefined] {
   return [textOf(wire['type']) ?? '', textOf(wire['id']) ?? textOf(event['item_id']), numberOf(event['output_index'])];
-}
-
-/** Whether the call ids do not contradict each other. */
-function sameCall(item: Item, wire: JsonObject): boolean {
-  const callId = textOf(wire['call_id']);
-  return callId === undefined || item.callId === undefined || callId === item.callId;
-}
-
-/** Whether a snapshot may be one of an item that goes by another id: the same type and call, and all that was said of it. */
-function fits(item: Item, wire: JsonObject): boolean {
-  const texts = textsOf(wire);
-  return (
-    item.type === wire['type'] &&
-    sameCall(item, wire) &&
-    [...item.said.keys()].every((kind) => (texts.get(kind) ?? []).join('').startsWith(saidIn(item.said, kind)))
-  );
 }

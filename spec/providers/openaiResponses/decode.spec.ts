@@ -168,6 +168,18 @@ describe('openai-responses: calls', () => {
     ['whole where it is announced', [added(call()), over()]],
     ['announced with a placeholder', [added(open), args('{}'), ended(call()), over([call()])]],
     ['under a whole response of other ids', [added(open), args('{"a":1}'), ended(call()), over([call({ id: 'other' })])]],
+    ['under a whole response of other ids and call ids', [ended(call()), over([call({ id: 'fc_z', call_id: 'call_z' })])]],
+    ['under a whole response of other call ids', [ended(call()), over([call({ call_id: 'call_z' })])]],
+    ['under a done item of another call id', [added(open), args('{"a":1}'), ended(call({ call_id: 'call_z' })), over()]],
+    ['under another id and call id at the same index', [added(open), ended(call({ id: 'fc_z', call_id: 'call_z' })), over()]],
+    [
+      'under new ids in every snapshot, spaced otherwise',
+      [
+        ...[added(open), args('{"a":1}'), ended(call({ id: 'fc_y', call_id: 'call_y' }))],
+        over([call({ id: 'fc_z', call_id: 'call_z', arguments: '{"a": 1}' })]),
+      ],
+    ],
+    ['announced, and only in a whole response of other ids', [added(open), over([call({ id: 'fc_z', call_id: 'call_z' })])]],
     ['with arguments as an object', [ended(call({ arguments: { a: 1 } })), over()]],
   ];
   it.each(whole)('come out once and whole when they are %s', async (_, frames) => {
@@ -209,6 +221,43 @@ describe('openai-responses: calls', () => {
     ]);
   });
 
+  it('that are alike are two, also where every snapshot renames them', async () => {
+    const named = (id: string, rest: JsonObject = {}) => call({ id: `fc_${id}`, call_id: `call_${id}`, ...rest });
+    const { calls } = await read([
+      ...[added(named('1', { arguments: '' }), 0), added(named('2', { arguments: '' }), 1), ended(named('x'), 0), ended(named('y'), 1)],
+      over([named('v'), named('w')]),
+    ]);
+    expect(calls).toMatchObject([
+      { id: 'call_1', arguments: { a: 1 } },
+      { id: 'call_2', arguments: { a: 1 } },
+    ]);
+  });
+
+  it('with other arguments under another call id are another call, also at a used index or in the whole response', async () => {
+    const other = call({ id: 'fc_2', call_id: 'call_2', arguments: '{"a":2}' });
+    for (const frames of [
+      [added(open), args('{"a":1}'), ended(other), ended(call()), over()],
+      [ended(call()), over([other])],
+      [ended(call()), over([call(), call({ id: 'fc_2', call_id: 'call_2' })])],
+    ]) {
+      expect((await read(frames)).calls.map(({ id }) => id).sort()).toEqual(['call_1', 'call_2']);
+    }
+  });
+
+  it('in parallel whose deltas carry the call id for the id of the item, and no index, stay apart', async () => {
+    const second = { id: 'fc_2', call_id: 'call_2', name: 'sub' };
+    const piece = (words: string, id: string) => ({ type: 'response.function_call_arguments.delta', item_id: id, delta: words });
+    const { calls } = await read([
+      ...[added(open), added(call({ ...second, arguments: '' }), 1)],
+      ...[piece('{"a"', 'call_1'), piece('{"b"', 'call_2'), piece(':1}', 'call_1'), piece(':2}', 'call_2')],
+      over(),
+    ]);
+    expect(calls).toMatchObject([
+      { id: 'call_1', arguments: { a: 1 } },
+      { id: 'call_2', arguments: { b: 2 } },
+    ]);
+  });
+
   it('that were cut by the limit are not exposed', async () => {
     const incomplete = {
       type: 'response.incomplete',
@@ -238,6 +287,7 @@ describe('openai-responses: the end', () => {
   });
   it.each([
     ['max_output_tokens', 'length', 'max_output_tokens'],
+    ['max_tokens', 'length', 'max_tokens'],
     ['content_filter', 'contentFilter', 'content_filter'],
     ['something_new', 'other', 'something_new'],
     [null, 'other', 'incomplete'],

@@ -185,6 +185,26 @@ describe('openai-responses: sessions over HTTP', () => {
     expect(bodies(server).map(({ instructions }) => instructions)).toEqual(['Be brief.', 'Be brief.']);
   });
 
+  it('fall back to a history without what only the lost response had: reasoning that is not encrypted, and the ids that hang on it', async () => {
+    const server = await serve(['Fine.']);
+    const output = [
+      { type: 'reasoning', id: 'rs_1', summary: [] },
+      { type: 'message', id: 'msg_1', length: 5 },
+      { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'sealed' },
+      { type: 'function_call', id: 'fc_a', call_id: 'a' },
+    ];
+    const thought = response('resp_old', [text('Loire'), asked('a')], output);
+    await lastValueFrom(at(server).stream({ messages: [userMessage('1'), thought, userMessage([result('a')])] }));
+    expect(bodies(server).map(({ previous_response_id: id }) => id)).toEqual(['resp_old', undefined]);
+    expect(bodies(server)[1]?.['input']).toEqual([
+      said('1'),
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Loire', annotations: [] }] },
+      { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'sealed' },
+      { type: 'function_call', id: 'fc_a', call_id: 'a', name: 'look', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'a', output: 'blue' },
+    ]);
+  });
+
   const lost = (status: number, error: JsonObject) => ({ status, body: { error } });
   it.each([
     ['OpenAI', lost(400, { message: "Previous response with id 'resp_1' not found.", code: 'previous_response_not_found' })],
