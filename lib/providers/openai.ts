@@ -2,6 +2,7 @@ import type { Model } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
+import { shortCallId } from './shared/shortCallId.js';
 
 /**
  * A model of OpenAI, over the Chat Completions API.
@@ -25,7 +26,7 @@ export function openai(name: string, options: ModelOptions = {}): Model {
       name,
       baseUrl: 'https://api.openai.com/v1',
       apiKey: { variable: 'OPENAI_API_KEY' },
-      wire: chatCompletions(name, { provider: 'openai', maxTokens: 'max_completion_tokens' }),
+      wire: chatCompletions(name, { provider: 'openai', maxTokens: 'max_completion_tokens', callId: shortCallId }),
       capabilities: {
         tools: true,
         multiToolCalls: true,

@@ -5,6 +5,7 @@ import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 import { mistralCallId } from './shared/mistralCallId.js';
+import { shortCallId } from './shared/shortCallId.js';
 
 /**
  * A model of any maker, by OpenRouter.
@@ -37,7 +38,7 @@ export function openrouter(name: string, options: ModelOptions = {}): Model {
         fileUrls: true,
         thinking: openrouterThinking,
         file: openrouterFile,
-        ...(name.startsWith('mistralai/') ? { callId: mistralCallId } : {}), // ids are handed to the maker as they are
+        callId: name.startsWith('mistralai/') ? mistralCallId : shortCallId, // ids are handed to the maker as they are
       }),
       capabilities: {
         tools: true,

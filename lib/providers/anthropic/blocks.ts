@@ -113,7 +113,8 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
       const type = typeOfDelta[kind];
       const block = open.get(index) ?? (type === undefined ? undefined : begin(index, { type }));
       if (!block) return;
-      const json = delta['partial_json'];
+      const partial = delta['partial_json'];
+      const json = isJsonObject(partial) ? JSON.stringify(partial) : partial; // compatible servers send the arguments as they are, once
       if (typeof json === 'string') {
         if (block.type === 'tool_use') calls.piece(index, json);
         else block.json += json;

@@ -10,7 +10,7 @@ import { encodeConversation } from './messages.js';
 import { outputSchema } from './schema.js';
 import { uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
-import { thinkingFields } from './thinking.js';
+import { thinkingBehind, thinkingFields } from './thinking.js';
 
 /**
  * The request of the Messages API (its reference, "Create a Message"): streamed. What the request leaves open is left to the API, except for
@@ -26,11 +26,12 @@ export function encodeRequest(model: string, request: Request, serverTools: read
   if (request.seed !== undefined) {
     throw new ConfigurationError('options', `anthropic takes no seed (${request.seed}).`, 'Leave seed out; temperature: 0 varies least.');
   }
-  const { effort, ...thinking } = thinkingFields(model, request);
+  const conversation = encodeConversation(request.messages);
+  const { effort, ...thinking } = thinkingBehind(thinkingFields(model, request), conversation.messages);
   const format = request.output && { type: 'json_schema', schema: outputSchema(request.output) };
   const body = defined({
     model,
-    ...encodeConversation(request.messages),
+    ...conversation,
     ...encodeTools(request, uniqueTools(serverTools)),
     ...thinking,
     output_config: format !== undefined || effort !== undefined ? defined({ format, effort }) : undefined,

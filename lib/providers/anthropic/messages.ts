@@ -35,9 +35,11 @@ function userBlocks(parts: readonly Part[], validId: ValidId): readonly JsonObje
   return [...results, ...content];
 }
 
+/** An error must say something: the API refuses it otherwise ("content cannot be empty if `is_error` is true"). */
 function encodeResult({ id, ...answered }: ToolResultPart, validId: ValidId): JsonObject {
   const value = answered.error ?? answered.result ?? null;
-  const content = typeof value === 'string' ? value : JSON.stringify(value);
+  const said = typeof value === 'string' ? value : JSON.stringify(value);
+  const content = answered.error !== undefined && said.trim() === '' ? 'The tool failed.' : said;
   return {
     type: 'tool_result',
     tool_use_id: validId(id),

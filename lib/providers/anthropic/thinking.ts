@@ -1,6 +1,8 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Request } from '../../core/model.js';
+import { listOf } from '../shared/values.js';
 import { familyOf } from './families.js';
 
 /** The fields of a request that depend on how the model thinks. */
@@ -45,6 +47,34 @@ export function thinkingFields(model: string, { thinking, maxOutputTokens }: Req
 }
 
 const adaptive: JsonObject = { type: 'adaptive', display: 'summarized' };
+
+/**
+ * The fields without a budget for thinking, where the API would refuse it: the last calls were answered, and no message of the model in that round
+ * starts with thinking (400, "When `thinking` is enabled, a final `assistant` message must start with a thinking block"). Such calls are another
+ * provider's, or were made without thinking; the next question is thought about again. Adaptive thinking is taken with any history.
+ *
+ * @param fields What was asked for.
+ * @param messages The conversation as the API has it.
+ */
+export function thinkingBehind<F extends { readonly thinking?: JsonObject }>(
+  fields: F,
+  messages: readonly JsonObject[],
+): Omit<F, 'thinking'> {
+  const { thinking, ...rest } = fields;
+  return thinking?.['type'] === 'enabled' && isUnthoughtRound(messages) ? rest : fields;
+}
+
+function isUnthoughtRound(messages: readonly JsonObject[]): boolean {
+  const blocksOf = (message: JsonObject) => listOf(message['content']).filter(isJsonObject);
+  let rounds = 0;
+  for (const message of [...messages].reverse()) {
+    const blocks = blocksOf(message);
+    if (message['role'] === 'user' && !blocks.some(({ type }) => type === 'tool_result')) break;
+    if (message['role'] === 'user') rounds += 1;
+    else if (rounds === 0 || /^(redacted_)?thinking$/.test(textOf(blocks[0]?.['type']) ?? '')) return false;
+  }
+  return rounds > 0;
+}
 
 /** A budget is at least 1024 and below the limit. One that was not asked for in tokens gives way to a small limit. */
 function withBudget(model: string, wanted: number, asked: boolean, limit: number | undefined): ThinkingFields {

@@ -8,6 +8,7 @@ import { errorDetails, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createAnswer } from '../shared/answer.js';
 import { createCalls } from '../shared/calls.js';
+import { finishReasonOf as anyReason } from '../shared/finishWords.js';
 import { listOf } from '../shared/values.js';
 import { sourcesIn } from './sources.js';
 
@@ -51,6 +52,12 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
       calls.start(index, callIn(call));
     }
   };
+  /** Calls that stand in the first event, as some gateways send them: without an index they are numbered by their place. */
+  const beginAll = (toolCalls: unknown) => {
+    listOf(toolCalls).forEach((call, at) => {
+      begin(at, [call]);
+    });
+  };
   const grow = (index: unknown, toolCalls: unknown) => {
     for (const { function: called } of listOf(toolCalls).filter(isJsonObject)) {
       if (isRecord(called) && typeof called['arguments'] === 'string') calls.piece(index, called['arguments']);
@@ -60,6 +67,7 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
     'message-start': (message) => {
       plan += textOf(message['tool_plan']) ?? '';
       say(message['content']);
+      beginAll(message['tool_calls']);
     },
     'content-start': ({ content }) => say(content),
     'content-delta': ({ content }) => say(content),
@@ -121,7 +129,7 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map([
   ['ERROR_TOXIC', 'contentFilter'],
 ]);
 
-const finishReasonOf = (word: string): FinishReason => reasons.get(word.toUpperCase()) ?? 'other';
+const finishReasonOf = (word: string): FinishReason => reasons.get(word.toUpperCase()) ?? anyReason(word);
 
 /** `ERROR` is "an internal error" by the reference, so that asking again may help, and so does it after a time-out. */
 function failureIn(delta: JsonObject, word: string | undefined): ProviderError | undefined {

@@ -9,8 +9,11 @@ const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
  * @param id Any id.
  */
 export function mistralCallId(id: string): string {
-  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : inBase62(hash53(id));
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : nineDigits(id);
 }
+
+/** An id as nine letters and digits that depend on nothing but it. */
+export const nineDigits = (id: string): string => inBase62(hash53(id));
 
 function inBase62(value: number): string {
   let text = '';

@@ -277,3 +277,11 @@ describe('anthropic: any frames', () => {
     );
   });
 });
+
+describe('anthropic: arguments that come as an object', () => {
+  it('are those of the call', () => {
+    const delta = { type: 'input_json_delta', partial_json: { city: 'Oslo' } };
+    const { message } = read(begin(), ...block(0, { type: 'tool_use', id: 't', name: 'f', input: {} }, delta), ...end('tool_use'));
+    expect(message?.parts).toMatchObject([{ type: 'toolCall', id: 't', name: 'f', arguments: { city: 'Oslo' } }]);
+  });
+});

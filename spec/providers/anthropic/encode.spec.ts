@@ -69,6 +69,34 @@ describe('anthropic: a request', () => {
   });
 });
 
+describe('anthropic: thinking behind calls', () => {
+  const call: Message = { role: 'model', parts: [{ type: 'toolCall', id: 'a', name: 'x', arguments: {} }] };
+  const block = { type: 'thinking', thinking: 'Hm', signature: 's' };
+  const thought: Message = {
+    role: 'model',
+    parts: [{ type: 'text', text: '', providerData: { anthropic: { after: [block] } } }, ...call.parts],
+  };
+  const result = userMessage([{ type: 'toolResult', id: 'a', name: 'x', result: 1 }]);
+  const asked = (history: readonly Message[], model?: string) =>
+    body({ thinking: true, messages: [...messages, ...history] }, model)['thinking'];
+
+  it('is left out where the answered calls were made without any, by another provider: the API refuses it there', () => {
+    expect(asked([call, result])).toBeUndefined();
+    expect(asked([call, result, call, result])).toBeUndefined();
+  });
+
+  it('stays where the turn began with signed thinking, and from the next question on', () => {
+    const enabled = { type: 'enabled', budget_tokens: 10_000 };
+    expect(asked([thought, result])).toEqual(enabled);
+    expect(asked([thought, result, call, result])).toEqual(enabled);
+    expect(asked([call, result, modelMessage('Loire'), userMessage('And?')])).toEqual(enabled);
+  });
+
+  it('stays with models that think as they see fit, which take any history', () => {
+    expect(asked([call, result], 'claude-opus-4-7')).toMatchObject({ type: 'adaptive' });
+  });
+});
+
 describe('anthropic: thinking', () => {
   const thinking = (wish: NonNullable<Request['thinking']>, model?: string, more: Partial<Request> = {}) =>
     body({ thinking: wish, ...more }, model);
@@ -147,6 +175,20 @@ describe('anthropic: a conversation', () => {
           { type: 'tool_result', tool_use_id: 'a', content: 'plain' },
           { type: 'tool_result', tool_use_id: 'b', content: 'broken', is_error: true },
           { type: 'text', text: 'And?' },
+        ],
+      },
+    ]);
+  });
+
+  it('says of a tool that failed without a word that it failed, which the API demands', () => {
+    const results = ['', '  '].map((error, at) => ({ type: 'toolResult' as const, id: `c${at}`, name: 'x', error }));
+    const blank = { type: 'tool_result', content: 'The tool failed.', is_error: true };
+    expect(sent(userMessage(results))).toEqual([
+      {
+        role: 'user',
+        content: [
+          { ...blank, tool_use_id: 'c0' },
+          { ...blank, tool_use_id: 'c1' },
         ],
       },
     ]);

@@ -31,6 +31,8 @@ describe('cohere: an answer', () => {
     ['MAX_TOKENS', 'length'],
     ['TOOL_CALL', 'toolCalls'],
     ['ERROR_TOXIC', 'contentFilter'],
+    ['tool_calls', 'toolCalls'],
+    ['length', 'length'],
     ['SOMETHING_NEW', 'other'],
   ])('that ends with %s finishes with %s', (word, reason) => {
     expect(read(begin, content({ text: 'a' }), end(word)).finish).toMatchObject({ reason, rawReason: word });
@@ -98,5 +100,16 @@ describe('cohere: an answer', () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('cohere: calls in the first event', () => {
+  it('are calls, also beside others', () => {
+    const calls = ['a', 'b'].map((id) => ({ id, type: 'function', function: { name: 'f', arguments: `{"of":"${id}"}` } }));
+    const { message } = read({ ...said('message-start', { role: 'assistant', tool_calls: calls }), id: 'co-1' }, end('TOOL_CALL'));
+    expect(message?.parts).toMatchObject([
+      { type: 'toolCall', id: 'a', arguments: { of: 'a' } },
+      { type: 'toolCall', id: 'b', arguments: { of: 'b' } },
+    ]);
   });
 });

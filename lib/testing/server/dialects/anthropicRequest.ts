@@ -25,11 +25,25 @@ function objection(body: unknown): string | undefined {
   return thinkingObjection(body, limit) ?? toolsObjection(body) ?? messages.map((_, at) => messageObjection(messages, at)).find(Boolean);
 }
 
-function thinkingObjection({ thinking }: Record<string, unknown>, limit: number): string | undefined {
+function thinkingObjection({ thinking, messages }: Record<string, unknown>, limit: number): string | undefined {
   if (!isRecord(thinking) || thinking['type'] !== 'enabled') return undefined;
   const budget = numberOf(thinking['budget_tokens']);
   if (budget === undefined || budget < 1024) return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024';
-  return budget >= limit ? '`max_tokens` must be greater than `thinking.budget_tokens`.' : undefined;
+  if (budget >= limit) return '`max_tokens` must be greater than `thinking.budget_tokens`.';
+  return Array.isArray(messages) ? unthoughtObjection(messages.filter(isJsonObject)) : undefined;
+}
+
+/** Thinking goes on behind results only where the model's turn, up to the last question, has begun with it. */
+function unthoughtObjection(messages: readonly JsonObject[]): string | undefined {
+  const answers = (message: JsonObject | undefined) => idsOf(blocksOf(message), 'tool_result', 'tool_use_id').length > 0;
+  if (!answers(messages.at(-1))) return undefined;
+  const question = messages.findLastIndex((message) => message['role'] === 'user' && !answers(message));
+  const firsts = messages.flatMap((message, at) =>
+    at > question && message['role'] === 'assistant' ? [blocksOf(message)[0]?.['type']] : [],
+  );
+  if (firsts.some((type) => type === 'thinking' || type === 'redacted_thinking')) return undefined;
+  const found = textOf(firsts.at(-1)) ?? 'nothing';
+  return `Expected \`thinking\` or \`redacted_thinking\`, but found \`${found}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`;
 }
 
 function toolsObjection({ tools, tool_choice }: Record<string, unknown>): string | undefined {
@@ -52,6 +66,8 @@ function messageObjection(messages: readonly JsonObject[], at: number): string |
     return `messages.${at}: text content blocks must contain non-whitespace text`;
   if (blocks.some(({ type, signature }) => type === 'thinking' && textOf(signature) === undefined))
     return `messages.${at}: Invalid \`signature\` in \`thinking\` block`;
+  if (blocks.some(({ type, is_error, content }) => type === 'tool_result' && is_error === true && isBlank(content)))
+    return `messages.${at}: tool_result: content cannot be empty if \`is_error\` is true`;
   const calls = idsOf(blocks, 'tool_use', 'id');
   const badId = calls.find((id) => !/^[a-zA-Z0-9_-]+$/.test(id));
   if (badId !== undefined) return `messages.${at}.content.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`;
@@ -63,6 +79,10 @@ function messageObjection(messages: readonly JsonObject[], at: number): string |
   const orphan = idsOf(blocks, 'tool_result', 'tool_use_id').find((id) => !before.includes(id));
   return orphan === undefined ? undefined : `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan}`;
 }
+
+/** No content, as a result may have it: absent, an empty text, an empty list. */
+const isBlank = (content: unknown) =>
+  typeof content === 'string' ? content.trim() === '' : !Array.isArray(content) || content.length === 0;
 
 function blocksOf(message: JsonObject | undefined): readonly JsonObject[] {
   const content = message?.['content'];

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../lib/core/json.js';
+import { refusalOf } from '../../../lib/testing/server/dialects/anthropicRequest.js';
+
+const question: JsonObject = { role: 'user', content: 'Name a river.' };
+const made = (...before: readonly JsonObject[]): JsonObject => ({
+  role: 'assistant',
+  content: [...before, { type: 'tool_use', id: 'a', name: 'f', input: {} }],
+});
+const answered = (fields: JsonObject = { content: '1' }): JsonObject => ({
+  role: 'user',
+  content: [{ type: 'tool_result', tool_use_id: 'a', ...fields }],
+});
+const refused = (messages: readonly JsonObject[], fields: JsonObject = {}) =>
+  refusalOf({ model: 'claude-x', max_tokens: 4096, stream: true, messages, ...fields })?.message;
+
+describe('the loopback Messages API', () => {
+  it('refuses an error of a tool that says nothing, as the API does, but no empty result', () => {
+    const with_ = (fields: JsonObject) => refused([question, made(), answered(fields)]);
+    expect(with_({ is_error: true })).toMatch(/content cannot be empty if `is_error` is true/);
+    expect(with_({ is_error: true, content: '' })).toMatch(/content cannot be empty/);
+    expect(with_({ is_error: true, content: 'Broken.' })).toBeUndefined();
+    expect(with_({})).toBeUndefined();
+  });
+
+  it('refuses to think behind answered calls whose turn did not begin with thinking', () => {
+    const thinking = { thinking: { type: 'enabled', budget_tokens: 1024 } };
+    const thought = { type: 'thinking', thinking: 'Hm', signature: 's' };
+    expect(refused([question, made(), answered()], thinking)).toMatch(/must start with a thinking block/);
+    expect(refused([question, made(thought), answered()], thinking)).toBeUndefined();
+    expect(refused([question, made(thought), answered(), made(), answered()], thinking)).toBeUndefined();
+    expect(refused([question, made(), answered()], { thinking: { type: 'adaptive' } })).toBeUndefined();
+    expect(refused([question, made(), answered(), { role: 'assistant', content: 'Loire' }, question], thinking)).toBeUndefined();
+  });
+});
