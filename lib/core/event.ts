@@ -1,6 +1,7 @@
 import type { Chunk, FinishChunk, FinishReason, ProviderDataChunk, ToolCallFragment } from './chunk.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { Message, ToolCallPart } from './message.js';
+import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
 
 /** Whatever flows through an operator: something with a `type`. Operators pass on what they do not know, with its type. */
@@ -91,4 +92,11 @@ export type RunEvent<Tool = ToolProgressEvent | ToolResultEvent, Output = unknow
 /** The state of a run that begins with these messages. */
 export function startOf(messages: readonly Message[]): RunState {
   return { messages, turn: 0, usage: {} };
+}
+
+/** The state after a turn, before it is decided whether another follows: its messages appended, its usage added, the memo as it stands. */
+export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly Message[]): RunState {
+  const memo = turn.next?.memo ?? state.memo;
+  const usage = addUsage(state.usage, turn.usage);
+  return { messages: [...state.messages, ...messages], turn: turn.turn, usage, ...(memo ? { memo } : {}) };
 }

@@ -1,9 +1,9 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { RetractChunk } from '../core/chunk.js';
+import { stateAfter } from '../core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import type { Message } from '../core/message.js';
 import { operate } from '../core/operate.js';
-import { addUsage } from '../core/usage.js';
 import type { EndTurnOptions } from './endTurn.js';
 
 /**
@@ -40,9 +40,7 @@ export function followUp(
   return operate<StreamEvent, StreamEvent>((out) => {
     let messages: Message[] = [];
     const ended = (turn: TurnEvent) => {
-      const memo = turn.next?.memo ?? state.memo;
-      const usage = addUsage(state.usage, turn.usage);
-      const after: RunState = { messages: [...state.messages, ...messages], turn: turn.turn, usage, ...(memo ? { memo } : {}) };
+      const after = stateAfter(state, turn, messages);
       const decided = decide(turn, after);
       const over = decided !== null && turn.turn >= maxTurns;
       const next = over ? null : decided;

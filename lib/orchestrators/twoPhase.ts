@@ -1,10 +1,10 @@
 import { defer, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { stateAfter } from '../core/event.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { operate } from '../core/operate.js';
-import { addUsage } from '../core/usage.js';
 import type { Orchestrator, TurnContext } from './orchestrator.js';
 import { toolLoop } from './toolLoop.js';
 import { typedOutput } from './typedOutput.js';
@@ -65,9 +65,5 @@ function secondPhase(state: RunState, context: TurnContext, { turn, messages, wo
   const failure =
     over || turn.finishReason === 'contentFilter' ? hopeless(typed, over ? { ...turn, finishReason: 'maxTurns' } : turn, words) : undefined;
   if (failure) return throwError(() => failure);
-  const usage = addUsage(state.usage, turn.usage);
-  return of({
-    ...turn,
-    next: { messages: [...state.messages, ...messages], turn: turn.turn, usage, memo: { ...state.memo, [PHASE]: 'output' } },
-  });
+  return of({ ...turn, next: { ...stateAfter(state, turn, messages), memo: { ...state.memo, [PHASE]: 'output' } } });
 }

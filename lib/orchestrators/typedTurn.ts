@@ -1,6 +1,7 @@
 import { concat, defer, EMPTY, from, mergeMap, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { OutputError } from '../core/outputErrors.js';
+import { stateAfter } from '../core/event.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json.js';
 import { messageText, userMessage } from '../core/message.js';
@@ -9,7 +10,6 @@ import { operate } from '../core/operate.js';
 import { withoutOptionalNulls } from '../core/optionalNulls.js';
 import { jsonSchemaOf, validate } from '../core/schema.js';
 import type { Schema, Validation } from '../core/schema.js';
-import { addUsage } from '../core/usage.js';
 import type { TurnContext } from './orchestrator.js';
 
 /** A turn whose last event is being decided. */
@@ -108,12 +108,7 @@ export function repaired(
   const failure = exhausted(typed, turn, text, invalid);
   if (failure) return throwError(() => failure);
   const feedback = userMessage(`Your reply is not valid: ${invalid}. Give the whole result again, corrected, and nothing else.`);
-  const next: RunState = {
-    messages: [...state.messages, ...messages, feedback],
-    turn: turn.turn,
-    usage: addUsage(state.usage, turn.usage),
-    memo: withRepair(state),
-  };
+  const next: RunState = { ...stateAfter(state, turn, [...messages, feedback]), memo: withRepair(state) };
   return from<RunEvent[]>([
     { type: 'message', message: feedback },
     { ...turn, next },

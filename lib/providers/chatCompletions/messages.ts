@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { resultText } from '../shared/results.js';
 import type { Dialect } from './dialect.js';
 import { replayed } from './echo.js';
 import { encodeFile } from './files.js';
@@ -44,8 +45,7 @@ function simplest(content: readonly JsonObject[]): JsonValue {
 }
 
 function encodeResult(part: ToolResultPart, { callId = asItIs }: Dialect): JsonObject {
-  const content = part.error === undefined ? part.result : { error: part.error };
-  return { role: 'tool', tool_call_id: callId(part.id), content: typeof content === 'string' ? content : JSON.stringify(content) };
+  return { role: 'tool', tool_call_id: callId(part.id), content: resultText(part) };
 }
 
 /** Sources and files that the model made have no place in this API's history. */

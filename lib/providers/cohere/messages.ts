@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { dataUrl, essence, inlined, textInFile } from '../shared/files.js';
+import { resultText } from '../shared/results.js';
 
 /** What of a history goes back. */
 export interface Replay {
@@ -33,8 +34,7 @@ function encodeUser({ parts }: Message): readonly JsonObject[] {
 
 /** An empty text says nothing, as JSON it is a result. */
 function encodeResult(part: ToolResultPart): JsonObject {
-  const value = part.error === undefined ? part.result : { error: part.error };
-  return { role: 'tool', tool_call_id: part.id, content: textOf(value) ?? JSON.stringify(value) };
+  return { role: 'tool', tool_call_id: part.id, content: resultText(part) || JSON.stringify('') };
 }
 
 function encodeContent(part: Part): readonly JsonObject[] {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { essence, inlined, textInFile } from '../shared/files.js';
+import { resultText } from '../shared/results.js';
 import { defined } from '../shared/values.js';
 
 /** The provider's name: the key of its data. */
@@ -57,12 +58,11 @@ function encodeImage({ mediaType, data, url }: FilePart): string {
 /** Results are told apart by the tool's name, and by their order; by id where the API gave one with the call. */
 function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
   const call = calls.find(({ id }) => id === result.id);
-  const content = result.error === undefined ? result.result : { error: result.error };
   return defined({
     role: 'tool',
     tool_name: result.name,
     tool_call_id: ownIn(call?.providerData)['id'],
-    content: typeof content === 'string' ? content : JSON.stringify(content),
+    content: resultText(result),
   });
 }
 

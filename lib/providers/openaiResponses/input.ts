@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { dataUrl, essence, fileName, inlined } from '../shared/files.js';
+import { resultText } from '../shared/results.js';
 import { containerOf } from './containers.js';
 import { encodeModel } from './modelItems.js';
 import { repliesIn } from './replies.js';
@@ -51,8 +52,7 @@ function encodeUser({ parts }: Message, callId: (id: string) => string): readonl
 
 /** The API has no mark for a tool that failed. */
 function encodeResult(part: ToolResultPart, callId: (id: string) => string): JsonObject {
-  const output = part.error === undefined ? part.result : { error: part.error };
-  return { type: 'function_call_output', call_id: callId(part.id), output: typeof output === 'string' ? output : JSON.stringify(output) };
+  return { type: 'function_call_output', call_id: callId(part.id), output: resultText(part) };
 }
 
 function encodeContent(part: Part): readonly JsonObject[] {
