@@ -47,6 +47,8 @@ export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
   if (!isStandard(schema)) {
     return Object.fromEntries(Object.entries(schema).filter(([key]) => key !== 'validate')) as JsonSchema;
   }
+  const known = documents.get(schema);
+  if (known) return known;
   const { jsonSchema, vendor } = schema['~standard'];
   if (!jsonSchema) {
     throw new ConfigurationError(
@@ -58,8 +60,13 @@ export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
   const document = Object.entries(jsonSchema.input({ target: 'draft-2020-12' })).filter(
     ([key]) => key !== '$schema' && key !== '~standard',
   );
-  return Object.fromEntries(document) as JsonSchema;
+  const made = Object.fromEntries(document) as JsonSchema;
+  documents.set(schema, made);
+  return made;
 }
+
+/** What Standard Schemas said: they do not change, and are asked anew for each tool in each turn. */
+const documents = new WeakMap<StandardSchema, JsonSchema>();
 
 /** Validates a value. Of a plain JSON Schema without `validate`, that it is an object and has its required keys. */
 export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> | Promise<Validation<T>> {
