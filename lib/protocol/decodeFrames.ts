@@ -6,6 +6,9 @@ import { isJsonObject } from '../core/json.js';
 import type { JsonObject } from '../core/json.js';
 import { operate } from '../core/operate.js';
 import { beginning, parsedOrUndefined } from './errorDetails.js';
+import { ndjson } from './ndjson.js';
+import { serverSentEvents } from './serverSentEvents.js';
+import type { FramingOptions } from './serverSentEvents.js';
 import type { Frame, Wire } from './wire.js';
 
 /**
@@ -14,9 +17,11 @@ import type { Frame, Wire } from './wire.js';
  */
 const linger = 1_000;
 
+const framings = { sse: serverSentEvents, ndjson } as const;
+
 /**
- * Reads frames with a provider's decoder, and holds it to the contract of a model: exactly one `finish`, last, then completion; otherwise
- * an error.
+ * Reads an answer's bytes: cuts them into frames, reads these with a provider's decoder, and holds it to the contract of a model: exactly one `finish`,
+ * last, then completion; otherwise an error.
  *
  * After the terminal mark (`[DONE]`, or the decoder's `'end'`) the finish is emitted at once; what follows, an error included, is ignored.
  * All that was emitted before an error stays emitted.
@@ -24,11 +29,12 @@ const linger = 1_000;
  * A frame is a JSON object; a list of objects is read as one frame each (Google wraps errors so).
  *
  * @param wire The dialect.
- * @param provider The model's provider, for errors.
- * @returns Chunks. Errors with ProtocolError `frame`, with StreamInterruptedError when the stream ends too early, and with what the
- * decoder throws.
+ * @param options The provider's name, for errors, and the largest event.
+ * @returns Chunks. Errors with those of the framing (`serverSentEvents`, `ndjson`), with ProtocolError `frame`, with StreamInterruptedError when the
+ * stream ends too early, and with what the decoder throws.
  */
-export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Frame, Chunk> {
+export function decodeFrames(wire: Wire, options: FramingOptions): OperatorFunction<Uint8Array, Chunk> {
+  const { provider } = options;
   return operate((out) => {
     let finished = false;
     const emit = (chunk: Chunk) => {
@@ -47,7 +53,9 @@ export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Fra
       if (!finished && decoder.next(json, event) === 'end') end(true);
     };
     const readFrame = ({ data, event, unterminated }: Frame) => {
-      if (data.trim() === '[DONE]') {
+      if (finished || out.closed) return; // one read holds many frames
+      // Nearly every frame begins with a brace: asked first, it saves a `trim` for each delta.
+      if (!data.startsWith('{') && data.trim() === '[DONE]') {
         end(true);
         return;
       }
@@ -59,15 +67,22 @@ export function decodeFrames(wire: Wire, provider: string): OperatorFunction<Fra
         if (objects.length === 0 && !unterminated) throw notJson(provider, data); // one that the body's end has cut: the end will tell
       }
     };
+    const frames = framings[wire.framing](options, readFrame);
+    const unlessFinished = (work: () => void) => {
+      try {
+        if (!finished) work();
+      } catch (thrown) {
+        if (!finished) throw thrown;
+      }
+    };
     return {
-      next: (frame) => {
-        if (!finished) readFrame(frame);
-      },
+      next: (bytes) => unlessFinished(() => frames.push(bytes)),
       error: (error) => {
         if (finished) out.complete();
         else out.error(error);
       },
       complete: () => {
+        unlessFinished(() => frames.end());
         if (!finished) end(false);
         out.complete();
       },

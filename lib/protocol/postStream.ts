@@ -1,9 +1,9 @@
-import { defer, Observable, tap, throwError } from 'rxjs';
+import { defer, Observable, throwError } from 'rxjs';
 import { ConfigurationError, ConnectionError, errorText, StreamInterruptedError } from '../core/errors.js';
 import { isRecord } from '../core/json.js';
 import { isStreamType, otherType, refusal } from './notTheStream.js';
 import { leave, readStream } from './readStream.js';
-import { hideSecrets } from './redact.js';
+import { redactThrown } from './redact.js';
 
 /** A request whose answer is streamed. */
 export interface PostRequest {
@@ -34,28 +34,33 @@ export interface PostRequest {
  * ProviderError (2xx, but not a stream).
  */
 export function postStream(post: PostRequest): Observable<Uint8Array> {
-  const bytes = new Observable<Uint8Array>((out) => {
+  const { secrets, provider } = post;
+  return new Observable<Uint8Array>((out) => {
     if (out.closed) return; // RxJS subscribes for a closed reader too, and a request is billed.
     const controller = new AbortController();
     let read = false;
     // An answer that was read to its end has nothing to abort: the abort's error and listeners took a tenth of a small request's time.
     out.add(() => read || controller.abort());
-    const toItsEnd = tap<Uint8Array>({ complete: () => (read = true) });
+    const fail = (thrown: unknown) => out.error(redactThrown(thrown, secrets, provider));
     send(post, controller.signal).then(
       (response) => {
-        if (!isResponse(response)) out.error(noResponse(post, response));
+        if (!isResponse(response)) fail(noResponse(post, response));
         else if (out.closed) leave(response.body);
         else
           out.add(
-            defer(() => answer(post, response))
-              .pipe(toItsEnd)
-              .subscribe(out),
+            defer(() => answer(post, response)).subscribe({
+              next: (bytes) => out.next(bytes),
+              error: fail,
+              complete() {
+                read = true;
+                out.complete();
+              },
+            }),
           );
       },
-      (thrown: unknown) => out.error(noConnection(post, thrown)),
+      (thrown: unknown) => fail(noConnection(post, thrown)),
     );
   });
-  return bytes.pipe(hideSecrets(post.secrets, post.provider));
 }
 
 function send({ url, headers, body, accept, fetch = globalThis.fetch }: PostRequest, signal: AbortSignal): Promise<Response> {

@@ -1,6 +1,7 @@
-import { defer, Observable, retry, tap, timer } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { mergeMap, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { isRecord } from '../core/json.js';
+import { operate } from '../core/operate.js';
 import { longestTimer } from '../core/options.js';
 
 /** How a request is sent again. */
@@ -33,18 +34,29 @@ export interface RetryOptions {
  */
 export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperatorFunction<T> {
   const { count = 3, maxDelay = 60_000 } = options;
-  return (source) =>
-    defer(() => {
-      let emitted = false;
-      const delay = (error: unknown, attempt: number) => {
-        if (emitted || !isRetryable(error)) return new Observable<never>((out) => out.error(error));
-        return timer(Math.min(asked(error) ?? backoff(options, attempt), maxDelay, longestTimer));
-      };
-      return source.pipe(
-        tap(() => (emitted = true)),
-        retry({ count, delay }),
-      );
-    });
+  const attempt = (source: Observable<T>, done: number): Observable<T> =>
+    source.pipe(
+      // `tap` and `retry` in one: a call less for each delta, and four objects less for each request.
+      operate<T, T>((out) => {
+        let emitted = false;
+        return {
+          next(value) {
+            emitted = true;
+            out.next(value);
+          },
+          error(error) {
+            if (emitted || done === count || !isRetryable(error)) out.error(error);
+            else {
+              const wait = Math.min(asked(error) ?? backoff(options, done + 1), maxDelay, longestTimer);
+              timer(wait)
+                .pipe(mergeMap(() => attempt(source, done + 1)))
+                .subscribe(out);
+            }
+          },
+        };
+      }),
+    );
+  return (source) => attempt(source, 0);
 }
 
 function isRetryable(error: unknown): error is Record<string, unknown> {

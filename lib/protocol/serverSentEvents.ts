@@ -1,10 +1,8 @@
 import { createParser } from 'eventsource-parser';
 import type { EventSourceMessage, ParseError } from 'eventsource-parser';
-import type { OperatorFunction } from 'rxjs';
 import { ProtocolError } from '../core/errors.js';
-import { operate } from '../core/operate.js';
 import { beginning, parsedOrUndefined, providerError, saysError } from './errorDetails.js';
-import type { Frame } from './wire.js';
+import type { Frame, FrameReader } from './wire.js';
 
 /** How frames are cut out of a body. */
 export interface FramingOptions {
@@ -28,41 +26,39 @@ const strayLimit = 64 * 1024;
  * are skipped. An event that the end of the body cuts off comes out as `unterminated`.
  *
  * @param options The provider's name and the largest event.
- * @returns Frames. Errors with ProtocolError `event_too_large`; at the end of a body without any event with ProtocolError `frame`; with
+ * @param emit Takes the frames.
+ * @returns The reader of one body. It throws ProtocolError `event_too_large`; at the end of a body without any event ProtocolError `frame`; and
  * ProviderError when what stands outside the events is JSON with an `error`.
  */
-export function serverSentEvents({ provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions): OperatorFunction<Uint8Array, Frame> {
-  return operate((out) => {
-    const decoder = new TextDecoder();
-    const newlines = lineFeeds();
-    let ending = false;
-    let events = 0;
-    let stray = '';
-    const onError = (error: ParseError) => {
-      if (error.type === 'max-buffer-size-exceeded') out.error(eventTooLarge(provider, maxEventBytes, ''));
-      if (error.type !== 'unknown-field' || stray.length > strayLimit) return;
-      const line = error.line ?? '';
-      if (!ending || !knownFields.some((field) => field.startsWith(line))) stray += `${line}\n`; // else: a field cut off by the end
-    };
-    const onEvent = ({ data, event }: EventSourceMessage) => {
-      events += 1;
-      if (data.length > maxEventBytes) out.error(eventTooLarge(provider, maxEventBytes, data));
-      else if (data.trim() !== '') out.next(ending ? { data, event, unterminated: true } : { data, event });
-    };
-    // The parser gathers a line that comes in pieces before it searches it, so the cost is linear; its limit covers the lines of one event together.
-    const parser = createParser({ maxBufferSize: maxEventBytes, onEvent, onError });
-    return {
-      next: (bytes) => parser.feed(newlines(decoder.decode(bytes, { stream: true }))),
-      complete: () => {
-        parser.feed(newlines(decoder.decode()));
-        ending = true;
-        if (!out.closed) parser.feed('\n\n');
-        const failure = outsideEvents(provider, stray, events);
-        if (failure) out.error(failure);
-        else out.complete();
-      },
-    };
-  });
+export function serverSentEvents({ provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions, emit: (frame: Frame) => void): FrameReader {
+  const decoder = new TextDecoder();
+  const newlines = lineFeeds();
+  let ending = false;
+  let events = 0;
+  let stray = '';
+  const onError = (error: ParseError) => {
+    if (error.type === 'max-buffer-size-exceeded') throw eventTooLarge(provider, maxEventBytes, '');
+    if (error.type !== 'unknown-field' || stray.length > strayLimit) return;
+    const line = error.line ?? '';
+    if (!ending || !knownFields.some((field) => field.startsWith(line))) stray += `${line}\n`; // else: a field cut off by the end
+  };
+  const onEvent = ({ data, event }: EventSourceMessage) => {
+    events += 1;
+    if (data.length > maxEventBytes) throw eventTooLarge(provider, maxEventBytes, data);
+    if (data.startsWith('{') || data.trim() !== '') emit(ending ? { data, event, unterminated: true } : { data, event });
+  };
+  // The parser gathers a line that comes in pieces before it searches it, so the cost is linear; its limit covers the lines of one event together.
+  const parser = createParser({ maxBufferSize: maxEventBytes, onEvent, onError });
+  return {
+    push: (bytes) => parser.feed(newlines(decoder.decode(bytes, { stream: true }))),
+    end() {
+      parser.feed(newlines(decoder.decode()));
+      ending = true;
+      parser.feed('\n\n');
+      const failure = outsideEvents(provider, stray, events);
+      if (failure) throw failure;
+    },
+  };
 }
 
 /**

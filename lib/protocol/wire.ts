@@ -15,6 +15,14 @@ export interface Frame {
   readonly unterminated?: true;
 }
 
+/** Cuts a body into frames: pure, no I/O, state of one body. What it throws ends the answer. */
+export interface FrameReader {
+  /** Takes the next bytes, however they are cut. */
+  push(bytes: Uint8Array): void;
+  /** The body has ended. */
+  end(): void;
+}
+
 /** What a provider puts on the wire for a request. */
 export interface WireRequest {
   /** Below the base URL, beginning with a slash. */

@@ -8,13 +8,11 @@ import type { Capabilities, Model, Request } from '../core/model.js';
 import { joinUrl, mergeHeaders, mergeJson } from '../protocol/compose.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
 import { insteadBeforeFirst } from '../protocol/insteadBeforeFirst.js';
-import { ndjson } from '../protocol/ndjson.js';
 import { postStream } from '../protocol/postStream.js';
 import type { PostRequest } from '../protocol/postStream.js';
 import { hideSecrets, secretsOf } from '../protocol/redact.js';
 import { retryBeforeFirst } from '../protocol/retryBeforeFirst.js';
 import type { RetryOptions } from '../protocol/retryBeforeFirst.js';
-import { serverSentEvents } from '../protocol/serverSentEvents.js';
 import { silence } from '../protocol/silence.js';
 import type { SilenceOptions } from '../protocol/silence.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
@@ -95,11 +93,9 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
 }
 
 function answer({ provider, wire }: HttpModelDefinition, options: ModelOptions, post: PostRequest): Observable<Chunk> {
-  const frames = wire.framing === 'sse' ? serverSentEvents : ndjson;
   return postStream(post).pipe(
     silence(options.timeout),
-    frames({ provider, maxEventBytes: options.maxEventBytes }),
-    decodeFrames(wire, provider),
+    decodeFrames(wire, { provider, maxEventBytes: options.maxEventBytes }),
     options.thinkTags ? separateThinking() : identity,
     options.retry === false ? identity : retryBeforeFirst(options.retry),
     hideSecrets(post.secrets, provider), // a provider may repeat the key within its stream

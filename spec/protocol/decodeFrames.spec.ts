@@ -1,13 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, concat, from, of, take } from 'rxjs';
+import { NEVER, concat, from, map, of, pipe, take } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { StreamInterruptedError } from '../../lib/core/errors.js';
 import { decodeFrames } from '../../lib/protocol/decodeFrames.js';
 import type { Frame, Wire } from '../../lib/protocol/wire.js';
 import { observe } from '../support/operatorContract.js';
-import { finish, text, toyWire } from './wires.js';
+import { finish, text, toyWire, utf8 } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
+/** A frame as it stands in the body of a toy server. */
+const bytesOf = ({ data, unterminated }: Frame) => utf8(`data: ${data}${unterminated ? '' : '\n\n'}`);
 const frames = {
   a: { data: '{"t":"a"}' },
   b: { data: '{"t":"b"}' },
@@ -16,7 +18,7 @@ const frames = {
   d: { data: ' [DONE]' },
 } satisfies Record<string, Frame>;
 const chunks = { a: text('a'), b: text('b'), f: finish, u: { type: 'finish', reason: 'unspecified' } as const };
-const decode = (wire: Wire = toyWire()) => decodeFrames(wire, 'toy');
+const decode = (wire: Wire = toyWire()) => pipe(map(bytesOf), decodeFrames(wire, { provider: 'toy' }));
 const of_ = (...data: Frame[]) => observe(from(data).pipe(decode()));
 
 describe('decodeFrames', () => {

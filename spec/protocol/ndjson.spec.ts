@@ -4,10 +4,11 @@ import { from, repeat, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ndjson } from '../../lib/protocol/ndjson.js';
 import { observe } from '../support/operatorContract.js';
-import { everyCut, inPieces, utf8 } from './wires.js';
+import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
+const toy = (maxEventBytes?: number) => framed((emit) => ndjson({ provider: 'toy', maxEventBytes }, emit));
 const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
-  observe(from(pieces).pipe(ndjson({ provider: 'toy', maxEventBytes })));
+  observe(from(pieces).pipe(toy(maxEventBytes)));
 
 describe('ndjson', () => {
   const body = utf8('\uFEFF{"a":"é😀"}\n\n  \r\n{"b":1}\r\n{"c":2}');
@@ -45,14 +46,14 @@ describe('ndjson', () => {
   });
 
   it('starts afresh at each subscription', () => {
-    expect(observe(from([utf8('{"a"'), utf8(':1}')]).pipe(ndjson({ provider: 'toy' }), repeat(2), toArray())).values[0]).toHaveLength(2);
+    expect(observe(from([utf8('{"a"'), utf8(':1}')]).pipe(toy(), repeat(2), toArray())).values[0]).toHaveLength(2);
   });
 
   it('leaves its source when its reader leaves, and passes on an error after what it could deliver', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable, expectSubscriptions }) => {
       const [source, broken] = [cold('-a-a-a-|', { a: utf8('1\n') }), cold('-a-#', { a: utf8('1\n2') })];
-      expectObservable(source.pipe(ndjson({ provider: 'toy' }), take(2))).toBe('-a-(a|)', { a: { data: '1' } });
-      expectObservable(broken.pipe(ndjson({ provider: 'toy' }))).toBe('-a-#', { a: { data: '1' } });
+      expectObservable(source.pipe(toy(), take(2))).toBe('-a-(a|)', { a: { data: '1' } });
+      expectObservable(broken.pipe(toy())).toBe('-a-#', { a: { data: '1' } });
       expectSubscriptions(source.subscriptions).toBe('^--!');
     });
   });

@@ -6,10 +6,11 @@ import type { ProtocolError, ProviderError } from '../../lib/core/errors.js';
 import { serverSentEvents } from '../../lib/protocol/serverSentEvents.js';
 import type { Frame } from '../../lib/protocol/wire.js';
 import { observe } from '../support/operatorContract.js';
-import { everyCut, inPieces, utf8 } from './wires.js';
+import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
+const toy = (maxEventBytes?: number) => framed((emit) => serverSentEvents({ provider: 'toy', maxEventBytes }, emit));
 const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
-  observe(from(pieces).pipe(serverSentEvents({ provider: 'toy', maxEventBytes })));
+  observe(from(pieces).pipe(toy(maxEventBytes)));
 const ofText = (text: string) => frames([utf8(text)]);
 
 describe('serverSentEvents', () => {
@@ -47,7 +48,7 @@ describe('serverSentEvents', () => {
 
   it('delivers an event with its last byte, also where lines end in CR', () => {
     for (const end of ['\n\n', '\r\n\r\n', '\r\r', '\r\n\r']) {
-      expect(observe(concat(of(utf8(`data: x${end}`)), NEVER).pipe(serverSentEvents({ provider: 'toy' }))).values).toEqual([{ data: 'x' }]);
+      expect(observe(concat(of(utf8(`data: x${end}`)), NEVER).pipe(toy())).values).toEqual([{ data: 'x' }]);
     }
   });
 
@@ -98,22 +99,22 @@ describe('serverSentEvents', () => {
   });
 
   it('starts afresh at each subscription', () => {
-    const source = from([utf8('data: a\n'), utf8('\ndata: b')]).pipe(serverSentEvents({ provider: 'toy' }), repeat(2), toArray());
+    const source = from([utf8('data: a\n'), utf8('\ndata: b')]).pipe(toy(), repeat(2), toArray());
     expect(observe(source).values[0]).toHaveLength(4);
   });
 
   it('leaves its source when its reader leaves', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('-a-a-a-|', { a: utf8('data: x\n\n') });
-      expectObservable(source.pipe(serverSentEvents({ provider: 'toy' }), take(2))).toBe('-a-(a|)', { a: { data: 'x' } });
+      expectObservable(source.pipe(toy(), take(2))).toBe('-a-(a|)', { a: { data: 'x' } });
       expectSubscriptions(source.subscriptions).toBe('^--!');
     });
-    expect(observe(EMPTY.pipe(serverSentEvents({ provider: 'toy' }))).completed).toBe(true);
+    expect(observe(EMPTY.pipe(toy())).completed).toBe(true);
   });
 
   it('passes on an error after what it could deliver', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable }) => {
-      expectObservable(cold('-a-#', { a: utf8('data: x\n\ndata: half') }).pipe(serverSentEvents({ provider: 'toy' }))).toBe('-a-#', {
+      expectObservable(cold('-a-#', { a: utf8('data: x\n\ndata: half') }).pipe(toy())).toBe('-a-#', {
         a: { data: 'x' },
       });
     });

@@ -5,7 +5,7 @@ import { TimeoutError } from '../../lib/core/errors.js';
 import { serverSentEvents } from '../../lib/protocol/serverSentEvents.js';
 import { silence } from '../../lib/protocol/silence.js';
 import { observe } from '../support/operatorContract.js';
-import { utf8 } from './wires.js';
+import { framed, utf8 } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
 
@@ -49,7 +49,7 @@ describe('silence', () => {
   it('takes a keep-alive comment for life, where it stands on the bytes', () => {
     run(({ cold, expectObservable }) => {
       const bytes = cold('a---k---k---k---e---k-------', { a: utf8('data: a\n\n'), k: utf8(': alive\n\n'), e: utf8('data: e\n\n') });
-      const frames = bytes.pipe(silence({ each: 5 }), serverSentEvents({ provider: 'toy' }));
+      const frames = bytes.pipe(silence({ each: 5 }), framed((emit) => serverSentEvents({ provider: 'toy' }, emit)));
       expectObservable(frames).toBe('a---------------e--------#', { a: { data: 'a' }, e: { data: 'e' } }, new TimeoutError('each', 5));
     });
   });

@@ -1,10 +1,12 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { StreamInterruptedError } from '../../lib/core/errors.js';
 import type { JsonObject } from '../../lib/core/json.js';
-import type { Framing, Wire } from '../../lib/protocol/wire.js';
+import { operate } from '../../lib/core/operate.js';
+import type { Frame, FrameReader, Framing, Wire } from '../../lib/protocol/wire.js';
 
 export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -17,6 +19,19 @@ export function inPieces(bytes: Uint8Array, size: number): Uint8Array[] {
 export function everyCut(bytes: Uint8Array): Uint8Array[][] {
   return Array.from({ length: bytes.length + 1 }, (_, at) => [bytes.subarray(0, at), bytes.subarray(at)]);
 }
+
+/** A framing as an operator, to be tested by marbles. */
+export const framed = (framing: (emit: (frame: Frame) => void) => FrameReader): OperatorFunction<Uint8Array, Frame> =>
+  operate<Uint8Array, Frame>((out) => {
+    const reader = framing((frame) => out.next(frame));
+    return {
+      next: (bytes) => reader.push(bytes),
+      complete() {
+        reader.end();
+        out.complete();
+      },
+    };
+  });
 
 /** A `fetch` whose answer has a body of exactly these pieces, one a read; it counts its calls. */
 export function fetchOf(pieces: readonly Uint8Array[], init: ResponseInit = { headers: { 'content-type': 'text/event-stream' } }) {
