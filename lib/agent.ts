@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import type { ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
 import { startOf } from './core/event.js';
-import type { ResultEvent, RunEvent, RunResult, RunState, TurnEvent } from './core/event.js';
+import type { ResultEvent, RunEvent, RunResult, RunState } from './core/event.js';
 import { userMessage } from './core/message.js';
 import type { Message } from './core/message.js';
 import type { Model } from './core/model.js';
@@ -127,5 +127,6 @@ function startFrom(input: Input, history: readonly Message[]): RunState {
 /** `next` holds the whole history: it is the loop's own, unless asked for. */
 function withoutNext(event: RunEvent): RunEvent {
   if (event.type !== 'turn') return event;
-  return Object.fromEntries(Object.entries(event).filter(([key]) => key !== 'next')) as TurnEvent;
+  const { next: _, ...rest } = event;
+  return rest;
 }

@@ -50,6 +50,7 @@ export function requireCapabilities(
   request: Request,
   whoCan: Readonly<Partial<Record<Capability, readonly string[]>>> = {},
 ): void {
+  if (!Object.values(capabilities).includes(false)) return;
   const missing = wishesOf(request).find((wish) => capabilities[wish] === false);
   if (missing === undefined) return;
   const others = whoCan[missing] ?? [];

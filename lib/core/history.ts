@@ -13,9 +13,25 @@ import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.
  * @throws ConfigurationError `history` when a tool result answers no call: there is nothing that it could be sent as.
  */
 export function validHistory(messages: readonly Message[], apart: (message: Message) => boolean = () => false): readonly Message[] {
+  if (isValid(messages, apart)) return messages;
   const system = messages.filter(({ role }) => role === 'system');
   const rest = messages.filter(({ role, parts }) => role !== 'system' && parts.length > 0);
   return [...merged(system, apart), ...answered(merged(rest, apart))];
+}
+
+/** Whether nothing has to change, which is so in every turn but perhaps the first of a run. */
+function isValid(messages: readonly Message[], apart: (message: Message) => boolean): boolean {
+  let previous: Message | undefined;
+  let open: readonly ToolCallPart[] = [];
+  for (const message of messages) {
+    const { role, parts } = message;
+    if (role === 'system' ? previous !== undefined : parts.length === 0) return false;
+    if (role === previous?.role && !apart(message) && !apart(previous)) return false;
+    if (role === 'user' ? !answersExactly(message, open) : open.length > 0) return false;
+    open = role === 'model' ? toolCallsOf(message) : [];
+    previous = message;
+  }
+  return open.length === 0;
 }
 
 /** Joins neighbours of a role: several APIs refuse two user messages in a row. */

@@ -1,11 +1,14 @@
 import { Observable } from 'rxjs';
 import type { OperatorFunction, Subscriber } from 'rxjs';
+import { subscribeWith } from './subscribeWith.js';
 
 /** What an operator does with its source. What is left out is passed on as it is. */
 export interface Handlers<In> {
   next: (value: In) => void;
   error?: (error: unknown) => void;
   complete?: () => void;
+  /** In place of `complete`: called when the source has completed and all of its resources are gone, to go on with something else. */
+  afterwards?: () => void;
 }
 
 /**
@@ -23,35 +26,35 @@ export function operate<In, Out>(start: (out: Subscriber<Out>) => Handlers<In>):
     new Observable<Out>((out) => {
       const handlers = start(out);
       if (out.closed) return;
-      // The inner Observable is there for its subscriber: known before the source is subscribed, it closes with the output even while a synchronous source
-      // still subscribes. (`takeUntil` with a Subject does the same, for two more calls a value and five more objects a subscription.)
-      new Observable<In>((inner) => {
-        out.add(inner); // first of all, so that the source is torn down before what is added later (`finalize`)
-        source.subscribe(inner);
-      }).subscribe({
-        next(value) {
-          try {
-            handlers.next(value);
-          } catch (thrown) {
-            out.error(thrown);
-          }
-        },
-        error(thrown: unknown) {
-          try {
-            if (handlers.error) handlers.error(thrown);
-            else out.error(thrown);
-          } catch (again) {
-            out.error(again);
-          }
-        },
-        complete() {
-          try {
-            if (handlers.complete) handlers.complete();
-            else out.complete();
-          } catch (thrown) {
-            out.error(thrown);
-          }
-        },
-      });
+      const { afterwards } = handlers;
+      let completed = false;
+      const ended = afterwards && (() => completed && attempt(out, afterwards));
+      subscribeWith(out, source, { next, error, complete }, ended);
+
+      function next(value: In) {
+        try {
+          handlers.next(value);
+        } catch (thrown) {
+          out.error(thrown);
+        }
+      }
+      function error(thrown: unknown) {
+        const { error: handle } = handlers;
+        if (handle) attempt(out, () => handle(thrown));
+        else out.error(thrown);
+      }
+      function complete() {
+        completed = true;
+        if (handlers.complete) attempt(out, handlers.complete);
+        else if (!afterwards) out.complete();
+      }
     });
+}
+
+function attempt(out: Subscriber<unknown>, work: () => void): void {
+  try {
+    work();
+  } catch (thrown) {
+    out.error(thrown);
+  }
 }

@@ -2,7 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { RetractChunk, TextChunk, ThinkingChunk } from '../core/chunk.js';
 import type { MessageEvent, ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import type { Message } from '../core/message.js';
-import { growingText } from '../core/growingText.js';
+import { GrowingText } from '../core/growingText.js';
 import { operate } from '../core/operate.js';
 import { addUsage } from '../core/usage.js';
 
@@ -27,8 +27,8 @@ export function appendResult(start?: RunState): OperatorFunction<StreamEvent, St
   return operate<StreamEvent, StreamEvent>((out) => {
     const messages: Message[] = [];
     let done = { text: '', thinking: '', messages: 0 }; // with the last turn; what began since is void on a retract
-    let text = growingText();
-    let thinking = growingText();
+    let text = new GrowingText();
+    let thinking = new GrowingText();
     let usage = addUsage(start?.usage, undefined);
     let last: TurnEvent | undefined;
     const take = (event: Known) => {
@@ -41,8 +41,8 @@ export function appendResult(start?: RunState): OperatorFunction<StreamEvent, St
           usage = addUsage(usage, event.usage);
           done = { text: done.text + text.toString(), thinking: done.thinking + thinking.toString(), messages: messages.length };
         } else messages.length = done.messages;
-        text = growingText();
-        thinking = growingText();
+        text = new GrowingText();
+        thinking = new GrowingText();
       }
     };
     return {

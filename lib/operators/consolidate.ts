@@ -1,8 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import type { FileChunk, FinishChunk, ProviderDataChunk, RetractChunk, SourceChunk, TextChunk } from '../core/chunk.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
-import { growingText } from '../core/growingText.js';
-import type { GrowingText } from '../core/growingText.js';
+import { GrowingText } from '../core/growingText.js';
 import { joinJson } from '../core/json.js';
 import type { Message, Metadata, Part, TextPart } from '../core/message.js';
 import { operate } from '../core/operate.js';
@@ -77,7 +76,7 @@ function gather() {
       if (event.type === 'text') {
         if (event.text === '' && !event.providerData) return;
         if (open?.providerData) closeText(); // what the provider signed ends there
-        open ??= { text: growingText() };
+        open ??= { text: new GrowingText() };
         open.text.add(event.text);
         if (event.providerData) open.providerData = event.providerData;
       } else if (event.type === 'providerData') {

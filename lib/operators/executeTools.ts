@@ -87,8 +87,9 @@ function toolRound(tools: readonly Tool[], { messages = [], deadline }: ExecuteT
   return round;
 }
 
-/** First the source to its end, then the calls. `concat` subscribes the second only when the first has been torn down. */
+/** First the source to its end and its resources gone, then the calls. */
 function afterwards(source: Observable<StreamEvent>, round: ToolRound, concurrency: number): Observable<StreamEvent> {
+  const calls = () => concat(from(round.calls).pipe(mergeMap((call) => round.run(call), concurrency)), round.end());
   const held = operate<StreamEvent, StreamEvent>((out) => ({
     next(event) {
       if (isFinish(event)) round.finish ??= event;
@@ -98,9 +99,12 @@ function afterwards(source: Observable<StreamEvent>, round: ToolRound, concurren
         out.next(event);
       }
     },
+    afterwards() {
+      const rest = round.finish && round.calls.length > 0 ? calls() : round.end();
+      rest.subscribe(out);
+    },
   }));
-  const calls = defer(() => (round.finish ? from(round.calls) : EMPTY)).pipe(mergeMap((call) => round.run(call), concurrency));
-  return concat(source.pipe(held), calls, round.end());
+  return source.pipe(held);
 }
 
 /** The calls beside the source, each begun when it is whole. */

@@ -1,4 +1,4 @@
-import { catchError, defer, finalize, from, identity, isObservable, map, mergeMap, of, takeUntil, tap, timer } from 'rxjs';
+import { catchError, defer, from, identity, isObservable, map, mergeMap, of, takeUntil, tap, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import { errorText } from '../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent } from '../core/event.js';
@@ -46,7 +46,7 @@ function known(tools: ReadonlyMap<string, Tool>, name: string): Tool {
 /** The tool itself. Its signal is aborted when it is left before its end. */
 function execution(call: ToolCallPart, tool: Tool, messages: readonly Message[]): Observable<unknown> {
   let abort: AbortController | undefined; // made for a tool that asks
-  let ended = false;
+  let left = false;
   const context: ToolContext = {
     call,
     messages,
@@ -56,27 +56,24 @@ function execution(call: ToolCallPart, tool: Tool, messages: readonly Message[])
       return abort.signal;
     },
   };
-  let left = false;
-  const end = () => (ended = true);
-  return validArguments(call, tool).pipe(
-    mergeMap((args) => outputOf(tool.execute(args, context))),
-    tap({ complete: end, error: end }),
-    finalize(() => {
-      left = !ended;
-      if (left) abort?.abort();
+  const run = (validation: Validation) => outputOf(tool.execute(validArguments(validation), context));
+  if (isInvalidArguments(call.arguments)) throw new Error('The arguments are not valid JSON. Send them again as one JSON object.');
+  const found = validate(tool.parameters, call.arguments);
+  return (found instanceof Promise ? from(found).pipe(mergeMap(run)) : run(found)).pipe(
+    tap({
+      unsubscribe() {
+        left = true;
+        abort?.abort();
+      },
     }),
   );
 }
 
-function validArguments(call: ToolCallPart, { parameters }: Tool): Observable<unknown> {
-  if (isInvalidArguments(call.arguments)) throw new Error('The arguments are not valid JSON. Send them again as one JSON object.');
-  const found = validate(parameters, call.arguments);
-  return (found instanceof Promise ? from(found) : of(found)).pipe(
-    map((validation) => {
-      if ('invalid' in validation) throw new Error(`Invalid arguments: ${validation.invalid}`);
-      return validation.value;
-    }),
-  );
+type Validation = Awaited<ReturnType<typeof validate>>;
+
+function validArguments(validation: Validation): unknown {
+  if ('invalid' in validation) throw new Error(`Invalid arguments: ${validation.invalid}`);
+  return validation.value;
 }
 
 /** Strings, arrays and buffers are values, not streams, although `from` would take them apart. */

@@ -1,6 +1,6 @@
-import { Observable, Subject, defer, finalize, takeUntil } from 'rxjs';
+import { Observable, defer } from 'rxjs';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
-import { operate } from '../core/operate.js';
+import { subscribeWith } from '../core/subscribeWith.js';
 
 /**
  * Runs turn after turn until one says that none follows.
@@ -26,8 +26,6 @@ import { operate } from '../core/operate.js';
  */
 export function runTurns<E extends StreamEvent>(turn: (state: RunState) => Observable<E>, start: RunState): Observable<E> {
   return new Observable<E>((out) => {
-    const left = new Subject<void>();
-    out.add(() => left.next());
     let due: RunState | undefined = start;
     let looping = false;
     const loop = () => {
@@ -43,26 +41,27 @@ export function runTurns<E extends StreamEvent>(turn: (state: RunState) => Obser
     const oneTurn = (state: RunState) => {
       let held: E | undefined;
       let completed = false;
-      const events = operate<E, never>((inner) => ({
-        next(event) {
+      const observer = {
+        next(event: E) {
           if (event.type === 'turn') held = event;
           else out.next(event);
         },
-        complete() {
-          completed = true;
-          inner.complete();
-        },
-      }));
-      const torndown = () => {
+        error: (thrown: unknown) => out.error(thrown),
+        complete: () => (completed = true),
+      };
+      const tornDown = () => {
         if (!completed) return;
         if (held) out.next(held);
         due = (held as TurnEvent | undefined)?.next ?? undefined;
         if (due) loop();
         else out.complete();
       };
-      defer(() => turn(state))
-        .pipe(events, takeUntil(left), finalize(torndown))
-        .subscribe({ error: (thrown: unknown) => out.error(thrown) });
+      subscribeWith(
+        out,
+        defer(() => turn(state)),
+        observer,
+        tornDown,
+      );
     };
     loop();
   });

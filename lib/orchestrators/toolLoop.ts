@@ -85,5 +85,7 @@ const settings = [
 
 /** The settings that go to the model, without those of the run. */
 function settingsOf(options: TurnOptions): RequestSettings {
-  return Object.fromEntries(settings.map((key) => [key, options[key]]).filter(([, value]) => value !== undefined)) as RequestSettings;
+  const chosen: Record<string, unknown> = {};
+  for (const key of settings) if (options[key] !== undefined) chosen[key] = options[key];
+  return chosen;
 }

@@ -18,7 +18,14 @@ export function joinUrl(base: string, path: string): string {
 
 /** Headers merged without regard to case; the last one wins. Names come out in lower case. */
 export function mergeHeaders(...all: readonly (Readonly<Record<string, string>> | undefined)[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(all.flatMap((headers) => Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])));
+  const merged: Record<string, string> = {};
+  for (const headers of all) {
+    for (const name in headers) {
+      const value = headers[name];
+      if (value !== undefined) merged[name.toLowerCase()] = value;
+    }
+  }
+  return merged;
 }
 
 /**

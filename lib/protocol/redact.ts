@@ -121,8 +121,10 @@ export function secretsOf(url: string, headers: Readonly<Record<string, string>>
   const inHeaders = Object.entries(headers)
     .filter(([name]) => secretHeader.test(name))
     .map(([, value]) => value);
-  const query = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? '');
-  const inQuery = [...query].filter(([name]) => secretParameter.test(name)).map(([, value]) => value);
+  const query = /\?([^#]*)/.exec(url)?.[1];
+  const inQuery = [...(query === undefined ? [] : new URLSearchParams(query))]
+    .filter(([name]) => secretParameter.test(name))
+    .map(([, value]) => value);
   const password = /^[a-z][a-z\d+.-]*:\/\/[^/?#@]*:([^/?#@]+)@/i.exec(url)?.[1];
   return [...inHeaders, ...inQuery, ...(password === undefined ? [] : [password])].filter((secret) => secret !== '');
 }

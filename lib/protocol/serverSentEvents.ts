@@ -30,7 +30,10 @@ const strayLimit = 64 * 1024;
  * @returns The reader of one body. It throws ProtocolError `event_too_large`; at the end of a body without any event ProtocolError `frame`; and
  * ProviderError when what stands outside the events is JSON with an `error`.
  */
-export function serverSentEvents({ provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions, emit: (frame: Frame) => void): FrameReader {
+export function serverSentEvents(
+  { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
+  emit: (frame: Frame) => void,
+): FrameReader {
   const decoder = new TextDecoder();
   const newlines = lineFeeds();
   let ending = false;

@@ -8,6 +8,7 @@ import type { Capabilities, Model, Request } from '../core/model.js';
 import { joinUrl, mergeHeaders, mergeJson } from '../protocol/compose.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
 import { insteadBeforeFirst } from '../protocol/insteadBeforeFirst.js';
+import { jsonText } from '../protocol/jsonText.js';
 import { postStream } from '../protocol/postStream.js';
 import type { PostRequest } from '../protocol/postStream.js';
 import { hideSecrets, secretsOf } from '../protocol/redact.js';
@@ -112,10 +113,11 @@ function preparedPost(
   key: string | undefined,
 ): PostRequest {
   const accept = accepted[wire.framing];
+  const over = request.providerOptions?.[provider];
   const url = joinUrl(options.baseUrl?.trim() ? options.baseUrl : baseUrl, encoded.path);
   const authorization = key === undefined ? {} : authorize(key);
   const headers = mergeHeaders({ accept, 'content-type': 'application/json' }, authorization, encoded.headers, options.headers);
-  const body = JSON.stringify(mergeJson(encoded.body, request.providerOptions?.[provider]));
+  const body = jsonText(over ? mergeJson(encoded.body, over) : encoded.body);
   const secrets = [...(key === undefined ? [] : [key]), ...secretsOf(url, headers), ...(encoded.secrets ?? [])];
   return { provider, url, headers, body, accept, secrets, fetch: options.fetch };
 }

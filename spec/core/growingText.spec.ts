@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { growingText } from '../../lib/core/growingText.js';
+import { GrowingText } from '../../lib/core/growingText.js';
 
-describe('growingText', () => {
+describe('GrowingText', () => {
   it('holds all pieces in order, however many and whenever it is asked', () => {
-    const text = growingText();
+    const text = new GrowingText();
     let plain = '';
     for (let at = 0; at < 1_000; at++) {
       text.add(`${at} `);
@@ -15,6 +15,6 @@ describe('growingText', () => {
   });
 
   it('is empty at first', () => {
-    expect([growingText().toString(), growingText().length]).toEqual(['', 0]);
+    expect([new GrowingText().toString(), new GrowingText().length]).toEqual(['', 0]);
   });
 });

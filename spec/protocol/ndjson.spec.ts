@@ -7,8 +7,7 @@ import { observe } from '../support/operatorContract.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
 const toy = (maxEventBytes?: number) => framed((emit) => ndjson({ provider: 'toy', maxEventBytes }, emit));
-const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
-  observe(from(pieces).pipe(toy(maxEventBytes)));
+const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) => observe(from(pieces).pipe(toy(maxEventBytes)));
 
 describe('ndjson', () => {
   const body = utf8('\uFEFF{"a":"é😀"}\n\n  \r\n{"b":1}\r\n{"c":2}');

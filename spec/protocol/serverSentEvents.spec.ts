@@ -9,8 +9,7 @@ import { observe } from '../support/operatorContract.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
 const toy = (maxEventBytes?: number) => framed((emit) => serverSentEvents({ provider: 'toy', maxEventBytes }, emit));
-const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
-  observe(from(pieces).pipe(toy(maxEventBytes)));
+const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) => observe(from(pieces).pipe(toy(maxEventBytes)));
 const ofText = (text: string) => frames([utf8(text)]);
 
 describe('serverSentEvents', () => {

@@ -49,7 +49,10 @@ describe('silence', () => {
   it('takes a keep-alive comment for life, where it stands on the bytes', () => {
     run(({ cold, expectObservable }) => {
       const bytes = cold('a---k---k---k---e---k-------', { a: utf8('data: a\n\n'), k: utf8(': alive\n\n'), e: utf8('data: e\n\n') });
-      const frames = bytes.pipe(silence({ each: 5 }), framed((emit) => serverSentEvents({ provider: 'toy' }, emit)));
+      const frames = bytes.pipe(
+        silence({ each: 5 }),
+        framed((emit) => serverSentEvents({ provider: 'toy' }, emit)),
+      );
       expectObservable(frames).toBe('a---------------e--------#', { a: { data: 'a' }, e: { data: 'e' } }, new TimeoutError('each', 5));
     });
   });

@@ -1,6 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { growingText } from '../../core/growingText.js';
-import type { GrowingText } from '../../core/growingText.js';
+import { GrowingText } from '../../core/growingText.js';
 import { toJson } from '../../core/toJson.js';
 import { fileOf, sourceOf } from './filesAndSources.js';
 import { createInputs } from './inputs.js';
@@ -72,7 +71,7 @@ export function createContent(provider: string, offered: ReadonlySet<string>, te
   };
   const addReasoning = (part: Of<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>) => {
     closeText(true);
-    const block = reasoning.get(part.id) ?? { text: growingText(), metadata: undefined };
+    const block = reasoning.get(part.id) ?? { text: new GrowingText(), metadata: undefined };
     reasoning.set(part.id, block);
     block.metadata = part.providerMetadata ?? block.metadata;
     if (part.type === 'reasoning-delta' && part.delta !== '') {

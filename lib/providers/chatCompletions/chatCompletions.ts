@@ -1,7 +1,9 @@
 import type { Wire } from '../../protocol/wire.js';
 import { decodeChatCompletions } from './decode.js';
 import type { Dialect } from './dialect.js';
+import { perMessage } from '../shared/perMessage.js';
 import { encodeChatCompletions } from './encode.js';
+import { encodeMessage } from './messages.js';
 
 /**
  * The Chat Completions API, which OpenAI made and most servers speak.
@@ -10,9 +12,10 @@ import { encodeChatCompletions } from './encode.js';
  * @param dialect Where the server differs in what it takes.
  */
 export function chatCompletions(model: string, dialect: Dialect): Wire {
+  const messageOf = perMessage((message) => encodeMessage(message, dialect));
   return {
     framing: 'sse',
-    encode: (request) => encodeChatCompletions(model, request, dialect),
+    encode: (request) => encodeChatCompletions(model, request, dialect, messageOf),
     decode: (emit) => decodeChatCompletions(dialect.provider, emit),
   };
 }

@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
+import type { Message } from '../../core/message.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
@@ -7,7 +8,7 @@ import { defined } from '../shared/values.js';
 import type { Fields } from '../shared/values.js';
 import type { Dialect } from './dialect.js';
 import { strictSchema } from '../shared/strictSchema.js';
-import { encodeMessages } from './messages.js';
+import { encodeMessage } from './messages.js';
 
 /**
  * The request of the Chat Completions API: streamed, with usage. What the request leaves open is left to the server's default.
@@ -15,13 +16,19 @@ import { encodeMessages } from './messages.js';
  * @param model The model's name.
  * @param request What is asked for.
  * @param dialect Where the server differs.
+ * @param messageOf Encodes one message. Default: by the dialect, anew each time.
  * @throws ConfigurationError for a file or a wish that the API has no field for.
  */
-export function encodeChatCompletions(model: string, request: Request, dialect: Dialect): WireRequest {
+export function encodeChatCompletions(
+  model: string,
+  request: Request,
+  dialect: Dialect,
+  messageOf = (message: Message): readonly JsonObject[] => encodeMessage(message, dialect),
+): WireRequest {
   const { maxTokens = 'max_tokens', streamUsage = true, path = '/chat/completions' } = dialect;
   const body = defined({
     model,
-    messages: encodeMessages(request.messages, dialect),
+    messages: encodeMessages(request.messages, messageOf),
     ...encodeTools(request),
     response_format: request.output && { type: 'json_schema', json_schema: encodeSchema(request.output) },
     temperature: request.temperature,
@@ -34,6 +41,12 @@ export function encodeChatCompletions(model: string, request: Request, dialect: 
     stream_options: streamUsage ? { include_usage: true } : undefined,
   });
   return { path, body: dialect.body?.(body, request) ?? body };
+}
+
+function encodeMessages(messages: readonly Message[], messageOf: (message: Message) => readonly JsonObject[]): readonly JsonObject[] {
+  const encoded: JsonObject[] = [];
+  for (const message of messages) for (const one of messageOf(message)) encoded.push(one);
+  return encoded;
 }
 
 /** The API refuses a tool choice, an empty list and `parallel_tool_calls` where there are no tools. */

@@ -7,16 +7,10 @@ import type { Dialect } from './dialect.js';
 import { replayed } from './echo.js';
 import { encodeFile } from './files.js';
 
-/** The conversation as the API's messages. One of ours may be several of theirs, or none: what cannot be sent is left out. */
-export function encodeMessages(messages: readonly Message[], dialect: Dialect): readonly JsonObject[] {
-  const encoded: JsonObject[] = [];
-  for (const message of messages) {
-    const { role } = message;
-    encoded.push(
-      ...(role === 'system' ? encodeSystem(message) : role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect)),
-    );
-  }
-  return encoded;
+/** A message as the API's messages. One of ours may be several of theirs, or none: what cannot be sent is left out. */
+export function encodeMessage(message: Message, dialect: Dialect): readonly JsonObject[] {
+  if (message.role === 'system') return encodeSystem(message);
+  return message.role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect);
 }
 
 /** Several instructions are set apart by an empty line: many servers' templates take no list here. */

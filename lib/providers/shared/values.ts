@@ -26,7 +26,9 @@ export type Fields = Readonly<Record<string, JsonValue | undefined>>;
 
 /** The fields that have a value. */
 export function defined(fields: Fields): JsonObject {
-  return Object.fromEntries(Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [[field, value] as const])));
+  const body: Record<string, JsonValue> = {};
+  for (const [field, value] of Object.entries(fields)) if (value !== undefined) body[field] = value;
+  return body;
 }
 
 /** One answer is asked for; of several (`n` or `candidateCount` in the provider's options) the one at index 0 counts. */

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../../lib/core/json.js';
 import { modelMessage } from '../../../lib/core/message.js';
 import { replayed } from '../../../lib/providers/chatCompletions/echo.js';
-import { encodeMessages } from '../../../lib/providers/chatCompletions/messages.js';
+import { encodeMessage } from '../../../lib/providers/chatCompletions/messages.js';
 import { delta, read } from './reading.js';
 
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
@@ -41,7 +41,7 @@ describe('what goes back', () => {
         expect(error).toBeUndefined();
         const data = chunks.find((chunk) => chunk.type === 'providerData');
         const metadata = data?.type === 'providerData' ? { server: data.data } : {};
-        const [message] = encodeMessages([{ ...modelMessage(text === '' ? '.' : text), metadata }], { provider: 'server' });
+        const [message] = encodeMessage({ ...modelMessage(text === '' ? '.' : text), metadata }, { provider: 'server' });
         expect(message).toMatchObject({ role: 'assistant' });
       }),
     );
