@@ -1,4 +1,4 @@
-import { ignoreElements, timer } from 'rxjs';
+import { timer } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { ProtocolError, StreamInterruptedError } from '../core/errors.js';
@@ -6,6 +6,7 @@ import { isJsonObject } from '../core/json.js';
 import type { JsonObject } from '../core/json.js';
 import { operate } from '../core/operate.js';
 import { beginning, parsedOrUndefined } from './errorDetails.js';
+import { redactThrown } from './redact.js';
 import { ndjson } from './ndjson.js';
 import { serverSentEvents } from './serverSentEvents.js';
 import type { FramingOptions } from './serverSentEvents.js';
@@ -16,6 +17,12 @@ import type { Frame, Wire } from './wire.js';
  * body read to its end leaves the connection for the next request, where an aborted one is closed; but some servers never end it.
  */
 const linger = 1_000;
+
+/** How an answer is read. */
+export interface DecodeOptions extends FramingOptions {
+  /** What must appear in no error. Default: nothing. */
+  readonly secrets?: readonly string[];
+}
 
 const framings = { sse: serverSentEvents, ndjson } as const;
 
@@ -29,19 +36,19 @@ const framings = { sse: serverSentEvents, ndjson } as const;
  * A frame is a JSON object; a list of objects is read as one frame each (Google wraps errors so).
  *
  * @param wire The dialect.
- * @param options The provider's name, for errors, and the largest event.
+ * @param options The provider's name, the largest event, and what no error may show: a provider may repeat the key within its stream.
  * @returns Chunks. Errors with those of the framing (`serverSentEvents`, `ndjson`), with ProtocolError `frame`, with StreamInterruptedError when the
  * stream ends too early, and with what the decoder throws.
  */
-export function decodeFrames(wire: Wire, options: FramingOptions): OperatorFunction<Uint8Array, Chunk> {
-  const { provider } = options;
+export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
+  const { provider, secrets = [] } = options;
   return operate((out) => {
     let finished = false;
     const emit = (chunk: Chunk) => {
       if (finished) return;
       finished = chunk.type === 'finish';
       out.next(chunk);
-      if (finished) timer(linger).pipe(ignoreElements()).subscribe(out);
+      if (finished) out.add(timer(linger).subscribe({ complete: () => out.complete(), error: (error: unknown) => out.error(error) }));
     };
     const decoder = wire.decode(emit);
     const end = (terminal: boolean) => {
@@ -72,7 +79,7 @@ export function decodeFrames(wire: Wire, options: FramingOptions): OperatorFunct
       try {
         if (!finished) work();
       } catch (thrown) {
-        if (!finished) throw thrown;
+        if (!finished) throw redactThrown(thrown, secrets, provider);
       }
     };
     return {
@@ -83,7 +90,7 @@ export function decodeFrames(wire: Wire, options: FramingOptions): OperatorFunct
       },
       complete: () => {
         unlessFinished(() => frames.end());
-        if (!finished) end(false);
+        unlessFinished(() => end(false));
         out.complete();
       },
     };

@@ -11,7 +11,7 @@ import { insteadBeforeFirst } from '../protocol/insteadBeforeFirst.js';
 import { jsonText } from '../protocol/jsonText.js';
 import { postStream } from '../protocol/postStream.js';
 import type { PostRequest } from '../protocol/postStream.js';
-import { hideSecrets, secretsOf } from '../protocol/redact.js';
+import { secretsOf } from '../protocol/redact.js';
 import { retryBeforeFirst } from '../protocol/retryBeforeFirst.js';
 import type { RetryOptions } from '../protocol/retryBeforeFirst.js';
 import { silence } from '../protocol/silence.js';
@@ -96,10 +96,9 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
 function answer({ provider, wire }: HttpModelDefinition, options: ModelOptions, post: PostRequest): Observable<Chunk> {
   return postStream(post).pipe(
     silence(options.timeout),
-    decodeFrames(wire, { provider, maxEventBytes: options.maxEventBytes }),
+    decodeFrames(wire, { provider, maxEventBytes: options.maxEventBytes, secrets: post.secrets }),
     options.thinkTags ? separateThinking() : identity,
     options.retry === false ? identity : retryBeforeFirst(options.retry),
-    hideSecrets(post.secrets, provider), // a provider may repeat the key within its stream
   );
 }
 
