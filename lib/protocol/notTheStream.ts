@@ -5,7 +5,7 @@ import { beginning, errorDetails, isRetryableStatus, parsedOrUndefined, provider
 import { retryAfter } from './retryAfter.js';
 
 /** How much of a body that is not the stream is read. */
-const bodyLimit = 64 * 1024;
+const bodyLimit = 65_536;
 /** How long such a body may take, in milliseconds: the status is known already, and a server that never ends it must not hold up its error. */
 const bodyPatience = 5_000;
 

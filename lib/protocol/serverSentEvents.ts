@@ -13,11 +13,11 @@ export interface FramingOptions {
 }
 
 /** The default of `maxEventBytes`. */
-export const defaultMaxEventBytes = 16 * 1024 * 1024;
+export const defaultMaxEventBytes = 16_777_216;
 
 const knownFields = ['data', 'event', 'id', 'retry'];
 /** How much text outside of any event is kept, to find an error in it. */
-const strayLimit = 64 * 1024;
+const strayLimit = 65_536;
 
 /**
  * Cuts a body into server-sent events.

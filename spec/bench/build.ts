@@ -1,11 +1,14 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { bundleLibrary } from '../package/bundleLibrary.js';
 
 /** The project. */
 export const root = join(import.meta.dirname, '../..');
 /** Everything that the benchmark makes, the results too. */
 export const out = join(import.meta.dirname, 'out');
+/** The library, where the compiled processes import it. */
+export const library = join(out, 'lib');
 /** The compiled processes. */
 export const compiled = join(out, 'spec/bench');
 
@@ -15,13 +18,14 @@ const sources = (folder: string): string[] =>
     .map((file) => join(root, folder, file));
 
 /**
- * Compiles the library and the benchmark's processes, file by file, as `npm run build` does: plain Node runs them, with no compiler in the process. Made anew
- * each time, so that what is measured is what stands in lib/.
+ * Bundles the library as it is published (`npm run build`), and compiles the benchmark's processes file by file: plain Node runs them, with no compiler in the
+ * process. Made anew each time, so that what is measured is what stands in lib/.
  */
 export async function compile(): Promise<void> {
-  rmSync(join(out, 'lib'), { recursive: true, force: true });
+  rmSync(library, { recursive: true, force: true });
+  await bundleLibrary('esm', library);
   await build({
-    entryPoints: [...sources('lib'), ...sources('spec/bench')],
+    entryPoints: sources('spec/bench'),
     outdir: out,
     outbase: root,
     format: 'esm',

@@ -4,6 +4,7 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundles } from './bundle.js';
+import { imports } from './imports.js';
 import { root, run } from './shell.js';
 
 const consumer = await mkdtemp(join(tmpdir(), 'rivulet-consumer-'));
@@ -75,6 +76,7 @@ const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['a plain CommonJS jest', () => run(consumer, 'npx', 'jest')],
   ['types of an ESM and of a CommonJS module (nodenext)', () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts')],
   ['types of a bundled module', () => typeCheck('--module', 'esnext', '--moduleResolution', 'bundler', 'typed.mts')],
+  ['an import reads few files, and does nothing', () => imports(consumer)],
   ['the oldest rxjs and zod that are allowed', oldestPeers],
   ['bundles for a browser, within its budget', () => bundles(consumer)],
 ];

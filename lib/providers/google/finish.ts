@@ -2,29 +2,25 @@ import type { FinishReason } from '../../core/chunk.js';
 import { numberOf } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as anyReason } from '../shared/finishWords.js';
+import { byWord, finishReasonOf as anyReason } from '../shared/finishWords.js';
 
 /** The enum `FinishReason` of the API reference. What is in it and not here (`LANGUAGE`, `OTHER`, `IMAGE_OTHER`, `NO_IMAGE`) is `other`. */
-const reasons: ReadonlyMap<string, FinishReason> = new Map(
-  Object.entries({
-    stop: ['STOP'],
-    length: ['MAX_TOKENS'],
-    contentFilter: [
-      'SAFETY',
-      'RECITATION',
-      'BLOCKLIST',
-      'PROHIBITED_CONTENT',
-      'SPII',
-      'IMAGE_SAFETY',
-      'IMAGE_PROHIBITED_CONTENT',
-      'IMAGE_RECITATION',
-      'MODEL_ARMOR',
-    ],
-    error: ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE', 'MALFORMED_RESPONSE'],
-  } satisfies Partial<Record<FinishReason, string[]>>).flatMap(([reason, words]) =>
-    words.map((word) => [word, reason as FinishReason] as const),
-  ),
-);
+const reasons = /* @__PURE__ */ byWord({
+  stop: ['STOP'],
+  length: ['MAX_TOKENS'],
+  contentFilter: [
+    'SAFETY',
+    'RECITATION',
+    'BLOCKLIST',
+    'PROHIBITED_CONTENT',
+    'SPII',
+    'IMAGE_SAFETY',
+    'IMAGE_PROHIBITED_CONTENT',
+    'IMAGE_RECITATION',
+    'MODEL_ARMOR',
+  ],
+  error: ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE', 'MALFORMED_RESPONSE'],
+});
 
 /** What a finish reason of the wire means: its own words first, then those of other APIs. */
 export const finishReasonOf = (word: string): FinishReason => reasons.get(word) ?? anyReason(word);

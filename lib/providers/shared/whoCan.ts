@@ -11,8 +11,8 @@ export const whoCan: Readonly<Record<Capability, readonly string[]>> = {
   tools: all,
   multiToolCalls: all,
   typedOutput: all,
-  typedOutputWithTools: without('together', 'ollama', 'mistral', 'cohere'),
+  typedOutputWithTools: /* @__PURE__ */ without('together', 'ollama', 'mistral', 'cohere'),
   thinking: all,
   vision: all,
-  files: without('together', 'ollama', 'cohere'),
+  files: /* @__PURE__ */ without('together', 'ollama', 'cohere'),
 };

@@ -3,12 +3,14 @@ import { createRequire } from 'node:module';
 import * as rxjs from 'rxjs';
 import * as z from 'zod';
 import * as rivulet from 'rivulet';
+import * as mcp from 'rivulet/mcp';
+import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
 import { HttpError } from 'rivulet';
 import scenario from './scenario.cjs';
 
-await scenario({ rxjs, z, rivulet, testing, server });
+await scenario({ rxjs, z, rivulet, registry, mcp, testing, server });
 
 const require = createRequire(import.meta.url);
 const exported = Object.keys(require('rivulet/package.json').exports).filter((path) => !path.endsWith('.json'));

@@ -1,7 +1,7 @@
 // What each consumer does with the package, whichever build it got: a run over a scripted model, a run over HTTP, and an error.
 const assert = require('node:assert/strict');
 
-module.exports = async function scenario({ rxjs, z, rivulet, testing, server }) {
+module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, testing, server }) {
   const { createAgent, openai, tool } = rivulet;
   const { call, scriptedModel } = testing;
   const { firstValueFrom, lastValueFrom, of, toArray } = rxjs;
@@ -54,5 +54,16 @@ module.exports = async function scenario({ rxjs, z, rivulet, testing, server }) 
   } finally {
     await loopback.close();
   }
-  await failsWith({ code: 'configuration' }, createAgent({ model: scriptedModel([]) }).run('Hello?'));
+  const unscripted = await failsWith({ code: 'configuration' }, createAgent({ model: scriptedModel([]) }).run('Hello?'));
+
+  // All entries of a build share one copy of what more than one of them needs: their errors are instances of the main entry's classes.
+  const { ConfigurationError, RivuletError } = rivulet;
+  assert.equal(unscripted instanceof RivuletError, true, 'rivulet/testing');
+  assert.throws(() => registry.modelByName('nobody:nothing'), ConfigurationError, 'rivulet/registry');
+  assert.equal(mcp.McpToolError.prototype instanceof RivuletError, true, 'rivulet/mcp');
+  assert.throws(() => loopback.urlFor('nobody'), ConfigurationError, 'rivulet/testing/server');
+  // And what is shared keeps its name, in stack traces and `error.constructor.name`.
+  for (const [name, exported] of Object.entries({ ...rivulet, ...registry, ...mcp, ...testing, ...server })) {
+    if (typeof exported === 'function') assert.equal(exported.name, name);
+  }
 };
