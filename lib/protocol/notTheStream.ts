@@ -1,7 +1,16 @@
 import { concat, defer, EMPTY, catchError, ignoreElements, map, mergeMap, of, takeUntil, takeWhile, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError } from '../core/errors.js';
-import { beginning, errorDetails, isRetryableStatus, parsedOrUndefined, providerError, saysError } from './errorDetails.js';
+import {
+  beginning,
+  codeOf,
+  errorDetails,
+  inBrackets,
+  isRetryableStatus,
+  parsedOrUndefined,
+  providerError,
+  saysError,
+} from './errorDetails.js';
 import { retryAfter } from './retryAfter.js';
 
 /** How much of a body that is not the stream is read. */
@@ -44,22 +53,18 @@ export function refusal(provider: string, response: Response, bytes: Observable<
 
 function httpError(provider: string, { status, statusText, headers }: Response, body: string): HttpError {
   const json = parsedOrUndefined(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some refuse with an event
-  const { message, code } = errorDetails(json);
+  const { message, codes } = errorDetails(json);
+  const providerCode = codeOf(codes);
   const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
-  const requestId = requestIdHeaders.map((name) => headers.get(name)).find((id) => id !== null && id !== '');
-  const wait = retryAfter(headers, json);
-  return new HttpError(
-    `${provider} answered ${status}: ${text}${code === undefined ? '' : ` (${code})`}. ${nextStep(status, headers.get('location'))}`,
-    {
-      provider,
-      status,
-      body,
-      retryable: isRetryableStatus(status),
-      ...(code === undefined ? {} : { providerCode: code }),
-      ...(requestId === undefined || requestId === null ? {} : { requestId }),
-      ...(wait === undefined ? {} : { retryAfter: wait }),
-    },
-  );
+  return new HttpError(`${provider} answered ${status}: ${text}${inBrackets(providerCode)}. ${nextStep(status, headers.get('location'))}`, {
+    provider,
+    status,
+    body,
+    retryable: isRetryableStatus(status),
+    providerCode,
+    requestId: requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== ''),
+    retryAfter: retryAfter(headers, json),
+  });
 }
 
 function nextStep(status: number, location: string | null): string {
