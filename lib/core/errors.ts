@@ -1,4 +1,4 @@
-import { isRecord, textOf } from './json.js';
+import { objectOf, textOf } from './json.js';
 
 /** What every error of Rivulet has in common. Tell them apart by `code`: `instanceof` fails across two builds of a package. */
 export abstract class RivuletError extends Error {
@@ -168,6 +168,6 @@ export function errorText(thrown: unknown): string {
 
 function readableText(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
-  const { message, name } = isRecord(thrown) ? thrown : {};
+  const { message, name } = objectOf(thrown);
   return textOf(message) ?? textOf(name) ?? textOf(JSON.stringify(thrown)) ?? String(thrown); // undefined, functions and symbols are not JSON
 }

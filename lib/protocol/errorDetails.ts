@@ -1,5 +1,5 @@
 import { ProviderError } from '../core/errors.js';
-import { isRecord, textOf } from '../core/json.js';
+import { isRecord, objectOf, textOf } from '../core/json.js';
 
 /** What a provider's JSON says of an error. */
 export interface ErrorDetails {
@@ -41,7 +41,7 @@ export function errorDetails(json: unknown): ErrorDetails {
   if (Array.isArray(json)) return firstThatTells(json);
   if (!isRecord(json)) return { message: textOf(json), codes: [] };
   const { message, codes } = firstThatTells(textFields.map((field) => json[field]));
-  const metadata = isRecord(json['metadata']) ? json['metadata'] : {};
+  const metadata = objectOf(json['metadata']);
   const raw = textOf(metadata['raw']);
   const own = [json['code'], json['status'], json['status_code'], json['statusCode'], json['type'], metadata['error_type']];
   const said = own.flatMap((code) => (typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (textOf(code) ?? [])));

@@ -1,9 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { defined } from '../shared/values.js';
 import type { Fields } from '../shared/values.js';
 import type { Dialect } from './dialect.js';
 import { strictSchema } from '../shared/strictSchema.js';
@@ -53,7 +53,7 @@ function encodeToolChoice(choice: ToolChoice): JsonValue {
 /** Strict mode makes the answer follow the schema to the letter, but refuses most of JSON Schema: asked for where it can be had. */
 function encodeSchema(schema: JsonObject): JsonObject {
   const { strict, schema: adjusted } = strictSchema(schema);
-  return { name: 'output', ...(strict ? { strict } : {}), schema: adjusted };
+  return defined({ name: 'output', strict: strict || undefined, schema: adjusted });
 }
 
 /**

@@ -1,5 +1,5 @@
+import { objectOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { resultText } from '../shared/results.js';
@@ -53,15 +53,14 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
-  return [
-    { role: 'assistant', ...replayed(text, message.metadata?.[dialect.provider]), ...(calls.length > 0 ? { tool_calls: calls } : {}) },
-  ];
+  const said = { role: 'assistant', ...replayed(text, message.metadata?.[dialect.provider]) };
+  return [calls.length > 0 ? { ...said, tool_calls: calls } : said];
 }
 
 function encodeCall({ id, name, arguments: args, providerData }: ToolCallPart, { provider, callId = asItIs }: Dialect): JsonObject {
-  const own = providerData?.[provider];
+  const { extra_content } = objectOf(providerData?.[provider]);
   const call = { id: callId(id), type: 'function', function: { name, arguments: JSON.stringify(args) } };
-  return isJsonObject(own) && isJsonObject(own['extra_content']) ? { ...call, extra_content: own['extra_content'] } : call;
+  return extra_content === undefined ? call : { ...call, extra_content };
 }
 
 const asItIs = (id: string): string => id;

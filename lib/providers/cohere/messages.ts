@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { isJsonObject, textOf } from '../../core/json.js';
+import { defined, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -68,18 +68,11 @@ function encodeModel(message: Message, replay: Replay): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map(encodeCall);
   if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text }];
-  const own = message.metadata?.['cohere'];
-  const stored = isJsonObject(own) ? own : {};
+  const stored = objectOf(message.metadata?.['cohere']);
   const plan = [textOf(stored['tool_plan']), textOf(text)].filter((said) => said !== undefined).join('\n');
   const thinking = replay.thinking ? textOf(stored['thinking']) : undefined;
-  return [
-    {
-      role: 'assistant',
-      ...(thinking === undefined ? {} : { content: [{ type: 'thinking', thinking }] }),
-      ...(plan === '' ? {} : { tool_plan: plan }),
-      tool_calls: calls,
-    },
-  ];
+  const content = thinking === undefined ? undefined : [{ type: 'thinking', thinking }];
+  return [defined({ role: 'assistant', content, tool_plan: textOf(plan), tool_calls: calls })];
 }
 
 const encodeCall = ({ id, name, arguments: args }: ToolCallPart): JsonObject => ({

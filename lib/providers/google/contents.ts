@@ -1,9 +1,8 @@
-import { isJsonObject } from '../../core/json.js';
+import { defined, isJsonObject } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { inlined } from '../shared/files.js';
-import { defined } from '../shared/values.js';
 import { generationOf, ownOf } from './own.js';
 
 /**

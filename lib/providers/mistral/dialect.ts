@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { isJsonObject } from '../../core/json.js';
+import { defined, isJsonObject } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { FilePart } from '../../core/message.js';
 import type { Thinking } from '../../core/model.js';
@@ -37,18 +37,18 @@ function mistralFile({ mediaType, url, data, name }: FilePart): JsonObject | und
   if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: at };
   if (/^audio\//i.test(mediaType)) return { type: 'input_audio', input_audio: url ?? data };
   if (url === undefined && !/^application\/(pdf|vnd\.)/i.test(mediaType)) return undefined; // texts go as text
-  return { type: 'document_url', document_url: at, ...(name === undefined ? {} : { document_name: name }) };
+  return defined({ type: 'document_url', document_url: at, document_name: name });
 }
 
 /** Its own names for the seed and for a call that has to be made. */
 function mistralBody(body: JsonObject): JsonObject {
   const { seed, tool_choice: choice, messages, ...rest } = body;
-  return {
+  return defined({
     ...rest,
     messages: inOrder(listOf(messages).filter(isJsonObject)),
-    ...(choice === undefined ? {} : { tool_choice: choice === 'required' ? 'any' : choice }),
-    ...(seed === undefined ? {} : { random_seed: seed }),
-  };
+    tool_choice: choice === 'required' ? 'any' : choice,
+    random_seed: seed,
+  });
 }
 
 /**

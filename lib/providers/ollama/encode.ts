@@ -1,9 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonValue } from '../../core/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { defined } from '../shared/values.js';
 import { encodeMessages } from './messages.js';
 
 /**
