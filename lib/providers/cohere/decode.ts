@@ -113,12 +113,8 @@ function callIn({ id, function: called }: JsonObject) {
   return defined({ id: textOf(id), name: textOf(name), arguments: isJsonObject(args) ? args : textOf(args) });
 }
 
-/** The API's reference lists the first five and `TIMEOUT`; version 1 also sent the others. */
+/** What version 1 sent, beside the words that other APIs have too. */
 const reasons: ReadonlyMap<string, FinishReason> = new Map([
-  ['COMPLETE', 'stop'],
-  ['STOP_SEQUENCE', 'stop'],
-  ['MAX_TOKENS', 'length'],
-  ['TOOL_CALL', 'toolCalls'],
   ['ERROR_LIMIT', 'length'],
   ['ERROR_TOXIC', 'contentFilter'],
 ]);
