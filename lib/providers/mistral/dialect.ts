@@ -5,6 +5,7 @@ import type { FilePart } from '../../core/message.js';
 import type { Thinking } from '../../core/model.js';
 import type { Dialect } from '../chatCompletions/dialect.js';
 import { reasoningEffort } from '../chatCompletions/encode.js';
+import { dataUrl } from '../shared/files.js';
 import { listOf } from '../shared/values.js';
 import { mistralCallId } from '../shared/mistralCallId.js';
 
@@ -32,8 +33,9 @@ function mistralThinking(model: string, thinking: Thinking): JsonObject {
 }
 
 /** Images, sound and documents go by their address, or as bytes: the guides "Vision", "Audio & Transcription" and "Document QnA". */
-function mistralFile({ mediaType, url, data, name }: FilePart): JsonObject | undefined {
-  const at = url ?? `data:${mediaType};base64,${data}`;
+function mistralFile(file: FilePart): JsonObject | undefined {
+  const { mediaType, url, data, name } = file;
+  const at = url ?? dataUrl(file);
   if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: at };
   if (/^audio\//i.test(mediaType)) return { type: 'input_audio', input_audio: url ?? data };
   if (url === undefined && !/^application\/(pdf|vnd\.)/i.test(mediaType)) return undefined; // texts go as text
