@@ -1,3 +1,5 @@
+import { objectOf, textOf } from './json.js';
+
 /** What every error of Rivulet has in common. Tell them apart by `code`: `instanceof` fails across two builds of a package. */
 export abstract class RivuletError extends Error {
   /** The kind of error. Stable. */
@@ -13,6 +15,7 @@ export abstract class RivuletError extends Error {
 
 /** Something is set up in a way that cannot work: a missing key, an unsupported wish, an invalid history. Raised before any request. */
 export class ConfigurationError extends RivuletError {
+  override readonly name = 'ConfigurationError';
   readonly code = 'configuration';
 
   /**
@@ -26,22 +29,22 @@ export class ConfigurationError extends RivuletError {
     next: string,
   ) {
     super(`${what} ${next}`);
-    this.name = 'ConfigurationError';
   }
 }
 
 /** The provider answered with an HTTP status other than 2xx. */
 export class HttpError extends RivuletError {
+  override readonly name = 'HttpError';
   readonly code = 'http';
-  override readonly retryable: boolean;
-  readonly provider: string;
-  readonly status: number;
+  declare readonly retryable: boolean;
+  declare readonly provider: string;
+  declare readonly status: number;
   /** The provider's own code or type of the error, where its body names one. */
   readonly providerCode?: string;
   /** The provider's id of the request, for its support. */
   readonly requestId?: string;
   /** The body as text, cut at 64 KiB. */
-  readonly body: string;
+  declare readonly body: string;
   /** How long the provider asks to wait, in milliseconds. */
   readonly retryAfter?: number;
 
@@ -52,55 +55,44 @@ export class HttpError extends RivuletError {
       readonly status: number;
       readonly retryable: boolean;
       readonly body: string;
-      readonly providerCode?: string;
-      readonly requestId?: string;
-      readonly retryAfter?: number;
+      readonly providerCode?: string | undefined;
+      readonly requestId?: string | undefined;
+      readonly retryAfter?: number | undefined;
     },
   ) {
     super(message);
-    this.name = 'HttpError';
-    this.provider = details.provider;
-    this.status = details.status;
-    this.retryable = details.retryable;
-    this.body = details.body;
-    if (details.providerCode !== undefined) this.providerCode = details.providerCode;
-    if (details.requestId !== undefined) this.requestId = details.requestId;
-    if (details.retryAfter !== undefined) this.retryAfter = details.retryAfter;
+    Object.assign(this, details);
+  }
+}
+
+/** A request that failed on its way to a provider, or on the way back. */
+abstract class TransportError extends RivuletError {
+  override readonly retryable = true;
+
+  constructor(
+    readonly provider: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
   }
 }
 
 /** The connection could not be made, or broke before the answer began. */
-export class ConnectionError extends RivuletError {
+export class ConnectionError extends TransportError {
+  override readonly name = 'ConnectionError';
   readonly code = 'connection';
-  override readonly retryable = true;
-
-  constructor(
-    readonly provider: string,
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-    this.name = 'ConnectionError';
-  }
 }
 
 /** The stream ended, or broke, before the model said that it was done. What had arrived stays emitted. */
-export class StreamInterruptedError extends RivuletError {
+export class StreamInterruptedError extends TransportError {
+  override readonly name = 'StreamInterruptedError';
   readonly code = 'stream_interrupted';
-  override readonly retryable = true;
-
-  constructor(
-    readonly provider: string,
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-    this.name = 'StreamInterruptedError';
-  }
 }
 
 /** What came is not the stream that was asked for: HTML from a proxy, a frame that is no JSON, an event beyond the limit. */
 export class ProtocolError extends RivuletError {
+  override readonly name = 'ProtocolError';
   readonly code = 'protocol';
 
   /**
@@ -116,16 +108,18 @@ export class ProtocolError extends RivuletError {
     readonly received: string,
   ) {
     super(message);
-    this.name = 'ProtocolError';
   }
 }
 
 /** The provider reported an error inside its stream, after a status 200. */
 export class ProviderError extends RivuletError {
+  override readonly name = 'ProviderError';
   readonly code = 'provider';
-  override readonly retryable: boolean;
+  declare readonly retryable: boolean;
   /** The provider's own code or type of the error. */
   readonly providerCode?: string;
+  /** The frame as it came. */
+  declare readonly data: unknown;
 
   /**
    * @param provider The model's provider.
@@ -135,21 +129,16 @@ export class ProviderError extends RivuletError {
   constructor(
     readonly provider: string,
     message: string,
-    details: { readonly retryable: boolean; readonly providerCode?: string; readonly data?: unknown },
+    details: { readonly retryable: boolean; readonly providerCode?: string | undefined; readonly data?: unknown },
   ) {
     super(message);
-    this.name = 'ProviderError';
-    this.retryable = details.retryable;
-    if (details.providerCode !== undefined) this.providerCode = details.providerCode;
-    this.data = details.data;
+    Object.assign(this, details);
   }
-
-  /** The frame as it came. */
-  readonly data: unknown;
 }
 
 /** Nothing came for as long as the `timeout` option allows. */
 export class TimeoutError extends RivuletError {
+  override readonly name = 'TimeoutError';
   readonly code = 'timeout';
 
   /**
@@ -165,7 +154,6 @@ export class TimeoutError extends RivuletError {
         ? `The model did not begin to answer within ${milliseconds} ms. Raise timeout.first, or leave it out: models that think take minutes.`
         : `The model fell silent for ${milliseconds} ms in the middle of its answer. Raise timeout.each if that is expected.`,
     );
-    this.name = 'TimeoutError';
   }
 }
 
@@ -180,12 +168,6 @@ export function errorText(thrown: unknown): string {
 
 function readableText(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
-  const { message, name } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {
-    readonly message?: unknown;
-    readonly name?: unknown;
-  };
-  const said = [message, name].find((text) => typeof text === 'string' && text !== '');
-  if (typeof said === 'string') return said;
-  const text: unknown = JSON.stringify(thrown); // undefined for undefined, functions and symbols
-  return typeof text === 'string' ? text : String(thrown);
+  const { message, name } = objectOf(thrown);
+  return textOf(message) ?? textOf(name) ?? textOf(JSON.stringify(thrown)) ?? String(thrown); // undefined, functions and symbols are not JSON
 }

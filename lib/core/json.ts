@@ -24,6 +24,32 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+/** The object, if it is one; otherwise an empty one, of which every field is undefined. */
+export function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : noFields;
+}
+
+const noFields: JsonObject = {};
+
+/** Fields of which some may be undefined, without those. */
+export type Defined<T> = string extends keyof T
+  ? Readonly<Record<string, Exclude<T[keyof T], undefined>>>
+  : { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+      [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+    };
+
+/** The fields that have a value: what is undefined is left out. */
+export function defined<T extends object>(fields: T): Defined<T> {
+  const kept: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(fields)) if (value !== undefined) kept[field] = value;
+  return kept as Defined<T>;
+}
+
+/** An object without some of its fields. */
+export function without(object: JsonObject, ...fields: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
+}
+
 /** The number, if it is one. Counts that a server leaves out or sends as null stay unknown. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;

@@ -2,15 +2,16 @@ import { RivuletError } from './errors.js';
 
 /** A run with typed output came to no valid output. */
 export class OutputError extends RivuletError {
+  override readonly name = 'OutputError';
   readonly code = 'output';
   /** The name of the orchestrator. */
-  readonly orchestrator: string;
+  declare readonly orchestrator: string;
   /** The model's provider. */
-  readonly provider: string;
+  declare readonly provider: string;
   /** The turn of the run, from 1. */
-  readonly turn: number;
+  declare readonly turn: number;
   /** What the model said, as it came. */
-  readonly text: string;
+  declare readonly text: string;
 
   /**
    * @param reason `invalid`: it does not fit the schema, after all repairs; `refused`; `length`: it was cut by the token limit; `maxTurns`: the run
@@ -26,16 +27,13 @@ export class OutputError extends RivuletError {
     details: { readonly orchestrator: string; readonly provider: string; readonly turn: number; readonly text: string },
   ) {
     super(`${what} ${next}`);
-    this.name = 'OutputError';
-    this.orchestrator = details.orchestrator;
-    this.provider = details.provider;
-    this.turn = details.turn;
-    this.text = details.text;
+    Object.assign(this, details);
   }
 }
 
 /** An element of a streamed array does not fit its schema, and no other reply came in place of it. */
 export class ElementError extends RivuletError {
+  override readonly name = 'ElementError';
   readonly code = 'element';
 
   /**
@@ -51,6 +49,5 @@ export class ElementError extends RivuletError {
     super(
       `Element ${index} is not valid: ${invalid}. It is in \`element\`; simplify the schema, or take elements() without one and check each yourself.`,
     );
-    this.name = 'ElementError';
   }
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError, errorText } from './errors.js';
-import { isRecord } from './json.js';
+import { isRecord, without } from './json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json.js';
 
 /** The part of the Standard Schema interface (standardschema.dev) that is used here: zod, valibot and arktype implement it. */
@@ -44,9 +44,7 @@ const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in 
  * @throws ConfigurationError `schema` when a Standard Schema cannot be turned into JSON Schema (zod can from 4.2).
  */
 export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
-  if (!isStandard(schema)) {
-    return Object.fromEntries(Object.entries(schema).filter(([key]) => key !== 'validate')) as JsonSchema;
-  }
+  if (!isStandard(schema)) return without(schema as JsonSchema, 'validate');
   const known = documents.get(schema);
   if (known) return known;
   const { jsonSchema, vendor } = schema['~standard'];
@@ -57,10 +55,7 @@ export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
       'Use zod 4.2 or later, or pass a plain JSON Schema.',
     );
   }
-  const document = Object.entries(jsonSchema.input({ target: 'draft-2020-12' })).filter(
-    ([key]) => key !== '$schema' && key !== '~standard',
-  );
-  const made = Object.fromEntries(document) as JsonSchema;
+  const made = without(jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema, '$schema', '~standard');
   documents.set(schema, made);
   return made;
 }

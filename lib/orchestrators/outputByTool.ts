@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
+import { defined } from '../core/json.js';
 import type { JsonObject, JsonSchema } from '../core/json.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
@@ -57,13 +58,12 @@ function returnTool({ schema }: TypedTurn, found: (value: unknown) => void): Too
     return 'ok';
   };
   const { $defs, definitions, ...bare } = json; // references point to the root
-  const defs = { ...($defs === undefined ? {} : { $defs }), ...(definitions === undefined ? {} : { definitions }) };
   return tool({
     name: RETURN_RESULT,
     description:
       'Returns the result to the user. Call it exactly once, with the complete result, when you have all that you need. Every answer goes through it.',
     parameters: {
-      ...(wrapped ? { type: 'object', properties: { result: bare }, required: ['result'], ...defs } : json),
+      ...(wrapped ? { type: 'object', properties: { result: bare }, required: ['result'], ...defined({ $defs, definitions }) } : json),
       validate: (args: JsonObject) => args, // `execute` does it, by the schema itself
     },
     execute(args: JsonObject) {

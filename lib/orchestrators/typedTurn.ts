@@ -1,3 +1,4 @@
+import { errorText } from '../core/errors.js';
 import { concat, defer, EMPTY, from, mergeMap, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { OutputError } from '../core/outputErrors.js';
@@ -79,22 +80,25 @@ export function concludeText(typed: TypedTurn, turn: TurnEvent, messages: readon
 }
 
 /** Where asking again would not help. */
-export function hopeless(typed: TypedTurn, { finishReason, turn }: TurnEvent, text: string): OutputError | undefined {
-  const { orchestrator, context } = typed;
-  const details = { orchestrator, provider: context.model.provider, turn, text };
-  if (finishReason === 'contentFilter')
-    return new OutputError(
-      'refused',
-      `The model refused: "${text}".`,
-      'The text of the refusal is in `text`; rephrase the request.',
-      details,
-    );
-  if (finishReason === 'length')
-    return new OutputError('length', 'The output was cut by the token limit.', 'Raise maxOutputTokens, or ask for less.', details);
-  if (finishReason === 'maxTurns')
-    return new OutputError('maxTurns', `The run ended after ${turn} turns, before its output.`, 'Raise maxTurns.', details);
-  return undefined;
+export function hopeless(typed: TypedTurn, turn: TurnEvent, text: string): OutputError | undefined {
+  const fail = failing(typed, turn, text);
+  switch (turn.finishReason) {
+    case 'contentFilter':
+      return fail('refused', `The model refused: "${text}".`, 'The text of the refusal is in `text`; rephrase the request.');
+    case 'length':
+      return fail('length', 'The output was cut by the token limit.', 'Raise maxOutputTokens, or ask for less.');
+    case 'maxTurns':
+      return fail('maxTurns', `The run ended after ${turn.turn} turns, before its output.`, 'Raise maxTurns.');
+    default:
+      return undefined;
+  }
 }
+
+/** Errors of a turn. */
+const failing =
+  ({ orchestrator, context }: TypedTurn, { turn }: TurnEvent, text: string) =>
+  (reason: OutputError['reason'], what: string, next: string) =>
+    new OutputError(reason, what, next, { orchestrator, provider: context.model.provider, turn, text });
 
 /** Shows the model what is wrong and asks again, as often as `maxRepairs` says; then it is an error that holds the text. */
 export function repaired(
@@ -116,21 +120,15 @@ export function repaired(
 }
 
 /** The error when no repair is left, or no turn for it. */
-export function exhausted(
-  { orchestrator, state, context }: TypedTurn,
-  { turn }: TurnEvent,
-  text: string,
-  invalid: string,
-): OutputError | undefined {
-  const { maxRepairs = 2, maxTurns = 20 } = context.options;
-  const repairs = repairsOf(state);
-  if (repairs < maxRepairs && turn < maxTurns) return undefined;
+export function exhausted(typed: TypedTurn, turn: TurnEvent, text: string, invalid: string): OutputError | undefined {
+  const { maxRepairs = 2, maxTurns = 20 } = typed.context.options;
+  const repairs = repairsOf(typed.state);
+  if (repairs < maxRepairs && turn.turn < maxTurns) return undefined;
   const times = repairs === 0 ? '' : ` after ${repairs} ${repairs === 1 ? 'repair' : 'repairs'}`;
-  return new OutputError(
+  return failing(typed, turn, text)(
     'invalid',
     `The output is not valid${times}: ${invalid}.`,
     'What the model said is in `text`; simplify the schema, raise maxRepairs, or take another model.',
-    { orchestrator, provider: context.model.provider, turn, text },
   );
 }
 
@@ -147,7 +145,7 @@ export function validated(schema: Schema, text: string): Observable<Validation<u
     value = JSON.parse(bare) as JsonValue;
   } catch (error) {
     return of({
-      invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${error instanceof Error ? error.message : String(error)})`,
+      invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${errorText(error)})`,
     });
   }
   const found = validate(schema, withoutOptionalNulls(value, jsonSchemaOf(schema, 'The output')));

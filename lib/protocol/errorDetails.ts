@@ -1,12 +1,12 @@
 import { ProviderError } from '../core/errors.js';
-import { isRecord, textOf } from '../core/json.js';
+import { isRecord, objectOf, textOf } from '../core/json.js';
 
 /** What a provider's JSON says of an error. */
 export interface ErrorDetails {
-  /** The provider's text. */
-  readonly message?: string;
-  /** Its code or type: a word rather than a number, where it has both. */
-  readonly code?: string;
+  /** The provider's text; behind it the upstream's own words, where a gateway hands them on (OpenRouter's `metadata.raw`). */
+  readonly message: string | undefined;
+  /** Its codes and types, the innermost first. */
+  readonly codes: readonly string[];
 }
 
 /** Statuses after which the same request may succeed: time-out, conflict, too many requests, and the server's own faults. */
@@ -16,7 +16,18 @@ export function isRetryableStatus(status: number): boolean {
 
 /** Words that providers use, in a 200 stream, for what would have been such a status. */
 const passing =
-  /rate.?limit|overloaded|too.?many|unavailable|resource.?exhausted|internal|server.?error|api_error|timeout|timed.?out|deadline.?exceeded|aborted/i;
+  /ratelimit|overloaded|toomany|unavailable|resourceexhausted|internal|servererror|apierror|timeout|timedout|deadlineexceeded|aborted/;
+/** Waiting does not fill an account, although these come with 429. */
+const lasting = /insufficientquota|billing|insufficientbalance/;
+
+/** Whether the same request may succeed later: by a status among the codes of its error, or a word that says so. */
+export function isPassing(codes: readonly string[]): boolean {
+  const words = codes.map((code) => code.toLowerCase().replace(/[^a-z0-9]/g, ''));
+  return !words.some((word) => lasting.test(word)) && words.some((word) => isRetryableStatus(Number(word)) || passing.test(word));
+}
+
+/** Where servers put what an error says to people: as text, or as an object or a list that says it further in. */
+export const textFields = ['error', 'message', 'detail', 'details', 'error_message', 'error_msg', 'status_msg', 'msg', 'errors'] as const;
 
 /**
  * Reads an error out of a JSON body or frame, in any of the shapes that providers use: `{ error: { message, code | type | status } }`
@@ -27,22 +38,24 @@ const passing =
  * @returns What it says; empty when it says nothing.
  */
 export function errorDetails(json: unknown): ErrorDetails {
-  if (Array.isArray(json)) return json.map(errorDetails).find(({ message }) => message !== undefined) ?? {};
-  if (!isRecord(json)) return typeof json === 'string' && json !== '' ? { message: json } : {};
-  const inner = [json['error'], json['message'], json['detail'], json['errors']]
-    .map(errorDetails)
-    .find(({ message }) => message !== undefined);
-  const message = inner?.message ?? textOf(json['msg']);
-  const code = inner?.code ?? codeOf(json);
-  return { ...(message === undefined ? {} : { message }), ...(code === undefined ? {} : { code }) };
+  if (Array.isArray(json)) return firstThatTells(json);
+  if (!isRecord(json)) return { message: textOf(json), codes: [] };
+  const { message, codes } = firstThatTells(textFields.map((field) => json[field]));
+  const metadata = objectOf(json['metadata']);
+  const raw = textOf(metadata['raw']);
+  const own = [json['code'], json['status'], json['status_code'], json['statusCode'], json['type'], metadata['error_type']];
+  const said = own.flatMap((code) => (typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (textOf(code) ?? [])));
+  return {
+    message: raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`,
+    codes: [...codes, ...said],
+  };
 }
 
-/** A word before a number: Google sends the status as `code` and its meaning as `status`. */
-function codeOf(error: Record<string, unknown>): string | undefined {
-  const named = [error['code'], error['type'], error['status']];
-  const number = named.find((value) => typeof value === 'number');
-  return named.map(textOf).find((word) => word !== undefined && word !== 'error') ?? (number === undefined ? undefined : String(number));
-}
+const firstThatTells = (values: readonly unknown[]): ErrorDetails =>
+  values.map(errorDetails).find(({ message }) => message !== undefined) ?? { message: undefined, codes: [] };
+
+/** The most telling code: a word before a number. Google sends the status as `code` and its meaning as `status`. */
+export const codeOf = (codes: readonly string[]): string | undefined => codes.find((code) => !/^\d+$/.test(code)) ?? codes[0];
 
 /** Whether a JSON document is an error by its own word: it has an `error` that says something, alone or as the first of an array. */
 export function saysError(json: unknown): boolean {
@@ -58,23 +71,17 @@ export function saysError(json: unknown): boolean {
  * @returns An error with the provider's text and code; retryable when the code is that of a passing trouble (overload, rate limit, 5xx).
  */
 export function providerError(provider: string, json: unknown): ProviderError {
-  const { message, code } = errorDetails(json);
-  const body: unknown = Array.isArray(json) ? json[0] : json;
-  const inner = isRecord(body) && isRecord(body['error']) ? body['error'] : undefined;
-  const status = [inner?.['code'], inner?.['status'], code]
-    .filter((value) => typeof value === 'string' || typeof value === 'number') // an object from outside may have a `toString` that is no function
-    .map(Number)
-    .find((number) => Number.isInteger(number) && number >= 100 && number <= 599);
-  return new ProviderError(
-    provider,
-    `${provider} reported an error: ${message ?? JSON.stringify(json)}${code === undefined ? '' : ` (${code})`}`,
-    {
-      retryable: status === undefined ? passing.test(code ?? '') : isRetryableStatus(status),
-      ...(code === undefined ? {} : { providerCode: code }),
-      data: json,
-    },
-  );
+  const { message, codes } = errorDetails(json);
+  const providerCode = codeOf(codes);
+  return new ProviderError(provider, `${provider} reported an error: ${message ?? JSON.stringify(json)}${inBrackets(providerCode)}`, {
+    retryable: isPassing(codes),
+    providerCode,
+    data: json,
+  });
 }
+
+/** A code behind the text that it belongs to. */
+export const inBrackets = (code: string | undefined): string => (code === undefined ? '' : ` (${code})`);
 
 /** The JSON of a text, or undefined: what a server sends in place of a stream need not be JSON. */
 export function parsedOrUndefined(text: string): unknown {

@@ -1,7 +1,16 @@
-import { concat, defer, EMPTY, catchError, ignoreElements, map, mergeMap, of, takeUntil, takeWhile, throwError, timer } from 'rxjs';
+import { concat, defer, EMPTY, catchError, ignoreElements, map, takeUntil, takeWhile, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError } from '../core/errors.js';
-import { beginning, errorDetails, isRetryableStatus, parsedOrUndefined, providerError, saysError } from './errorDetails.js';
+import {
+  beginning,
+  codeOf,
+  errorDetails,
+  inBrackets,
+  isRetryableStatus,
+  parsedOrUndefined,
+  providerError,
+  saysError,
+} from './errorDetails.js';
 import { retryAfter } from './retryAfter.js';
 
 /** How much of a body that is not the stream is read. */
@@ -11,8 +20,8 @@ const bodyPatience = 5_000;
 
 const requestIdHeaders = ['x-request-id', 'request-id', 'x-goog-request-id', 'x-amzn-requestid', 'apim-request-id', 'cf-ray'];
 
-/** The beginning of a body as text, when the body ends, reaches 64 KiB, breaks, or takes longer than five seconds. */
-function textOfBody(bytes: Observable<Uint8Array>): Observable<string> {
+/** Reads the beginning of a body, until it ends, reaches 64 KiB, breaks, or takes longer than five seconds, and errors with what comes of it. */
+function failWith(bytes: Observable<Uint8Array>, errorOf: (body: string) => Error): Observable<never> {
   return defer(() => {
     const decoder = new TextDecoder();
     let text = '';
@@ -25,7 +34,7 @@ function textOfBody(bytes: Observable<Uint8Array>): Observable<string> {
     );
     return concat(
       read,
-      defer(() => of(text.slice(0, bodyLimit))),
+      throwError(() => errorOf(text.slice(0, bodyLimit))),
     );
   });
 }
@@ -39,27 +48,23 @@ function textOfBody(bytes: Observable<Uint8Array>): Observable<string> {
  * @returns Errors with an HttpError.
  */
 export function refusal(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never> {
-  return textOfBody(bytes).pipe(mergeMap((body) => throwError(() => httpError(provider, response, body))));
+  return failWith(bytes, (body) => httpError(provider, response, body));
 }
 
 function httpError(provider: string, { status, statusText, headers }: Response, body: string): HttpError {
   const json = parsedOrUndefined(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some refuse with an event
-  const { message, code } = errorDetails(json);
+  const { message, codes } = errorDetails(json);
+  const providerCode = codeOf(codes);
   const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
-  const requestId = requestIdHeaders.map((name) => headers.get(name)).find((id) => id !== null && id !== '');
-  const wait = retryAfter(headers, json);
-  return new HttpError(
-    `${provider} answered ${status}: ${text}${code === undefined ? '' : ` (${code})`}. ${nextStep(status, headers.get('location'))}`,
-    {
-      provider,
-      status,
-      body,
-      retryable: isRetryableStatus(status),
-      ...(code === undefined ? {} : { providerCode: code }),
-      ...(requestId === undefined || requestId === null ? {} : { requestId }),
-      ...(wait === undefined ? {} : { retryAfter: wait }),
-    },
-  );
+  return new HttpError(`${provider} answered ${status}: ${text}${inBrackets(providerCode)}. ${nextStep(status, headers.get('location'))}`, {
+    provider,
+    status,
+    body,
+    retryable: isRetryableStatus(status),
+    providerCode,
+    requestId: requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== ''),
+    retryAfter: retryAfter(headers, json),
+  });
 }
 
 function nextStep(status: number, location: string | null): string {
@@ -75,16 +80,8 @@ function nextStep(status: number, location: string | null): string {
   return 'Change the request.';
 }
 
-const anyStream = ['text/event-stream', 'text/plain', 'application/octet-stream', 'binary/octet-stream'];
-const lines = [
-  'application/x-ndjson',
-  'application/ndjson',
-  'application/jsonl',
-  'application/x-jsonl',
-  'application/jsonlines',
-  'application/json',
-  'application/stream+json',
-];
+const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
+const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;
 
 /**
  * Whether a content type can be that of the stream asked for. Servers label streams loosely (none at all, `text/plain`), so only what is
@@ -95,9 +92,7 @@ const lines = [
  */
 export function isStreamType(contentType: string | null, accept: string): boolean {
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  if (type === '' || type === accept) return true;
-  if (accept === 'text/event-stream') return anyStream.includes(type);
-  return (anyStream.includes(type) && type !== 'text/event-stream') || lines.includes(type);
+  return type === '' || type === accept || anyStream.test(type) || (accept !== 'text/event-stream' && lines.test(type));
 }
 
 /**
@@ -110,13 +105,11 @@ export function isStreamType(contentType: string | null, accept: string): boolea
  * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError `content_type`.
  */
 export function otherType(provider: string, response: Response, bytes: Observable<Uint8Array>, accept: string): Observable<never> {
-  return textOfBody(bytes).pipe(
-    mergeMap((body) => {
-      const json = parsedOrUndefined(body);
-      if (saysError(json)) return throwError(() => providerError(provider, json));
-      const type = response.headers.get('content-type') ?? 'nothing';
-      const what = `${provider} answered ${response.status} with ${type} instead of ${accept}: "${beginning(body)}".`;
-      return throwError(() => new ProtocolError(provider, 'content_type', `${what} Check baseUrl, and any proxy between.`, body));
-    }),
-  );
+  return failWith(bytes, (body) => {
+    const json = parsedOrUndefined(body);
+    if (saysError(json)) return providerError(provider, json);
+    const type = response.headers.get('content-type') ?? 'nothing';
+    const what = `${provider} answered ${response.status} with ${type} instead of ${accept}: "${beginning(body)}".`;
+    return new ProtocolError(provider, 'content_type', `${what} Check baseUrl, and any proxy between.`, body);
+  });
 }

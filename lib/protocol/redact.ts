@@ -61,39 +61,31 @@ const isError = (value: object): value is Error => value instanceof Error || Obj
 /** From here on a secret is looked for within words; a shorter one (`test`, `any`) stands in ordinary words too. */
 const longEnough = 8;
 
-function withoutWhole(text: string, secret: string): string {
-  if (secret.length >= longEnough) return text.replaceAll(secret, mark);
-  return text.replace(new RegExp(`(?<![\\w-])${escaped(secret)}(?![\\w-])`, 'g'), () => mark);
-}
+/** A text without the secret. */
+const withoutWhole = (text: string, secret: string): string => without(text, secret, secret.length);
 
 /** A text without the beginnings of a secret: a server, or the limit of a message, may have cut the text within it. */
-function withoutBeginnings(text: string, secret: string): string {
-  if (secret.length < longEnough) return text;
-  const most = Math.max(longEnough, Math.ceil(secret.length / 3));
-  let cut = withoutLongBeginning(text, secret, most);
-  for (let length = Math.min(most, secret.length) - 1; length >= 4; length--) {
-    const beginning = secret.slice(0, length);
-    if (cut.endsWith(beginning)) cut = cut.slice(0, -length) + mark;
-    cut = cut.replaceAll(`${beginning}...`, `${mark}...`);
-  }
-  return cut;
-}
+const withoutBeginnings = (text: string, secret: string): string => without(text, secret, secret.length < longEnough ? secret.length : 4);
 
-/** Replaces each stretch of at least `least` characters with which a secret begins. */
-function withoutLongBeginning(text: string, secret: string, least: number): string {
+/** Replaces what is the secret, from its beginning on and for at least so many characters, where that can be nothing else. */
+function without(text: string, secret: string, least: number): string {
   const beginning = secret.slice(0, least);
+  let cut = '';
   let rest = text;
-  let done = '';
   for (let at = rest.indexOf(beginning); at >= 0; at = rest.indexOf(beginning)) {
     let length = least;
     while (length < secret.length && rest[at + length] === secret[length]) length++;
-    done += rest.slice(0, at) + mark;
-    rest = rest.slice(at + length);
+    const hidden = isHidden(secret, length, rest.slice(at + length), rest[at - 1] ?? cut.at(-1));
+    cut += rest.slice(0, at) + (hidden ? mark : rest.charAt(at));
+    rest = rest.slice(at + (hidden ? length : 1));
   }
-  return done + rest;
+  return cut + rest;
 }
 
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+function isHidden(secret: string, length: number, after: string, before = ''): boolean {
+  if (secret.length < longEnough) return !/[\w-]/.test(before + after.charAt(0));
+  return length >= Math.max(longEnough, secret.length / 3) || length === secret.length || after === '' || after.startsWith('...');
+}
 
 /** Removes secrets from the error of a stream. */
 export function hideSecrets<T>(secrets: readonly string[], provider: string): MonoTypeOperatorFunction<T> {

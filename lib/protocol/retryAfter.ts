@@ -1,5 +1,4 @@
 import { asyncScheduler } from 'rxjs';
-import { isRecord } from '../core/json.js';
 
 /**
  * How long a server asks to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or the
@@ -14,8 +13,8 @@ export function retryAfter(headers: Headers, json?: unknown): number | undefined
   return milliseconds(headers.get('retry-after-ms'), 1) ?? inSecondsOrDate(headers.get('retry-after')) ?? inDetails(json);
 }
 
-function milliseconds(text: string | null, factor: number): number | undefined {
-  return text !== null && /^\s*\d+(?:\.\d+)?\s*$/.test(text) ? Math.round(Number(text) * factor) : undefined;
+function milliseconds(text: string | null | undefined, factor: number): number | undefined {
+  return text && /^\s*\d+(?:\.\d+)?\s*$/.test(text) ? Math.round(Number(text) * factor) : undefined;
 }
 
 function inSecondsOrDate(text: string | null): number | undefined {
@@ -25,11 +24,7 @@ function inSecondsOrDate(text: string | null): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - asyncScheduler.now());
 }
 
+/** Wherever it stands: a text that only speaks of it would have its quotes escaped. */
 function inDetails(json: unknown): number | undefined {
-  const body: unknown = Array.isArray(json) ? json[0] : json;
-  const error = isRecord(body) ? body['error'] : undefined;
-  const details: readonly unknown[] = isRecord(error) && Array.isArray(error['details']) ? error['details'] : [];
-  const delays = details.map((detail) => (isRecord(detail) && typeof detail['retryDelay'] === 'string' ? detail['retryDelay'] : ''));
-  const delay = delays.map((text) => /^(\d+(?:\.\d+)?)s$/.exec(text)?.[1]).find((found) => found !== undefined);
-  return milliseconds(delay ?? null, 1000);
+  return milliseconds(/"retryDelay":"([^"]*)s"/.exec(JSON.stringify(json))?.[1], 1000);
 }

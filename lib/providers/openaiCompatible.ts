@@ -1,3 +1,4 @@
+import { defined } from '../core/json.js';
 import type { Model } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import type { Dialect } from './chatCompletions/dialect.js';
@@ -61,12 +62,7 @@ export function openaiCompatible(server: CompatibleServer): (name: string, optio
         wire: chatCompletions(name, { ...rest, provider }),
         capabilities: server.capabilities,
       },
-      { ...rest, ...given(options), headers },
+      { ...rest, ...defined(options), headers }, // an option that is undefined leaves the server's
     );
   };
-}
-
-/** The options that say something: `{ apiKey: undefined }` leaves the server's. */
-function given(options: ModelOptions): ModelOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

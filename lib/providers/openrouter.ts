@@ -4,6 +4,7 @@ import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
+import { dataUrl } from './shared/files.js';
 import { mistralCallId } from './shared/mistralCallId.js';
 import { shortCallId } from './shared/shortCallId.js';
 
@@ -62,7 +63,6 @@ function openrouterThinking(thinking: Thinking): JsonObject {
 }
 
 /** Films have a part of their own ("Video inputs"). */
-function openrouterFile({ mediaType, url, data }: FilePart): JsonObject | undefined {
-  if (!/^video\//i.test(mediaType)) return undefined;
-  return { type: 'video_url', video_url: { url: url ?? `data:${mediaType};base64,${data}` } };
+function openrouterFile(file: FilePart): JsonObject | undefined {
+  return /^video\//i.test(file.mediaType) ? { type: 'video_url', video_url: { url: file.url ?? dataUrl(file) } } : undefined;
 }

@@ -1,6 +1,7 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk, TextChunk } from '../core/chunk.js';
 import { operate } from '../core/operate.js';
+import { heldBack } from './shared/heldBack.js';
 
 const opening = '<think>';
 const closing = '</think>';
@@ -28,11 +29,8 @@ export function thinkTags(emit: (chunk: Chunk) => void): ThinkTags {
   let place: Place = 'start';
   let held = '';
 
-  const text = (piece: string) => {
-    if (piece !== '') emit({ type: 'text', text: piece });
-  };
-  const thinking = (piece: string) => {
-    if (piece !== '') emit({ type: 'thinking', text: piece });
+  const say = (type: 'text' | 'thinking', text: string) => {
+    if (text !== '') emit({ type, text });
   };
   /** Each step takes what it can of the text and gives the rest to the next place; what it cannot judge yet, it holds. */
   const steps: Record<Place, (piece: string) => void> = {
@@ -45,19 +43,19 @@ export function thinkTags(emit: (chunk: Chunk) => void): ThinkTags {
     thinking: (piece) => {
       const end = piece.indexOf(closing);
       if (end !== -1) {
-        thinking(piece.slice(0, end));
+        say('thinking', piece.slice(0, end));
         go('behind', piece.slice(end + closing.length));
         return;
       }
-      const keep = beginningOf(closing, piece);
-      thinking(piece.slice(0, piece.length - keep));
-      held = piece.slice(piece.length - keep);
+      const shown = piece.length - heldBack(piece, closing);
+      say('thinking', piece.slice(0, shown));
+      held = piece.slice(shown);
     },
     behind: (piece) => {
       if (piece === '\r') held = piece;
       else if (piece !== '') go('answer', piece.replace(/^\r?\n/, ''));
     },
-    answer: text,
+    answer: (piece) => say('text', piece),
   };
   const go = (next: Place, piece: string) => {
     place = next;
@@ -74,8 +72,7 @@ export function thinkTags(emit: (chunk: Chunk) => void): ThinkTags {
     const piece = held;
     held = '';
     if (place === 'start' && piece !== '') place = 'answer';
-    if (place === 'thinking') thinking(piece);
-    else text(piece);
+    say(place === 'thinking' ? 'thinking' : 'text', piece);
   };
 
   return {
@@ -91,12 +88,6 @@ export function thinkTags(emit: (chunk: Chunk) => void): ThinkTags {
       emit(chunk);
     },
   };
-}
-
-/** How many characters at the end of the text may be the beginning of the tag. */
-function beginningOf(tag: string, text: string): number {
-  for (let length = Math.min(tag.length - 1, text.length); length > 0; length -= 1) if (text.endsWith(tag.slice(0, length))) return length;
-  return 0;
 }
 
 /** The same as an operator: nothing that is held back is lost to an error or an end. */

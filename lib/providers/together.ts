@@ -1,4 +1,4 @@
-import { isJsonObject } from '../core/json.js';
+import { isJsonObject, without } from '../core/json.js';
 import type { JsonObject } from '../core/json.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
@@ -45,6 +45,5 @@ function togetherThinking(thinking: Thinking): JsonObject {
 function withoutStrict(body: JsonObject): JsonObject {
   const format = body['response_format'];
   if (!isJsonObject(format) || !isJsonObject(format['json_schema'])) return body;
-  const schema = Object.entries(format['json_schema']).filter(([field]) => field !== 'strict');
-  return { ...body, response_format: { ...format, json_schema: Object.fromEntries(schema) } };
+  return { ...body, response_format: { ...format, json_schema: without(format['json_schema'], 'strict') } };
 }

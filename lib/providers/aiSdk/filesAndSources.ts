@@ -1,6 +1,6 @@
+import { defined } from '../../core/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { base64 } from '../../core/message.js';
-import { defined } from '../shared/values.js';
 import type { SdkPart } from './openStream.js';
 import { metadataField } from './own.js';
 

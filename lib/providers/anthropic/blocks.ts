@@ -1,5 +1,5 @@
 import type { Chunk, FileChunk, SourceChunk } from '../../core/chunk.js';
-import { isJsonObject, textOf } from '../../core/json.js';
+import { defined, isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import { parsedOrUndefined } from '../../protocol/errorDetails.js';
 import { createCalls } from '../shared/calls.js';
@@ -143,10 +143,6 @@ function grow({ type, fields }: Open, delta: JsonObject, say: (type: 'text' | 't
 /** Compatible servers send the arguments with the start. A call made by the server's own code says so, and must say so when it goes back. */
 function callOf({ id, name, input, caller }: JsonObject): Parameters<Calls['start']>[1] {
   const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : textOf(input);
-  return {
-    ...(typeof id === 'string' ? { id } : {}),
-    ...(typeof name === 'string' ? { name } : {}),
-    ...(args === undefined ? {} : { arguments: args }),
-    ...(isJsonObject(caller) && caller['type'] !== 'direct' ? { providerData: { anthropic: { caller } } } : {}),
-  };
+  const providerData = isJsonObject(caller) && caller['type'] !== 'direct' ? { anthropic: { caller } } : undefined;
+  return defined({ id: textOf(id), name: textOf(name), arguments: args, providerData });
 }

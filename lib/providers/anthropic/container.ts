@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.js';
-import { isJsonObject, textOf } from '../../core/json.js';
+import { objectOf, textOf } from '../../core/json.js';
 import type { Message } from '../../core/message.js';
 import type { AnthropicTool } from './serverTools.js';
 
@@ -16,9 +16,7 @@ export const runsCode = (tools: readonly AnthropicTool[]): boolean =>
  */
 export function lastContainer(messages: readonly Message[]): string | undefined {
   for (const { metadata } of [...messages].reverse()) {
-    const own = metadata?.['anthropic'];
-    const container = isJsonObject(own) ? own['container'] : undefined;
-    const id = isJsonObject(container) ? textOf(container['id']) : undefined;
+    const id = textOf(objectOf(objectOf(metadata?.['anthropic'])['container'])['id']);
     if (id !== undefined) return id;
   }
   return undefined;

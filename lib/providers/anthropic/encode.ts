@@ -1,9 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { defined } from '../shared/values.js';
 import type { Fields } from '../shared/values.js';
 import { lastContainer, lostContainer, runsCode } from './container.js';
 import { encodeConversation } from './messages.js';

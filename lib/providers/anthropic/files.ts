@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { isJsonObject } from '../../core/json.js';
+import { defined, objectOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart } from '../../core/message.js';
 import { essence, inlined, textInFile } from '../shared/files.js';
@@ -13,15 +13,14 @@ const images: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/g
  * @throws ConfigurationError `options` for what the API does not take.
  */
 export function encodeFile(part: FilePart): JsonObject {
-  const own = part.providerData?.['anthropic'];
   const file = inlined(part);
   const mediaType = essence(file.mediaType);
   const kind = mediaType.startsWith('image/') ? 'image' : 'document';
   return {
     type: kind,
     source: sourceOf(file, mediaType),
-    ...(kind === 'document' && file.name !== undefined ? { title: file.name } : {}),
-    ...(isJsonObject(own) ? own : {}),
+    ...defined({ title: kind === 'document' ? file.name : undefined }),
+    ...objectOf(part.providerData?.['anthropic']),
   };
 }
 

@@ -4,20 +4,8 @@ import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { finishReasonOf as anyReason } from '../shared/finishWords.js';
 
-/** The stop reasons of the API's reference, and `compaction`, after which it wants to be asked again like after `pause_turn`. */
-const reasons: ReadonlyMap<string, FinishReason> = new Map([
-  ['end_turn', 'stop'],
-  ['stop_sequence', 'stop'],
-  ['max_tokens', 'length'],
-  ['model_context_window_exceeded', 'length'],
-  ['tool_use', 'toolCalls'],
-  ['pause_turn', 'paused'],
-  ['compaction', 'paused'],
-  ['refusal', 'contentFilter'],
-]);
-
-/** What a stop reason means: its own words first, then those of other APIs, which compatible servers pass on. */
-export const finishReasonOf = (word: string): FinishReason => reasons.get(word) ?? anyReason(word);
+/** What a stop reason means. After `pause_turn` the API wants to be asked again, and so it does after `compaction`; no other API has such words. */
+export const finishReasonOf = (word: string): FinishReason => (word === 'pause_turn' || word === 'compaction' ? 'paused' : anyReason(word));
 
 /** Counts the tokens of one answer. */
 export interface Counter {

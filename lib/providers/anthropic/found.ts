@@ -1,5 +1,5 @@
 import type { FileChunk, SourceChunk } from '../../core/chunk.js';
-import { isJsonObject, textOf } from '../../core/json.js';
+import { defined, isJsonObject, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { base64 } from '../../core/message.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
@@ -17,18 +17,18 @@ export function foundIn({ type, content }: JsonObject): readonly (SourceChunk | 
   if (type === 'web_fetch_tool_result') return fetched(content);
   if (!textOf(type)?.endsWith('code_execution_tool_result')) return [];
   return listOf(content['content']).flatMap((output) => {
-    const id = isJsonObject(output) ? textOf(output['file_id']) : undefined;
+    const id = textOf(objectOf(output)['file_id']);
     return id === undefined ? [] : [{ type: 'source', source: { type: 'source', id } }];
   });
 }
 
 function fetched({ url: address, content: document }: JsonObject): readonly (SourceChunk | FileChunk)[] {
   const url = textOf(address);
-  const { title: name, source } = isJsonObject(document) ? document : {};
+  const { title: name, source } = objectOf(document);
   const title = textOf(name);
-  const file = isJsonObject(source) ? fileOf(source, title ?? url) : undefined;
+  const file = fileOf(objectOf(source), title ?? url);
   return [
-    ...(url === undefined ? [] : [{ type: 'source', source: { type: 'source', url, ...(title === undefined ? {} : { title }) } } as const]),
+    ...(url === undefined ? [] : [{ type: 'source', source: { type: 'source', url, ...defined({ title }) } } as const]),
     ...(file === undefined ? [] : [{ type: 'file', file } as const]),
   ];
 }
@@ -37,7 +37,7 @@ function fetched({ url: address, content: document }: JsonObject): readonly (Sou
 function fileOf(source: JsonObject, name: string | undefined): FilePart | undefined {
   const data = textOf(source['data']);
   if (data === undefined) return undefined;
-  const named = name === undefined ? {} : { name };
+  const named = defined({ name });
   const mediaType = textOf(source['media_type']) ?? 'text/plain';
   if (source['type'] === 'base64') return { type: 'file', mediaType, data, ...named };
   return { type: 'file', mediaType, data: base64(new TextEncoder().encode(data)), ...named };
@@ -48,10 +48,5 @@ export function sourceOf(citation: JsonObject): SourcePart {
   const url = textOf(citation['url']) ?? textOf(citation['source']);
   const title = textOf(citation['title']) ?? textOf(citation['document_title']);
   const text = textOf(citation['cited_text']);
-  return {
-    type: 'source',
-    ...(url === undefined ? {} : { url }),
-    ...(title === undefined ? {} : { title }),
-    ...(text === undefined ? {} : { text }),
-  };
+  return { type: 'source', ...defined({ url, title, text }) };
 }

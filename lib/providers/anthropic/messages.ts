@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../core/json.js';
+import { defined, isJsonObject, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { listOf } from '../shared/values.js';
@@ -22,7 +22,7 @@ export function encodeConversation(messages: readonly Message[]): { readonly sys
     const content = role === 'user' ? userBlocks(parts, validId) : modelBlocks(parts, validId);
     return content.length === 0 ? [] : [{ role: role === 'user' ? 'user' : 'assistant', content }];
   });
-  return { ...(system === '' ? {} : { system }), messages: withoutTrailingSpace(turns) };
+  return defined({ system: textOf(system), messages: withoutTrailingSpace(turns) });
 }
 
 /** Results come first: the API wants them right behind the calls, before any text ("Handle tool calls"). */
@@ -40,12 +40,8 @@ function encodeResult({ id, ...answered }: ToolResultPart, validId: ValidId): Js
   const value = answered.error ?? answered.result ?? null;
   const said = typeof value === 'string' ? value : JSON.stringify(value);
   const content = answered.error !== undefined && said.trim() === '' ? 'The tool failed.' : said;
-  return {
-    type: 'tool_result',
-    tool_use_id: validId(id),
-    ...(content === '' ? {} : { content }),
-    ...(answered.error === undefined ? {} : { is_error: true }),
-  };
+  const is_error = answered.error === undefined ? undefined : true;
+  return defined({ type: 'tool_result', tool_use_id: validId(id), content: textOf(content), is_error });
 }
 
 /**
@@ -68,7 +64,7 @@ function modelBlocks(parts: readonly Part[], validId: ValidId): readonly JsonObj
       text += part.text;
       const own = part.providerData?.['anthropic'];
       if (!isJsonObject(own)) continue;
-      close(own['citations'] === undefined ? {} : { citations: own['citations'] });
+      close(defined({ citations: own['citations'] }));
       blocks.push(...listOf(own['after']).filter(isJsonObject));
     }
   }
@@ -79,8 +75,7 @@ function modelBlocks(parts: readonly Part[], validId: ValidId): readonly JsonObj
 const textBlock = (text: string): readonly JsonObject[] => (text.trim() === '' ? [] : [{ type: 'text', text }]);
 
 function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart, validId: ValidId): JsonObject {
-  const own = providerData?.['anthropic'];
-  return { type: 'tool_use', id: validId(id), name, input, ...(isJsonObject(own) ? own : {}) };
+  return { type: 'tool_use', id: validId(id), name, input, ...objectOf(providerData?.['anthropic']) };
 }
 
 /** An answer to be continued must not end in white space ("final assistant content cannot end with trailing whitespace"). */

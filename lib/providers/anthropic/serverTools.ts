@@ -1,7 +1,7 @@
-import { textOf } from '../../core/json.js';
+import { defined, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { mergeHeaders } from '../../protocol/compose.js';
-import { defined } from '../shared/values.js';
+import type { Fields } from '../shared/values.js';
 
 /** A tool that Anthropic runs, as its API takes it. Made by `anthropicTools`, or by hand for one that is not among them. */
 export interface AnthropicTool {
@@ -100,9 +100,9 @@ const betas: ReadonlyMap<string, string> = new Map([
   ['code_execution_20250825', 'code-execution-2025-08-25'],
 ]);
 
-function made(type: string, name: string, fields: Parameters<typeof defined>[0]): AnthropicTool {
+function made(type: string, name: string, fields: Fields): AnthropicTool {
   const beta = betas.get(type);
-  return { definition: { type, name, ...defined(fields) }, ...(beta === undefined ? {} : { betas: [beta] }) };
+  return defined({ definition: { type, name, ...defined(fields) }, betas: beta === undefined ? undefined : [beta] });
 }
 
 /** The tools, of two with a name the later one: the API wants names to be unique. */

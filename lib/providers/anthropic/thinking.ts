@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { isJsonObject, textOf } from '../../core/json.js';
+import { defined, isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Request } from '../../core/model.js';
 import { listOf } from '../shared/values.js';
@@ -41,7 +41,7 @@ export function thinkingFields(model: string, { thinking, maxOutputTokens }: Req
     throw cannot(model, 'does not think', 'Leave thinking out, or use a model that does: claude-3-7-sonnet and later.');
   const { effort, budget } = thinking === true ? {} : thinking;
   if (family.thinking === 'budget') return withBudget(model, budget ?? budgets[effort ?? 'medium'], budget !== undefined, maxOutputTokens);
-  if (budget === undefined) return { max_tokens, thinking: adaptive, ...(effort === undefined ? {} : { effort: efforts[effort] }) };
+  if (budget === undefined) return { max_tokens, thinking: adaptive, ...defined({ effort: effort && efforts[effort] }) };
   if (family.budgets) return withBudget(model, budget, true, maxOutputTokens);
   throw cannot(model, `takes no budget for thinking (${budget} tokens)`, "Pass an effort: thinking: { effort: 'low' }.");
 }

@@ -1,20 +1,17 @@
-import { isJsonObject, textOf } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import { defined, isJsonObject, objectOf, textOf } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { textIn } from './pieces.js';
 import { joinDetail } from './reasoningDetails.js';
-import { listOf, partsOf } from '../shared/values.js';
+import { filled, listOf, partsOf } from '../shared/values.js';
 
 /**
- * The fields of an answer that its provider wants to see again in the history, as they were:
+ * Collects, over the deltas of one answer, the fields that its provider wants to see again in the history, as they were:
  *
  * - `reasoning_content` with tool calls: DeepSeek and Moonshot refuse the request after the tools ran (400, "Missing reasoning_content field")
  *   when it is not there. Without calls it is of no use to them, so that it is not stored.
  * - `reasoning_details`: OpenRouter's signed or encrypted reasoning ("Preserving reasoning": the sequence must match what the model produced).
  * - `annotations` of type `file`: OpenRouter's parsed documents, which it else parses, and charges for, once more ("PDF inputs").
  */
-const echoedFields = ['reasoning_content', 'reasoning_details', 'annotations'] as const;
-
-/** Collects what has to be sent back, over the deltas of one answer. */
 export interface Echo {
   /**
    * @param delta What came.
@@ -45,11 +42,12 @@ export function createEcho(): Echo {
       return content === '' && details.length + thoughts.length === 0;
     },
     data(withCalls) {
-      const data: Record<string, JsonValue> = {};
-      if (withCalls && content !== '') data['reasoning_content'] = content;
-      if (details.length > 0) data['reasoning_details'] = details;
-      if (files.length > 0) data['annotations'] = files;
-      if (thoughts.length > 0) data['thoughts'] = thoughts;
+      const data = defined({
+        reasoning_content: withCalls ? textOf(content) : undefined,
+        reasoning_details: filled(details),
+        annotations: filled(files),
+        thoughts: filled(thoughts),
+      });
       return Object.keys(data).length > 0 ? data : undefined;
     },
   };
@@ -66,7 +64,7 @@ function takeThoughts(thoughts: JsonObject[], content: readonly unknown[], start
     else {
       const previous = thoughts.at(-1);
       if (previous?.['at'] !== at) thoughts.push({ at, part });
-      else thoughts[thoughts.length - 1] = { at, part: joined(isJsonObject(previous['part']) ? previous['part'] : {}, part) };
+      else thoughts[thoughts.length - 1] = { at, part: joined(objectOf(previous['part']), part) };
     }
   }
 }
@@ -80,10 +78,10 @@ function joined(previous: JsonObject, next: JsonObject): JsonObject {
 export function replayed(text: string, own: unknown): JsonObject {
   const plain = text === '' ? null : text;
   if (!isJsonObject(own)) return { content: plain };
-  const fields = echoedFields.flatMap((field) => (own[field] === undefined ? [] : [[field, own[field]] as const]));
   const thoughts = listOf(own['thoughts']).filter(isThought);
   const content = thoughts.length > 0 ? withThoughts(text, thoughts) : plain;
-  return { content, ...Object.fromEntries(fields) };
+  const { reasoning_content, reasoning_details, annotations } = own;
+  return defined({ content, reasoning_content, reasoning_details, annotations });
 }
 
 type Thought = JsonObject & { readonly at: number; readonly part: JsonObject };

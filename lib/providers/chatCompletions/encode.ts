@@ -1,10 +1,10 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { Message } from '../../core/message.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
-import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { defined } from '../shared/values.js';
+import { functionTool } from '../shared/chatMessages.js';
+import { noBudget } from '../shared/noBudget.js';
 import type { Fields } from '../shared/values.js';
 import type { Dialect } from './dialect.js';
 import { strictSchema } from '../shared/strictSchema.js';
@@ -52,11 +52,11 @@ function encodeMessages(messages: readonly Message[], messageOf: (message: Messa
 /** The API refuses a tool choice, an empty list and `parallel_tool_calls` where there are no tools. */
 function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
   if (tools.length === 0) return {};
-  return { tools: tools.map(encodeTool), tool_choice: toolChoice && encodeToolChoice(toolChoice), parallel_tool_calls: parallelToolCalls };
-}
-
-function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return { type: 'function', function: { name, description, parameters } };
+  return {
+    tools: tools.map(functionTool),
+    tool_choice: toolChoice && encodeToolChoice(toolChoice),
+    parallel_tool_calls: parallelToolCalls,
+  };
 }
 
 function encodeToolChoice(choice: ToolChoice): JsonValue {
@@ -66,7 +66,7 @@ function encodeToolChoice(choice: ToolChoice): JsonValue {
 /** Strict mode makes the answer follow the schema to the letter, but refuses most of JSON Schema: asked for where it can be had. */
 function encodeSchema(schema: JsonObject): JsonObject {
   const { strict, schema: adjusted } = strictSchema(schema);
-  return { name: 'output', ...(strict ? { strict } : {}), schema: adjusted };
+  return defined({ name: 'output', strict: strict || undefined, schema: adjusted });
 }
 
 /**
@@ -78,10 +78,6 @@ export function reasoningEffort(provider: string): (thinking: Thinking) => JsonO
     if (typeof thinking === 'boolean') return thinking ? {} : { reasoning_effort: 'none' };
     if (thinking.effort !== undefined) return { reasoning_effort: thinking.effort };
     if (thinking.budget === undefined) return {};
-    throw new ConfigurationError(
-      'options',
-      `${provider} takes no budget for thinking (${thinking.budget} tokens).`,
-      "Pass an effort: thinking: { effort: 'low' }; or limit the answer, thinking included, with maxOutputTokens.",
-    );
+    throw noBudget(provider, thinking.budget);
   };
 }

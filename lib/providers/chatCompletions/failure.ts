@@ -1,7 +1,7 @@
 import { ProviderError } from '../../core/errors.js';
 import { isRecord, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
-import { isRetryableStatus } from '../../protocol/errorDetails.js';
+import { errorDetails, inBrackets, isPassing, textFields } from '../../protocol/errorDetails.js';
 import { listOf } from '../shared/values.js';
 
 /**
@@ -22,13 +22,12 @@ export function failureIn(
 ): ProviderError | undefined {
   const found = reportedIn(frame, choice) ?? (event === 'error' || isErrorItself(frame) ? frame : undefined);
   if (found === undefined) return undefined;
-  const text = errorTextIn(found) ?? errorTextIn(frame) ?? JSON.stringify(found);
-  const words = [...codesIn(found), ...codesIn(frame)];
-  const code = words[0];
-  const told = code === undefined ? '' : ` (code ${code})`;
-  return new ProviderError(provider, `${provider} reported an error in its stream: ${text}${told}`, {
-    retryable: isTransient(words),
-    ...(code === undefined ? {} : { providerCode: code }),
+  const [own, whole] = [errorDetails(found), errorDetails(frame)];
+  const codes = [...own.codes, ...whole.codes];
+  const text = own.message ?? whole.message ?? JSON.stringify(found);
+  return new ProviderError(provider, `${provider} reported an error in its stream: ${text}${inBrackets(codes[0])}`, {
+    retryable: isPassing(codes),
+    providerCode: codes[0],
     data: frame,
   });
 }
@@ -49,48 +48,11 @@ function saysSomething(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
-const messageFields = ['message', 'detail', 'details', 'error_message', 'error_msg', 'status_msg', 'msg', 'error', 'errors'] as const;
-
 /** Whether a frame is an error through and through: it calls itself one, or it has a text for people and nothing of an answer. */
 function isErrorItself(frame: JsonObject): boolean {
   if (listOf(frame['choices']).length > 0 || isRecord(frame['usage'])) return false;
   if (frame['object'] === 'error' || frame['type'] === 'error') return true;
   if (typeof frame['object'] === 'string' && frame['object'].startsWith('chat.completion')) return false;
-  if (codesIn(frame).some((code) => /^(0|200|ok|success|ping)$/i.test(code))) return false; // a notice of a gateway that all is well
-  return messageFields.some((field) =>
-    field.startsWith('detail') || field === 'errors' ? saysSomething(frame[field]) : textOf(frame[field]) !== undefined,
-  );
-}
-
-/** What an error says to people; the upstream's own words (OpenRouter's `metadata.raw`) behind the gateway's. */
-function errorTextIn(error: unknown): string | undefined {
-  if (!isRecord(error)) return typeof error === 'string' ? error : undefined;
-  const text = messageFields.map((field) => wordsOf(error[field])).find((words) => words !== undefined);
-  const raw = isRecord(error['metadata']) ? textOf(error['metadata']['raw']) : undefined;
-  return raw === undefined ? text : [text, raw].filter(Boolean).join(': ');
-}
-
-function wordsOf(value: unknown): string | undefined {
-  if (isRecord(value)) return textOf(value['message']) ?? (saysSomething(value) ? JSON.stringify(value) : undefined);
-  return Array.isArray(value) && value.length > 0 ? JSON.stringify(value) : textOf(value);
-}
-
-/** The codes of an error, the most telling first. */
-function codesIn(error: unknown): readonly string[] {
-  if (!isRecord(error)) return [];
-  const metadata = isRecord(error['metadata']) ? error['metadata'] : {};
-  return [error['code'], error['status'], error['status_code'], error['statusCode'], error['type'], metadata['error_type']].flatMap(
-    (code) => (typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (textOf(code) ?? [])),
-  );
-}
-
-const transientWords = /ratelimit|toomanyrequests|overloaded|servererror|internalerror|unavailable|timeout|timedout|resourceexhausted/;
-/** Waiting does not fill an account, although these come with 429. */
-const lastingWords = /insufficientquota|billing|insufficientbalance/;
-
-/** Whether the same request may succeed later: by a status among the codes, or a word that says so. */
-function isTransient(codes: readonly string[]): boolean {
-  const words = codes.map((code) => code.toLowerCase().replace(/[^a-z0-9]/g, ''));
-  if (words.some((word) => lastingWords.test(word))) return false;
-  return words.some((word) => isRetryableStatus(Number(word)) || transientWords.test(word));
+  if (errorDetails(frame).codes.some((code) => /^(0|200|ok|success|ping)$/i.test(code))) return false; // a notice of a gateway that all is well
+  return textFields.some((field) => (field.startsWith('detail') || field === 'errors' ? saysSomething : textOf)(frame[field]));
 }

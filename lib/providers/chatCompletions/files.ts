@@ -4,15 +4,11 @@ import type { FilePart } from '../../core/message.js';
 import type { Dialect } from './dialect.js';
 import { dataUrl, essence, fileName, inlined, textInFile } from '../shared/files.js';
 
-/** The two formats of sound that the API documents, and the media types they go by. */
-const audioFormats: ReadonlyMap<string, string> = new Map([
-  ['audio/wav', 'wav'],
-  ['audio/wave', 'wav'],
-  ['audio/x-wav', 'wav'],
-  ['audio/vnd.wave', 'wav'],
-  ['audio/mp3', 'mp3'],
-  ['audio/mpeg', 'mp3'],
-]);
+/** The format of a sound, by its media type: the API documents two. */
+function audioFormat(mediaType: string): string | undefined {
+  if (/^audio\/(wav|wave|x-wav|vnd\.wave)$/.test(mediaType)) return 'wav';
+  return /^audio\/(mp3|mpeg)$/.test(mediaType) ? 'mp3' : undefined;
+}
 
 /**
  * The content part for a file. Images go as `image_url`, by address or as bytes; WAV and MP3 as `input_audio`; texts as text, since the API takes
@@ -26,13 +22,12 @@ export function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
   if (own !== undefined) return own;
   const mediaType = essence(file.mediaType);
   if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
-  if (file.url !== undefined)
-    return { type: 'file', file: { filename: fileName(file), file_data: takenByAddress(file.url, mediaType, dialect) } };
-  const format = audioFormats.get(mediaType);
+  const whole = (file_data: string): JsonObject => ({ type: 'file', file: { filename: fileName(file), file_data } });
+  if (file.url !== undefined) return whole(takenByAddress(file.url, mediaType, dialect));
+  const format = audioFormat(mediaType);
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: file.data, format } };
   const text = textInFile(file);
-  if (text !== undefined) return { type: 'text', text };
-  return { type: 'file', file: { filename: fileName(file), file_data: dataUrl(file) } };
+  return text === undefined ? whole(dataUrl(file)) : { type: 'text', text };
 }
 
 function takenByAddress(url: string, mediaType: string, { provider, fileUrls = false }: Dialect): string {

@@ -1,4 +1,4 @@
-import { isRecord, numberOf } from '../../core/json.js';
+import { isRecord, numberOf, objectOf } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 
@@ -16,7 +16,7 @@ export function finishWord(value: unknown): string | undefined {
 export function usageIn(frame: Record<string, unknown>, choice: Record<string, unknown> | undefined): Usage | undefined {
   const groq = frame['x_groq'];
   if (!frame['usage'] && !groq && !choice?.['usage']) return undefined; // nearly every frame
-  const places = [frame['usage'], isRecord(groq) ? groq['usage'] : undefined, choice?.['usage']];
+  const places = [frame['usage'], objectOf(groq)['usage'], choice?.['usage']];
   return places
     .filter(isRecord)
     .map(usageFrom)
@@ -25,8 +25,8 @@ export function usageIn(frame: Record<string, unknown>, choice: Record<string, u
 
 /** Cached tokens are told of in four places: OpenAI's, DeepSeek's, Moonshot's and Together's, and that of gateways to Anthropic. */
 function usageFrom(usage: Record<string, unknown>): Usage {
-  const ofPrompt = isRecord(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {};
-  const ofCompletion = isRecord(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {};
+  const ofPrompt = objectOf(usage['prompt_tokens_details']);
+  const ofCompletion = objectOf(usage['completion_tokens_details']);
   const first = (...values: unknown[]) => values.map(numberOf).find((value) => value !== undefined);
   const input = first(usage['prompt_tokens'], usage['input_tokens']);
   const completion = first(usage['completion_tokens'], usage['output_tokens']);

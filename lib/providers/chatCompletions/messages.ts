@@ -1,7 +1,8 @@
-import type { JsonObject, JsonValue } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { objectOf } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { encodeSaid, encodeSystem, functionCall } from '../shared/chatMessages.js';
 import { resultText } from '../shared/results.js';
 import type { Dialect } from './dialect.js';
 import { replayed } from './echo.js';
@@ -13,12 +14,6 @@ export function encodeMessage(message: Message, dialect: Dialect): readonly Json
   return message.role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect);
 }
 
-/** Several instructions are set apart by an empty line: many servers' templates take no list here. */
-function encodeSystem({ parts }: Message): readonly JsonObject[] {
-  const texts = parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
-  return texts.length === 0 ? [] : [{ role: 'system', content: texts.join('\n\n') }];
-}
-
 /** Results come first: the API wants them right behind the calls. */
 function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[] {
   const encoded: JsonObject[] = [];
@@ -28,14 +23,7 @@ function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[]
     else if (part.type === 'text') content.push({ type: 'text', text: part.text });
     else if (part.type === 'file') content.push(encodeFile(part, dialect));
   }
-  if (content.length > 0) encoded.push({ role: 'user', content: simplest(content) });
-  return encoded;
-}
-
-/** A single text goes as a string, which every server understands. */
-function simplest(content: readonly JsonObject[]): JsonValue {
-  const [first] = content;
-  return content.length === 1 && first?.['type'] === 'text' ? (first['text'] ?? '') : content;
+  return [...encoded, ...encodeSaid(content)];
 }
 
 function encodeResult(part: ToolResultPart, { callId = asItIs }: Dialect): JsonObject {
@@ -47,15 +35,14 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
-  return [
-    { role: 'assistant', ...replayed(text, message.metadata?.[dialect.provider]), ...(calls.length > 0 ? { tool_calls: calls } : {}) },
-  ];
+  const said = { role: 'assistant', ...replayed(text, message.metadata?.[dialect.provider]) };
+  return [calls.length > 0 ? { ...said, tool_calls: calls } : said];
 }
 
 function encodeCall({ id, name, arguments: args, providerData }: ToolCallPart, { provider, callId = asItIs }: Dialect): JsonObject {
-  const own = providerData?.[provider];
-  const call = { id: callId(id), type: 'function', function: { name, arguments: JSON.stringify(args) } };
-  return isJsonObject(own) && isJsonObject(own['extra_content']) ? { ...call, extra_content: own['extra_content'] } : call;
+  const { extra_content } = objectOf(providerData?.[provider]);
+  const call = functionCall(callId(id), name, args);
+  return extra_content === undefined ? call : { ...call, extra_content };
 }
 
 const asItIs = (id: string): string => id;

@@ -1,5 +1,5 @@
 import { textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json.js';
 import { textIn } from './pieces.js';
 
 /** The fields of a detail that stream in pieces. */
@@ -32,10 +32,11 @@ function continues(held: JsonObject, next: JsonObject): boolean {
 }
 
 function joined(held: JsonObject, next: JsonObject): JsonObject {
-  const told = Object.fromEntries(Object.entries(next).filter(([, value]) => value !== null && value !== ''));
-  const texts = streamed.flatMap((field) => {
+  const whole: Record<string, JsonValue> = { ...held };
+  for (const [field, value] of Object.entries(next)) if (value !== null && value !== '') whole[field] = value;
+  for (const field of streamed) {
     const text = textIn(held[field]) + textIn(next[field]);
-    return text === '' ? [] : [[field, text] as const];
-  });
-  return { ...held, ...told, ...Object.fromEntries(texts) };
+    if (text !== '') whole[field] = text;
+  }
+  return whole;
 }

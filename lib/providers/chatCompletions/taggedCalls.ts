@@ -1,4 +1,5 @@
-import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
+import type { Chunk } from '../../core/chunk.js';
+import { heldBack } from '../shared/heldBack.js';
 import { callsIn } from './callsIn.js';
 
 /** Takes chunks and passes them on with the tool calls told from the text. */
@@ -14,6 +15,7 @@ export interface TaggedCalls {
 
 /** Llama 3 marks its calls with the first, Llama 4 with the second. */
 const tags = ['<|python_tag|>', '<|python_start|>'] as const;
+const firstTag = /<\|python_(tag|start)\|>/;
 
 /**
  * Turns calls that were written as text, `<|python_tag|>{"name": "f", "parameters": {...}}`, into calls. Llama models write them so; servers that do
@@ -34,13 +36,14 @@ export function taggedCalls(emit: (chunk: Chunk) => void): TaggedCalls {
     if (text !== '') emit({ type: 'text', text });
   };
   const scan = (text: string) => {
-    const [at, tag] = firstTag(text);
+    const [tag] = firstTag.exec(text) ?? [];
     if (tag === undefined) {
-      const keep = beginningOfTag(text);
-      say(text.slice(0, text.length - keep));
-      held = text.slice(text.length - keep);
+      const shown = text.length - heldBack(text, ...tags);
+      say(text.slice(0, shown));
+      held = text.slice(shown);
       return;
     }
+    const at = text.indexOf(tag);
     say(text.slice(0, at));
     const rest = text.slice(at + tag.length);
     if (/^\s*([[{<]|$)/.test(rest)) {
@@ -70,33 +73,9 @@ export function taggedCalls(emit: (chunk: Chunk) => void): TaggedCalls {
     },
     flush(whole) {
       const calls = whole && !native && holding ? callsIn(held) : undefined;
-      if (calls) for (const call of calls) emit(fragment(call));
+      if (calls) for (const { name, args } of calls) emit({ type: 'toolCallFragment', name, arguments: args, done: true });
       else say(held);
       [held, holding] = ['', false];
     },
   };
-}
-
-const fragment = ({
-  name,
-  args,
-}: {
-  readonly name: string;
-  readonly args: NonNullable<ToolCallFragment['arguments']>;
-}): ToolCallFragment => ({
-  type: 'toolCallFragment',
-  name,
-  arguments: args,
-  done: true,
-});
-
-function firstTag(text: string): readonly [number, string | undefined] {
-  const found = tags.map((tag) => [text.indexOf(tag), tag] as const).filter(([at]) => at !== -1);
-  return found.sort(([a], [b]) => a - b)[0] ?? [-1, undefined];
-}
-
-/** How many characters at the end of the text may be the beginning of a tag. */
-function beginningOfTag(text: string): number {
-  const at = text.lastIndexOf('<');
-  return at !== -1 && tags.some((tag) => tag.startsWith(text.slice(at))) ? text.length - at : 0;
 }

@@ -1,10 +1,10 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
-import { isJsonObject, isRecord, numberOf, textOf } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import { defined, isJsonObject, isRecord, numberOf, objectOf, textOf } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { errorDetails, providerError } from '../../protocol/errorDetails.js';
+import { errorDetails, inBrackets, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createAnswer } from '../shared/answer.js';
 import { createCalls } from '../shared/calls.js';
@@ -29,7 +29,7 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
 
   const say = (content: unknown) => {
     for (const piece of listOf(content)) {
-      const thought = isRecord(piece) ? textOf(piece['thinking']) : undefined;
+      const thought = textOf(objectOf(piece)['thinking']);
       if (thought !== undefined) {
         thinking += thought;
         tell({ type: 'thinking', text: thought });
@@ -83,7 +83,7 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
   return {
     next(frame, event) {
       const type = textOf(frame['type']) ?? event;
-      const delta = isJsonObject(frame['delta']) ? frame['delta'] : {};
+      const delta = objectOf(frame['delta']);
       if (type === 'error' || frame['error'] || (type === undefined && frame['message'])) throw providerError('cohere', frame);
       answer.note('responseId', textOf(frame['id']));
       if (type === 'message-end') {
@@ -95,14 +95,13 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
         return 'end';
       }
       const read = type !== undefined && Object.hasOwn(readers, type) ? readers[type] : undefined;
-      read?.(isJsonObject(delta['message']) ? delta['message'] : {}, frame['index']);
+      read?.(objectOf(delta['message']), frame['index']);
       return undefined;
     },
     end(terminal) {
       answer.ended(terminal);
       if (called && plan + thinking !== '') {
-        const data = { ...(plan === '' ? {} : { tool_plan: plan }), ...(thinking === '' ? {} : { thinking }) };
-        tell({ type: 'providerData', provider: 'cohere', data });
+        tell({ type: 'providerData', provider: 'cohere', data: defined({ tool_plan: textOf(plan), thinking: textOf(thinking) }) });
       }
       answer.finish();
     },
@@ -110,21 +109,12 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
 }
 
 function callIn({ id, function: called }: JsonObject) {
-  const { name, arguments: args } = isJsonObject(called) ? called : ({} as JsonObject);
-  const given: JsonValue | undefined = isJsonObject(args) ? args : textOf(args);
-  return {
-    ...(typeof id === 'string' ? { id } : {}),
-    ...(typeof name === 'string' ? { name } : {}),
-    ...(given === undefined ? {} : { arguments: given }),
-  };
+  const { name, arguments: args } = objectOf(called);
+  return defined({ id: textOf(id), name: textOf(name), arguments: isJsonObject(args) ? args : textOf(args) });
 }
 
-/** The API's reference lists the first five and `TIMEOUT`; version 1 also sent the others. */
+/** What version 1 sent, beside the words that other APIs have too. */
 const reasons: ReadonlyMap<string, FinishReason> = new Map([
-  ['COMPLETE', 'stop'],
-  ['STOP_SEQUENCE', 'stop'],
-  ['MAX_TOKENS', 'length'],
-  ['TOOL_CALL', 'toolCalls'],
   ['ERROR_LIMIT', 'length'],
   ['ERROR_TOXIC', 'contentFilter'],
 ]);
@@ -136,9 +126,9 @@ function failureIn(delta: JsonObject, word: string | undefined): ProviderError |
   const failed = /^(ERROR|TIMEOUT)$/i.test(word ?? '');
   if (!failed && !delta['error']) return undefined;
   const told = errorDetails(delta['error']).message ?? 'no explanation';
-  return new ProviderError('cohere', `cohere reported an error in its stream: ${told}${word === undefined ? '' : ` (${word})`}`, {
+  return new ProviderError('cohere', `cohere reported an error in its stream: ${told}${inBrackets(word)}`, {
     retryable: failed,
-    ...(word === undefined ? {} : { providerCode: word }),
+    providerCode: word,
     data: delta,
   });
 }

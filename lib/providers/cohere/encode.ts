@@ -1,9 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Request, Thinking } from '../../core/model.js';
-import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { defined } from '../shared/values.js';
+import { functionTool } from '../shared/chatMessages.js';
 import type { Fields } from '../shared/values.js';
 import { encodeMessages } from './messages.js';
 
@@ -47,19 +47,14 @@ function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fi
   if (parallelToolCalls === false) throw refused('always lets its models make several calls in one turn', 'Leave parallelToolCalls out.');
   if (typeof toolChoice !== 'object') {
     const choice = toolChoice === 'required' ? 'REQUIRED' : toolChoice === 'none' ? 'NONE' : undefined;
-    return { tools: tools.map(encodeTool), tool_choice: choice };
+    return { tools: tools.map(functionTool), tool_choice: choice };
   }
   const { name } = toolChoice;
   const only = tools.filter((tool) => tool.name === name);
   if (only.length === 0)
     throw refused(`cannot be made to call "${name}", which is not among the tools`, 'Add the tool, or change toolChoice.');
-  return { tools: only.map(encodeTool), tool_choice: 'REQUIRED' };
+  return { tools: only.map(functionTool), tool_choice: 'REQUIRED' };
 }
-
-const encodeTool = ({ name, description, parameters }: ToolDefinition): JsonObject => ({
-  type: 'function',
-  function: { name, description, parameters },
-});
 
 /** Efforts as budgets, since the API knows only these. `high` is without one. */
 const budgets = { minimal: 512, low: 2048, medium: 8192, high: undefined } as const;

@@ -1,8 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { isJsonObject, textOf } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import { defined, objectOf, textOf } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
-import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
+import { encodeSaid, encodeSystem, functionCall } from '../shared/chatMessages.js';
 import { dataUrl, essence, inlined, textInFile } from '../shared/files.js';
 import { resultText } from '../shared/results.js';
 
@@ -20,16 +21,10 @@ export function encodeMessages(messages: readonly Message[], replay: Replay): re
   });
 }
 
-function encodeSystem({ parts }: Message): readonly JsonObject[] {
-  const texts = parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
-  return texts.length === 0 ? [] : [{ role: 'system', content: texts.join('\n\n') }];
-}
-
 /** Results are messages of their own, right behind the calls. */
 function encodeUser({ parts }: Message): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
-  const content = parts.flatMap(encodeContent);
-  return content.length === 0 ? results : [...results, { role: 'user', content: simplest(content) }];
+  return [...results, ...encodeSaid(parts.flatMap(encodeContent))];
 }
 
 /** An empty text says nothing, as JSON it is a result. */
@@ -40,11 +35,6 @@ function encodeResult(part: ToolResultPart): JsonObject {
 function encodeContent(part: Part): readonly JsonObject[] {
   if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text }];
   return part.type === 'file' ? [encodeFile(part)] : [];
-}
-
-function simplest(content: readonly JsonObject[]): JsonValue {
-  const [first, ...others] = content;
-  return others.length === 0 && first?.['type'] === 'text' ? (first['text'] ?? '') : content;
 }
 
 /** Images by address or as bytes ("Using Cohere's models to work with image inputs"), texts as text; other files have no place in the API. */
@@ -66,24 +56,11 @@ function encodeFile(part: FilePart): JsonObject {
  */
 function encodeModel(message: Message, replay: Replay): readonly JsonObject[] {
   const text = messageText(message);
-  const calls = toolCallsOf(message).map(encodeCall);
+  const calls = toolCallsOf(message).map((call) => functionCall(call.id, call.name, call.arguments));
   if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text }];
-  const own = message.metadata?.['cohere'];
-  const stored = isJsonObject(own) ? own : {};
+  const stored = objectOf(message.metadata?.['cohere']);
   const plan = [textOf(stored['tool_plan']), textOf(text)].filter((said) => said !== undefined).join('\n');
   const thinking = replay.thinking ? textOf(stored['thinking']) : undefined;
-  return [
-    {
-      role: 'assistant',
-      ...(thinking === undefined ? {} : { content: [{ type: 'thinking', thinking }] }),
-      ...(plan === '' ? {} : { tool_plan: plan }),
-      tool_calls: calls,
-    },
-  ];
+  const content = thinking === undefined ? undefined : [{ type: 'thinking', thinking }];
+  return [defined({ role: 'assistant', content, tool_plan: textOf(plan), tool_calls: calls })];
 }
-
-const encodeCall = ({ id, name, arguments: args }: ToolCallPart): JsonObject => ({
-  id,
-  type: 'function',
-  function: { name, arguments: JSON.stringify(args) },
-});

@@ -1,4 +1,4 @@
-import { isRecord, textOf } from '../../core/json.js';
+import { defined, isRecord, textOf } from '../../core/json.js';
 import type { SourcePart } from '../../core/message.js';
 import { listOf } from '../shared/values.js';
 
@@ -11,12 +11,12 @@ export function sourcesIn(citation: unknown): readonly SourcePart[] {
   return sources.filter(isRecord).map((source): SourcePart => {
     const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
     const first = (...names: readonly string[]) => names.map((name) => textOf(content[name])).find((text) => text !== undefined);
-    const fields = {
+    const fields = defined({
       id: textOf(source['id']) ?? first('id'),
       url: first('url', 'link', 'uri'),
       title: first('title', 'name'),
       text: first('text', 'snippet', 'content', 'data'),
-    };
-    return { type: 'source', ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) };
+    });
+    return { type: 'source', ...fields };
   });
 }

@@ -1,5 +1,5 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { isJsonObject, textOf } from '../../core/json.js';
+import { defined, isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { listOf } from '../shared/values.js';
 import { createPartialArguments } from './partialArguments.js';
@@ -44,11 +44,11 @@ export function createCallReader(tell: (chunk: Chunk) => void): CallReader {
   let count = 0;
 
   const say = (fields: Omit<ToolCallFragment, 'type'>, { index, id, data }: Open) => {
-    const providerData = Object.keys(data).length > 0 ? { providerData: own(data) } : {};
-    tell({ type: 'toolCallFragment', index, ...(id === undefined ? {} : { id }), ...fields, ...providerData });
+    const providerData = Object.keys(data).length > 0 ? own(data) : undefined;
+    tell({ type: 'toolCallFragment', index, ...fields, ...defined({ id, providerData }) });
   };
   const close = () => {
-    if (open) say({ ...(open.partial ? { arguments: open.partial.value() } : {}), done: true }, open);
+    if (open) say({ ...defined({ arguments: open.partial?.value() }), done: true }, open);
     open = undefined;
   };
 
@@ -58,7 +58,7 @@ export function createCallReader(tell: (chunk: Chunk) => void): CallReader {
       const args = argumentsIn(call['args']);
       const partials = listOf(call['partialArgs']);
       const continues = call['willContinue'] === true;
-      const data = { ...(id === undefined ? {} : { id }), ...(signature === undefined ? {} : { thoughtSignature: signature }) };
+      const data = defined({ id, thoughtSignature: signature });
       let current = open && goesOn(open, id, name) ? open : undefined;
       if (current) current.data = { ...current.data, ...data };
       else if (name === undefined && id === undefined && args === undefined && partials.length === 0) return;

@@ -1,9 +1,9 @@
-import { isJsonObject } from '../../core/json.js';
+import { defined, isJsonObject } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { textsIn } from '../shared/chatMessages.js';
 import { inlined } from '../shared/files.js';
-import { defined } from '../shared/values.js';
 import { generationOf, ownOf } from './own.js';
 
 /**
@@ -14,11 +14,8 @@ const noSignature = 'skip_thought_signature_validator';
 
 /** The instructions of a conversation, a part for each; undefined where there are none. */
 export function encodeInstructions(messages: readonly Message[]): JsonObject | undefined {
-  const parts = messages
-    .filter(({ role }) => role === 'system')
-    .flatMap((message) => message.parts)
-    .flatMap((part) => (part.type === 'text' && part.text !== '' ? [{ text: part.text }] : []));
-  return parts.length === 0 ? undefined : { parts };
+  const texts = messages.filter(({ role }) => role === 'system').flatMap(textsIn);
+  return texts.length === 0 ? undefined : { parts: texts.map((text) => ({ text })) };
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
-import { isJsonObject, isRecord, textOf } from '../../core/json.js';
+import { isJsonObject, isRecord, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { SourcePart } from '../../core/message.js';
 import { providerError, saysError } from '../../protocol/errorDetails.js';
@@ -37,8 +37,7 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
     cited.add(key);
   };
   const readCandidate = (candidate: JsonObject) => {
-    const { content } = candidate;
-    for (const part of isJsonObject(content) ? listOf(content['parts']) : []) if (isJsonObject(part)) parts.read(part);
+    for (const part of listOf(objectOf(candidate['content'])['parts'])) if (isJsonObject(part)) parts.read(part);
     sourcesIn(candidate).forEach(cite);
     collect(found, candidate, ['groundingMetadata', 'citationMetadata', 'urlContextMetadata']);
     collect(reasons, candidate, ['finishMessage', 'safetyRatings']);
@@ -52,8 +51,7 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
       answer.note('model', textOf(frame['modelVersion']));
       const candidate = firstAnswer(frame['candidates']);
       if (candidate) readCandidate(candidate);
-      const feedback = frame['promptFeedback'];
-      const blocked = isJsonObject(feedback) ? textOf(feedback['blockReason']) : undefined;
+      const blocked = textOf(objectOf(frame['promptFeedback'])['blockReason']);
       if (blocked !== undefined) {
         collect(reasons, frame, ['promptFeedback']);
         answer.finished('contentFilter', blocked);

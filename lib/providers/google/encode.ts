@@ -1,9 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { defined } from '../shared/values.js';
 import { encodeContents, encodeInstructions } from './contents.js';
 import { isMixed } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
@@ -67,7 +67,7 @@ function toolsFor({ tools = [], parallelToolCalls }: Request): readonly ToolDefi
 function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
   const { properties, ...others } = parameters;
   const none = Object.keys(properties ?? {}).length === 0 && Object.keys(others).every((field) => plain.has(field));
-  return { name, description, ...(none ? {} : { parametersJsonSchema: parameters }) };
+  return defined({ name, description, parametersJsonSchema: none ? undefined : parameters });
 }
 
 /** What a schema of type object may say besides and still take nothing. */

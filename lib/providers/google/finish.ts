@@ -2,28 +2,17 @@ import type { FinishReason } from '../../core/chunk.js';
 import { numberOf } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { byWord, finishReasonOf as anyReason } from '../shared/finishWords.js';
+import { finishReasonOf as anyReason } from '../shared/finishWords.js';
 
-/** The enum `FinishReason` of the API reference. What is in it and not here (`LANGUAGE`, `OTHER`, `IMAGE_OTHER`, `NO_IMAGE`) is `other`. */
-const reasons = /* @__PURE__ */ byWord({
-  stop: ['STOP'],
-  length: ['MAX_TOKENS'],
-  contentFilter: [
-    'SAFETY',
-    'RECITATION',
-    'BLOCKLIST',
-    'PROHIBITED_CONTENT',
-    'SPII',
-    'IMAGE_SAFETY',
-    'IMAGE_PROHIBITED_CONTENT',
-    'IMAGE_RECITATION',
-    'MODEL_ARMOR',
-  ],
-  error: ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE', 'MALFORMED_RESPONSE'],
-});
+/** What the enum `FinishReason` of the API reference has beside the words that other APIs have too. `OTHER`, `LANGUAGE`, `NO_IMAGE` are `other`. */
+const filtered = /^(IMAGE_(SAFETY|PROHIBITED_CONTENT|RECITATION)|MODEL_ARMOR)$/;
+const failed = /^(MALFORMED_(FUNCTION_CALL|RESPONSE)|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE)$/;
 
-/** What a finish reason of the wire means: its own words first, then those of other APIs. */
-export const finishReasonOf = (word: string): FinishReason => reasons.get(word) ?? anyReason(word);
+/** What a finish reason of the wire means. */
+export function finishReasonOf(word: string): FinishReason {
+  if (filtered.test(word)) return 'contentFilter';
+  return failed.test(word) ? 'error' : anyReason(word);
+}
 
 /**
  * Usage as `UsageMetadata` of the API reference counts it: thoughts beside the candidates, the results of the API's own tools beside the prompt,

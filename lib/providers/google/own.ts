@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../core/json.js';
+import { objectOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { ProviderData } from '../../core/message.js';
 
@@ -10,8 +10,7 @@ export const own = (data: JsonObject): ProviderData => ({ [provider]: data });
 
 /** This provider's own data on a part; empty where there is none. Any other provider's is ignored. */
 export function ownOf(part: { readonly providerData?: ProviderData }): JsonObject {
-  const data = part.providerData?.[provider];
-  return isJsonObject(data) ? data : {};
+  return objectOf(part.providerData?.[provider]);
 }
 
 /**

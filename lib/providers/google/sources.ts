@@ -1,4 +1,4 @@
-import { isRecord, textOf } from '../../core/json.js';
+import { defined, isRecord, textOf } from '../../core/json.js';
 import type { SourcePart } from '../../core/message.js';
 import { listOf } from '../shared/values.js';
 
@@ -23,12 +23,5 @@ function source(found: Record<string, unknown>): SourcePart[] {
   const url = ['uri', 'sourceUri', 'retrievedUrl'].map((field) => textOf(found[field])).find((address) => address !== undefined);
   const [title, text] = [textOf(found['title']), textOf(found['text'])];
   if (url === undefined && title === undefined && text === undefined) return [];
-  return [
-    {
-      type: 'source',
-      ...(url === undefined ? {} : { url }),
-      ...(title === undefined ? {} : { title }),
-      ...(text === undefined ? {} : { text }),
-    },
-  ];
+  return [{ type: 'source', ...defined({ url, title, text }) }];
 }

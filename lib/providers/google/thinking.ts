@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Thinking } from '../../core/model.js';
 import { generationOf } from './own.js';
@@ -16,12 +17,12 @@ const budgets = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as cons
 export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   const levels = (generationOf(model) ?? 0) >= 3;
   if (thinking === false) return withoutThinking(model, levels);
-  if (thinking === true) return { includeThoughts: true, ...(generationOf(model) === 2.5 ? { thinkingBudget: -1 } : {}) };
+  if (thinking === true) return defined({ includeThoughts: true, thinkingBudget: generationOf(model) === 2.5 ? -1 : undefined });
   const { effort, budget } = thinking;
   if (effort !== undefined && (levels || budget === undefined)) {
     return { includeThoughts: true, ...(levels ? { thinkingLevel: effort } : { thinkingBudget: budgets[effort] }) };
   }
-  return { includeThoughts: budget !== 0, ...(budget === undefined ? {} : { thinkingBudget: budget }) };
+  return defined({ includeThoughts: budget !== 0, thinkingBudget: budget });
 }
 
 /** The Pro models always think; of Gemini 3, Flash thinks least at `minimal`. */

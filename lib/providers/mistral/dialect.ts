@@ -1,10 +1,11 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { isJsonObject } from '../../core/json.js';
+import { defined, isJsonObject } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import type { FilePart } from '../../core/message.js';
 import type { Thinking } from '../../core/model.js';
 import type { Dialect } from '../chatCompletions/dialect.js';
 import { reasoningEffort } from '../chatCompletions/encode.js';
+import { dataUrl } from '../shared/files.js';
 import { listOf } from '../shared/values.js';
 import { mistralCallId } from '../shared/mistralCallId.js';
 
@@ -32,23 +33,24 @@ function mistralThinking(model: string, thinking: Thinking): JsonObject {
 }
 
 /** Images, sound and documents go by their address, or as bytes: the guides "Vision", "Audio & Transcription" and "Document QnA". */
-function mistralFile({ mediaType, url, data, name }: FilePart): JsonObject | undefined {
-  const at = url ?? `data:${mediaType};base64,${data}`;
+function mistralFile(file: FilePart): JsonObject | undefined {
+  const { mediaType, url, data, name } = file;
+  const at = url ?? dataUrl(file);
   if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: at };
   if (/^audio\//i.test(mediaType)) return { type: 'input_audio', input_audio: url ?? data };
   if (url === undefined && !/^application\/(pdf|vnd\.)/i.test(mediaType)) return undefined; // texts go as text
-  return { type: 'document_url', document_url: at, ...(name === undefined ? {} : { document_name: name }) };
+  return defined({ type: 'document_url', document_url: at, document_name: name });
 }
 
 /** Its own names for the seed and for a call that has to be made. */
 function mistralBody(body: JsonObject): JsonObject {
   const { seed, tool_choice: choice, messages, ...rest } = body;
-  return {
+  return defined({
     ...rest,
     messages: inOrder(listOf(messages).filter(isJsonObject)),
-    ...(choice === undefined ? {} : { tool_choice: choice === 'required' ? 'any' : choice }),
-    ...(seed === undefined ? {} : { random_seed: seed }),
-  };
+    tool_choice: choice === 'required' ? 'any' : choice,
+    random_seed: seed,
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { isJsonObject, numberOf, textOf } from '../../core/json.js';
+import { defined, isJsonObject, numberOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import { providerError, saysError } from '../../protocol/errorDetails.js';
@@ -59,7 +59,7 @@ function fragmentOf(call: JsonObject): ToolCallFragment | undefined {
   if (name === undefined) return undefined;
   return {
     type: 'toolCallFragment',
-    ...(id === undefined ? {} : { id, providerData: { [provider]: { id } } }),
+    ...defined({ id, providerData: id === undefined ? undefined : { [provider]: { id } } }),
     name,
     arguments:
       args === undefined || args === null || typeof args === 'string' || isJsonObject(args) ? (args ?? null) : JSON.stringify(args),

@@ -1,10 +1,12 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonValue } from '../../core/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { defined } from '../shared/values.js';
-import { encodeMessages } from './messages.js';
+import { functionTool } from '../shared/chatMessages.js';
+import { noBudget } from '../shared/noBudget.js';
+import { encodeMessages, provider } from './messages.js';
 
 /**
  * The request of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatRequest`). What the request leaves open is left to the server's default.
@@ -25,7 +27,7 @@ export function encodeOllama(model: string, request: Request): WireRequest {
   const body = defined({
     model,
     messages: encodeMessages(request.messages),
-    tools: tools?.map(({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } })),
+    tools: tools?.map(functionTool),
     format: request.output,
     think: request.thinking === undefined ? undefined : encodeThinking(request.thinking),
     options: Object.keys(options).length > 0 ? options : undefined,
@@ -54,9 +56,5 @@ function encodeThinking(thinking: Thinking): JsonValue {
   if (typeof thinking === 'boolean') return thinking;
   if (thinking.effort !== undefined) return thinking.effort === 'minimal' ? 'low' : thinking.effort;
   if (thinking.budget === undefined) return true;
-  throw new ConfigurationError(
-    'options',
-    `ollama takes no budget for thinking (${thinking.budget} tokens).`,
-    "Pass an effort: thinking: { effort: 'low' }; or limit the answer, thinking included, with maxOutputTokens.",
-  );
+  throw noBudget(provider, thinking.budget);
 }

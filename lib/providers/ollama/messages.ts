@@ -1,19 +1,17 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { isJsonObject } from '../../core/json.js';
+import { defined, objectOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { essence, inlined, textInFile } from '../shared/files.js';
 import { resultText } from '../shared/results.js';
-import { defined } from '../shared/values.js';
 
 /** The provider's name: the key of its data. */
 export const provider = 'ollama';
 
 /** This provider's data of a call or a message; empty where there is none. */
 function ownIn(data: ProviderData | undefined): JsonObject {
-  const own = data?.[provider];
-  return isJsonObject(own) ? own : {};
+  return objectOf(data?.[provider]);
 }
 
 /** The conversation as the API's messages. One of ours may be several of theirs, or none: what cannot be sent is left out. */
@@ -42,7 +40,7 @@ function encodeSaid({ role, parts }: Message): readonly JsonObject[] {
     }
   }
   if (texts.length + images.length === 0) return [];
-  return [{ role, content: texts.join('\n\n'), ...(images.length > 0 ? { images } : {}) }];
+  return [defined({ role, content: texts.join('\n\n'), images: images.length > 0 ? images : undefined })];
 }
 
 /** The API takes the bytes of images, and nothing else that is no text. */

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../core/json.js';
-import { defined } from '../shared/values.js';
+import { defined, without } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import type { Item } from './items.js';
 import { saidIn } from './texts.js';
 
@@ -45,10 +45,6 @@ function skeleton(item: Item): readonly JsonObject[] {
   if (!item.whole || item.type === '') return []; // reasoning that was cut is refused
   if (item.type === 'reasoning') return [{ summary: [], ...withoutNulls(item.whole) }];
   return [item.type === 'image_generation_call' ? without(item.whole, 'result') : item.whole];
-}
-
-function without(item: JsonObject, ...fields: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(item).filter((entry): entry is [string, JsonValue] => !fields.includes(entry[0])));
 }
 
 /** Servers fill what they do not have with nulls that the API does not take back (`content`, `status`); `summary` it wants even if it is empty. */

@@ -1,9 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
+import { noBudget } from '../shared/noBudget.js';
 import { strictSchema } from '../shared/strictSchema.js';
-import { defined } from '../shared/values.js';
 import { lastContainer, takesAny } from './containers.js';
 import { encodeInput, encodeInstructions } from './input.js';
 import { provider } from './name.js';
@@ -113,10 +114,6 @@ function encodeSchema(schema: JsonObject): JsonObject {
 function encodeThinking(thinking: Thinking): JsonObject {
   if (thinking === false) return { effort: 'none' };
   const { effort, budget } = thinking === true ? {} : thinking;
-  if (effort !== undefined || budget === undefined) return { ...(effort === undefined ? {} : { effort }), summary: 'auto' };
-  throw new ConfigurationError(
-    'options',
-    `${provider} takes no budget for thinking (${budget} tokens).`,
-    "Pass an effort: thinking: { effort: 'low' }; or limit the answer, thinking included, with maxOutputTokens.",
-  );
+  if (effort !== undefined || budget === undefined) return defined({ effort, summary: 'auto' });
+  throw noBudget(provider, budget);
 }

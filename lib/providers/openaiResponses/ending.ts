@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
-import { isJsonObject, numberOf, textOf } from '../../core/json.js';
+import { isJsonObject, numberOf, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -41,8 +41,7 @@ export function statusOf(type: string, response: JsonObject): string | undefined
 /** Why a response that did not fail ended. A completed one stopped for its calls, if it has any. */
 export function endingOf(status: string, response: JsonObject, called: boolean): Ending {
   if (status === 'completed') return { reason: called ? 'toolCalls' : 'stop', word: status };
-  const details = response['incomplete_details'];
-  const word = isJsonObject(details) ? textOf(details['reason']) : undefined;
+  const word = textOf(objectOf(response['incomplete_details'])['reason']);
   return { reason: cuts.get(word ?? '') ?? 'other', word: word ?? status };
 }
 
@@ -68,8 +67,8 @@ export function isError(type: string | undefined, frame: JsonObject): boolean {
 /** The usage of a response; none where no count is given, or all are 0, which is a placeholder: a prompt has at least one token. */
 export function usageIn({ usage }: JsonObject): Usage | undefined {
   if (!isJsonObject(usage)) return undefined;
-  const input = isJsonObject(usage['input_tokens_details']) ? usage['input_tokens_details'] : {};
-  const output = isJsonObject(usage['output_tokens_details']) ? usage['output_tokens_details'] : {};
+  const input = objectOf(usage['input_tokens_details']);
+  const output = objectOf(usage['output_tokens_details']);
   const found = usageOf({
     input: numberOf(usage['input_tokens']),
     output: numberOf(usage['output_tokens']),

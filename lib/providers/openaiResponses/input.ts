@@ -1,19 +1,19 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
+import { textsIn } from '../shared/chatMessages.js';
 import { dataUrl, essence, fileName, inlined } from '../shared/files.js';
 import { resultText } from '../shared/results.js';
+import { shortCallId } from '../shared/shortCallId.js';
+import { filled } from '../shared/values.js';
 import { containerOf } from './containers.js';
 import { encodeModel } from './modelItems.js';
 import { repliesIn } from './replies.js';
 
 /** The system prompt. Several instructions are set apart by an empty line. */
 export function encodeInstructions(messages: readonly Message[]): string | undefined {
-  const texts = messages
-    .filter(({ role }) => role === 'system')
-    .flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : [])));
-  return texts.length === 0 ? undefined : texts.join('\n\n');
+  const texts = messages.filter(({ role }) => role === 'system').flatMap(textsIn);
+  return filled(texts)?.join('\n\n');
 }
 
 /**
@@ -23,8 +23,7 @@ export function encodeInstructions(messages: readonly Message[]): string | undef
  * @param options What is known of it.
  */
 export function encodeInput(messages: readonly Message[], { stored, callIds, gone }: InputOptions): readonly JsonObject[] {
-  const valid = validCallIds(messages);
-  const callId = (id: string) => callIds?.get(id) ?? valid(id);
+  const callId = (id: string) => callIds?.get(id) ?? shortCallId(id, longest);
   const items = messages.flatMap((message) => {
     if (message.role === 'system') return [];
     return message.role === 'user' ? encodeUser(message, callId) : encodeModel(message, callId, stored);
@@ -77,19 +76,6 @@ function encodeFile(file: FilePart): JsonObject {
 
 /** The longest `call_id` that the API takes. Other providers' are longer: some carry a signature in it. */
 const longest = 64;
-
-/** Gives each call an id that the API takes: its own, where it does. */
-function validCallIds(messages: readonly Message[]): (id: string) => string {
-  const ids = new Set(messages.flatMap(toolCallsOf).map(({ id }) => id));
-  const valid = new Map<string, string>();
-  for (const id of ids) {
-    if (id.length <= longest) continue;
-    let short = `call_${valid.size + 1}`;
-    while (ids.has(short)) short = `${short}_`;
-    valid.set(id, short);
-  }
-  return (id) => valid.get(id) ?? id;
-}
 
 /**
  * Leaves out what the API refuses: calls to run on the client's side that nobody answered (400, "No tool output found for ..."), and reasoning that

@@ -1,8 +1,8 @@
-import { isJsonObject, numberOf, textOf } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import { defined, isJsonObject, numberOf, objectOf, textOf, without } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, Part, ToolCallPart } from '../../core/message.js';
-import { defined, listOf } from '../shared/values.js';
+import { listOf } from '../shared/values.js';
 import { provider } from './name.js';
 
 type CallId = (id: string) => string;
@@ -61,7 +61,7 @@ const lengthOf = (item: JsonObject): number => numberOf(item['length']) ?? 0;
 /** The item that a part came from: by its id, or by the call's where the server gives items none. */
 export function isOf(part: Part, item: JsonObject): boolean {
   const own = part.type === 'toolResult' ? undefined : part.providerData?.[provider];
-  const id = isJsonObject(own) ? own['id'] : undefined;
+  const { id } = objectOf(own);
   return id === undefined ? part.type === 'toolCall' && part.id === item['call_id'] : id === item['id'];
 }
 
@@ -116,8 +116,4 @@ function selfContained(items: readonly JsonObject[]): readonly JsonObject[] {
     missing = false;
     return [bare ? without(item, 'id', 'status') : item];
   });
-}
-
-function without(item: JsonObject, ...fields: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(item).filter((entry): entry is [string, JsonValue] => !fields.includes(entry[0])));
 }

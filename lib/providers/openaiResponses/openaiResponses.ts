@@ -1,3 +1,4 @@
+import { defined } from '../../core/json.js';
 import type { Model } from '../../core/model.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
@@ -64,7 +65,7 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
         multiToolCalls: true,
         typedOutput: true,
         typedOutputWithTools: true,
-        ...(thinking === undefined ? {} : { thinking }),
+        ...defined({ thinking }),
         vision: true,
         files: true,
       },

@@ -1,5 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { textOf } from '../../core/json.js';
+import { defined, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Item } from './items.js';
 import { provider } from './name.js';
@@ -63,7 +63,7 @@ export function createReader(emit: (chunk: Chunk) => void): Reader {
     if (named.has(item) || (name === undefined && item.callId === undefined)) return;
     if (name !== undefined) named.add(item);
     const { key: index, callId: id } = item;
-    emit({ type: 'toolCallFragment', index, ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { name }) });
+    emit({ type: 'toolCallFragment', index, ...defined({ id, name }) });
   };
 
   return {
@@ -81,8 +81,9 @@ export function createReader(emit: (chunk: Chunk) => void): Reader {
     close(item, whole) {
       if (closed.has(item)) return;
       closed.add(item);
-      const data = item.id === undefined ? {} : { providerData: { [provider]: { id: item.id } } };
-      if (whole || item.id !== undefined) emit({ type: 'toolCallFragment', index: item.key, ...(whole ? { done: true } : {}), ...data });
+      const providerData = item.id === undefined ? undefined : { [provider]: { id: item.id } };
+      const done = whole || undefined;
+      if (done || providerData) emit({ type: 'toolCallFragment', index: item.key, ...defined({ done, providerData }) });
     },
     get refused() {
       return refused;

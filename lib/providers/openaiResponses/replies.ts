@@ -1,4 +1,4 @@
-import { isJsonObject, textOf } from '../../core/json.js';
+import { defined, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Part, TextPart } from '../../core/message.js';
 import { provider } from './name.js';
@@ -16,7 +16,7 @@ import { provider } from './name.js';
  * @returns A part of a user's message. Other providers ignore it.
  */
 export function mcpApproval(requestId: string, approve = true, reason?: string): TextPart {
-  return reply({ type: 'mcp_approval_response', approval_request_id: requestId, approve, ...(reason === undefined ? {} : { reason }) });
+  return reply(defined({ type: 'mcp_approval_response', approval_request_id: requestId, approve, reason }));
 }
 
 /**
@@ -36,6 +36,6 @@ const reply = (item: JsonObject): TextPart => ({ type: 'text', text: '', provide
 /** The input items that a part of a user's message carries. */
 export function repliesIn(part: Part): readonly JsonObject[] {
   const own = part.type === 'text' ? part.providerData?.[provider] : undefined;
-  const item = isJsonObject(own) ? own['item'] : undefined;
-  return isJsonObject(item) && textOf(item['type']) !== undefined ? [item] : [];
+  const item = objectOf(objectOf(own)['item']);
+  return textOf(item['type']) === undefined ? [] : [item];
 }

@@ -1,6 +1,6 @@
-import { isJsonObject, numberOf, textOf } from '../../core/json.js';
+import { defined, isJsonObject, numberOf, textOf, without } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
-import { defined, listOf } from '../shared/values.js';
+import { listOf } from '../shared/values.js';
 import type { Item } from './items.js';
 
 /**
@@ -74,8 +74,8 @@ export function createServerItems(tell: (fact: JsonObject) => void): ServerItems
 }
 
 function slim(item: JsonObject): JsonObject {
-  const kept = Object.entries(item).filter(([field]) => field !== 'result' && field !== 'encrypted_content');
-  return Object.fromEntries(kept.map(([field, value]) => [field, field === 'tools' ? namesOf(value) : value]));
+  const kept = without(item, 'result', 'encrypted_content');
+  return defined({ ...kept, tools: kept['tools'] && namesOf(kept['tools']) });
 }
 
 function namesOf(tools: JsonValue): JsonValue {

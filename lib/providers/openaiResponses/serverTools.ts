@@ -1,6 +1,6 @@
-import { isJsonObject, textOf } from '../../core/json.js';
+import { defined, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
-import { defined } from '../shared/values.js';
+import type { Fields } from '../shared/values.js';
 import type {
   CodeInterpreterOptions,
   FileSearchOptions,
@@ -100,8 +100,8 @@ export const responsesTools = {
 
 const named = (tools: readonly string[] | undefined): JsonObject | undefined => tools && { tool_names: tools };
 
-function made(definition: Parameters<typeof defined>[0], include: readonly string[] = []): ResponsesTool {
-  return { definition: defined(definition), ...(include.length > 0 ? { include } : {}) };
+function made(definition: Fields, include: readonly string[] = []): ResponsesTool {
+  return defined({ definition: defined(definition), include: include.length > 0 ? include : undefined });
 }
 
 /** Whether a tool can do anything: a file search without files is refused by the API. */
@@ -113,5 +113,5 @@ export function isUsable({ definition }: ResponsesTool): boolean {
 /** The secrets in a tool's definition: an MCP server's token and headers. */
 export function secretsIn({ definition }: ResponsesTool): readonly string[] {
   const { authorization, headers } = definition;
-  return [authorization, ...(isJsonObject(headers) ? Object.values(headers) : [])].flatMap((value) => textOf(value) ?? []);
+  return [authorization, ...Object.values(objectOf(headers))].flatMap((value) => textOf(value) ?? []);
 }

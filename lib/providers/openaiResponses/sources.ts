@@ -1,4 +1,4 @@
-import { isJsonObject, textOf } from '../../core/json.js';
+import { defined, isJsonObject, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { inlined } from '../shared/files.js';
@@ -22,10 +22,7 @@ export function sourceOf(annotation: JsonObject): { readonly key: string; readon
   const title = textOf(cited['title']) ?? textOf(cited['filename']);
   const source: SourcePart = {
     type: 'source',
-    ...(id === undefined ? {} : { id }),
-    ...(url === undefined ? {} : { url }),
-    ...(title === undefined ? {} : { title }),
-    ...(container === undefined ? {} : { providerData: { [provider]: { container_id: container } } }),
+    ...defined({ id, url, title, providerData: container === undefined ? undefined : { [provider]: { container_id: container } } }),
   };
   return { key: JSON.stringify(['source', url, container, id]), source };
 }
@@ -36,7 +33,7 @@ export function filesOf(item: JsonObject): readonly { readonly key: string; read
   const id = textOf(item['id']);
   const data = type === 'image_generation_call' ? textOf(result) : undefined;
   const mediaType = `image/${textOf(format) ?? 'png'}`;
-  const own = id === undefined ? {} : { providerData: { [provider]: { id } } };
+  const own = defined({ providerData: id === undefined ? undefined : { [provider]: { id } } });
   const made =
     data === undefined ? [] : [{ key: JSON.stringify(['made', id ?? data]), file: { type: 'file', mediaType, data, ...own } as const }];
   const shown = type === 'code_interpreter_call' ? listOf(item['outputs']).filter(isJsonObject) : [];

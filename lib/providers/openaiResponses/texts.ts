@@ -1,4 +1,4 @@
-import { isJsonObject, numberOf, textOf } from '../../core/json.js';
+import { isJsonObject, numberOf, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { listOf } from '../shared/values.js';
 
@@ -49,7 +49,7 @@ export function textEvent(type: string, event: JsonObject): TextEvent | undefine
 }
 
 function partEvent(event: JsonObject): TextEvent | undefined {
-  const found = isJsonObject(event['part']) ? partText(event['part']) : undefined;
+  const found = partText(objectOf(event['part']));
   if (!found) return undefined;
   const [kind, text] = found;
   return { kind, item: kind === 'text' || kind === 'refusal' ? 'message' : 'reasoning', index: indexOf(event), text, whole: true };

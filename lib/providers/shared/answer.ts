@@ -1,5 +1,6 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { StreamInterruptedError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { JsonValue } from '../../core/json.js';
 import type { Usage } from '../../core/usage.js';
 
@@ -61,7 +62,7 @@ export function createAnswer(provider: string, emit: (chunk: Chunk) => void): An
       return end?.reason ?? 'unspecified';
     },
     finish() {
-      tell({ type: 'finish', ...(end ?? { reason: 'unspecified' }), ...(usage === undefined ? {} : { usage }) });
+      tell({ type: 'finish', reason: 'unspecified', ...end, ...defined({ usage }) });
     },
   };
 }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { defined } from '../../core/json.js';
 import type { FilePart } from '../../core/message.js';
 import { parseDataUrl } from './values.js';
 
@@ -7,7 +8,7 @@ export function inlined(file: FilePart): FilePart {
   const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
   if (!inline) return file;
   const { mediaType, name, providerData } = file;
-  return { type: 'file', mediaType, data: inline.data, ...(name === undefined ? {} : { name }), ...(providerData ? { providerData } : {}) };
+  return { type: 'file', mediaType, data: inline.data, ...defined({ name, providerData }) };
 }
 
 /** A media type without parameters, in lower case. */

@@ -1,21 +1,11 @@
 import { isRecord } from '../../core/json.js';
+import { listOf } from './values.js';
 
 /** The keywords that strict mode takes, by OpenAI's guide to structured outputs ("Supported schemas"). Any other one is refused with 400. */
 const supported: ReadonlySet<string> = new Set([
   ...['type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'const', 'anyOf', '$ref', '$defs', 'definitions'],
-  ...[
-    'title',
-    'description',
-    'pattern',
-    'format',
-    'multipleOf',
-    'minimum',
-    'maximum',
-    'exclusiveMinimum',
-    'exclusiveMaximum',
-    'minItems',
-    'maxItems',
-  ],
+  ...['title', 'description', 'pattern', 'format', 'minItems', 'maxItems'],
+  ...['multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
 ]);
 
 /** The formats of strings that strict mode takes. */
@@ -40,38 +30,26 @@ export function isStrict(schema: unknown): boolean {
 /** Counts as it goes; `depth` is how many schemas the part lies in, itself included. */
 function isStrictPart(schema: unknown, depth: number, count: { properties: number; values: number }): boolean {
   if (!isRecord(schema) || depth > limits.depth || !Object.keys(schema).every((keyword) => supported.has(keyword))) return false;
+  const { $ref, type, anyOf, items, enum: values, properties = {}, $defs = {}, definitions = {} } = schema;
   // A reference stands alone: strict mode refuses keywords beside it.
-  if ('$ref' in schema) return typeof schema['$ref'] === 'string' && schema['$ref'].startsWith('#') && Object.keys(schema).length === 1;
-  if (!('type' in schema || 'anyOf' in schema) || !isStrictString(schema)) return false;
-  if (Array.isArray(schema['enum'])) count.values += schema['enum'].length;
-  const below = [schema['$defs'], schema['definitions']].flatMap((defs) => (isRecord(defs) ? Object.values(defs) : []));
-  const choices: unknown = 'anyOf' in schema ? schema['anyOf'] : [];
-  const parts = [
-    ...below,
-    ...('items' in schema ? [schema['items']] : []),
-    ...(Array.isArray(choices) ? (choices as unknown[]) : [undefined]),
-  ];
-  const items = !hasType(schema, 'array') || 'items' in schema;
-  return items && isClosed(schema, depth, count) && parts.every((part: unknown) => isStrictPart(part, depth + 1, count));
-}
-
-function hasType({ type }: Record<string, unknown>, name: string): boolean {
-  return Array.isArray(type) ? type.includes(name) : type === name;
+  if ($ref !== undefined) return typeof $ref === 'string' && $ref.startsWith('#') && Object.keys(schema).length === 1;
+  if (!isRecord(properties) || (type ?? anyOf) === undefined || (anyOf !== undefined && !Array.isArray(anyOf))) return false;
+  const types = listOf(type);
+  const whole = types.includes('object') ? isClosed(schema, Object.keys(properties)) : !('properties' in schema);
+  if (!whole || (types.includes('array') && items === undefined) || !isStrictString(schema)) return false;
+  const named = [properties, $defs, definitions].flatMap((schemas) => (isRecord(schemas) ? Object.values(schemas) : []));
+  count.properties += Object.keys(properties).length;
+  count.values += Array.isArray(values) ? values.length : 0;
+  return [...named, ...listOf(items), ...listOf(anyOf)].every((part) => isStrictPart(part, depth + 1, count));
 }
 
 /** An object names all its properties, requires them all, and takes no others. */
-function isClosed(schema: Record<string, unknown>, depth: number, count: { properties: number; values: number }): boolean {
-  if (!hasType(schema, 'object')) return !('properties' in schema);
-  const { properties = {}, required = [], additionalProperties } = schema;
-  if (additionalProperties !== false || !isRecord(properties) || !Array.isArray(required)) return false;
-  const names = Object.keys(properties);
-  const wanted = new Set<unknown>(required);
-  count.properties += names.length;
-  return wanted.size === names.length && names.every((name) => wanted.has(name) && isStrictPart(properties[name], depth + 1, count));
+function isClosed({ required, additionalProperties }: Record<string, unknown>, names: readonly string[]): boolean {
+  const wanted = new Set(listOf(required));
+  return additionalProperties === false && wanted.size === names.length && names.every((name) => wanted.has(name));
 }
 
 /** Patterns with look-around are refused ("regex lookaround is not supported"): zod before 4.6 writes them for emails. */
-function isStrictString({ format, pattern }: Record<string, unknown>): boolean {
-  const known = format === undefined || formats.has(format);
-  return known && (pattern === undefined || (typeof pattern === 'string' && !/\(\?(=|!|<)/.test(pattern)));
+function isStrictString({ format, pattern = '' }: Record<string, unknown>): boolean {
+  return (format === undefined || formats.has(format)) && typeof pattern === 'string' && !/\(\?(=|!|<)/.test(pattern);
 }

@@ -1,14 +1,12 @@
 import { nineDigits } from './mistralCallId.js';
 
-/** The longest id of a call that OpenAI takes ("string too long. Expected a string with maximum length 40"). */
-const longest = 40;
-
 /**
- * An id of a tool call as OpenAI takes it: at most 40 characters. Other providers' are longer (some carry a signature); such an id becomes a hash of
- * itself, so that a call and its result agree, in each request.
+ * An id of a tool call that is not too long. Other providers' are longer (some carry a signature); such an id becomes a hash of itself, so that a
+ * call and its result agree, in each request.
  *
  * @param id Any id.
+ * @param longest The longest that the API takes. Default: 40, as OpenAI has it ("string too long. Expected a string with maximum length 40").
  */
-export function shortCallId(id: string): string {
+export function shortCallId(id: string, longest = 40): string {
   return id.length <= longest ? id : `call_${nineDigits(id)}`;
 }

@@ -1,6 +1,8 @@
 import { isJsonObject } from '../../core/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.js';
+import { inWords, mapValues, withInner } from './innerSchemas.js';
 import { isStrict } from './isStrict.js';
+import { listOf } from './values.js';
 
 /** Keywords that strict mode refuses, but that can be said in the description: whoever validates the answer checks them still. */
 const told: ReadonlySet<string> = new Set([
@@ -26,45 +28,25 @@ export function strictSchema(schema: JsonSchema): { readonly schema: JsonSchema;
   return isStrict(adjusted) ? { schema: adjusted, strict: true } : { schema, strict: false };
 }
 
-function adjust(schema: JsonObject): JsonObject {
-  const entries = Object.entries(schema);
-  const said = entries.filter(([keyword]) => told.has(keyword));
-  const kept = entries
-    .filter(([keyword]) => !told.has(keyword))
-    .map(([keyword, value]): [string, JsonValue] => [keyword === 'oneOf' ? 'anyOf' : keyword, adjustedIn(keyword, value)]);
-  const plain: JsonObject = Object.fromEntries(kept);
-  const described = said.length === 0 ? plain : { ...plain, description: description(plain['description'], said) };
-  return isJsonObject(described['properties']) ? closed(described, described['properties']) : described;
-}
-
-function adjustedIn(keyword: string, value: JsonValue): JsonValue {
-  if (['properties', '$defs', 'definitions'].includes(keyword) && isJsonObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, isJsonObject(inner) ? adjust(inner) : inner]));
+function adjust(schema: JsonSchema): JsonSchema {
+  const kept: Record<string, JsonValue> = {};
+  const said: Record<string, JsonValue> = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (told.has(keyword)) said[keyword] = value;
+    else kept[keyword === 'oneOf' ? 'anyOf' : keyword] = withInner(keyword, value, adjust);
   }
-  if (keyword === 'items' && isJsonObject(value)) return adjust(value);
-  if ((keyword !== 'anyOf' && keyword !== 'oneOf') || !Array.isArray(value)) return value;
-  return (value as readonly JsonValue[]).map((choice) => (isJsonObject(choice) ? adjust(choice) : choice));
+  const words = inWords(said);
+  if (words !== '') kept['description'] = [...listOf(kept['description']), words].join(' ');
+  return isJsonObject(kept['properties']) ? closed(kept, kept['properties']) : kept;
 }
-
-const description = (held: JsonValue | undefined, said: readonly [string, JsonValue][]): string =>
-  [...(typeof held === 'string' ? [held] : []), said.map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`).join(', ')].join(
-    ' ',
-  );
 
 /** An object that takes other keys on purpose stays open, and the schema is then not strict. */
 function closed(schema: JsonObject, properties: JsonObject): JsonObject {
-  const required = new Set(Array.isArray(schema['required']) ? (schema['required'] as readonly JsonValue[]) : []);
-  const all = Object.entries(properties).map(([name, inner]): [string, JsonValue] => [
-    name,
-    required.has(name) || !isJsonObject(inner) ? inner : nullable(inner),
-  ]);
-  const open = schema['additionalProperties'] !== undefined && schema['additionalProperties'] !== false;
+  const required = new Set(listOf(schema['required']));
   return {
     ...schema,
-    properties: Object.fromEntries(all),
+    properties: mapValues(properties, (inner, name) => (required.has(name) ? inner : { anyOf: [inner, { type: 'null' }] })),
     required: Object.keys(properties),
-    ...(open ? {} : { additionalProperties: false }),
+    additionalProperties: schema['additionalProperties'] ?? false,
   };
 }
-
-const nullable = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] });

@@ -12,6 +12,9 @@ export const partsOf = (content: unknown): readonly unknown[] => (typeof content
 
 const none: readonly never[] = [];
 
+/** A list that holds something; an empty one is none. */
+export const filled = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined);
+
 /** A data URL taken apart, or undefined when it is none in base64. */
 export function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
   if (!/^data:/i.test(url)) return undefined;
@@ -23,13 +26,6 @@ export function parseDataUrl(url: string): { readonly mediaType: string; readonl
 
 /** Fields of a body; those without a value are left out of it. */
 export type Fields = Readonly<Record<string, JsonValue | undefined>>;
-
-/** The fields that have a value. */
-export function defined(fields: Fields): JsonObject {
-  const body: Record<string, JsonValue> = {};
-  for (const [field, value] of Object.entries(fields)) if (value !== undefined) body[field] = value;
-  return body;
-}
 
 /** One answer is asked for; of several (`n` or `candidateCount` in the provider's options) the one at index 0 counts. */
 export function firstAnswer(answers: unknown): JsonObject | undefined {
