@@ -40,8 +40,8 @@ function encodeResult({ id, ...answered }: ToolResultPart, validId: ValidId): Js
   const value = answered.error ?? answered.result ?? null;
   const said = typeof value === 'string' ? value : JSON.stringify(value);
   const content = answered.error !== undefined && said.trim() === '' ? 'The tool failed.' : said;
-  const is_error = answered.error === undefined ? undefined : true;
-  return defined({ type: 'tool_result', tool_use_id: validId(id), content: textOf(content), is_error });
+  const result = { type: 'tool_result', tool_use_id: validId(id), ...(content === '' ? {} : { content }) };
+  return answered.error === undefined ? result : { ...result, is_error: true };
 }
 
 /**

@@ -23,7 +23,7 @@ function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[]
     else if (part.type === 'text') content.push({ type: 'text', text: part.text });
     else if (part.type === 'file') content.push(encodeFile(part, dialect));
   }
-  return [...encoded, ...encodeSaid(content)];
+  return content.length === 0 ? encoded : [...encoded, ...encodeSaid(content)];
 }
 
 function encodeResult(part: ToolResultPart, { callId = asItIs }: Dialect): JsonObject {
@@ -35,8 +35,8 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
-  const said = { role: 'assistant', ...replayed(text, message.metadata?.[dialect.provider]) };
-  return [calls.length > 0 ? { ...said, tool_calls: calls } : said];
+  const own = replayed(text, message.metadata?.[dialect.provider]);
+  return [calls.length > 0 ? { role: 'assistant', ...own, tool_calls: calls } : { role: 'assistant', ...own }];
 }
 
 function encodeCall({ id, name, arguments: args, providerData }: ToolCallPart, { provider, callId = asItIs }: Dialect): JsonObject {

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined, objectOf, textOf } from '../../core/json.js';
+import { objectOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
@@ -24,7 +24,8 @@ export function encodeMessages(messages: readonly Message[], replay: Replay): re
 /** Results are messages of their own, right behind the calls. */
 function encodeUser({ parts }: Message): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
-  return [...results, ...encodeSaid(parts.flatMap(encodeContent))];
+  const content = parts.flatMap(encodeContent);
+  return content.length === 0 ? results : [...results, ...encodeSaid(content)];
 }
 
 /** An empty text says nothing, as JSON it is a result. */
@@ -61,6 +62,6 @@ function encodeModel(message: Message, replay: Replay): readonly JsonObject[] {
   const stored = objectOf(message.metadata?.['cohere']);
   const plan = [textOf(stored['tool_plan']), textOf(text)].filter((said) => said !== undefined).join('\n');
   const thinking = replay.thinking ? textOf(stored['thinking']) : undefined;
-  const content = thinking === undefined ? undefined : [{ type: 'thinking', thinking }];
-  return [defined({ role: 'assistant', content, tool_plan: textOf(plan), tool_calls: calls })];
+  const content = thinking === undefined ? {} : { content: [{ type: 'thinking', thinking }] };
+  return [{ role: 'assistant', ...content, ...(plan === '' ? {} : { tool_plan: plan }), tool_calls: calls }];
 }

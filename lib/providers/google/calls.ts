@@ -44,8 +44,8 @@ export function createCallReader(tell: (chunk: Chunk) => void): CallReader {
   let count = 0;
 
   const say = (fields: Omit<ToolCallFragment, 'type'>, { index, id, data }: Open) => {
-    const providerData = Object.keys(data).length > 0 ? own(data) : undefined;
-    tell({ type: 'toolCallFragment', index, ...fields, ...defined({ id, providerData }) });
+    const providerData = Object.keys(data).length > 0 ? { providerData: own(data) } : {};
+    tell({ type: 'toolCallFragment', index, ...(id === undefined ? {} : { id }), ...fields, ...providerData });
   };
   const close = () => {
     if (open) say({ ...defined({ arguments: open.partial?.value() }), done: true }, open);
@@ -58,7 +58,7 @@ export function createCallReader(tell: (chunk: Chunk) => void): CallReader {
       const args = argumentsIn(call['args']);
       const partials = listOf(call['partialArgs']);
       const continues = call['willContinue'] === true;
-      const data = defined({ id, thoughtSignature: signature });
+      const data = { ...(id === undefined ? {} : { id }), ...(signature === undefined ? {} : { thoughtSignature: signature }) };
       let current = open && goesOn(open, id, name) ? open : undefined;
       if (current) current.data = { ...current.data, ...data };
       else if (name === undefined && id === undefined && args === undefined && partials.length === 0) return;

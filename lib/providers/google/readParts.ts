@@ -1,5 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { defined, isJsonObject, objectOf, textOf } from '../../core/json.js';
+import { isJsonObject, objectOf, textOf } from '../../core/json.js';
 import type { JsonObject } from '../../core/json.js';
 import type { FilePart } from '../../core/message.js';
 import { createCallReader } from './calls.js';
@@ -73,7 +73,7 @@ export function createPartReader(tell: (chunk: Chunk) => void): PartReader {
 
 /** A file, as bytes or by address. */
 function fileIn({ inlineData, fileData }: JsonObject, signature: string | undefined): FilePart | undefined {
-  const signed = defined({ providerData: signature === undefined ? undefined : own({ thoughtSignature: signature }) });
+  const signed = signature === undefined ? {} : { providerData: own({ thoughtSignature: signature }) };
   const file = objectOf(inlineData ?? fileData);
   const [data, url] = [textOf(file['data']), textOf(file['fileUri'])];
   const mediaType = textOf(file['mimeType']) ?? 'application/octet-stream';
