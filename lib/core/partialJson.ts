@@ -32,7 +32,7 @@ export interface PartialJson {
   failedAt(): number | undefined;
 }
 
-/** Up to this weight every snapshot is due; beyond, after a character for each `PER_CHARACTER`. Measured by spec/bench/partial.ts. */
+/** Up to this weight every snapshot is due; beyond, after a character for each `PER_CHARACTER`. Measured: `npm run bench -- --only partial`. */
 const SMALL = 128;
 const PER_CHARACTER = 1;
 
