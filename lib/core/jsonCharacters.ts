@@ -10,6 +10,8 @@ export const CLOSE_OBJECT = 0x7d;
 export const BACKTICK = 0x60;
 
 export const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+export const opens = (code: number): boolean => code === OPEN_OBJECT || code === OPEN_LIST;
+export const closes = (code: number): boolean => code === CLOSE_OBJECT || code === CLOSE_LIST;
 const isLetter = (code: number): boolean => (code | 0x20) > 0x60 && (code | 0x20) < 0x7b;
 const isDigit = (code: number): boolean => code > 0x2f && code < 0x3a;
 /** Whether a number or a literal may begin with it. */

@@ -1,5 +1,5 @@
 import { asapScheduler, asyncScheduler } from 'rxjs';
-import type { Subscriber, Subscription } from 'rxjs';
+import type { SchedulerLike, Subscriber } from 'rxjs';
 
 /** Decides when what has grown is shown. */
 export interface Pacer {
@@ -24,36 +24,50 @@ const LATEST = 100;
  */
 export function createPacer(out: Subscriber<unknown>, isDue: () => boolean, show: () => void): Pacer {
   let hasGrown = false;
-  let soon: Subscription | undefined;
-  let late: Subscription | undefined;
   const flush = () => {
-    soon?.unsubscribe();
-    soon = undefined;
     if (!hasGrown) return;
     hasGrown = false;
     show();
   };
-  const drop = () => {
-    soon?.unsubscribe();
-    late?.unsubscribe();
-    soon = undefined;
-    late = undefined;
-    hasGrown = false;
-  };
-  out.add(drop);
+  const soon = createAlarm(out, asapScheduler, 0, flush);
+  const late = createAlarm(out, asyncScheduler, LATEST, flush);
   return {
     grown() {
       hasGrown = true;
-      if (soon) return;
-      if (isDue()) soon = asapScheduler.schedule(flush);
+      if (soon.isSet()) return;
+      if (isDue()) soon.set();
       // It is left running when a snapshot comes first: a timer for each would cost more than most snapshots.
-      else
-        late ??= asyncScheduler.schedule(() => {
-          late = undefined;
-          flush();
-        }, LATEST);
+      else if (!late.isSet()) late.set();
     },
     flush,
-    drop,
+    drop() {
+      hasGrown = false;
+    },
+  };
+}
+
+interface Alarm {
+  isSet(): boolean;
+  set(): void;
+}
+
+/** Can be set again whenever it has rung, with one action for all times: measured, a new one costs half as much again, and more than most snapshots. */
+function createAlarm(out: Subscriber<unknown>, scheduler: SchedulerLike, delay: number, ring: () => void): Alarm {
+  let isSet = false;
+  let again: (() => void) | undefined;
+  return {
+    isSet: () => isSet,
+    set() {
+      isSet = true;
+      if (again) again();
+      else
+        out.add(
+          scheduler.schedule(function () {
+            again ??= () => this.schedule(undefined, delay);
+            isSet = false;
+            ring();
+          }, delay),
+        );
+    },
   };
 }

@@ -50,9 +50,11 @@ export function partialArguments(tool?: Tool | string): OperatorFunction<StreamE
   return operate<StreamEvent, PartialArguments>((out) => {
     const calls = new Map<number | string, GrowingCall>();
     const callAt = (index: number | string): GrowingCall => {
-      const known = calls.get(index) ?? createGrowingCall(out, index, wanted);
-      calls.set(index, known);
-      return known;
+      const known = calls.get(index);
+      if (known) return known;
+      const begun = createGrowingCall(out, index, wanted);
+      calls.set(index, begun);
+      return begun;
     };
     const flush = () => {
       for (const call of calls.values()) call.flush();
@@ -144,5 +146,5 @@ function createGrowingCall(out: Subscriber<PartialArguments>, index: number | st
 
 type Known = ToolCallFragment | ToolCallEvent | { readonly type: 'turn' | 'retract' };
 
-const known: ReadonlySet<string> = new Set(['toolCallFragment', 'toolCall', 'turn', 'retract'] satisfies Known['type'][]);
-const isKnown = (event: StreamEvent): event is Known => known.has(event.type);
+const isKnown = (event: StreamEvent): event is Known =>
+  event.type === 'toolCallFragment' || event.type === 'toolCall' || event.type === 'turn' || event.type === 'retract';

@@ -57,8 +57,7 @@ export function partialOutput<T>(): OperatorFunction<StreamEvent | ResultEvent<T
       next(event) {
         if (!isKnown(event)) return;
         if (event.type === 'text') {
-          json.push(event.text);
-          if (json.failedAt() === undefined) pacer.grown();
+          if (json.push(event.text)) pacer.grown();
         } else if (event.type === 'retract') begin();
         else endTurn(event);
       },

@@ -49,5 +49,25 @@ export const anthropicPeers: readonly Contestant[] = [
   peer('AI SDK', 'aiSdk', 'anthropic'),
 ];
 
+/** Partial objects over the wire: of typed output, or of a call's arguments. */
+export const partialContestants = (of: 'output' | 'toolArguments'): readonly Contestant[] => [
+  ours(floor.title, 'partialFloor', of),
+  ours(rivulet.title, 'partialRivulet', of),
+];
+
+/** Those of the peers that have partial objects. */
+export const partialPeers = (of: 'output' | 'toolArguments'): readonly Contestant[] => [
+  peer('TanStack AI', 'tanstack', of),
+  peer('LangChain', 'langchain', of),
+  peer('AI SDK', 'aiSdk', of),
+];
+
+/** Partial objects in process. */
+export const partialInProcess: readonly Contestant[] = [
+  ours(floor.title, 'partialInProcess', 'floor'),
+  ours(`${rivulet.title}, output`, 'partialInProcess', 'output'),
+  ours(`${rivulet.title}, arguments`, 'partialInProcess', 'toolArguments'),
+];
+
 /** Whether the peers have been installed: `npm ci --prefix spec/bench/peers`. */
 export const peersInstalled = (): boolean => existsSync(join(peers, 'node_modules'));

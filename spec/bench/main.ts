@@ -4,15 +4,24 @@
  *   npm run bench                 everything, the peers too where they are installed (npm ci --prefix spec/bench/peers)
  *   npm run bench -- --quick      the floor and Rivulet, for CI: fails when a ratio is worse than the one on record by more than the tolerance
  *   npm run bench -- --quick --accept   puts what is found on record
- *   npm run bench -- --only text  the cases whose name begins so
+ *   npm run bench -- --only text  the cases, and the costs that grow, whose name begins so
  *   npm run bench -- --soak 600   one process, that many seconds of runs: heap and handles must stay flat
- *
- * Not in it: partial objects out of streamed JSON, which the library does not have yet.
  */
 import { parseArgs } from 'node:util';
 import { accept, regressions } from './baseline.js';
 import { compile } from './build.js';
-import { anthropicFloor, anthropicPeers, floor, imported, openaiPeers, peersInstalled, rivulet } from './contestants.js';
+import {
+  anthropicFloor,
+  anthropicPeers,
+  floor,
+  imported,
+  openaiPeers,
+  partialContestants,
+  partialInProcess,
+  partialPeers,
+  peersInstalled,
+  rivulet,
+} from './contestants.js';
 import type { Contestant } from './contestants.js';
 import { measureGrowth } from './growth.js';
 import { measureCase } from './measure.js';
@@ -32,6 +41,8 @@ interface Planned extends Plan {
   readonly quick?: boolean;
   /** Over Anthropic's wire. */
   readonly anthropic?: boolean;
+  /** Partial objects: of typed output, or of a call's arguments. */
+  readonly partial?: 'output' | 'toolArguments';
   /** Who takes part, if not the floor, ours, and the peers. The first is what the others are compared with. */
   readonly contestants?: readonly Contestant[];
 }
@@ -40,6 +51,28 @@ const cpu = 'CPU ms';
 const warm = { warmups: 8, runs: 9, rounds: 5, unit: cpu };
 const fresh = { warmups: 0, runs: 1, rounds: 9 };
 
+const few = { warmups: 2, runs: 4 };
+
+/** Partial objects without a wire, against the parser by hand and nothing else. */
+const inProcess = (size: string, records: number, times: Pick<Plan, 'warmups' | 'runs'>): readonly Planned[] => [
+  {
+    ...warm,
+    ...times,
+    name: `partial objects in process, one read: ${size}`,
+    case: `oneread-${records}`,
+    limit: 2,
+    contestants: partialInProcess,
+  },
+  {
+    ...warm,
+    ...times,
+    name: `partial objects in process, a read each: ${size}`,
+    case: `reads-${records}`,
+    limit: 2,
+    contestants: partialInProcess,
+  },
+];
+
 const plans: readonly Planned[] = [
   { ...warm, name: 'text: 20,000 deltas', case: 'text-20000', limit: 1.25, quick: true },
   { ...warm, name: 'arguments: 400 KB in 8 parallel calls', case: 'arguments-400000', limit: 1.25, quick: true, warmups: 3, runs: 3 },
@@ -47,6 +80,13 @@ const plans: readonly Planned[] = [
   { ...warm, name: '200 concurrent runs of 500 deltas', case: 'concurrent-200', limit: 1.25, quick: true, warmups: 3, runs: 5 },
   { ...warm, name: 'text over the wire of Anthropic: 20,000 deltas', case: 'text-20000', anthropic: true },
   { ...warm, name: 'arguments over the wire of Anthropic: 400 KB', case: 'arguments-400000', anthropic: true, warmups: 3, runs: 3 },
+  { ...warm, name: 'partial output: 2,000 records, 200 KB', case: 'records-2000', partial: 'output', limit: 2, quick: true, ...few },
+  { ...warm, name: 'partial arguments: 2,000 records, 200 KB', case: 'recordcall-2000', partial: 'toolArguments', limit: 2, ...few },
+  { ...warm, name: 'partial output: 500 records', case: 'records-500', partial: 'output', limit: 2, rounds: 3 },
+  { ...warm, name: 'partial arguments: 500 records', case: 'recordcall-500', partial: 'toolArguments', limit: 2, rounds: 3 },
+  ...inProcess('64 KB', 650, { warmups: 30, runs: 30 }),
+  ...inProcess('200 KB', 2_000, { warmups: 15, runs: 15 }),
+  ...inProcess('1 MB', 10_500, { warmups: 5, runs: 7 }),
   { ...fresh, name: 'the first run of a process: 500 deltas', unit: cpu, case: 'text-500', limit: 1.6, quick: true },
   {
     ...fresh,
@@ -96,9 +136,10 @@ const { values: options } = parseArgs({
   },
 });
 
-function contestantsOf({ anthropic, contestants }: Planned): readonly Contestant[] {
+function contestantsOf({ anthropic, partial, contestants }: Planned): readonly Contestant[] {
   if (contestants) return contestants;
   const others = !options.quick && peersInstalled();
+  if (partial) return others ? [...partialContestants(partial), ...partialPeers(partial)] : partialContestants(partial);
   if (anthropic) return others ? [anthropicFloor, ...anthropicPeers] : [anthropicFloor, anthropicPeers[0] ?? rivulet];
   return others ? [floor, rivulet, ...openaiPeers] : [floor, rivulet];
 }
@@ -123,7 +164,7 @@ async function main(): Promise<void> {
   for (const plan of plans) {
     if (plan.name.startsWith(options.only) && (plan.quick || !options.quick)) cases.push(await run(plan, server.url));
   }
-  const growth = options.only === '' ? await measureGrowth(server.url, options.quick) : [];
+  const growth = await measureGrowth(server.url, options.quick, options.only);
   server.close();
   const report: Report = { ...circumstances(), cases, growth, sizes: await bundleSizes() };
   if (growth.length > 0) console.log(`${growthTable(growth)}\n`);

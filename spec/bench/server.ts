@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { callsAnswer, closing, deltasOf, parallelCallsOf, textAnswer, textFrame, textFrames } from './wire.js';
+import { callsAnswer, closing, deltasOf, parallelCallsOf, piecesOf, recordsOf, textAnswer, textFrame, textFrames } from './wire.js';
 import type { Api } from './wire.js';
 
 /** As much as a socket's read takes at most. The larger, the smaller is what all libraries share, and the clearer the difference. */
@@ -27,6 +27,11 @@ function answerTo(api: Api, scenario: string, size: number, results: number): Bu
   if (scenario === 'text') return built(`${api} text ${size}`, () => textAnswer(api, deltasOf(size)));
   if (scenario === 'arguments')
     return results > 0 ? last() : built(`${api} arguments ${size}`, () => callsAnswer(api, parallelCallsOf(size)));
+  if (scenario === 'records') return built(`${api} records ${size}`, () => textAnswer(api, piecesOf(recordsOf(size))));
+  if (scenario === 'recordcall') {
+    const call = { id: 'call_0', name: 'save', arguments: recordsOf(size) };
+    return built(`${api} recordcall ${size}`, () => callsAnswer(api, [call]));
+  }
   if (scenario === 'rounds' && results < size) {
     const call = { id: `call_${results}`, name: 'save', arguments: JSON.stringify({ content: `round ${results}` }) };
     return built(`${api} round ${results}`, () => callsAnswer(api, [call]));

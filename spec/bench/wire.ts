@@ -42,8 +42,20 @@ export function documentOf(call: number, size: number): string {
 export const closing = deltasOf(20);
 
 /** Cuts a text into pieces of four characters, as a model streams its arguments. */
-function piecesOf(text: string): readonly string[] {
+export function piecesOf(text: string): readonly string[] {
   return Array.from({ length: Math.ceil(text.length / 4) }, (_, at) => text.slice(at * 4, at * 4 + 4));
+}
+
+/** JSON of so many records, some hundred characters each, with strings that JSON escapes. */
+export function recordsOf(count: number): string {
+  const records = Array.from({ length: count }, (_, id) => ({
+    id,
+    name: `Record ${id}`,
+    tags: ['alpha', 'beta'],
+    price: id * 1.25,
+    note: `A note, "${id}".\n`,
+  }));
+  return JSON.stringify({ records });
 }
 
 /** One call of an answer. */

@@ -164,6 +164,47 @@ describe('createPartialJson', () => {
     expect(cut.snapshot()).toEqual(before);
   });
 
+  it('stops where it would had the characters come one by one, whatever is wrong and however deep', () => {
+    fc.assert(
+      fc.property(anyText, fc.nat(), fc.constantFrom(...'{}[]",:\\1x\n'), fc.boolean(), ({ text }, place, character, isInserted) => {
+        const at = place % (text.length + 1);
+        const wrong = text.slice(0, at) + character + text.slice(isInserted ? at : at + 1);
+        const [atOnce, byCharacter] = [read(wrong), read(...wrong.split(''))];
+        expect([atOnce.failedAt(), atOnce.isDone()]).toEqual([byCharacter.failedAt(), byCharacter.isDone()]);
+        expect(JSON.stringify(atOnce.snapshot())).toBe(JSON.stringify(byCharacter.snapshot()));
+        expect(atOnce.list()).toEqual(byCharacter.list());
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('looks at what does not end, or is wrong, no more often the deeper it is', () => {
+    const open = '[1,'.repeat(100_000);
+    expect(read(open).failedAt()).toBeUndefined();
+    expect(read(`${open}x${']'.repeat(100_000)}`).failedAt()).toBe(open.length);
+  });
+
+  it('tells when more text would change nothing', () => {
+    const json = createPartialJson();
+    expect(json.push('[1')).toBe(true);
+    expect(json.push(']')).toBe(true);
+    expect(json.isDone()).toBe(true);
+    expect(json.push('\n```')).toBe(false);
+    const words = createPartialJson();
+    expect(words.push('Let me see.')).toBe(true);
+    expect(words.failedAt()).toBe(0);
+    expect(words.push('[1]')).toBe(false);
+  });
+
+  it('has a snapshot due as soon as a long list has closed', () => {
+    const json = read(`{"list":[${'1,'.repeat(1_000)}1`);
+    json.snapshot();
+    json.push(',1');
+    expect(json.isDue()).toBe(false);
+    json.push(']');
+    expect(json.isDue()).toBe(true);
+  });
+
   it('takes __proto__ for a key like any other', () => {
     const value = shown('{"__proto__":{"admin":true},"a":{"__proto__":"x');
     expect(Object.keys(value as object)).toEqual(['__proto__', 'a']);

@@ -1,4 +1,4 @@
-import { closing, deltasOf, documentOf, parallelCalls } from '../wire.js';
+import { closing, deltasOf, documentOf, parallelCalls, piecesOf, recordsOf } from '../wire.js';
 import type { Job, Library } from './job.js';
 
 /** A case: what is run once, and what must come of it. */
@@ -15,9 +15,17 @@ export interface Case {
   readonly text: string;
   /** What the tool is called with in one run, in any order. */
   readonly saved: readonly string[];
+  /** The JSON text of the last partial object. */
+  readonly partial?: string;
+  /** What streams without a server, and how. */
+  readonly deltas?: readonly string[];
+  readonly apart?: boolean;
 }
 
-/** A case by its name: `text-20000`, `arguments-400000`, `rounds-50`, `concurrent-200`, `history-1000`. */
+/**
+ * A case by its name: `text-20000`, `arguments-400000`, `rounds-50`, `concurrent-200`, `history-1000`; partial objects of so many records: `records-2000`
+ * as text, `recordcall-2000` as a call's arguments, `oneread-2000` and `reads-2000` in process.
+ */
 export function caseOf(name: string): Case {
   const [kind = '', count = '0'] = name.split('-');
   const size = Number(count);
@@ -38,6 +46,14 @@ export function caseOf(name: string): Case {
       return { scenario: 'text-500', tools: false, concurrent: size, text: deltasOf(500).join(''), saved: [] };
     case 'history':
       return { scenario: name, tools: false, history: size, text: last, saved: [] };
+    case 'records':
+    case 'recordcall':
+      return { scenario: name, tools: false, text: '', saved: [], partial: recordsOf(size) };
+    case 'oneread':
+    case 'reads': {
+      const partial = recordsOf(size);
+      return { scenario: name, tools: false, text: '', saved: [], partial, deltas: piecesOf(partial), apart: kind === 'reads' };
+    }
     default:
       throw new Error(`There is no case "${name}".`);
   }
@@ -47,13 +63,14 @@ export function caseOf(name: string): Case {
 interface Outcome {
   text: string;
   readonly saved: string[];
+  partial?: unknown;
 }
 
 const filler = 'The river runs to the sea, and the sea is not full. '.repeat(4);
 
 function oneRun(
   library: Library,
-  { scenario, tools, history = 0 }: Case,
+  { scenario, tools, history = 0, deltas, apart }: Case,
   server: string,
 ): { readonly outcome: Outcome; readonly done: Promise<void> } {
   const outcome: Outcome = { text: '', saved: [] };
@@ -66,7 +83,9 @@ function oneRun(
     return `saved ${content.length} characters`;
   };
   const onText = (text: string) => (outcome.text += text);
-  return { outcome, done: library({ baseUrl: `${server}/${scenario}`, messages, save: tools ? save : undefined, onText }) };
+  const onPartial = (partial: unknown) => (outcome.partial = partial);
+  const job: Job = { baseUrl: `${server}/${scenario}`, messages, save: tools ? save : undefined, onText, onPartial, deltas, apart };
+  return { outcome, done: library(job) };
 }
 
 /** Runs a case once: CPU and wall time in milliseconds. Throws when anything else came of it than should. */
@@ -81,7 +100,8 @@ export async function measure(library: Library, which: Case, server: string): Pr
   return { cpu: (user + system) / 1000, wall };
 }
 
-function verify({ text, saved }: Outcome, which: Case): void {
+function verify({ text, saved, partial }: Outcome, which: Case): void {
+  if (which.partial !== undefined && JSON.stringify(partial) !== which.partial) throw new Error('the last partial object is not the whole');
   if (text !== which.text) throw new Error(`wrong text: ${text.length} characters instead of ${which.text.length}`);
   if (saved.length !== which.saved.length) throw new Error(`the tool ran ${saved.length} times instead of ${which.saved.length}`);
   const expected = [...which.saved].sort();

@@ -8,6 +8,12 @@ export interface Job {
   readonly save?: ((content: string) => string) | undefined;
   /** Called with each delta. */
   readonly onText: (text: string) => void;
+  /** Called with each partial object of the JSON that streams. */
+  readonly onPartial: (partial: unknown) => void;
+  /** What streams, where there is no server. */
+  readonly deltas?: readonly string[] | undefined;
+  /** Whether each of them comes in a read of its own. Default: all in one. */
+  readonly apart?: boolean | undefined;
 }
 
 /** A library, set up once; each call is one run. */
@@ -18,6 +24,30 @@ export const saveParameters = {
   type: 'object',
   properties: { content: { type: 'string' } },
   required: ['content'],
+  additionalProperties: false,
+} as const;
+
+/** Of the JSON that streams, as typed output or as the tool's arguments. */
+export const recordsSchema = {
+  type: 'object',
+  properties: {
+    records: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          id: { type: 'integer' },
+          name: { type: 'string' },
+          tags: { type: 'array', items: { type: 'string' } },
+          price: { type: 'number' },
+          note: { type: 'string' },
+        },
+        required: ['id', 'name', 'tags', 'price', 'note'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['records'],
   additionalProperties: false,
 } as const;
 

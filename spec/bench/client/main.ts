@@ -45,7 +45,7 @@ async function clocked(library: Library, scenario: string, latencies: number[]):
     const now = process.hrtime.bigint();
     if (text !== '') latencies.push(Number(now - BigInt(text.trim())) / 1e6);
   };
-  await library({ baseUrl: `${task.server}/${scenario}`, messages: [ask], onText });
+  await library({ baseUrl: `${task.server}/${scenario}`, messages: [ask], onText, onPartial: () => undefined });
 }
 
 /** The latency cases: `first-300`, the first delta of runs one after the other; `paced-50`, all deltas of so many runs at once. */
