@@ -166,14 +166,20 @@ describe('createPartialJson', () => {
 
   it('stops where it would had the characters come one by one, whatever is wrong and however deep', () => {
     fc.assert(
-      fc.property(anyText, fc.nat(), fc.constantFrom(...'{}[]",:\\1x\n'), fc.boolean(), ({ text }, place, character, isInserted) => {
-        const at = place % (text.length + 1);
-        const wrong = text.slice(0, at) + character + text.slice(isInserted ? at : at + 1);
-        const [atOnce, byCharacter] = [read(wrong), read(...wrong.split(''))];
-        expect([atOnce.failedAt(), atOnce.isDone()]).toEqual([byCharacter.failedAt(), byCharacter.isDone()]);
-        expect(JSON.stringify(atOnce.snapshot())).toBe(JSON.stringify(byCharacter.snapshot()));
-        expect(atOnce.list()).toEqual(byCharacter.list());
-      }),
+      fc.property(
+        anyText,
+        fc.nat(),
+        fc.constantFrom('{', '}', '[', ']', '"', ',', ':', '\\', '1', 'x', '\n'),
+        fc.boolean(),
+        ({ text }, place, character, isInserted) => {
+          const at = place % (text.length + 1);
+          const wrong = text.slice(0, at) + character + text.slice(isInserted ? at : at + 1);
+          const [atOnce, byCharacter] = [read(wrong), read(...wrong.split(''))];
+          expect([atOnce.failedAt(), atOnce.isDone()]).toEqual([byCharacter.failedAt(), byCharacter.isDone()]);
+          expect(JSON.stringify(atOnce.snapshot())).toBe(JSON.stringify(byCharacter.snapshot()));
+          expect(atOnce.list()).toEqual(byCharacter.list());
+        },
+      ),
       { numRuns: 500 },
     );
   });
