@@ -1,6 +1,6 @@
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { rollup } from '@rollup/wasm-node';
-import type { Plugin } from '@rollup/wasm-node';
+import type { ManualChunkMeta, Plugin } from '@rollup/wasm-node';
 import { transform } from 'esbuild';
 import { root } from './shell.js';
 
@@ -8,6 +8,8 @@ const lib = join(root, 'lib');
 
 /** The files that package.json's `exports` name, in each format. */
 const entries = ['index', 'registry/index', 'providers/aiSdk/aiSdk', 'bridges/mcp/index', 'testing/index', 'testing/server/index'];
+
+const isOurs = (id: string): boolean => /^[./]/.test(id);
 
 /** Types out, nothing else: what is left is the code as it was written. */
 const typescript: Plugin = {
@@ -23,15 +25,19 @@ const typescript: Plugin = {
   },
 };
 
+/** Whether a module imports from a package, itself or through its neighbours. */
+const needsPackages = (id: string, meta: ManualChunkMeta): boolean =>
+  meta.getModuleInfo(id)?.importedIds.some((to) => !isOurs(to) || (dirname(to) === dirname(id) && needsPackages(to, meta))) ?? false;
+
 /**
  * The part a module goes to: the layers of the library. A file a layer, since each costs an import a file's resolution and reading: 9 files in place of 180.
- * Not one file for all, since bundlers that leave rxjs out keep all names that a file imports from it, used or not. So what joins and runs tool calls, which
- * needs most of them, stands apart from the other operators; and what providers share from the providers, for rivulet/ai-sdk.
+ * Not one file for all, since bundlers that leave rxjs out keep all names that a file imports from it, used or not. So the operators that are built on ours
+ * alone stand apart from those that import from rxjs; and what providers share from the providers, for rivulet/ai-sdk.
  */
-function partOf(id: string): string | undefined {
+function partOf(id: string, meta: ManualChunkMeta): string | undefined {
   const [layer = '', inner = ''] = relative(lib, id).split(sep);
   if (layer === 'agent.ts') return 'agent';
-  if (layer === 'operators') return /tool/i.test(inner) ? 'toolOperators' : layer;
+  if (layer === 'operators') return needsPackages(id, meta) ? 'operatorsOverRxjs' : layer;
   if (layer === 'providers') return inner === 'aiSdk' ? undefined : inner === 'shared' ? 'providersShared' : layer;
   return ['core', 'protocol', 'orchestrators'].includes(layer) ? layer : undefined;
 }
@@ -43,7 +49,7 @@ function partOf(id: string): string | undefined {
 export async function bundleLibrary(format: 'esm' | 'cjs', folder: string): Promise<void> {
   const bundle = await rollup({
     input: Object.fromEntries(entries.map((entry) => [entry, join(lib, `${entry}.ts`)])),
-    external: (id) => !/^[./]/.test(id),
+    external: (id) => !isOurs(id),
     plugins: [typescript],
     onwarn({ message }) {
       throw new Error(message); // a cycle between parts would be one
