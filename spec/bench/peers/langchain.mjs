@@ -1,11 +1,9 @@
 import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { tool } from '@langchain/core/tools';
-import { ChatOpenAI } from '@langchain/openai';
 import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
 
 /** The chat model's stream, its chunks joined by `concat` as its documentation shows, and the tools run in a loop. */
-export async function openai(job) {
-  const model = new ChatOpenAI({ model: 'gpt-5', apiKey: 'key', configuration: { baseURL: `${job.baseUrl}/v1` }, maxRetries: 0, useResponsesApi: false });
+export async function run(model, job) {
   const save = job.save && tool(({ content }) => job.save(content), { name: 'save', description: saveDescription, schema: saveParameters });
   const asked = save ? model.bindTools([save]) : model;
   const messages = job.messages.map(({ role, text }) => (role === 'user' ? new HumanMessage(text) : new AIMessage(text)));

@@ -1,9 +1,8 @@
 import { chat, maxIterations, toolDefinition } from '@tanstack/ai';
-import { createOpenaiChatCompletions } from '@tanstack/ai-openai';
 import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
 
-export async function openai(job) {
-  const adapter = createOpenaiChatCompletions('gpt-5', 'key', { baseURL: `${job.baseUrl}/v1`, maxRetries: 0 });
+/** `chat`, which runs the tools itself. */
+export async function run(adapter, job) {
   const save =
     job.save && toolDefinition({ name: 'save', description: saveDescription, inputSchema: saveParameters }).server(({ content }) => job.save(content));
   const stream = chat({
