@@ -42,9 +42,12 @@ export function documentOf(call: number, size: number): string {
 export const closing = deltasOf(20);
 
 /** Cuts a text into pieces of four characters, as a model streams its arguments. */
-function piecesOf(text: string): readonly string[] {
+export function piecesOf(text: string): readonly string[] {
   return Array.from({ length: Math.ceil(text.length / 4) }, (_, at) => text.slice(at * 4, at * 4 + 4));
 }
+
+/** The JSON text of an `output` scenario: a list of so many names. */
+export const outputOf = (count: number): string => JSON.stringify({ names: Array.from({ length: count }, (_, at) => `name ${at}`) });
 
 /** One call of an answer. */
 export interface WireCall {
