@@ -4,7 +4,9 @@ import { join, resolve } from 'node:path';
 import ts from 'typescript';
 import { call } from '../lib/testing/index.js';
 import { serveModel } from '../lib/testing/server/index.js';
+import { readResults } from './bench/results.js';
 import { withCapabilityTable } from './support/capabilityTable.js';
+import { withSpeedTable } from './support/speedTable.js';
 import type { LoopbackServer } from '../lib/testing/server/index.js';
 
 /** Every code block of the README is compiled as it stands, with the strictest settings, and run against the loopback provider. */
@@ -75,6 +77,12 @@ describe('the README', () => {
     const readme = readFileSync('README.md', 'utf8');
     expect(withCapabilityTable(readme)).toBe(readme);
     expect(readme).toContain('| `anthropic`, `claude` |');
+  });
+
+  it('has the tables of speed that the recorded run of the benchmark gives (npm run readme writes them)', () => {
+    const readme = readFileSync('README.md', 'utf8');
+    expect(withSpeedTable(readme, readResults())).toBe(readme);
+    expect(readme).toContain('| **Rivulet** |');
   });
 
   it('has code that compiles', () => {

@@ -10,6 +10,8 @@ export interface Contestant {
   readonly module: string;
   /** The function. */
   readonly library: string;
+  /** So far from the others that three rounds with few runs tell all there is to know, and save an hour. */
+  readonly slow?: true;
 }
 
 const peers = join(import.meta.dirname, 'peers');
@@ -18,14 +20,13 @@ const ours = (title: string, file: string, library: string): Contestant => ({
   module: join(compiled, 'client', `${file}.js`),
   library,
 });
-const peer = (title: string, file: string, library: string): Contestant => ({ title, module: join(peers, `${file}.mjs`), library });
+const sdk = (title: string, file: string, library: string): Contestant => ({ title, module: join(peers, `${file}.mjs`), library });
+const framework = (title: string, file: string): Contestant => ({ ...sdk(title, file, 'library'), slow: true });
 
-/** The hand-written floor, which all ratios are against. */
+/** What all ratios are against. */
 export const floor = ours('floor', 'floor', 'openai');
 /** The library itself. */
 export const rivulet = ours('Rivulet', 'rivulet', 'openai');
-/** The floor over Anthropic's wire. */
-export const anthropicFloor = ours('floor', 'floor', 'anthropic');
 
 /** What an import of the whole library is compared with: that of rxjs, which its users have anyway. Neither is run. */
 export const imported: readonly Contestant[] = [
@@ -33,21 +34,32 @@ export const imported: readonly Contestant[] = [
   { title: rivulet.title, module: join(out, 'lib/index.js'), library: '' },
 ];
 
-/** Over OpenAI's wire. */
-export const openaiPeers: readonly Contestant[] = [
-  peer('OpenAI SDK, raw iterator', 'openaiSdk', 'iterator'),
-  peer('OpenAI SDK, stream helper', 'openaiSdk', 'helper'),
-  peer('TanStack AI', 'tanstack', 'openai'),
-  peer('LangChain', 'langchain', 'openai'),
-  peer('AI SDK', 'aiSdk', 'openai'),
-];
+/** The wires of the benchmark. */
+export type Wire = 'openai' | 'anthropic';
 
-/** Over Anthropic's wire. */
-export const anthropicPeers: readonly Contestant[] = [
-  ours('Rivulet', 'rivulet', 'anthropic'),
-  peer('Anthropic SDK, raw iterator', 'anthropicSdk', 'iterator'),
-  peer('AI SDK', 'aiSdk', 'anthropic'),
-];
+/** The floor and Rivulet over each wire. */
+export const own: Readonly<Record<Wire, readonly Contestant[]>> = {
+  openai: [floor, rivulet],
+  anthropic: [ours(floor.title, 'floor', 'anthropic'), ours(rivulet.title, 'rivulet', 'anthropic')],
+};
+
+/** The others, each used as its documentation says. */
+export const others: Readonly<Record<Wire, readonly Contestant[]>> = {
+  openai: [
+    sdk('OpenAI SDK, raw iterator', 'openaiSdk', 'iterator'),
+    sdk('OpenAI SDK, stream helper', 'openaiSdk', 'helper'),
+    framework('TanStack AI', 'tanstackOpenai'),
+    framework('LangChain', 'langchainOpenai'),
+    framework('AI SDK', 'aiSdkOpenai'),
+  ],
+  anthropic: [
+    sdk('Anthropic SDK, raw iterator', 'anthropicSdk', 'iterator'),
+    { ...sdk('Anthropic SDK, stream helper', 'anthropicSdk', 'helper'), slow: true },
+    framework('TanStack AI', 'tanstackAnthropic'),
+    framework('LangChain', 'langchainAnthropic'),
+    framework('AI SDK', 'aiSdkAnthropic'),
+  ],
+};
 
 /** Partial objects over the wire: of typed output, or of a call's arguments. */
 export const partialContestants = (of: 'output' | 'toolArguments'): readonly Contestant[] => [
@@ -55,11 +67,17 @@ export const partialContestants = (of: 'output' | 'toolArguments'): readonly Con
   ours(rivulet.title, 'partialRivulet', of),
 ];
 
-/** Those of the peers that have partial objects. */
-export const partialPeers = (of: 'output' | 'toolArguments'): readonly Contestant[] => [
-  peer('TanStack AI', 'tanstack', of),
-  peer('LangChain', 'langchain', of),
-  peer('AI SDK', 'aiSdk', of),
+/** The floor, Rivulet, and those of the peers that have partial objects. */
+export const withPartialPeers = (of: 'output' | 'toolArguments'): readonly Contestant[] => [
+  ...partialContestants(of),
+  ...(peersInstalled()
+    ? ([
+        ['TanStack AI', 'tanstack'],
+        ['LangChain', 'langchain'],
+        ['AI SDK', 'aiSdk'],
+      ] as const)
+    : []
+  ).map(([title, file]): Contestant => ({ ...sdk(title, `${file}Partial`, of), slow: true })),
 ];
 
 /** Partial objects in process. */

@@ -10,16 +10,27 @@ export interface Plan {
   readonly warmups: number;
   /** Runs in each process that count. */
   readonly runs: number;
-  /** Processes of each contestant. */
+  /** Processes of each contestant, in turn. */
   readonly rounds: number;
-  /** What is read from a process. Default: the median CPU milliseconds of its runs. */
-  readonly read?: (finding: Finding) => number;
+  /** After so many milliseconds a process has done enough runs. Default: 10,000. */
+  readonly budget?: number;
+}
+
+/** What is read from the processes of a case. */
+export interface Reading {
+  readonly name: string;
+  readonly unit: string;
+  /** Where it stands in the README: the table, and the head of the column. Default: nowhere. */
+  readonly place?: readonly [table: string, column: string];
+  /** The ratio of ours that the project promises. */
+  readonly limit?: number;
+  readonly read: (finding: Finding) => number;
 }
 
 /** What a contestant came to in a case. */
 export interface Score {
   readonly title: string;
-  /** The median over the processes. */
+  /** The one that stands for the processes' values. */
   readonly value?: number;
   /** The processes' values, in order. */
   readonly values: readonly number[];
@@ -27,39 +38,59 @@ export interface Score {
   readonly ratio?: number;
   /** The ratios of the processes that ran side by side, lowest and highest. */
   readonly spread?: readonly [lowest: number, highest: number];
-  /** Why it has no value. */
+  /** Why it is out. */
   readonly failure?: string;
 }
 
-const cpuOf = ({ cpu }: Finding) => median(cpu);
-
-/**
- * Measures a case: each contestant in fresh processes, in turn (A B C, A B C), so that what else the machine does meets all alike. Who gives a wrong answer,
- * or none in two and a half minutes, is out.
- *
- * @param contestants The first is what the others are compared with.
- * @returns A score for each, in their order.
- */
-export async function measureCase(contestants: readonly Contestant[], plan: Plan, server: string): Promise<readonly Score[]> {
-  const { warmups, runs, rounds, read = cpuOf } = plan;
-  const values = new Map(contestants.map((contestant) => [contestant, [] as number[]]));
-  const failures = new Map<Contestant, string>();
-  for (let round = 0; round < rounds; round++) {
-    for (const contestant of contestants) {
-      if (failures.has(contestant)) continue;
-      const { module, library } = contestant;
-      const { finding, failure } = await runClient({ module, library, server, case: plan.case, warmups, runs });
-      if (finding) values.get(contestant)?.push(read(finding));
-      else failures.set(contestant, failure);
-    }
-  }
-  const base = [...values.values()][0] ?? [];
-  return contestants.map((contestant) => scoreOf(contestant, values.get(contestant) ?? [], base, failures.get(contestant)));
+/** What the processes of one contestant found, in the order of the rounds; and why it is out. */
+export interface Found {
+  readonly findings: Finding[];
+  failure?: string;
 }
 
-function scoreOf({ title }: Contestant, values: readonly number[], base: readonly number[], failure: string | undefined): Score {
-  if (failure !== undefined) return { title, values, failure };
-  const value = median(values);
-  const ratios = values.map((one, round) => one / (base[round] ?? NaN));
-  return { title, value, values, ratio: value / median(base), spread: [Math.min(...ratios), Math.max(...ratios)] };
+const slow = { rounds: 3, budget: 6_000 };
+
+/**
+ * Runs a case: each contestant in fresh processes, in turn (A B C, A B C), so that what else the machine does meets all alike. Who gives a wrong answer,
+ * or none in two and a half minutes, is out.
+ *
+ * @param found Where the findings are added.
+ */
+export async function runRounds(
+  contestants: readonly Contestant[],
+  plan: Plan,
+  server: string,
+  found = new Map<Contestant, Found>(),
+): Promise<ReadonlyMap<Contestant, Found>> {
+  const { warmups, runs, rounds, budget = 10_000 } = plan;
+  for (let round = 0; round < rounds; round++) {
+    for (const contestant of contestants) {
+      const known = found.get(contestant) ?? { findings: [] };
+      found.set(contestant, known);
+      if (known.failure !== undefined || (contestant.slow && round >= slow.rounds)) continue;
+      if (process.stderr.isTTY) process.stderr.write(`\r${plan.case} ${round + 1}/${rounds} ${contestant.title}\u001b[K\r`);
+      const { module, library } = contestant;
+      const time = contestant.slow ? Math.min(budget, slow.budget) : budget;
+      const { finding, failure } = await runClient({ module, library, server, case: plan.case, warmups, runs, budget: time });
+      if (finding) known.findings.push(finding);
+      else known.failure = failure;
+    }
+  }
+  return found;
+}
+
+/**
+ * @param found By contestant; the first is what the others are compared with.
+ * @param typical Which of the processes' values stands for them.
+ * @returns A score for each, in their order.
+ */
+export function scoresOf(found: ReadonlyMap<Contestant, Found>, read: Reading['read'], typical = median): readonly Score[] {
+  const [base = []] = [...found.values()].map(({ findings }) => findings.map(read));
+  return [...found].map(([{ title }, { findings, failure }]): Score => {
+    const values = findings.map(read);
+    if (failure !== undefined) return { title, values, failure };
+    const value = typical(values);
+    const ratios = values.map((one, round) => one / (base[round] ?? NaN));
+    return { title, value, values, ratio: value / typical(base), spread: [Math.min(...ratios), Math.max(...ratios)] };
+  });
 }

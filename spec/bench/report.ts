@@ -1,58 +1,74 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import { out, root } from './build.js';
+import { root } from './build.js';
 import type { Score } from './measure.js';
 import type { Size } from './sizes.js';
 
+/** Where, when and with what something was measured. */
+export interface Circumstances {
+  readonly machine: string;
+  readonly node: string;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** What was measured when, of what. */
+export interface Measured {
+  readonly date: string;
+  readonly commit: string;
+}
+
 /** A case of the report. */
-export interface CaseReport {
+export interface CaseReport extends Measured {
   readonly name: string;
   readonly unit: string;
+  /** Where it stands in the README: the table, and the head of the column. */
+  readonly place?: readonly [table: string, column: string];
   /** The ratio of ours that the project promises. */
   readonly limit?: number;
   readonly scores: readonly Score[];
 }
 
 /** The growth of a cost with a size. */
-export interface Growth {
+export interface Growth extends Measured {
   readonly name: string;
   readonly points: readonly (readonly [size: number, cost: number])[];
   readonly exponent: number;
+  /** The exponent that the project promises. */
+  readonly limit?: number;
 }
 
 /** All that was found. */
-export interface Report {
-  readonly date: string;
-  readonly machine: string;
-  readonly node: string;
-  readonly commit: string;
-  readonly versions: Readonly<Record<string, string>>;
+export interface Report extends Circumstances {
   readonly cases: readonly CaseReport[];
   readonly growth: readonly Growth[];
   readonly sizes: readonly Size[];
 }
 
-/** Where and with what it was measured. */
-export function circumstances(): Pick<Report, 'date' | 'machine' | 'node' | 'commit' | 'versions'> {
+/** Where and with what it is measured. */
+export function circumstances(): Circumstances {
   const [cpu] = cpus();
   const peers = createRequire(join(root, 'spec/bench/peers/package.json'))('./package.json') as { dependencies: Record<string, string> };
   const rxjs = (createRequire(join(root, 'package.json'))('rxjs/package.json') as { version: string }).version;
   return {
-    date: new Date().toISOString().slice(0, 10),
     machine: `${cpus().length} x ${cpu?.model.trim() ?? process.arch}, ${process.platform}`,
     node: process.version,
-    commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim(),
     versions: { rxjs, ...peers.dependencies },
   };
+}
+
+/** Of what it is measured, today. A commit with a plus: what is measured is not quite that commit's. */
+export function measured(): Measured {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+  const changed = git('status', '--porcelain', '--', 'lib') !== '';
+  return { date: new Date().toISOString().slice(0, 10), commit: git('rev-parse', '--short', 'HEAD') + (changed ? '+' : '') };
 }
 
 const number = (value: number) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
 
 function row({ title, value, ratio, spread, failure }: Score): readonly string[] {
-  if (value === undefined || ratio === undefined || spread === undefined) return [title, '-', '-', failure ?? ''];
+  if (value === undefined || ratio === undefined || spread === undefined) return [title, '-', '-', `out: ${failure ?? ''}`];
   return [title, number(value), ratio.toFixed(2), `${spread[0].toFixed(2)} - ${spread[1].toFixed(2)}`];
 }
 
@@ -83,11 +99,3 @@ export const sizeTable = (sizes: readonly Size[]): string =>
     ['import', 'bytes, minified and gzipped', 'limit'],
     sizes.map(({ what, bytes, limit }) => [what, String(bytes), String(limit)]),
   );
-
-/** Writes the report where CI and the README's author find it. */
-export function write(report: Report, name: string): string {
-  mkdirSync(out, { recursive: true });
-  const file = join(out, `${name}.json`);
-  writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
-  return file;
-}

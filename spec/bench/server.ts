@@ -4,7 +4,18 @@
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { callsAnswer, closing, deltasOf, parallelCallsOf, piecesOf, recordsOf, textAnswer, textFrame, textFrames } from './wire.js';
+import {
+  callsAnswer,
+  closing,
+  deltasOf,
+  outputOf,
+  parallelCallsOf,
+  piecesOf,
+  recordsOf,
+  textAnswer,
+  textFrame,
+  textFrames,
+} from './wire.js';
 import type { Api } from './wire.js';
 
 /** As much as a socket's read takes at most. The larger, the smaller is what all libraries share, and the clearer the difference. */
@@ -25,6 +36,7 @@ function built(key: string, build: () => Buffer): Buffer {
 function answerTo(api: Api, scenario: string, size: number, results: number): Buffer {
   const last = () => built(`${api} closing`, () => textAnswer(api, closing));
   if (scenario === 'text') return built(`${api} text ${size}`, () => textAnswer(api, deltasOf(size)));
+  if (scenario === 'output') return built(`${api} output ${size}`, () => textAnswer(api, piecesOf(outputOf(size))));
   if (scenario === 'arguments')
     return results > 0 ? last() : built(`${api} arguments ${size}`, () => callsAnswer(api, parallelCallsOf(size)));
   if (scenario === 'records') return built(`${api} records ${size}`, () => textAnswer(api, piecesOf(recordsOf(size))));
@@ -84,6 +96,11 @@ function sendPaced(response: ServerResponse, api: Api, deltas: number): void {
   else paced.add(write);
 }
 
+/** Half of an answer, and then the connection breaks. */
+function sendBroken(response: ServerResponse, answer: Buffer): void {
+  response.write(answer.subarray(0, answer.length / 2), () => response.destroy());
+}
+
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
@@ -92,11 +109,18 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 
 async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const [, scenario = '', size = '0'] = /^\/([a-z]+)(?:-(\d+))?\//.exec(request.url ?? '') ?? [];
-  const api: Api = request.url?.endsWith('/messages') ? 'anthropic' : 'openai';
+  const api: Api = /\/messages(\?|$)/.test(request.url ?? '') ? 'anthropic' : 'openai';
   const body = await bodyOf(request);
+  if (scenario === 'mute') return;
+  if (scenario === 'refused') {
+    response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{"message":"overloaded"}}');
+    return;
+  }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   if (scenario === 'first') sendPaced(response, api, 1);
   else if (scenario === 'paced') sendPaced(response, api, pacedDeltas);
+  else if (scenario === 'silent') response.flushHeaders();
+  else if (scenario === 'broken') sendBroken(response, answerTo(api, 'text', Number(size), 0));
   else send(response, answerTo(api, scenario, Number(size), countResults(api, body)));
 }
 

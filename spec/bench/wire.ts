@@ -58,6 +58,9 @@ export function recordsOf(count: number): string {
   return JSON.stringify({ records });
 }
 
+/** The JSON text of an `output` scenario: a list of so many names. */
+export const outputOf = (count: number): string => JSON.stringify({ names: Array.from({ length: count }, (_, at) => `name ${at}`) });
+
 /** One call of an answer. */
 export interface WireCall {
   readonly id: string;

@@ -88,16 +88,14 @@ function oneRun(
   return { outcome, done: library(job) };
 }
 
-/** Runs a case once: CPU and wall time in milliseconds. Throws when anything else came of it than should. */
-export async function measure(library: Library, which: Case, server: string): Promise<{ readonly cpu: number; readonly wall: number }> {
-  const began = performance.now();
+/** Runs a case once: its CPU time in milliseconds. Throws when anything else came of it than should. */
+export async function measure(library: Library, which: Case, server: string): Promise<number> {
   const before = process.cpuUsage();
   const runs = Array.from({ length: which.concurrent ?? 1 }, () => oneRun(library, which, server));
   await Promise.all(runs.map(({ done }) => done));
   const { user, system } = process.cpuUsage(before);
-  const wall = performance.now() - began;
   for (const { outcome } of runs) verify(outcome, which);
-  return { cpu: (user + system) / 1000, wall };
+  return (user + system) / 1000;
 }
 
 function verify({ text, saved, partial }: Outcome, which: Case): void {

@@ -19,6 +19,15 @@ export interface Job {
 /** A library, set up once; each call is one run. */
 export type Library = (job: Job) => Promise<void>;
 
+/** Makes a client or model once for each address, as all their documentations say to. */
+export function once<T>(make: (baseUrl: string) => T): (baseUrl: string) => T {
+  const made = new Map<string, T>();
+  return (baseUrl) => {
+    if (!made.has(baseUrl)) made.set(baseUrl, make(baseUrl));
+    return made.get(baseUrl) as T;
+  };
+}
+
 /** The tool's parameters, for all libraries alike. */
 export const saveParameters = {
   type: 'object',

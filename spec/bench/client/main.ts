@@ -10,20 +10,24 @@ export interface Task {
   /** The library's module, and the function in it. */
   readonly module: string;
   readonly library: string;
+  /** Another one, which runs in turn with it in the same process. */
+  readonly against?: { readonly module: string; readonly library: string };
   readonly server: string;
   readonly case: string;
   /** Runs before those that count. */
   readonly warmups: number;
-  /** Runs that count. 0: nothing but the import is measured. */
+  /** Runs that count, at most. 0: nothing but the import is measured. */
   readonly runs: number;
+  /** After so many milliseconds it has done enough: of the runs that count, one is made in any case. */
+  readonly budget: number;
 }
 
 /** What it found. */
 export interface Finding {
   /** CPU milliseconds of each run. */
   readonly cpu: readonly number[];
-  /** Milliseconds of each run by the clock. */
-  readonly wall: readonly number[];
+  /** CPU milliseconds of the other's run before each. */
+  readonly against: readonly number[];
   /** Milliseconds from the write of a delta to its callback. */
   readonly latencies: readonly number[];
   /** CPU milliseconds of the import. */
@@ -32,20 +36,19 @@ export interface Finding {
   readonly memory: number;
 }
 
-/** After so many milliseconds a slow library has done enough runs. */
-const patience = 15_000;
-
 const task = JSON.parse(process.argv[2] ?? '{}') as Task;
 
 const ask = { role: 'user', text: 'Go on.' } as const;
 
 /** A run of a server that writes the clock into each delta. */
-async function clocked(library: Library, scenario: string, latencies: number[]): Promise<void> {
+async function clockedRun(library: Library, scenario: string, latencies: number[]): Promise<void> {
   const onText: Job['onText'] = (text) => {
     const now = process.hrtime.bigint();
     if (text !== '') latencies.push(Number(now - BigInt(text.trim())) / 1e6);
   };
+  const before = latencies.length;
   await library({ baseUrl: `${task.server}/${scenario}`, messages: [ask], onText, onPartial: () => undefined });
+  if (latencies.length === before) throw new Error('wrong text: none');
 }
 
 /** The latency cases: `first-300`, the first delta of runs one after the other; `paced-50`, all deltas of so many runs at once. */
@@ -53,49 +56,50 @@ async function latenciesOf(library: Library): Promise<number[]> {
   const [kind = '', count = '0'] = task.case.split('-');
   const all = async () => {
     const latencies: number[] = [];
-    if (kind === 'first') for (let run = 0; run < Number(count); run++) await clocked(library, 'first', latencies);
-    else await Promise.all(Array.from({ length: Number(count) }, () => clocked(library, 'paced', latencies)));
+    if (kind === 'first') for (let run = 0; run < Number(count); run++) await clockedRun(library, 'first', latencies);
+    else await Promise.all(Array.from({ length: Number(count) }, () => clockedRun(library, 'paced', latencies)));
     return latencies;
   };
   for (let warmup = 0; warmup < task.warmups; warmup++) await all();
-  return all();
+  const found: number[][] = [];
+  for (let run = 0; run < task.runs; run++) found.push(await all());
+  return found.flat();
+}
+
+/** The runs of a case, one after the other. */
+async function runsOf(library: Library, other: Library | undefined): Promise<Pick<Finding, 'cpu' | 'against'>> {
+  const which = caseOf(task.case);
+  const cpu: number[] = [];
+  const against: number[] = [];
+  const began = performance.now();
+  const enough = () => performance.now() - began > task.budget;
+  const measured = async (one: Library | undefined) => (one ? [await measure(one, which, task.server)] : []);
+  for (let warmup = 0; warmup < task.warmups && !enough(); warmup++) for (const one of [other, library]) await measured(one);
+  for (let run = 0; run < task.runs && (run === 0 || !enough()); run++) {
+    against.push(...(await measured(other)));
+    cpu.push(...(await measured(library)));
+  }
+  return { cpu, against };
+}
+
+async function libraryOf({ module, library }: NonNullable<Task['against']>): Promise<Library> {
+  const found = ((await import(module)) as Readonly<Record<string, Library>>)[library];
+  if (!found && task.runs > 0) throw new Error(`${module} has no "${library}"`);
+  return found ?? (() => Promise.resolve());
 }
 
 async function main(): Promise<Finding> {
   const before = process.cpuUsage();
-  const module = (await import(task.module)) as Readonly<Record<string, Library>>;
+  const library = await libraryOf(task);
   const { user, system } = process.cpuUsage(before);
-  const cpu: number[] = [];
-  const wall: number[] = [];
-  const latencies: number[] = [];
-  const library = module[task.library];
-  if (library && /^(first|paced)-/.test(task.case)) latencies.push(...(await latenciesOf(library)));
-  else if (library) {
-    const which = caseOf(task.case);
-    const began = performance.now();
-    for (let run = -task.warmups; run < task.runs; run++) {
-      const measured = await measure(library, which, task.server);
-      const late = performance.now() - began > patience;
-      if (run < 0) {
-        if (late) run = -1; // warm enough: one run counts
-        continue;
-      }
-      cpu.push(measured.cpu);
-      if (late) run = task.runs;
-      wall.push(measured.wall);
-    }
-  }
-  const memory = process.resourceUsage().maxRSS / 1024;
-  return { cpu, wall, latencies, imported: (user + system) / 1000, memory };
+  const imported = (user + system) / 1000;
+  const other = task.against && (await libraryOf(task.against));
+  const clocked = /^(first|paced)-/.test(task.case);
+  const latencies = clocked ? await latenciesOf(library) : [];
+  const runs = clocked || task.runs === 0 ? { cpu: [], against: [] } : await runsOf(library, other);
+  return { ...runs, latencies, imported, memory: process.resourceUsage().maxRSS / 1024 };
 }
 
-main().then(
-  (finding) => {
-    console.log(JSON.stringify(finding));
-    process.exit(0); // what a library leaves open is not this case's business
-  },
-  (thrown: unknown) => {
-    console.error(thrown instanceof Error ? thrown.message : thrown);
-    process.exit(1);
-  },
-);
+const said = await main().catch((thrown: unknown) => ({ failure: thrown instanceof Error ? thrown.message : String(thrown) }));
+console.log(JSON.stringify(said));
+process.exit('failure' in said ? 1 : 0); // what a library leaves open is not this case's business

@@ -1,7 +1,7 @@
 /** Rivulet as its users run it: the agent, with its loop, tools, result and all. */
 import { anthropic as anthropicModel, createAgent, modelMessage, openai as openaiModel, tool, userMessage } from '../../../lib/index.js';
 import type { Model } from '../../../lib/index.js';
-import { maxTurns, saveDescription, saveParameters } from './job.js';
+import { maxTurns, once, saveDescription, saveParameters } from './job.js';
 import type { Job, Library } from './job.js';
 
 const run = (model: Model, { messages, save, onText }: Job): Promise<void> =>
@@ -28,5 +28,8 @@ const run = (model: Model, { messages, save, onText }: Job): Promise<void> =>
       });
   });
 
-export const openai: Library = (job) => run(openaiModel('gpt-5', { apiKey: 'key', baseUrl: `${job.baseUrl}/v1` }), job);
-export const anthropic: Library = (job) => run(anthropicModel('claude-sonnet-4-5', { apiKey: 'key', baseUrl: `${job.baseUrl}/v1` }), job);
+const openaiAt = once((baseUrl) => openaiModel('gpt-5', { apiKey: 'key', baseUrl: `${baseUrl}/v1` }));
+const anthropicAt = once((baseUrl) => anthropicModel('claude-sonnet-4-5', { apiKey: 'key', baseUrl: `${baseUrl}/v1` }));
+
+export const openai: Library = (job) => run(openaiAt(job.baseUrl), job);
+export const anthropic: Library = (job) => run(anthropicAt(job.baseUrl), job);

@@ -1,16 +1,27 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+
+const client = once((baseURL) => new Anthropic({ apiKey: 'key', baseURL, maxRetries: 0 }));
+
+const paramsOf = (job) => ({
+  model: 'claude-sonnet-4-5',
+  max_tokens: 64_000,
+  messages: job.messages.map(({ role, text }) => ({ role, content: text })),
+  ...(job.save && { tools: [{ name: 'save', description: saveDescription, input_schema: saveParameters }] }),
+});
+
+const resultsOf = (calls, job) => ({
+  role: 'user',
+  content: calls.map(({ id, input }) => ({ type: 'tool_result', tool_use_id: id, content: job.save(input.content) })),
+});
 
 /** The raw iterator: what remains is by hand, as in the floor. */
 export async function iterator(job) {
-  const client = new Anthropic({ apiKey: 'key', baseURL: job.baseUrl, maxRetries: 0 });
-  const messages = job.messages.map(({ role, text }) => ({ role, content: text }));
-  const tools = job.save && [{ name: 'save', description: saveDescription, input_schema: saveParameters }];
+  const params = paramsOf(job);
   for (let turn = 0; turn < maxTurns; turn++) {
     const calls = [];
     let text = '';
-    const stream = await client.messages.create({ model: 'claude-sonnet-4-5', max_tokens: 64_000, messages, tools, stream: true });
-    for await (const event of stream) {
+    for await (const event of await client(job.baseUrl).messages.create({ ...params, stream: true })) {
       if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') {
         calls[event.index] = { id: event.content_block.id, name: event.content_block.name, json: '' };
       } else if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') {
@@ -20,7 +31,19 @@ export async function iterator(job) {
     }
     if (calls.length === 0) return;
     const blocks = calls.map(({ id, name, json }) => ({ type: 'tool_use', id, name, input: JSON.parse(json) }));
-    messages.push({ role: 'assistant', content: text ? [{ type: 'text', text }, ...blocks] : blocks });
-    messages.push({ role: 'user', content: blocks.map(({ id, input }) => ({ type: 'tool_result', tool_use_id: id, content: job.save(input.content) })) });
+    params.messages.push({ role: 'assistant', content: text ? [{ type: 'text', text }, ...blocks] : blocks }, resultsOf(blocks, job));
+  }
+}
+
+/** The stream helper, whose final message goes back as it is. */
+export async function helper(job) {
+  const params = paramsOf(job);
+  for (let turn = 0; turn < maxTurns; turn++) {
+    const stream = client(job.baseUrl).messages.stream(params);
+    stream.on('text', (text) => job.onText(text));
+    const { role, content } = await stream.finalMessage();
+    const calls = content.filter(({ type }) => type === 'tool_use');
+    if (calls.length === 0) return;
+    params.messages.push({ role, content }, resultsOf(calls, job));
   }
 }

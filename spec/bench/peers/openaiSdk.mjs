@@ -1,11 +1,11 @@
 import OpenAI from 'openai';
-import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
 
-const client = (job) => new OpenAI({ apiKey: 'key', baseURL: `${job.baseUrl}/v1`, maxRetries: 0 });
+const client = once((baseUrl) => new OpenAI({ apiKey: 'key', baseURL: `${baseUrl}/v1`, maxRetries: 0 }));
 
 /** The raw iterator: what remains is by hand, as in the floor. */
 export async function iterator(job) {
-  const openai = client(job);
+  const openai = client(job.baseUrl);
   const messages = job.messages.map(({ role, text }) => ({ role, content: text }));
   const tools = job.save && [{ type: 'function', function: { name: 'save', description: saveDescription, parameters: saveParameters } }];
   for (let turn = 0; turn < maxTurns; turn++) {
@@ -33,7 +33,7 @@ export async function iterator(job) {
 
 /** The stream helper, and where there are tools, its runner. */
 export async function helper(job) {
-  const completions = client(job).chat.completions;
+  const completions = client(job.baseUrl).chat.completions;
   const params = {
     model: 'gpt-5',
     messages: job.messages.map(({ role, text }) => ({ role, content: text })),

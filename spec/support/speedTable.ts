@@ -1,0 +1,106 @@
+import type { CaseReport, Measured, Report } from '../bench/report.js';
+
+const ours = 'Rivulet';
+
+/** One of the project's promises, and what was found. */
+interface Promised {
+  readonly what: string;
+  readonly found: string;
+  readonly met: boolean;
+}
+
+/** The README's tables of how fast it is, from what the benchmark found. */
+export function speedTable(report: Report): string {
+  const tables = [...new Set(report.cases.flatMap(({ place }) => (place ? [place[0]] : [])))];
+  const promised = [...promisedRatios(report), ...aheadOfPeers(report), ...promisedGrowth(report), ...promisedSizes(report)];
+  const missed = promised.filter(({ met }) => !met).map(({ what, found }) => `${what}: ${found}`);
+  return [
+    circumstances(report),
+    ...tables.map((title) => tableOf(title, report.cases)),
+    growthOf(report),
+    elsewhere(report),
+    `Of the ${promised.length} limits that the project sets itself, ${promised.length - missed.length} are met. ` +
+      (missed.length === 0 ? 'None is missed.' : `Missed: ${missed.join('; ')}.`),
+  ].join('\n\n');
+}
+
+/** The README with fresh tables between their marks. */
+export function withSpeedTable(readme: string, report: Report): string {
+  return readme.replace(/(<!-- speed -->\n)[\s\S]*?(\n<!-- end -->)/, (_, begin: string, end: string) => begin + speedTable(report) + end);
+}
+
+const all = (values: readonly string[]) => [...new Set(values)].join(', ');
+const parts = ({ cases, growth }: Report): readonly Measured[] => [...cases, ...growth];
+
+function circumstances(report: Report): string {
+  const versions = Object.entries(report.versions).map(([name, version]) => `${name} ${version}`);
+  const [dates, commits] = [all(parts(report).map(({ date }) => date)), all(parts(report).map(({ commit }) => commit))];
+  return `Measured ${dates} at ${commits}, on ${report.machine}, Node ${report.node}; ${versions.join(', ')}.`;
+}
+
+const short = (value: number) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+
+function tableOf(table: string, cases: readonly CaseReport[]): string {
+  const columns = cases.filter(({ place }) => place?.[0] === table);
+  const libraries = [...new Set(columns.flatMap(({ scores }) => scores.map(({ title }) => title)))];
+  const rows = libraries.map((title) => [title === ours ? `**${title}**` : title, ...columns.map((one) => cell(title, one))]);
+  const limits = ['limit', ...columns.map(({ limit }) => (limit === undefined ? '' : limit.toFixed(2)))];
+  const head = [table, ...columns.map(({ place }) => place?.[1] ?? '')];
+  return [head, head.map(() => '---'), ...rows, limits].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+/** The first, which the others are compared with, has its value there; ours how far the rounds lie apart. */
+function cell(title: string, { scores, unit }: CaseReport): string {
+  const score = scores.find((one) => one.title === title);
+  if (score?.failure !== undefined) return `out: ${score.failure}`;
+  if (score?.value === undefined || score.ratio === undefined || !score.spread) return '';
+  if (score === scores[0]) return `1 (${short(score.value)} ${unit})`;
+  const ratio = score.ratio.toFixed(2);
+  return title === ours ? `**${ratio}** (${score.spread.map((end) => end.toFixed(2)).join(' to ')})` : ratio;
+}
+
+function growthOf({ growth }: Report): string {
+  const exponents = growth.map(
+    ({ name, exponent, points }) => `${name} ${exponent.toFixed(2)} (${points[0]?.[0]} to ${points.at(-1)?.[0]})`,
+  );
+  return `Growth, the exponent of CPU time (1 is linear): ${exponents.join('; ')}.`;
+}
+
+function elsewhere({ cases, sizes }: Report): string {
+  const unplaced = cases
+    .filter(({ place }) => !place)
+    .map((one) => `${one.name}: ${ratioOf(one)?.toFixed(2)} times ${one.scores[0]?.title}'s`);
+  const bytes = sizes.map(({ what, bytes: found }) => `${what} ${(found / 1000).toFixed(1)} KB`);
+  return [...unplaced, `Bundle, minified and gzipped: ${bytes.join(', ')}`].map((sentence) => `${upper(sentence)}.`).join(' ');
+}
+
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const ratioOf = ({ scores }: CaseReport) => scores.find(({ title }) => title === ours)?.ratio;
+
+const promisedRatios = ({ cases }: Report): readonly Promised[] =>
+  cases.flatMap((one) => {
+    if (one.limit === undefined) return [];
+    const ratio = ratioOf(one) ?? Infinity;
+    return [{ what: one.name, found: `${ratio.toFixed(2)} instead of ${one.limit}`, met: ratio <= one.limit }];
+  });
+
+const aheadOfPeers = ({ cases }: Report): readonly Promised[] =>
+  cases.flatMap((one) => {
+    const [best] = one.scores
+      .filter(({ title, ratio }, place) => place > 0 && title !== ours && ratio !== undefined)
+      .sort((a, b) => (a.ratio ?? 0) - (b.ratio ?? 0));
+    if (!best || one.unit !== 'CPU ms') return [];
+    const ratio = ratioOf(one) ?? Infinity;
+    const what = `${one.name}, against ${best.title}`;
+    return [{ what, found: `${ratio.toFixed(2)} against ${best.ratio?.toFixed(2)}`, met: ratio < (best.ratio ?? 0) }];
+  });
+
+const promisedGrowth = ({ growth }: Report): readonly Promised[] =>
+  growth.flatMap(({ name, exponent, limit }) =>
+    limit === undefined
+      ? []
+      : [{ what: `growth of ${name}`, found: `${exponent.toFixed(2)} instead of ${limit}`, met: Number(exponent.toFixed(2)) <= limit }],
+  );
+
+const promisedSizes = ({ sizes }: Report): readonly Promised[] =>
+  sizes.map(({ what, bytes, limit }) => ({ what, found: `${bytes} bytes instead of ${limit}`, met: bytes <= limit }));
