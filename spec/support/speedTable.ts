@@ -17,7 +17,7 @@ export function speedTable(report: Report): string {
   return [
     circumstances(report),
     ...tables.map((title) => tableOf(title, report.cases)),
-    growthOf(report),
+    ...(report.growth.length > 0 ? [growthOf(report)] : []),
     elsewhere(report),
     `Of the ${promised.length} limits that the project sets itself, ${promised.length - missed.length} are met. ` +
       (missed.length === 0 ? 'None is missed.' : `Missed: ${missed.join('; ')}.`),
@@ -75,7 +75,13 @@ function elsewhere({ cases, sizes }: Report): string {
 }
 
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-const ratioOf = ({ scores }: CaseReport) => scores.find(({ title }) => title === ours)?.ratio;
+const isOurs = ({ title }: { readonly title: string }) => title.startsWith(ours);
+
+/** Where several of ours take part (partial objects of output and of arguments), the worst of them. */
+function ratioOf({ scores }: CaseReport): number | undefined {
+  const ratios = scores.filter(isOurs).map(({ ratio = Infinity }) => ratio);
+  return ratios.length === 0 ? undefined : Math.max(...ratios);
+}
 
 const promisedRatios = ({ cases }: Report): readonly Promised[] =>
   cases.flatMap((one) => {
@@ -87,7 +93,7 @@ const promisedRatios = ({ cases }: Report): readonly Promised[] =>
 const aheadOfPeers = ({ cases }: Report): readonly Promised[] =>
   cases.flatMap((one) => {
     const [best] = one.scores
-      .filter(({ title, ratio }, place) => place > 0 && title !== ours && ratio !== undefined)
+      .filter((score, place) => place > 0 && !isOurs(score) && score.ratio !== undefined)
       .sort((a, b) => (a.ratio ?? 0) - (b.ratio ?? 0));
     if (!best || one.unit !== 'CPU ms') return [];
     const ratio = ratioOf(one) ?? Infinity;
