@@ -38,8 +38,6 @@ function circumstances(report: Report): string {
   return `Measured ${dates} at ${commits}, on ${report.machine}, Node ${report.node}; ${versions.join(', ')}.`;
 }
 
-const short = (value: number) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
-
 function tableOf(table: string, cases: readonly CaseReport[]): string {
   const columns = cases.filter(({ place }) => place?.[0] === table);
   const libraries = [...new Set(columns.flatMap(({ scores }) => scores.map(({ title }) => title)))];
@@ -49,12 +47,12 @@ function tableOf(table: string, cases: readonly CaseReport[]): string {
   return [head, head.map(() => '---'), ...rows, limits].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** The first, which the others are compared with, has its value there; ours how far the rounds lie apart. */
-function cell(title: string, { scores, unit }: CaseReport): string {
+/** A ratio, for times are the machine's; of ours, how far the rounds lie apart. */
+function cell(title: string, { scores }: CaseReport): string {
   const score = scores.find((one) => one.title === title);
   if (score?.failure !== undefined) return `out: ${score.failure}`;
   if (score?.value === undefined || score.ratio === undefined || !score.spread) return '';
-  if (score === scores[0]) return `1 (${short(score.value)} ${unit})`;
+  if (score === scores[0]) return '1';
   const ratio = score.ratio.toFixed(2);
   return title === ours ? `**${ratio}** (${score.spread.map((end) => end.toFixed(2)).join(' to ')})` : ratio;
 }
