@@ -5,10 +5,10 @@ import { rivulet } from './contestants.js';
 import type { CaseReport, Growth, Report } from './report.js';
 
 /**
- * By how much a ratio may be worse than the one on record. With ten busy processes on two cores a case's ratio strayed by up to 10 % (the median of the pairs
- * of three processes).
+ * By how much a ratio may be worse than the one on record, which is a quiet machine's. With ten busy processes on two cores ratios were 10 to 40 % worse (the
+ * caches are shared), and a CI that fails by noise is worse than none; what this is there to catch, a copy or a parse for each delta, costs a multiple.
  */
-export const tolerance = 0.25;
+export const tolerance = 0.5;
 /** Sizes do not depend on the machine. */
 const sizeTolerance = 0.05;
 /** The exponent of `--quick` is the slope between two sizes: what is quadratic has 2. */
