@@ -37,7 +37,7 @@ const warm = { warmups: 8, runs: 9, rounds: 5 };
 const warmSlow = { warmups: 3, runs: 3, rounds: 5 };
 const few = { warmups: 2, runs: 4, rounds: 5 };
 /** Smaller, and more of it: of short runs more have the machine for themselves. */
-const quickly = (name: string, warmups: number, runs: number): Plan => ({ case: name, warmups, runs, rounds: 3, budget: 30_000 });
+const quickly = (name: string, warmups: number, runs: number): Plan => ({ case: name, warmups, runs, rounds: 2, budget: 30_000 });
 
 /** Partial objects without a wire, against the parser by hand and nothing else: all deltas in one read, and each a read of its own. */
 const inProcess = (size: string, records: number, times: Pick<Plan, 'warmups' | 'runs'>): readonly Planned[] =>
