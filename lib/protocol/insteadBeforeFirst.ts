@@ -1,5 +1,6 @@
-import { catchError, defer, Observable, tap } from 'rxjs';
+import { defer, Observable } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
+import { subscribeWith } from '../core/subscribeWith.js';
 
 /**
  * Goes on with another source after an error, as long as nothing was emitted.
@@ -15,11 +16,21 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
  */
 export function insteadBeforeFirst<T>(instead: (error: unknown) => Observable<T> | undefined): MonoTypeOperatorFunction<T> {
   return (source) =>
-    defer(() => {
+    new Observable<T>((out) => {
       let emitted = false;
-      return source.pipe(
-        tap(() => (emitted = true)),
-        catchError((error: unknown) => (emitted ? undefined : instead(error)) ?? new Observable<never>((out) => out.error(error))),
-      );
+      let other: Observable<T> | undefined;
+      // `tap` and `catchError` in one: on the way of every delta, a call less. As with them, the other source begins when the first is gone.
+      const observer = {
+        next(value: T) {
+          emitted = true;
+          out.next(value);
+        },
+        error(error: unknown) {
+          if (emitted) out.error(error);
+          else other = defer(() => instead(error) ?? new Observable<never>((failed) => failed.error(error)));
+        },
+        complete: () => out.complete(),
+      };
+      subscribeWith(out, source, observer, () => other?.subscribe(out));
     });
 }

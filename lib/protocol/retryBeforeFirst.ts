@@ -1,8 +1,8 @@
 import { mergeMap, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { isRecord } from '../core/json.js';
-import { operate } from '../core/operate.js';
 import { longestTimer } from '../core/options.js';
+import { insteadBeforeFirst } from './insteadBeforeFirst.js';
 
 /** How a request is sent again. */
 export interface RetryOptions {
@@ -34,27 +34,14 @@ export interface RetryOptions {
  */
 export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperatorFunction<T> {
   const { count = 3, maxDelay = 60_000 } = options;
-  // `tap` and `retry` in one: a call less for each delta, and four objects less for each request.
-  const attempt = (source: Observable<T>, done: number): Observable<T> => {
-    const again = (error: Record<string, unknown>) => {
-      const wait = Math.min(asked(error) ?? backoff(options, done + 1), maxDelay, longestTimer);
-      return timer(wait).pipe(mergeMap(() => attempt(source, done + 1)));
-    };
-    const retrying = operate<T, T>((out) => {
-      let emitted = false;
-      return {
-        next(value) {
-          emitted = true;
-          out.next(value);
-        },
-        error(error) {
-          if (emitted || done === count || !isRetryable(error)) out.error(error);
-          else again(error).subscribe(out);
-        },
-      };
-    });
-    return source.pipe(retrying);
-  };
+  const attempt = (source: Observable<T>, done: number): Observable<T> =>
+    source.pipe(
+      insteadBeforeFirst((error) => {
+        if (done === count || !isRetryable(error)) return undefined;
+        const wait = Math.min(asked(error) ?? backoff(options, done + 1), maxDelay, longestTimer);
+        return timer(wait).pipe(mergeMap(() => attempt(source, done + 1)));
+      }),
+    );
   return (source) => attempt(source, 0);
 }
 
