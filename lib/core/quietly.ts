@@ -1,5 +1,4 @@
-import { config, Observable, Subject, takeUntil } from 'rxjs';
-import type { Subscription } from 'rxjs';
+import { config, Observable } from 'rxjs';
 
 /**
  * A source whose teardown may throw without harm to the run around it.
@@ -9,17 +8,17 @@ import type { Subscription } from 'rxjs';
  */
 export function quietly<T>(source: Observable<T>): Observable<T> {
   return new Observable<T>((out) => {
-    const left = new Subject<void>(); // for a source that is left while it still subscribes
-    let subscription = undefined as Subscription | undefined; // not yet: a synchronous source may be left before it has returned one
-    out.add(() => {
-      try {
-        if (subscription) subscription.unsubscribe();
-        else left.next();
-      } catch (error) {
-        config.onUnhandledError?.(error);
-      }
-    });
-    subscription = source.pipe(takeUntil(left)).subscribe({
+    // As in `subscribeWith`, the subscriber is known before the source is subscribed: it may be left while it still subscribes.
+    new Observable<T>((inner) => {
+      out.add(() => {
+        try {
+          inner.unsubscribe();
+        } catch (error) {
+          config.onUnhandledError?.(error);
+        }
+      });
+      source.subscribe(inner);
+    }).subscribe({
       next: (value) => out.next(value),
       error: (error: unknown) => out.error(error),
       complete: () => out.complete(),
