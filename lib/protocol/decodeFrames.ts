@@ -5,10 +5,11 @@ import { ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
 import type { JsonObject } from '../core/json.js';
 import { operate } from '../core/operate.js';
-import { beginning, parsedOrUndefined } from './errorDetails.js';
+import { beginning } from './errorDetails.js';
 import { redactThrown } from './redact.js';
 import { ndjson } from './ndjson.js';
 import { serverSentEvents } from './serverSentEvents.js';
+import { similarJsonParser } from './similarJson.js';
 import type { FramingOptions } from './serverSentEvents.js';
 import type { Frame, Wire } from './wire.js';
 
@@ -51,6 +52,14 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
       if (finished) out.add(timer(linger).subscribe({ complete: () => out.complete(), error: (error: unknown) => out.error(error) }));
     };
     const decoder = wire.decode(emit);
+    const parse = similarJsonParser();
+    const parsed = (data: string): unknown => {
+      try {
+        return parse(data);
+      } catch {
+        return undefined;
+      }
+    };
     const end = (terminal: boolean) => {
       decoder.end(terminal);
       if (!terminal && !finished) throw cutShort(provider);
@@ -66,7 +75,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         end(true);
         return;
       }
-      const json = parsedOrUndefined(data);
+      const json = parsed(data);
       if (isJsonObject(json)) read(json, event);
       else {
         const objects = Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
