@@ -85,7 +85,7 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
       const start = startFrom(input, messages);
       const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
       return runTurns((state) => orchestrator.turn(state, context), start).pipe(
-        prefixAfterTools(prefix),
+        prefix === '' ? identity : prefixAfterTools(prefix),
         appendResult(start),
         output ? map(withOutput(orchestrator.name)) : identity,
         checkpoints ? identity : map(withoutNext),

@@ -1,4 +1,4 @@
-import { timer } from 'rxjs';
+import { asyncScheduler } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { ProtocolError, StreamInterruptedError } from '../core/errors.js';
@@ -49,7 +49,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
       if (finished) return;
       finished = chunk.type === 'finish';
       out.next(chunk);
-      if (finished) out.add(timer(linger).subscribe({ complete: () => out.complete(), error: (error: unknown) => out.error(error) }));
+      if (finished) out.add(asyncScheduler.schedule(() => out.complete(), linger));
     };
     const decoder = wire.decode(emit);
     const parse = similarJsonParser();

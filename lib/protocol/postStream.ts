@@ -3,7 +3,7 @@ import { ConfigurationError, ConnectionError, errorText, StreamInterruptedError 
 import { isRecord } from '../core/json.js';
 import { isStreamType, otherType, refusal } from './notTheStream.js';
 import { leave, readStream } from './readStream.js';
-import { redactThrown } from './redact.js';
+import { hideSecrets, redactThrown } from './redact.js';
 
 /** A request whose answer is streamed. */
 export interface PostRequest {
@@ -42,21 +42,15 @@ export function postStream(post: PostRequest): Observable<Uint8Array> {
     // An answer that was read to its end has nothing to abort: the abort's error and listeners took a tenth of a small request's time.
     out.add(() => read || controller.abort());
     const fail = (thrown: unknown) => out.error(redactThrown(thrown, secrets, provider));
+    const ended = () => (read = true);
     send(post, controller.signal).then(
       (response) => {
         if (!isResponse(response)) fail(noResponse(post, response));
         else if (out.closed) leave(response.body);
         else
-          out.add(
-            defer(() => answer(post, response)).subscribe({
-              next: (bytes) => out.next(bytes),
-              error: fail,
-              complete() {
-                read = true;
-                out.complete();
-              },
-            }),
-          );
+          defer(() => answer(post, response, ended))
+            .pipe(hideSecrets(secrets, provider))
+            .subscribe(out);
       },
       (thrown: unknown) => fail(noConnection(post, thrown)),
     );
@@ -70,15 +64,15 @@ function send({ url, headers, body, accept, fetch = globalThis.fetch }: PostRequ
   return new Promise((resolve) => resolve(fetch(url, { method: 'POST', headers: sent, body, signal, redirect: 'manual' })));
 }
 
-function answer({ provider, accept }: PostRequest, response: Response): Observable<Uint8Array> {
-  const bytes = bytesOf(provider, response.body);
+function answer({ provider, accept }: PostRequest, response: Response, ended: () => void): Observable<Uint8Array> {
+  const bytes = bytesOf(provider, response.body, ended);
   if (!response.ok) return refusal(provider, response, bytes);
   return isStreamType(response.headers.get('content-type'), accept) ? bytes : otherType(provider, response, bytes, accept);
 }
 
-function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null): Observable<Uint8Array> {
+function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null, ended: () => void): Observable<Uint8Array> {
   // The signal alone is not enough: a custom `fetch` may ignore it. The stream is cancelled as well.
-  return body === null ? throwError(() => withoutBody(provider)) : readStream(body, (thrown) => interrupted(provider, thrown));
+  return body === null ? throwError(() => withoutBody(provider)) : readStream(body, (thrown) => interrupted(provider, thrown), ended);
 }
 
 /** What a custom `fetch` gave may be anything. */

@@ -7,19 +7,22 @@ import { Observable } from 'rxjs';
  *
  * @param stream The stream. It is locked at the subscription.
  * @param failure Makes the error of what the stream fails with.
+ * @param ended Called when the stream has been read to its end, before the completion. Default: nothing.
  * @returns Its values. It completes with the stream, and errors with `failure` of what the stream errors with.
  */
-export function readStream<T>(stream: ReadableStream<T>, failure: (thrown: unknown) => unknown): Observable<T> {
+export function readStream<T>(stream: ReadableStream<T>, failure: (thrown: unknown) => unknown, ended?: () => void): Observable<T> {
   return new Observable((out) => {
     const reader = stream.getReader();
-    let ended = false;
-    out.add(() => ended || leave(reader));
+    let read = false;
+    out.add(() => read || leave(reader));
     const pump = async () => {
       while (!out.closed) {
         const { done, value } = await reader.read();
-        ended = done;
-        if (done) out.complete();
-        else out.next(value);
+        if (done) {
+          read = true;
+          ended?.();
+          out.complete();
+        } else out.next(value);
       }
     };
     pump().catch((thrown: unknown) => out.error(failure(thrown)));

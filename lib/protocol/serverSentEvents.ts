@@ -20,7 +20,7 @@ const knownFields = ['data', 'event', 'id', 'retry'];
  * How many bytes are decoded at a time. A read holds up to 64 KB when the reader is behind, and as text that is a large object to the engine, kept whole by the
  * smallest slice of it: in portions, 200 concurrent answers were measured at a fifth less CPU time.
  */
-const portion = 8_192;
+const portion = 4_096;
 /** How much text outside of any event is kept, to find an error in it. */
 const strayLimit = 65_536;
 
@@ -57,18 +57,14 @@ export function serverSentEvents(
   };
   // The parser gathers a line that comes in pieces before it searches it, so the cost is linear; its limit covers the lines of one event together.
   const parser = createParser({ maxBufferSize: maxEventBytes, onEvent, onError });
-  // It joins what is left of a line to the whole of the next text: given the end of that line by itself, it copies no more than that.
-  const feed = (text: string) => {
-    const line = text.indexOf('\n') + 1;
-    if (line > 0) parser.feed(text.slice(0, line));
-    parser.feed(text.slice(line));
-  };
+  const take = (bytes: Uint8Array) => parser.feed(newlines(decoder.decode(bytes, { stream: true })));
   return {
     push(bytes) {
-      for (let at = 0; at < bytes.length; at += portion) feed(newlines(decoder.decode(bytes.subarray(at, at + portion), { stream: true })));
+      if (bytes.length <= portion) take(bytes);
+      else for (let at = 0; at < bytes.length; at += portion) take(bytes.subarray(at, at + portion));
     },
     end() {
-      feed(newlines(decoder.decode()));
+      parser.feed(newlines(decoder.decode()));
       ending = true;
       parser.feed('\n\n');
       const failure = outsideEvents(provider, stray, events);

@@ -1,4 +1,4 @@
-import { asyncScheduler, Subscription, timer } from 'rxjs';
+import { asyncScheduler, Subscription } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { TimeoutError } from '../core/errors.js';
 import { operate } from '../core/operate.js';
@@ -38,7 +38,7 @@ export function silence<T>({ first = Infinity, each = defaultEach }: SilenceOpti
         out.error(new TimeoutError(phase, limit));
         return;
       }
-      watching = timer(Math.min(left, longestTimer)).subscribe({ next: watch, error: (error: unknown) => out.error(error) });
+      watching = asyncScheduler.schedule(watch, Math.min(left, longestTimer));
       out.add(watching);
     };
     watch();
