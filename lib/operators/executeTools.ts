@@ -49,12 +49,12 @@ export function executeTools<E extends StreamEvent, const T extends readonly Too
 ): OperatorFunction<E, E | EventsOf<T[number]> | MessageEvent>;
 export function executeTools(tools: readonly Tool[], options: ExecuteToolsOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
   const { eager, concurrency = 1, deadline } = options;
-  return (source) =>
-    defer(() => {
-      requireNumber('concurrency', concurrency, 1);
-      if (deadline !== undefined) requireNumber('deadline', deadline, 0);
-      return (eager ? eagerly : afterwards)(source, toolRound(tools, options), concurrency);
-    });
+  const start = () => {
+    requireNumber('concurrency', concurrency, 1);
+    if (deadline !== undefined) requireNumber('deadline', deadline, 0);
+    return toolRound(tools, options);
+  };
+  return eager ? (source) => defer(() => eagerly(source, start(), concurrency)) : afterwards(start, concurrency);
 }
 
 /** The calls of one turn and what they answered. */
@@ -88,23 +88,25 @@ function toolRound(tools: readonly Tool[], { messages = [], deadline }: ExecuteT
 }
 
 /** First the source to its end and its resources gone, then the calls. */
-function afterwards(source: Observable<StreamEvent>, round: ToolRound, concurrency: number): Observable<StreamEvent> {
-  const calls = () => concat(from(round.calls).pipe(mergeMap((call) => round.run(call), concurrency)), round.end());
-  const held = operate<StreamEvent, StreamEvent>((out) => ({
-    next(event) {
-      if (isFinish(event)) round.finish ??= event;
-      else {
-        if (isModelMessage(event)) round.calls = toolCallsOf(event.message);
-        else if (isRetract(event)) round.calls = [];
-        out.next(event);
-      }
-    },
-    afterwards() {
-      const rest = round.finish && round.calls.length > 0 ? calls() : round.end();
-      rest.subscribe(out);
-    },
-  }));
-  return source.pipe(held);
+function afterwards(start: () => ToolRound, concurrency: number): OperatorFunction<StreamEvent, StreamEvent> {
+  return operate((out) => {
+    const round = start();
+    const calls = () => concat(from(round.calls).pipe(mergeMap((call) => round.run(call), concurrency)), round.end());
+    return {
+      next(event) {
+        if (isFinish(event)) round.finish ??= event;
+        else {
+          if (isModelMessage(event)) round.calls = toolCallsOf(event.message);
+          else if (isRetract(event)) round.calls = [];
+          out.next(event);
+        }
+      },
+      afterwards() {
+        const rest = round.finish && round.calls.length > 0 ? calls() : round.end();
+        rest.subscribe(out);
+      },
+    };
+  });
 }
 
 /** The calls beside the source, each begun when it is whole. */

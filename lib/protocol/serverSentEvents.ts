@@ -55,13 +55,14 @@ export function serverSentEvents(
     if (data.length > maxEventBytes) throw eventTooLarge(provider, maxEventBytes, data);
     if (data.startsWith('{') || data.trim() !== '') emit(ending ? { data, event, unterminated: true } : { data, event });
   };
-  // The parser gathers a line that comes in pieces before it searches it, so the cost is linear; its limit covers the lines of one event together.
-  const parser = createParser({ maxBufferSize: maxEventBytes, onEvent, onError });
+  // The parser gathers a line that comes in pieces before it searches it, so the cost is linear; its limit covers the lines of one event together,
+  // with the fields' names and what else stands between.
+  const parser = createParser({ maxBufferSize: maxEventBytes + portion, onEvent, onError });
   const take = (bytes: Uint8Array) => parser.feed(newlines(decoder.decode(bytes, { stream: true })));
   return {
     push(bytes) {
-      if (bytes.length <= portion) take(bytes);
-      else for (let at = 0; at < bytes.length; at += portion) take(bytes.subarray(at, at + portion));
+      if (bytes.byteLength <= portion) take(bytes);
+      else for (let at = 0; at < bytes.byteLength; at += portion) take(bytes.subarray(at, at + portion));
     },
     end() {
       parser.feed(newlines(decoder.decode()));

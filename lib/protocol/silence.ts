@@ -39,8 +39,8 @@ export function silence<T>({ first = Infinity, each = defaultEach }: SilenceOpti
         return;
       }
       watching = asyncScheduler.schedule(watch, Math.min(left, longestTimer));
-      out.add(watching);
     };
+    out.add(() => watching.unsubscribe());
     watch();
     return {
       next: (value) => {

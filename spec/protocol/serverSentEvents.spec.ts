@@ -95,6 +95,9 @@ describe('serverSentEvents', () => {
       expect(error).toMatchObject({ code: 'protocol', reason: 'event_too_large' });
     }
     expect(frames(inPieces(utf8(`data: ${'x'.repeat(80)}\n\n`.repeat(50)), 7), 100).values).toHaveLength(50);
+    for (const fits of [`data: ${'x'.repeat(8_190)}\n\n`, `: ${'c'.repeat(5_000)}\ndata: {"a":1}\n\n`]) {
+      expect(frames([utf8(fits)], 8_190)).toMatchObject({ values: [{}], error: undefined });
+    }
   });
 
   it('starts afresh at each subscription', () => {

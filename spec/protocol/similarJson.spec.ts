@@ -57,13 +57,22 @@ describe('similarJsonParser', () => {
     expect(texts.map(parse)).toEqual(texts.map((text) => JSON.parse(text) as unknown));
   });
 
-  it('shares what does not change, and nothing else', () => {
+  it('shares nothing: what is done to one value does not reach the next', () => {
     const parse = similarJsonParser();
-    const [first, second] = frames(60, (at) => ({ same: { deep: [1] }, delta: { text: `t${at}` } }))
-      .map((text) => parse(text) as { same: object; delta: object })
-      .slice(-2);
-    expect(second?.same).toBe(first?.same);
-    expect(second?.delta).not.toBe(first?.delta);
+    const texts = frames(60, (at) => ({ delta: { file: `f${at}.ts`, options: { dryRun: true, tags: [] } }, __proto: [[{}]] }));
+    for (const text of texts) {
+      const value = parse(text) as { delta: { options: { dryRun: boolean; tags: string[] } }; __proto: [[object]] };
+      expect(value).toEqual(JSON.parse(text));
+      value.delta.options.tags.push('written');
+      value.delta.options.dryRun = false;
+      Object.assign(value.__proto[0][0], { written: true });
+    }
+  });
+
+  it('reads texts of any depth', () => {
+    const deep = '['.repeat(1_900) + ']'.repeat(1_900);
+    const parse = similarJsonParser();
+    for (let at = 0; at < 40; at++) expect(parse(`{"t":"x${at}","a":${deep}}`)).toHaveProperty('t', `x${at}`);
   });
 
   it.each([

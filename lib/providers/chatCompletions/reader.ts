@@ -26,11 +26,16 @@ export interface Reader {
   readonly received: Received;
 }
 
-/** Whether a delta brings text and nothing else, as nearly all do: asked first, it saves a third of the time that a delta takes here. */
-function isPlainText(delta: JsonObject): boolean {
-  for (const field in delta)
-    if (field === 'content' ? typeof delta[field] !== 'string' : field !== 'role' && delta[field] !== null) return false;
-  return true;
+/** The one field of a delta that says something, as in nearly all of them: asked first, it saves a third of the time that a delta takes here. */
+function onlyField(delta: JsonObject): string | undefined {
+  let only: string | undefined;
+  for (const field in delta) {
+    const value = delta[field];
+    if (field === 'role' || value === null || value === '') continue;
+    if (only !== undefined) return undefined;
+    only = field;
+  }
+  return only;
 }
 
 /** A reader that has read nothing. */
@@ -76,14 +81,19 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
 
   return {
     delta(delta) {
-      if (isPlainText(delta)) {
-        say('text', textIn(delta['content']));
+      const { content } = delta;
+      const only = onlyField(delta);
+      if (only === 'tool_calls') {
+        call(delta);
+        return;
+      }
+      if (only === 'content' && typeof content === 'string') {
+        say('text', content);
         return;
       }
       echo.take(delta, said.text.length);
       const thinking = reasoning(delta);
       say('thinking', thinking);
-      const { content } = delta;
       if (typeof content === 'string') say('text', content);
       else for (const { kind, text } of contentPieces(content)) if (kind !== 'thinking' || thinking === '') say(kind, text);
       say('refusal', textIn(delta['refusal']));
