@@ -54,8 +54,9 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
  * server gets its own name.
  *
  * While subscribed, the client's one handler of `notifications/tools/list_changed` belongs to `mcpTools`: a handler set before, also by the client's
- * `listChanged` option, is replaced. Watch the tools by subscribing instead. A connection that closes shows at the next call, not here: after connecting
- * the client again, subscribe again.
+ * `listChanged` option, is replaced. Watch the tools by subscribing instead. All who watch one client object share that handler; two wrappers of a
+ * client, or two builds of this package, do not know of each other: of those the last to subscribe is told of changes, until any of them leaves. A
+ * connection that closes shows at the next call, not here: after connecting the client again, subscribe again.
  *
  * @param client A connected `Client` of `@modelcontextprotocol/client`. Connecting and closing it stays with its owner.
  * @param options `prefix` of the names, and how long a call may take: `timeout` (60 s, anew with each progress), `resetTimeoutOnProgress` (true),

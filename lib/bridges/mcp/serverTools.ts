@@ -46,10 +46,18 @@ function changes(client: McpClient): Observable<void> {
   return client.getServerCapabilities()?.tools?.listChanged ? notifications(client, (out) => listen(client, out)) : of(undefined);
 }
 
+/** Who has the client's one handler. `retry` subscribes anew before it tears down what failed, which must not take the handler from its successor. */
+const owners = new WeakMap<McpClient, Subscriber<void>>();
+
 function notifications(client: McpClient, start: (out: Subscriber<void>) => void): Observable<void> {
   return new Observable<void>((out) => {
     client.setNotificationHandler(listChanged, () => out.next());
-    out.add(() => client.removeNotificationHandler(listChanged));
+    owners.set(client, out);
+    out.add(() => {
+      if (owners.get(client) !== out) return;
+      owners.delete(client);
+      client.removeNotificationHandler(listChanged);
+    });
     start(out);
   });
 }

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { CallToolResult, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
 import { InMemoryServerEventBus, createMcpHandler } from '@modelcontextprotocol/server';
-import { ReplaySubject, Subject, concat, config, firstValueFrom, lastValueFrom, skip, switchMap, take, timer, toArray } from 'rxjs';
+import { ReplaySubject, Subject, concat, config, firstValueFrom, lastValueFrom, retry, skip, switchMap, take, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/bridges/mcp/index.js';
@@ -155,6 +155,55 @@ describe('the list of tools', () => {
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
   });
 
+  it('comes again at changes also after retries, until it is left', async () => {
+    let refusals = 2;
+    let tools = [named('a')];
+    const { client, server } = await serve({
+      list: () => {
+        if (refusals-- > 0) throw new Error('not now');
+        return { tools };
+      },
+    });
+    const lists = inOrder(mcpTools(client).pipe(retry(3)));
+    expect(namesOf(await lists.next())).toEqual(['a']);
+    tools = [named('b')];
+    server.sendToolListChanged();
+    await client.ping(); // a handler that is gone would have missed it by now
+    const unheard: string[] = [];
+    client.fallbackNotificationHandler = async ({ method }) => void unheard.push(method);
+    expect(namesOf(await lists.next())).toEqual(['b']);
+    lists.subscription.unsubscribe();
+    server.sendToolListChanged();
+    await client.ping();
+    expect(unheard).toEqual(['notifications/tools/list_changed']);
+  });
+
+  it('comes again for all who watch, one of whom tries again while another gives up', async () => {
+    let refusals = 1;
+    let tools = [named('a')];
+    const { client, server } = await serve({
+      list: () => {
+        if (refusals-- > 0) throw new Error('not now');
+        return { tools };
+      },
+    });
+    const first = inOrder(mcpTools(client).pipe(retry(3)));
+    const second = inOrder(mcpTools(client));
+    await expect(second.end()).rejects.toThrow('not now');
+    expect(namesOf(await first.next())).toEqual(['a']);
+    const third = inOrder(mcpTools(client));
+    expect(namesOf(await third.next())).toEqual(['a']);
+    tools = [named('b')];
+    server.sendToolListChanged();
+    expect(namesOf(await first.next())).toEqual(['b']);
+    expect(namesOf(await third.next())).toEqual(['b']);
+    first.subscription.unsubscribe();
+    tools = [named('c')];
+    server.sendToolListChanged();
+    expect(namesOf(await third.next())).toEqual(['c']);
+    third.subscription.unsubscribe();
+  });
+
   it('needs a connected client: one that is not would answer with no tools', async () => {
     await expect(firstValueFrom(mcpTools(newClient()))).rejects.toMatchObject({ code: 'configuration', subject: 'mcp' });
   });
@@ -216,6 +265,20 @@ describe('over the revision of 2026-07-28', () => {
     handler.notify.toolsChanged();
     expect(namesOf(await again.next())).toEqual(['c']);
     again.subscription.unsubscribe();
+  });
+
+  it('retry is told of the changes again when the connection for them breaks', async () => {
+    let tools = [named('a')];
+    const { client, handler, cuts } = await modern({ list: () => ({ tools }) });
+    const lists = inOrder(mcpTools(client).pipe(retry(3)));
+    await lists.next();
+    tools = [named('b')];
+    for (const cut of cuts) cut();
+    expect(namesOf(await lists.next())).toEqual(['b']);
+    tools = [named('c')];
+    handler.notify.toolsChanged();
+    expect(namesOf(await lists.next())).toEqual(['c']);
+    lists.subscription.unsubscribe();
   });
 
   it('a call that is left is aborted at the server', async () => {
