@@ -30,7 +30,8 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
  * <span class="informal">What the server can do, your agent can do.</span>
  *
  * Subscribing lists the tools, all pages of them, and emits the list; whenever the server says that they have changed they are listed again. Several
- * subscriptions of one client share the requests. The tools stay usable after unsubscribing, as long as the client is connected. Tools that run as
+ * subscriptions of one client share the requests; the first asks the server even if the client has a list cached (`ttlMs`, `defaultCacheTtlMs`), which
+ * may have changed while nobody watched. The tools stay usable after unsubscribing, as long as the client is connected. Tools that run as
  * tasks only (`taskSupport: 'required'`) are left out: the client cannot call them.
  *
  * An agent takes a list. The tools as they are now, for good; or a run at a time, each with the tools of its time, which are at hand while someone watches:

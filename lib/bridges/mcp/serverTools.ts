@@ -25,7 +25,8 @@ function listed(client: McpClient): Observable<readonly ServerTool[]> {
   let stale = false;
   const list = defer(() => {
     stale = false;
-    return fromRequest((signal) => client.listTools(undefined, { signal })); // without a cursor: all pages
+    // Without a cursor: all pages. Refreshed: nobody may have heard of the changes since the client's cached list.
+    return fromRequest((signal) => client.listTools(undefined, { signal, cacheMode: 'refresh' }));
   });
   return changes(client).pipe(
     tap(() => (stale = true)),

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { CallToolResult, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
+import type { CallToolResult, ClientOptions, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
 import { InMemoryServerEventBus, createMcpHandler } from '@modelcontextprotocol/server';
 import { ReplaySubject, Subject, concat, config, firstValueFrom, lastValueFrom, retry, skip, switchMap, take, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
@@ -18,8 +18,8 @@ afterEach(async () => {
   await Promise.all(closers.splice(0).map((close) => close()));
 });
 
-async function serve(answers: Answers) {
-  const connected = await inMemory(answers);
+async function serve(answers: Answers, options?: ClientOptions) {
+  const connected = await inMemory(answers, options);
   closers.push(() => connected.close());
   return connected;
 }
@@ -204,6 +204,15 @@ describe('the list of tools', () => {
     third.subscription.unsubscribe();
   });
 
+  it('is asked for anew by who subscribes later, whatever the client has cached', async () => {
+    let tools = [named('a')];
+    const { client } = await serve({ list: () => ({ tools }) }, { defaultCacheTtlMs: 60_000 });
+    expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
+    tools = [named('b')]; // of which the server tells nobody
+    expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['b']);
+    expect((await client.listTools()).tools).toEqual(tools); // the client's cache, which checks results, is as new
+  });
+
   it('needs a connected client: one that is not would answer with no tools', async () => {
     await expect(firstValueFrom(mcpTools(newClient()))).rejects.toMatchObject({ code: 'configuration', subject: 'mcp' });
   });
@@ -279,6 +288,15 @@ describe('over the revision of 2026-07-28', () => {
     handler.notify.toolsChanged();
     expect(namesOf(await lists.next())).toEqual(['c']);
     lists.subscription.unsubscribe();
+  });
+
+  it('the list is not an old one that the server let the client cache, when nobody has listened since', async () => {
+    let tools = [named('a')];
+    const { client, handler } = await modern({ list: () => ({ tools, ttlMs: 60_000 }) });
+    expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
+    tools = [named('b')];
+    handler.notify.toolsChanged();
+    expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['b']);
   });
 
   it('a call that is left is aborted at the server', async () => {

@@ -6,6 +6,7 @@ import { Client, InMemoryTransport, StreamableHTTPClientTransport } from '@model
 import type {
   CallToolRequest,
   CallToolResult,
+  ClientOptions,
   JSONRPCMessage,
   ListToolsRequest,
   ListToolsResult,
@@ -22,7 +23,7 @@ export interface Connected {
   close(): Promise<void>;
 }
 
-export const newClient = () => new Client({ name: 'rivulet-spec', version: '1.0.0' });
+export const newClient = (options?: ClientOptions) => new Client({ name: 'rivulet-spec', version: '1.0.0' }, options);
 
 /** Writes down what is sent, and sends it. */
 export function recorded(transport: Transport): JSONRPCMessage[] {
@@ -105,11 +106,11 @@ export function newServer({ list, call }: Answers): McpServer {
 }
 
 /** Such a server, in memory. */
-export async function inMemory(answers: Answers): Promise<Connected & { readonly server: McpServer }> {
+export async function inMemory(answers: Answers, options?: ClientOptions): Promise<Connected & { readonly server: McpServer }> {
   const server = newServer(answers);
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   const sent = recorded(ours);
-  const client = newClient();
+  const client = newClient(options);
   await Promise.all([server.connect(theirs), client.connect(ours)]);
   return { client, sent, server, close: () => client.close() };
 }
