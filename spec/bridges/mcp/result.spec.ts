@@ -22,7 +22,12 @@ describe('what an MCP server answered', () => {
     expect(resultOf('t', { content: [image], structuredContent: { a: 1 } })).toEqual({ structuredContent: { a: 1 }, content: [image] });
   });
   it('keeps what is not meant for a model from it', () => {
-    expect(resultOf('t', { content: [{ ...image, _meta: { 'example.com/secret': 1 } }] })).toEqual([image]);
+    const _meta = { 'example.com/secret': 1 };
+    expect(resultOf('t', { content: [{ ...image, _meta }] })).toEqual([image]);
+    const resource = { uri: 'file:///a', text: 'A' };
+    expect(resultOf('t', { content: [{ type: 'resource', resource: { ...resource, _meta }, _meta }] })).toEqual([
+      { type: 'resource', resource },
+    ]);
   });
   it("is an error with the server's words, and all that it sent", () => {
     const failed = { isError: true, content: [text('no such file'), text('try another')] };
