@@ -47,9 +47,10 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
  *
  * Without `take(1)`, a change of the tools leaves the run and starts it over.
  *
- * A call emits the server's progress notifications as `McpProgress`, then its result: the joined texts, the `structuredContent` where there is one, or,
- * with images and resources, the list of contents as plain JSON. A tool that fails (`isError`), an error of the protocol, a passed time: each is an error
- * notification, which `executeTools` answers to the model. Leaving a call cancels it at the server.
+ * A call emits the server's progress notifications as `McpProgress`, then its result: the joined texts, or, with images and resources, the list of
+ * contents as plain JSON; the `structuredContent` where there is one, as `{ structuredContent, content }` if the contents say more than it does. A tool
+ * that fails (`isError`), an error of the protocol, a passed time: each is an error notification, which `executeTools` answers to the model. Leaving a
+ * call cancels it at the server.
  *
  * Names are kept where every provider takes them; otherwise what is not a letter, a digit, `_` or `-` becomes `_`, and 64 characters are left. The
  * server gets its own name.

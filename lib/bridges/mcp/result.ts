@@ -2,6 +2,7 @@ import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
 import { RivuletError } from '../../core/errors.js';
 import { without } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
+import { repeats } from './repeats.js';
 
 /** An MCP server says that a tool failed (`isError`). The message is what the server says, for the model to read. */
 export class McpToolError extends RivuletError {
@@ -16,7 +17,7 @@ export class McpToolError extends RivuletError {
     readonly content: readonly ContentBlock[],
   ) {
     super(
-      textOf(content) ||
+      textsOf(content).join('\n') ||
         `The tool "${tool}" failed, and its MCP server does not say why${content.length > 0 ? ' in words' : ''}. See content.`,
     );
     this.name = 'McpToolError';
@@ -27,25 +28,32 @@ export class McpToolError extends RivuletError {
  * What a server answered, as a tool's result.
  *
  * - Texts alone: one text, joined by line breaks. Nothing at all: null.
- * - `structuredContent`: that. Servers repeat it as a text, for clients that do not know it (the MCP specification asks them to).
  * - Images, audio, resources, links: the list of all contents as plain JSON, bytes in base64, as the server sent them but for `_meta`, theirs and
- *   that of an embedded resource, which is not meant for a model. With `structuredContent` as well, `{ structuredContent, content }`.
+ *   that of an embedded resource, which is not meant for a model.
+ * - `structuredContent`: that. Servers repeat it as a text, for clients that do not know it (the MCP specification asks them to): such a text is left
+ *   out. What else there is may be just what the structure does not hold, and goes along: `{ structuredContent, content }`, where `content` is what it
+ *   would be alone, one text or a list.
  *
  * @throws McpToolError when the server says that the tool failed.
  */
 export function resultOf(tool: string, { content, structuredContent, isError }: CallToolResult): JsonValue {
   if (isError) throw new McpToolError(tool, content);
-  const data = structuredContent as JsonValue | undefined; // it came as JSON
-  if (content.every(({ type }) => type === 'text')) {
-    if (data !== undefined) return data;
-    return content.length > 0 ? textOf(content) : null;
-  }
-  const parts = content.map(plain);
-  return data === undefined ? parts : { structuredContent: data, content: parts };
+  if (structuredContent === undefined) return contentOf(content);
+  const data = structuredContent as JsonValue; // it came as JSON
+  const isRepeat = repeats(data, textsOf(content));
+  const more = content.filter((block) => block.type !== 'text' || !(isBlank(block.text) || isRepeat(block.text)));
+  return more.length > 0 ? { structuredContent: data, content: contentOf(more) } : data;
 }
 
-const textOf = (content: readonly ContentBlock[]): string =>
-  content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
+function contentOf(content: readonly ContentBlock[]): JsonValue {
+  if (content.some(({ type }) => type !== 'text')) return content.map(plain);
+  return content.length > 0 ? textsOf(content).join('\n') : null;
+}
+
+const isBlank = (text: string): boolean => text.trim() === '';
+
+const textsOf = (content: readonly ContentBlock[]): readonly string[] =>
+  content.flatMap((block) => (block.type === 'text' ? block.text : []));
 
 function plain(block: ContentBlock): JsonObject {
   const bare = withoutMeta(block);

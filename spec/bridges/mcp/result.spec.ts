@@ -17,9 +17,27 @@ describe('what an MCP server answered', () => {
     expect(resultOf('t', { content: [], structuredContent: { a: 1 } })).toEqual({ a: 1 });
     expect(resultOf('t', { content: [text('null')], structuredContent: null })).toBeNull();
   });
+  it('is the structured content and the texts that say something else', () => {
+    const structuredContent = { rows: 2 };
+    const repeat = text(JSON.stringify(structuredContent));
+    const both = { structuredContent, content: 'Only the first two of 500.\nAsk for more.' };
+    expect(resultOf('t', { content: [text('Only the first two of 500.'), text('Ask for more.')], structuredContent })).toEqual(both);
+    expect(resultOf('t', { content: [text('Only the first two of 500.'), repeat, text('Ask for more.')], structuredContent })).toEqual(
+      both,
+    );
+    expect(resultOf('t', { content: [repeat, text(' ')], structuredContent })).toEqual(structuredContent);
+  });
+  it('is the structured content alone, where an SDK wrapped in it what the text says', () => {
+    expect(resultOf('t', { content: [text('hello')], structuredContent: { result: 'hello' } })).toEqual({ result: 'hello' });
+    expect(resultOf('t', { content: [text('a'), text('b')], structuredContent: { result: ['a', 'b'] } })).toEqual({ result: ['a', 'b'] });
+  });
   it('is all contents, where there is more than text', () => {
     expect(resultOf('t', { content: [text('see'), image] })).toEqual([text('see'), image]);
     expect(resultOf('t', { content: [image], structuredContent: { a: 1 } })).toEqual({ structuredContent: { a: 1 }, content: [image] });
+    expect(resultOf('t', { content: [text('{"a":1}'), text('see'), image], structuredContent: { a: 1 } })).toEqual({
+      structuredContent: { a: 1 },
+      content: [text('see'), image],
+    });
   });
   it('keeps what is not meant for a model from it', () => {
     const _meta = { 'example.com/secret': 1 };
