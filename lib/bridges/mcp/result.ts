@@ -4,25 +4,41 @@ import { without } from '../../core/json.js';
 import type { JsonObject, JsonValue } from '../../core/json.js';
 import { repeats } from './repeats.js';
 
-/** An MCP server says that a tool failed (`isError`). The message is what the server says, for the model to read. */
+/**
+ * An MCP server says that a tool failed (`isError`). The message is what the server says, for the model to read: its texts, those of embedded
+ * resources too, and its structured content as JSON if no text repeats it.
+ */
 export class McpToolError extends RivuletError {
   readonly code = 'mcp_tool';
 
   /**
    * @param tool The tool, as its server calls it.
-   * @param content All that the server sent.
+   * @param content All contents that the server sent.
+   * @param structuredContent The structured content, if the server sent one.
    */
   constructor(
     readonly tool: string,
     readonly content: readonly ContentBlock[],
+    readonly structuredContent?: JsonValue,
   ) {
     super(
-      textsOf(content).join('\n') ||
+      reasonOf(content, structuredContent) ||
         `The tool "${tool}" failed, and its MCP server does not say why${content.length > 0 ? ' in words' : ''}. See content.`,
     );
     this.name = 'McpToolError';
   }
 }
+
+function reasonOf(content: readonly ContentBlock[], data: JsonValue | undefined): string {
+  const said = content.flatMap((block) => {
+    if (block.type === 'text') return block.text;
+    return block.type === 'resource' && 'text' in block.resource ? block.resource.text : [];
+  });
+  const isTold = data === undefined || isEmpty(data) || said.some(repeats(data, said));
+  return [...said, ...(isTold ? [] : [JSON.stringify(data)])].filter((text) => !isBlank(text)).join('\n');
+}
+
+const isEmpty = (data: JsonValue): boolean => data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 
 /**
  * What a server answered, as a tool's result.
@@ -37,9 +53,9 @@ export class McpToolError extends RivuletError {
  * @throws McpToolError when the server says that the tool failed.
  */
 export function resultOf(tool: string, { content, structuredContent, isError }: CallToolResult): JsonValue {
-  if (isError) throw new McpToolError(tool, content);
-  if (structuredContent === undefined) return contentOf(content);
-  const data = structuredContent as JsonValue; // it came as JSON
+  const data = structuredContent as JsonValue | undefined; // it came as JSON
+  if (isError) throw new McpToolError(tool, content, data);
+  if (data === undefined) return contentOf(content);
   const isRepeat = repeats(data, textsOf(content));
   const more = content.filter((block) => block.type !== 'text' || !(isBlank(block.text) || isRepeat(block.text)));
   return more.length > 0 ? { structuredContent: data, content: contentOf(more) } : data;

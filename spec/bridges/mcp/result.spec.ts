@@ -59,8 +59,37 @@ describe('what an MCP server answered', () => {
       }),
     );
   });
+  it('is an error with the texts of embedded resources, which are words as well', () => {
+    const content = [
+      text('It failed:'),
+      { type: 'resource' as const, resource: { uri: 'file:///log', text: 'disk full' } },
+      { type: 'resource' as const, resource: { uri: 'file:///dump', blob: 'aGk=' } },
+    ];
+    expect(() => resultOf('read', { isError: true, content })).toThrow(
+      expect.objectContaining({ message: 'It failed:\ndisk full', content }),
+    );
+  });
+  it('is an error with the structured content, which its message tells unless a text does', () => {
+    const structuredContent = { status: 429, retryAfter: 30 };
+    const messageOf = (...content: readonly ReturnType<typeof text>[]) => {
+      try {
+        return resultOf('read', { isError: true, content: [...content], structuredContent });
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'mcp_tool', content, structuredContent });
+        return error instanceof Error ? error.message : error;
+      }
+    };
+    expect(messageOf()).toBe('{"status":429,"retryAfter":30}');
+    expect(messageOf(text(' '))).toBe('{"status":429,"retryAfter":30}');
+    expect(messageOf(text('Too many requests.'))).toBe('Too many requests.\n{"status":429,"retryAfter":30}');
+    expect(messageOf(text('{ "retryAfter": 30, "status": 429 }'))).toBe('{ "retryAfter": 30, "status": 429 }');
+  });
   it('is an error also where the server has no words for it', () => {
     expect(() => resultOf('read', { isError: true, content: [] })).toThrow('The tool "read" failed, and its MCP server does not say why.');
     expect(() => resultOf('read', { isError: true, content: [image] })).toThrow('does not say why in words. See content.');
+    expect(() => resultOf('read', { isError: true, content: [text(' ')] })).toThrow('does not say why in words');
+    for (const structuredContent of [{}, null]) {
+      expect(() => resultOf('read', { isError: true, content: [], structuredContent })).toThrow('does not say why.');
+    }
   });
 });
