@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
 import { startOf } from './core/event.js';
+import { isRecord } from './core/json.js';
 import type { ResultEvent, RunEvent, RunResult, RunState } from './core/event.js';
 import { userMessage } from './core/message.js';
 import type { Message } from './core/message.js';
@@ -81,7 +82,7 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
   const { model, tools = [], output, orchestrator = selectOrchestrator(model, { tools, output }), prefix } = options;
   const stream = (input: Input, { messages = [], checkpoints = false, fragments = false }: RunOptions = {}): Observable<RunEvent> =>
     defer(() => {
-      if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw noModel();
+      if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw noModel(model);
       const start = startFrom(input, messages);
       const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
       return runTurns((state) => orchestrator.turn(state, context), start).pipe(
@@ -102,8 +103,14 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
   } as Agent<T, S extends Schema ? Infer<S> : undefined>;
 }
 
-const noModel = () =>
-  new ConfigurationError('model', 'The agent has no model.', "Pass what a provider's function gives: { model: openai('gpt-5') }.");
+const noModel = (given: unknown) =>
+  typeof given === 'string'
+    ? new ConfigurationError(
+        'model',
+        `"${given}" is a model's name.`,
+        'Pass modelByName(name) of rivulet/registry, or what a provider gives.',
+      )
+    : new ConfigurationError('model', 'The agent has no model.', "Pass what a provider's function gives: { model: openai('gpt-5') }.");
 
 /** An orchestrator that knows nothing of outputs would give `undefined` for what is typed. */
 const withOutput =
@@ -119,8 +126,8 @@ const withOutput =
 
 /** The history is copied: what the caller does to the list later does not reach the run. */
 function startFrom(input: Input, history: readonly Message[]): RunState {
-  const messages = typeof input === 'string' ? [userMessage(input)] : 'role' in input ? [input] : input;
-  if (history.length + messages.length > 0) return startOf([...history, ...messages]);
+  const messages = typeof input === 'string' ? [userMessage(input)] : ([input].flat() as readonly Message[]);
+  if (history.length + messages.length > 0 && messages.every(isRecord)) return startOf([...history, ...messages]);
   throw new ConfigurationError('history', 'There is nothing to send: no input and no messages.', 'Pass a text or a message.');
 }
 

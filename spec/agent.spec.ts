@@ -91,7 +91,24 @@ describe('createAgent', () => {
       code: 'configuration',
       message: expect.stringContaining('nothing to send'),
     });
+    for (const nothing of [undefined, null, [undefined], 7]) {
+      expect(observe(createAgent({ model }).run(nothing as unknown as string)).error).toMatchObject({
+        code: 'configuration',
+        subject: 'history',
+      });
+    }
     expect(model.requests).toHaveLength(0);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['a name in place of a model', { model: 'openai:gpt-5' }, 'modelByName'],
+    ['an output without z.object', { output: { city: z.string() } }, 'z.object'],
+    ['a name in place of an output', { output: 'City' }, 'The output'],
+    ['an output that JSON cannot hold', { output: z.object({ at: z.date() }) }, 'z.iso.datetime'],
+  ])('says what to do about %s', (_, options, said) => {
+    const made = createAgent({ model: scriptedModel(() => 'Hi'), ...(options as object) });
+    const { error } = observe(made.run('Hi'));
+    expect(error).toMatchObject({ code: 'configuration', message: expect.stringContaining(said) });
   });
 
   it('lets no system prompt and no state out, unless checkpoints are asked for; the prompt not even then', () => {

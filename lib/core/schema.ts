@@ -41,9 +41,11 @@ const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in 
 /**
  * The JSON Schema of a schema, for the wire.
  *
- * @throws ConfigurationError `schema` when a Standard Schema cannot be turned into JSON Schema (zod can from 4.2).
+ * @throws ConfigurationError `schema` when a Standard Schema cannot be turned into JSON Schema (zod can from 4.2; what JSON cannot hold, dates and the
+ * like, never), or when what was given is no schema.
  */
 export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
+  if (!isObject(schema) || (!isStandard(schema) && Object.values(schema).some(isStandardWithin))) throw noSchema(what);
   if (!isStandard(schema)) return without(schema as JsonSchema, 'validate');
   const known = documents.get(schema);
   if (known) return known;
@@ -55,10 +57,29 @@ export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
       'Use zod 4.2 or later, or pass a plain JSON Schema.',
     );
   }
-  const made = without(jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema, '$schema', '~standard');
+  const made = without(written(jsonSchema, what), '$schema', '~standard');
   documents.set(schema, made);
   return made;
 }
+
+type Writer = Required<StandardSchema['~standard']>['jsonSchema'];
+
+function written(jsonSchema: Writer, what: string): JsonSchema {
+  try {
+    return jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema;
+  } catch (error) {
+    const next = 'Use what JSON can hold: z.iso.datetime() or z.string() for a date, z.int() for a bigint.';
+    throw new ConfigurationError('schema', `${what}: this schema has no JSON Schema: ${errorText(error)}.`, next);
+  }
+}
+
+/** Callers without types may give anything; arktype's schemas are functions. */
+const isObject = (schema: unknown): boolean => (typeof schema === 'object' && schema !== null) || typeof schema === 'function';
+
+const isStandardWithin = (value: unknown): boolean => typeof value === 'object' && value !== null && '~standard' in value;
+
+const noSchema = (what: string) =>
+  new ConfigurationError('schema', `${what}: this is no schema.`, 'Pass z.object({ ... }), another Standard Schema, or a JSON Schema.');
 
 /** What Standard Schemas said: they do not change, and are asked anew for each tool in each turn. */
 const documents = new WeakMap<StandardSchema, JsonSchema>();

@@ -79,7 +79,14 @@ function validArguments(validation: Validation): unknown {
 /** Strings, arrays and buffers are values, not streams, although `from` would take them apart. */
 function outputOf(output: ToolOutput<unknown>): Observable<unknown> {
   if (isObservable(output)) return quietly(output);
-  return isPromiseLike(output) || isAsyncIterable(output) ? from(output) : of(output);
+  if (isAsyncIterable(output)) return from(withReturned(output));
+  return isPromiseLike(output) ? from(output) : of(output);
+}
+
+/** What a generator returns is its last value; `from` drops it. */
+async function* withReturned(values: AsyncIterable<unknown>): AsyncGenerator {
+  const returned: unknown = yield* values;
+  if (returned !== undefined) yield returned;
 }
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>

@@ -51,34 +51,39 @@ export function refusal(provider: string, response: Response, bytes: Observable<
   return failWith(bytes, (body) => httpError(provider, response, body));
 }
 
-function httpError(provider: string, { status, statusText, headers }: Response, body: string): HttpError {
+function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): HttpError {
   const json = parsedOrUndefined(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some refuse with an event
   const { message, codes } = errorDetails(json);
   const providerCode = codeOf(codes);
   const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
-  return new HttpError(`${provider} answered ${status}: ${text}${inBrackets(providerCode)}. ${nextStep(status, headers.get('location'))}`, {
-    provider,
-    status,
-    body,
-    retryable: isRetryableStatus(status),
-    providerCode,
-    requestId: requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== ''),
-    retryAfter: retryAfter(headers, json),
-  });
+  return new HttpError(
+    `${provider} answered ${status}: ${text}${inBrackets(providerCode)}. ${nextStep(status, headers.get('location'), url)}`,
+    {
+      provider,
+      status,
+      body,
+      retryable: isRetryableStatus(status),
+      providerCode,
+      requestId: requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== ''),
+      retryAfter: retryAfter(headers, json),
+    },
+  );
 }
 
-function nextStep(status: number, location: string | null): string {
+function nextStep(status: number, location: string | null, url: string): string {
   if (status === 401 || status === 403) return 'Check the API key and what it is allowed to do.';
   if (status === 402) return 'Check the credit of the account.';
-  if (status === 404 || status === 405) return "Check the model's name and baseUrl.";
+  if (status === 404 || status === 405) return `Check the model's name and baseUrl${inWords(url)}.`;
   if (status === 413) return 'Send less: a shorter history, smaller files.';
   if (status === 429) return 'Wait, send less at once, or ask for a higher limit.';
   if (status >= 500 || status === 408 || status === 409) return 'Try again later.';
   // A browser shows of a redirect that was not followed only that it is one, as status 0.
-  if (status < 400)
-    return `Redirects are not followed: set baseUrl to where it leads${location === null ? '' : ` (${location.replace(/[?#].*$/s, '')})`}.`;
+  if (status < 400) return `Redirects are not followed: set baseUrl to where it leads${inWords(location)}.`;
   return 'Change the request.';
 }
+
+/** An address behind the words that speak of it, without its query; a response that a custom `fetch` made has none. */
+const inWords = (url: string | null): string => (url ? ` (${url.replace(/[?#].*$/s, '')})` : '');
 
 const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
 const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;

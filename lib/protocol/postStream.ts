@@ -106,7 +106,11 @@ function noConnection({ provider, url, headers }: PostRequest, thrown: unknown):
     );
   }
   if (!isUrl(url))
-    return new ConfigurationError('options', `${provider} cannot be reached at "${where}": this is no URL.`, 'Check baseUrl.');
+    return new ConfigurationError(
+      'options',
+      `${provider} cannot be reached at "${where}": this is no URL of http or https.`,
+      'Check baseUrl.',
+    );
   return new ConnectionError(
     provider,
     `No connection to ${provider} at ${where}: ${causes(thrown)}. Check the network, baseUrl, and any proxy between (in a browser, CORS).`,
@@ -116,8 +120,9 @@ function noConnection({ provider, url, headers }: PostRequest, thrown: unknown):
 /** Relative URLs resolve against the page; where there is none, and `fetch` refused, the URL was the reason. */
 function isUrl(url: string): boolean {
   try {
-    const { username, password } = new URL(url, (globalThis as { location?: { href?: string } }).location?.href);
-    return username === '' && password === '';
+    const { protocol, username, password } = new URL(url, (globalThis as { location?: { href?: string } }).location?.href);
+    // `localhost:11434` is a URL of the scheme `localhost`.
+    return /^https?:$/.test(protocol) && username === '' && password === '';
   } catch {
     return false;
   }

@@ -203,6 +203,8 @@ describe('executeTools', () => {
       ],
       ['a circular structure', () => circular, 'circular'],
       ['a bigint', () => 1n, 'BigInt'],
+      ['a Map', () => ({ found: new Map([['a', 1]]) }), 'Object.fromEntries'],
+      ['a Set', () => new Set([1]), '[...set]'],
       [
         'a very long error',
         () => {
@@ -233,6 +235,23 @@ describe('executeTools', () => {
         { type: 'toolProgress', value: 'a' },
         { type: 'toolResult', result: 'b' },
       ]);
+    });
+
+    it('may be an async generator that returns its result', async () => {
+      async function* steps() {
+        yield { percent: 50 };
+        return await Promise.resolve({ total: 42 });
+      }
+      const { events } = await answersOf([plain('f', steps)], [call('f')]);
+      expect(events.slice(1, 3)).toMatchObject([
+        { type: 'toolProgress', value: { percent: 50 } },
+        { type: 'toolResult', result: { total: 42 } },
+      ]);
+    });
+
+    it('tells what an Error among the values says', async () => {
+      const { answers } = await answersOf([plain('f', () => ({ failed: [new Error('no disk')] }))], [call('f')]);
+      expect(answers).toEqual([{ result: { failed: ['no disk'] } }]);
     });
 
     it('as progress comes one value behind, since only the next shows that it was not the result', async () => {

@@ -326,7 +326,7 @@ describe('postStream', () => {
     expect(header).toMatchObject({ code: 'configuration', subject: 'options', retryable: false });
     expect(header.message).toContain('"authorization"');
     expect(header.message).not.toContain('sk-');
-    for (const url of ['/api/llm/chat', 'http://user:pw@127.0.0.1:9/', 'not a url']) {
+    for (const url of ['/api/llm/chat', 'http://user:pw@127.0.0.1:9/', 'not a url', 'localhost:11434/v1/chat/completions']) {
       const error = await failureOf(post({ url }));
       expect(error).toMatchObject({ code: 'configuration', retryable: false });
       expect(error.message).not.toContain('pw');
