@@ -6,18 +6,13 @@ import { isJsonObject } from '../core/json.js';
 import type { JsonObject } from '../core/json.js';
 import { operate } from '../core/operate.js';
 import { beginning } from './errorDetails.js';
+import { linger } from './linger.js';
 import { redactThrown } from './redact.js';
 import { ndjson } from './ndjson.js';
 import { serverSentEvents } from './serverSentEvents.js';
 import { similarJsonParser } from './similarJson.js';
 import type { FramingOptions } from './serverSentEvents.js';
 import type { Frame, Wire } from './wire.js';
-
-/**
- * How long the connection may stay open after the answer's terminal mark, in milliseconds. The body mostly ends in the next packet, and a
- * body read to its end leaves the connection for the next request, where an aborted one is closed; but some servers never end it.
- */
-const linger = 1_000;
 
 /** How an answer is read. */
 export interface DecodeOptions extends FramingOptions {

@@ -1,3 +1,4 @@
+import { asyncScheduler } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { StreamInterruptedError } from '../../core/errors.js';
@@ -5,6 +6,7 @@ import type { Request } from '../../core/model.js';
 import { operate } from '../../core/operate.js';
 import { textOf } from '../../core/json.js';
 import { toJson } from '../../core/toJson.js';
+import { linger } from '../../protocol/linger.js';
 import { createAnswer } from '../shared/answer.js';
 import { createContent } from './content.js';
 import { partFailure } from './failures.js';
@@ -15,6 +17,9 @@ import { hasMetadata } from './own.js';
 /**
  * Reads the parts of a stream, and holds it to the contract of a model: exactly one `finish`, last, then completion; otherwise an error.
  *
+ * The finish is emitted at once, and the stream is read on to its end: a middleware that stores or counts answers does so in its `flush`, which a
+ * cancelled stream never calls. What follows, an error included, is ignored.
+ *
  * @param provider The model's provider.
  * @param request What was asked: only tools that it offers are the client's to call.
  * @returns Chunks. Errors with ProviderError for an `error` part, and with StreamInterruptedError when the stream ends without a `finish`.
@@ -24,6 +29,7 @@ export function decodeParts(provider: string, { tools = [] }: Request): Operator
   return operate((out) => {
     const answer = createAnswer(provider, (chunk) => out.next(chunk));
     const content = createContent(provider, offered, answer.tell);
+    let finished = false;
     const read = (part: SdkPart): void => {
       switch (part.type) {
         case 'stream-start':
@@ -40,8 +46,9 @@ export function decodeParts(provider: string, { tools = [] }: Request): Operator
           content.end();
           if (hasMetadata(part.providerMetadata))
             answer.tell({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
+          finished = true;
           answer.tell(finish);
-          out.complete();
+          out.add(asyncScheduler.schedule(() => out.complete(), linger));
           break;
         }
         default:
@@ -49,13 +56,23 @@ export function decodeParts(provider: string, { tools = [] }: Request): Operator
       }
     };
     return {
-      next: read,
+      next: (part) => {
+        if (!finished) read(part);
+      },
+      error: (error) => {
+        if (finished) out.complete();
+        else out.error(error);
+      },
       complete: () => {
-        throw new StreamInterruptedError(
-          provider,
-          `The stream of ${provider} ended before the model was done. Send the request again for a whole answer.`,
-        );
+        if (!finished) throw cutShort(provider);
+        out.complete();
       },
     };
   });
 }
+
+const cutShort = (provider: string) =>
+  new StreamInterruptedError(
+    provider,
+    `The stream of ${provider} ended before the model was done. Send the request again for a whole answer.`,
+  );

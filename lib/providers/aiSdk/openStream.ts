@@ -22,7 +22,7 @@ interface Streaming {
 }
 
 /**
- * Calls a model and emits its parts as they come, each before the next is read.
+ * Calls a model and emits its parts as they come, each before the next is read. A stream that is left early is cancelled and its signal aborted.
  *
  * @param provider The model's provider, for errors.
  * @param model The model.
@@ -33,14 +33,16 @@ export function openStream(provider: string, model: SdkModel, call: SdkCall): Ob
   return new Observable<SdkPart>((out) => {
     if (out.closed) return; // RxJS subscribes for a closed reader too, and a request is billed.
     const controller = new AbortController();
-    out.add(() => controller.abort());
+    let read = false;
+    out.add(() => read || controller.abort());
+    const ended = () => (read = true);
     const begin = () => (model as Streaming).doStream({ ...call, abortSignal: controller.signal });
     // A model may throw at once, or give something that only looks like a promise.
     new Promise<{ readonly stream: ReadableStream<SdkPart> }>((resolve) => resolve(begin())).then(
       ({ stream }) => {
         // The signal alone is not enough: a model may ignore it.
         if (out.closed) leave(stream);
-        else out.add(readStream(stream, (thrown) => readFailure(provider, thrown)).subscribe(out));
+        else out.add(readStream(stream, (thrown) => readFailure(provider, thrown), ended).subscribe(out));
       },
       (thrown: unknown) => out.add(callFailure(provider, thrown).subscribe(out)),
     );

@@ -1,68 +1,10 @@
-import type { LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { LanguageModelV3, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom, lastValueFrom, materialize, take, toArray } from 'rxjs';
-import { accumulateToolCalls, consolidate, userMessage } from 'rivulet';
-import type { Message, Model, Request } from 'rivulet';
+import { filter, firstValueFrom, take } from 'rxjs';
+import { userMessage } from 'rivulet';
+import type { Message } from 'rivulet';
 import { fromAiSdk } from 'rivulet/ai-sdk';
-import type { AiSdkOptions } from 'rivulet/ai-sdk';
-
-const question: Request = { messages: [userMessage('Hello?')] };
-const usage = {
-  inputTokens: { total: 30, noCache: 18, cacheRead: 10, cacheWrite: 2 },
-  outputTokens: { total: 12, text: 7, reasoning: 5 },
-};
-const finish = (unified: 'stop' | 'tool-calls' | 'other' | 'interrupted' = 'stop', raw?: string): LanguageModelV4StreamPart => ({
-  type: 'finish',
-  usage,
-  finishReason: { unified, raw },
-});
-const signed = (signature: string) => ({ providerMetadata: { acme: { signature } } });
-
-/** A model written to the specification V4: it answers with these parts, one a read, and notes what it was asked. */
-function acme(parts: readonly LanguageModelV4StreamPart[], end: 'close' | 'hang' | Error = 'close', options: AiSdkOptions = {}) {
-  const asked: LanguageModelV4CallOptions[] = [];
-  const seen = { cancelled: false, pulled: 0 };
-  let cancelled: () => void;
-  const cancellation = new Promise<void>((resolve) => (cancelled = resolve));
-  const sdk: LanguageModelV4 = {
-    specificationVersion: 'v4',
-    provider: 'acme.chat',
-    modelId: 'm1',
-    supportedUrls: {},
-    doGenerate: () => Promise.reject(new Error('not used')),
-    doStream(options) {
-      asked.push(options);
-      const left = parts[Symbol.iterator]();
-      const stream = new ReadableStream<LanguageModelV4StreamPart>(
-        {
-          pull(controller) {
-            const { done, value } = left.next();
-            seen.pulled += 1;
-            if (!done) controller.enqueue(value);
-            else if (end instanceof Error) controller.error(end);
-            else if (end === 'close') controller.close();
-          },
-          cancel() {
-            seen.cancelled = true;
-            cancelled();
-          },
-        },
-        { highWaterMark: 0 },
-      );
-      return Promise.resolve({ stream });
-    },
-  };
-  return { model: fromAiSdk(sdk, { retry: false, ...options }), asked, seen, cancellation };
-}
-
-const chunksOf = (model: Model, request = question) => lastValueFrom(model.stream(request).pipe(toArray()));
-const endOf = async (model: Model, request = question) => lastValueFrom(model.stream(request).pipe(materialize(), toArray()));
-const messageOf = async (model: Model, request = question): Promise<Message> => {
-  const events = await lastValueFrom(model.stream(request).pipe(accumulateToolCalls(), consolidate(), toArray()));
-  return events.find((event) => event.type === 'message')!.message;
-};
-const season = { name: 'season', description: 'Now.', parameters: { type: 'object', properties: {} } };
-const start: LanguageModelV4StreamPart = { type: 'stream-start', warnings: [] };
+import { acme, chunksOf, endOf, finish, messageOf, question, season, signed, start } from './acme.js';
 
 describe('fromAiSdk: the parts of a stream', () => {
   it('become text, thinking, files, sources, metadata, and a finish with the whole usage', async () => {
