@@ -34,11 +34,14 @@ export function callFailure(provider: string, thrown: unknown): Observable<never
   const known = knownFailure(provider, thrown);
   if (known) return throwError(() => known);
   const text = errorText(thrown);
-  const failure =
-    fields['name'] === 'AI_APICallError'
-      ? new ConnectionError(provider, `No connection to ${provider}: ${text}. Check the network and the base URL.`, { cause: thrown })
-      : new ProviderError(provider, `${provider} could not be asked: ${text}`, { retryable: fields['isRetryable'] === true });
-  return throwError(() => failure);
+  const { name, statusCode, isRetryable, data } = fields;
+  if (name === 'AI_APICallError' && statusCode === undefined)
+    return throwError(
+      () => new ConnectionError(provider, `No connection to ${provider}: ${text}. Check the network and the base URL.`, { cause: thrown }),
+    );
+  const details = { retryable: isRetryable === true, ...(data === undefined ? {} : { data }) };
+  const what = statusCode === undefined ? 'could not be asked' : 'reported an error';
+  return throwError(() => new ProviderError(provider, `${provider} ${what}: ${text}`, details));
 }
 
 /** What a stream of parts broke with, as one of our errors. */

@@ -1,6 +1,6 @@
 import type { FinishChunk, FinishReason } from '../../core/chunk.js';
 import { StreamInterruptedError } from '../../core/errors.js';
-import { numberOf } from '../../core/json.js';
+import { numberOf, objectOf } from '../../core/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { SdkPart } from './openStream.js';
 
@@ -24,13 +24,14 @@ const reasons: Readonly<Record<string, FinishReason>> = {
  * @throws StreamInterruptedError for an answer that was cut short.
  */
 export function finishOf(provider: string, { finishReason: { unified, raw }, usage }: Finish, unfinished: boolean): FinishChunk {
-  const { inputTokens: input, outputTokens: output } = usage;
+  const counts: unknown = usage; // a middleware that writes its own finish may leave it out
+  const [input, output] = [objectOf(objectOf(counts)['inputTokens']), objectOf(objectOf(counts)['outputTokens'])];
   const said = usageOf({
-    input: numberOf(input.total),
-    output: numberOf(output.total),
-    cachedInput: numberOf(input.cacheRead),
-    cacheWriteInput: numberOf(input.cacheWrite),
-    reasoning: numberOf(output.reasoning),
+    input: numberOf(input['total']),
+    output: numberOf(output['total']),
+    cachedInput: numberOf(input['cacheRead']),
+    cacheWriteInput: numberOf(input['cacheWrite']),
+    reasoning: numberOf(output['reasoning']),
   });
   const used = Object.keys(said).length > 0;
   const wordless = unified === 'other' && raw === undefined;
