@@ -15,8 +15,11 @@ export interface Content {
   add(part: SdkPart): void;
   /** Whether a call of the client's has begun and is not whole. */
   readonly unfinished: boolean;
-  /** Nothing follows: what waits for the next part stays with the message. */
-  end(): void;
+  /**
+   * Nothing follows: what waits for the next part stays with the message. Where the model will go on it stands within it, as a text of nothing: the
+   * two messages go back as one, and what one of them ended with must not move behind the other.
+   */
+  end(paused: boolean): void;
 }
 
 /**
@@ -111,9 +114,11 @@ export function createContent(provider: string, offered: ReadonlySet<string>, te
           inputs.piece(part);
           break;
         case 'tool-call':
-          closeText();
           if (part.providerExecuted) addOther(part);
-          else inputs.whole(part, ownData(provider, part.providerMetadata, take()));
+          else {
+            closeText();
+            inputs.whole(part, ownData(provider, part.providerMetadata, take()));
+          }
           break;
         case 'file':
           closeText();
@@ -127,10 +132,12 @@ export function createContent(provider: string, offered: ReadonlySet<string>, te
           addOther(part);
       }
     },
-    end() {
+    end(paused) {
       for (const id of [...reasoning.keys()]) endReasoning(id);
       closeText();
-      if (held.length > 0) tell({ type: 'providerData', provider, data: { after: toJson(take()) } });
+      if (held.length === 0) return;
+      if (paused) tell({ type: 'text', text: '', ...ownData(provider, undefined, take()) });
+      else tell({ type: 'providerData', provider, data: { after: toJson(take()) } });
     },
   };
 }

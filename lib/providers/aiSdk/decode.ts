@@ -43,7 +43,7 @@ export function decodeParts(provider: string, { tools = [] }: Request): Operator
           throw partFailure(provider, part.error);
         case 'finish': {
           const finish = finishOf(provider, part, content.unfinished);
-          content.end();
+          content.end(finish.reason === 'paused');
           if (hasMetadata(part.providerMetadata))
             answer.tell({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
           finished = true;

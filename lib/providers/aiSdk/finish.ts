@@ -13,6 +13,8 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   'tool-calls': 'toolCalls',
   error: 'error',
 };
+/** Anthropic's words for an answer that goes on when it is asked for again; the AI SDK has none of its own, and says `stop` or `other`. */
+const pauses: ReadonlySet<string | undefined> = new Set(['pause_turn', 'compaction']);
 
 /**
  * How an answer ended. A stream that was cut short also has a `finish`: V4 says `interrupted`; V3 says `other` without the provider's word for it, and
@@ -40,6 +42,6 @@ export function finishOf(provider: string, { finishReason: { unified, raw }, usa
       provider,
       `The answer of ${provider} ended without a finish reason. Send the request again for a whole answer.`,
     );
-  const reason = wordless ? 'unspecified' : (reasons[unified] ?? 'other');
+  const reason = pauses.has(raw) ? 'paused' : wordless ? 'unspecified' : (reasons[unified] ?? 'other');
   return { type: 'finish', reason, ...(raw === undefined ? {} : { rawReason: raw }), ...(used ? { usage: said } : {}) };
 }

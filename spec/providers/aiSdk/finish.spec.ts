@@ -1,6 +1,9 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { describe, expect, it } from '@jest/globals';
-import { acme, chunksOf, endOf } from './acme.js';
+import { lastValueFrom } from 'rxjs';
+import { createAgent } from 'rivulet';
+import { fromAiSdk } from 'rivulet/ai-sdk';
+import { acme, chunksOf, endOf, finish } from './acme.js';
 
 const text: LanguageModelV4StreamPart = { type: 'text-delta', id: 't', delta: 'Hello.' };
 
@@ -14,6 +17,37 @@ describe('finishOf', () => {
     expect(await endOf(ending({ unified: 'other', raw: undefined }))).toMatchObject([
       { kind: 'N', value: { text: 'Hello.' } },
       { kind: 'E', error: { code: 'stream_interrupted' } },
+    ]);
+  });
+
+  it.each([
+    ['stop', 'pause_turn'],
+    ['other', 'compaction'],
+  ] as const)('takes %s for a pause where the provider says %s', async (unified, raw) => {
+    expect((await chunksOf(acme([text, finish(unified, raw)]).model)).at(-1)).toMatchObject({ reason: 'paused', rawReason: raw });
+  });
+
+  it.each([[[text]], [[]]])('goes on after a pause, with what was done so far in its order: %j', async (before) => {
+    const search = { toolCallId: 'w1', toolName: 'web_search' };
+    const turns = [
+      acme([...before, { type: 'tool-call', ...search, input: '{"q":"x"}', providerExecuted: true }, finish('stop', 'pause_turn')]),
+      acme([{ type: 'tool-result', ...search, result: [1] }, { ...text, delta: 'Found.' }, finish('stop', 'pause_turn')]),
+      acme([{ ...text, delta: 'Done.' }, finish()]),
+    ];
+    const left = turns[Symbol.iterator]();
+    const model = fromAiSdk({ ...turns[0]!.sdk, doStream: (options) => left.next().value!.sdk.doStream(options) });
+    const result = await lastValueFrom(createAgent({ model }).run('Search.'));
+    expect(result).toMatchObject({ turns: 3, finishReason: 'stop' });
+    expect(turns[2]?.asked[0]?.prompt.slice(1)).toEqual([
+      {
+        role: 'assistant',
+        content: [
+          ...before.map(() => ({ type: 'text', text: 'Hello.' })),
+          { type: 'tool-call', ...search, input: { q: 'x' }, providerExecuted: true },
+          { type: 'tool-result', ...search, output: { type: 'json', value: [1] } },
+          { type: 'text', text: 'Found.' },
+        ],
+      },
     ]);
   });
 });
