@@ -22,9 +22,13 @@ const defaultEach = 120_000;
  * left. RxJS's `timeout` schedules anew for each value, which was measured at about 2 us each.
  *
  * @param options The limits.
+ * @param begins Whether a value begins the answer: until one does, `first` is the limit, from the subscription on. Default: any does.
  * @returns The source's values. Errors with TimeoutError.
  */
-export function silence<T>({ first = Infinity, each = defaultEach }: SilenceOptions = {}): MonoTypeOperatorFunction<T> {
+export function silence<T>(
+  { first = Infinity, each = defaultEach }: SilenceOptions = {},
+  begins: (value: T) => boolean = () => true,
+): MonoTypeOperatorFunction<T> {
   const limits = { first, each: each === false ? Infinity : each };
   return operate((out) => {
     let phase: 'first' | 'each' = 'first';
@@ -44,14 +48,14 @@ export function silence<T>({ first = Infinity, each = defaultEach }: SilenceOpti
     watch();
     return {
       next: (value) => {
-        last = asyncScheduler.now();
-        if (phase === 'first') {
+        if (phase === 'first' && begins(value)) {
           phase = 'each';
+          last = asyncScheduler.now();
           watching.unsubscribe();
           watch();
         }
         out.next(value);
-        last = asyncScheduler.now(); // a reader that takes its time is not the server's silence
+        if (phase === 'each') last = asyncScheduler.now(); // after the emission: a reader that takes its time is not the server's silence
       },
     };
   });

@@ -29,6 +29,16 @@ describe('silence', () => {
     });
   });
 
+  it('waits for the value that begins the answer: what comes before it neither starts nor prolongs a limit', () => {
+    run(({ cold, expectObservable }) => {
+      const begins = (value: string) => value !== 'o';
+      const limited = (source: string) => cold(source).pipe(silence({ first: 5, each: 3 }, begins));
+      expectObservable(limited('-o--o-----a')).toBe('-o--o#', undefined, new TimeoutError('first', 5));
+      expectObservable(limited('-o--a-o-----')).toBe('-o--a-o--#', undefined, new TimeoutError('each', 3));
+      expectObservable(cold('o 300s a 119s |').pipe(silence({}, begins))).toBe('o 300s a 119s |');
+    });
+  });
+
   it('has no limit where each is false or Infinity, nor fires early for one beyond what timers take', () => {
     run(({ cold, expectObservable }) => {
       for (const each of [false, Infinity, 2 ** 40] as const)

@@ -12,7 +12,7 @@ import { whoCan } from '../shared/whoCan.js';
 import { encodeCall } from './call.js';
 import { decodeParts } from './decode.js';
 import { openStream } from './openStream.js';
-import type { SdkModel } from './openStream.js';
+import type { SdkModel, SdkPart } from './openStream.js';
 
 /**
  * A language model of the AI SDK, as far as it is used here. Every `LanguageModelV4` and `LanguageModelV3` of `@ai-sdk/provider` is one. The type
@@ -32,7 +32,7 @@ export interface AiSdkOptions {
   readonly provider?: string | undefined;
   /** Sent with each request, by providers that use HTTP. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** How long the model may be silent: `first`, until its first part (default: no limit); `each`, from then on (default: 120000 ms). */
+  /** How long the model may be silent: `first`, until its answer begins (default: no limit); `each`, from then on (default: 120000 ms; false: no limit). */
   readonly timeout?: SilenceOptions | undefined;
   /** How a call that failed before its first chunk is made again; false: not at all. Default: 3 times, after 1, 2 and 4 s with jitter. */
   readonly retry?: RetryOptions | false | undefined;
@@ -81,7 +81,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
         requireCapabilities(about, request, whoCan);
         const call = encodeCall({ ...request, messages: validHistory(request.messages) }, { provider, version, headers });
         return openStream(provider, model as SdkModel, call).pipe(
-          silence(options.timeout),
+          silence(options.timeout, beginsAnswer),
           decodeParts(provider, request),
           options.retry === false ? identity : retryBeforeFirst(options.retry),
           hideSecrets(secretsOf('', headers), provider),
@@ -89,3 +89,6 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
       }),
   };
 }
+
+/** Models announce themselves, some before they were even sent the request: one that then thinks in silence has not begun. */
+const beginsAnswer = ({ type }: SdkPart): boolean => type !== 'stream-start' && type !== 'response-metadata';

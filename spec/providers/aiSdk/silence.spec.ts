@@ -1,0 +1,51 @@
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { concatMap, delay, from, lastValueFrom, materialize, of, Subscription, toArray } from 'rxjs';
+import { fromAiSdk } from 'rivulet/ai-sdk';
+import type { AiSdkOptions } from 'rivulet/ai-sdk';
+import { acme, finish, question, start } from './acme.js';
+
+// The model is asked through promises, which RxJS's virtual time does not wait for.
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] }));
+afterEach(() => void jest.useRealTimers());
+
+/** What a model gives that announces itself, thinks for five minutes, and falls silent for as long as said in the middle of its answer. */
+async function notifications(timeout: AiSdkOptions['timeout'], silentFor: number) {
+  const parts: [after: number, part: LanguageModelV4StreamPart][] = [
+    [0, start],
+    [0, { type: 'response-metadata', id: 'r1' }],
+    [300_000, { type: 'text-delta', id: 't', delta: 'Well' }],
+    [silentFor, finish()],
+  ];
+  const model: LanguageModelV4 = {
+    ...acme([]).sdk,
+    doStream() {
+      const sending = new Subscription();
+      const stream = new ReadableStream<LanguageModelV4StreamPart>({
+        start(controller) {
+          const sent = from(parts).pipe(concatMap(([after, part]) => of(part).pipe(delay(after))));
+          sending.add(sent.subscribe({ next: (part) => controller.enqueue(part), complete: () => controller.close() }));
+        },
+        cancel: () => sending.unsubscribe(),
+      });
+      return Promise.resolve({ stream });
+    },
+  };
+  const seen = lastValueFrom(fromAiSdk(model, { retry: false, timeout }).stream(question).pipe(materialize(), toArray()));
+  await jest.advanceTimersByTimeAsync(600_000);
+  return seen;
+}
+
+describe('fromAiSdk: silence', () => {
+  it('is no end while the model thinks, though it has announced itself', async () => {
+    expect((await notifications(undefined, 119_000)).at(-1)).toMatchObject({ kind: 'C' });
+  });
+
+  it('ends an answer that has not begun in time, and one that has and falls silent', async () => {
+    expect(await notifications({ first: 60_000 }, 0)).toMatchObject([{ kind: 'E', error: { code: 'timeout', phase: 'first' } }]);
+    expect((await notifications(undefined, 121_000)).slice(1)).toMatchObject([
+      { kind: 'N', value: { text: 'Well' } },
+      { kind: 'E', error: { code: 'timeout', phase: 'each' } },
+    ]);
+  });
+});
