@@ -1,6 +1,7 @@
 import type { Chunk } from '../../core/chunk.js';
 import { GrowingText } from '../../core/growingText.js';
 import { toJson } from '../../core/toJson.js';
+import { createApart } from './apart.js';
 import { fileOf, sourceOf } from './filesAndSources.js';
 import { createInputs } from './inputs.js';
 import type { SdkPart } from './openStream.js';
@@ -26,10 +27,12 @@ export interface Content {
  * Reads text, reasoning, calls, files and sources.
  *
  * Reasoning and what the provider ran itself are no parts of a message, and must go back in their place among them. They are held until the next part of
- * the message, and left with it as what stood before it. A text that they follow is closed first, with a chunk that has data and no text: otherwise it
- * would be joined with the text behind them. Sources within a text are told after it, so that it stays one part.
+ * the message, and left with it as what stood before it. A text that they follow is set apart first, with a chunk that has data and no text: otherwise
+ * it would be joined with the text behind them; and so is one without metadata from one that has some. Sources within a text are told after it, so
+ * that it stays one part.
  */
-export function createContent(provider: string, offered: ReadonlySet<string>, tell: (chunk: Chunk) => void): Content {
+export function createContent(provider: string, offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): Content {
+  const { tell, setApart } = createApart(provider, emit);
   const reasoning = new Map<string, { readonly text: GrowingText; metadata: unknown }>();
   const inputs = createInputs(offered, (fragment) => tell({ type: 'toolCallFragment', ...fragment }));
   let text: { said: boolean; metadata: unknown } | undefined;
@@ -41,26 +44,27 @@ export function createContent(provider: string, offered: ReadonlySet<string>, te
     held = [];
     return taken;
   };
-  const endText = ({ said, metadata }: NonNullable<typeof text>, apart: boolean) => {
-    if (!said && !hasMetadata(metadata)) return;
-    const own = ownData(provider, metadata, take());
-    if (own.providerData || apart) tell({ type: 'text', text: '', providerData: own.providerData ?? { [provider]: {} } });
-  };
-  /** `apart`: what follows must not be joined with it. */
-  const closeText = (apart = false) => {
-    if (text) endText(text, apart);
+  const tellSource = (part: Of<'source'>) => tell({ type: 'source', source: sourceOf(part, provider) });
+  const closeText = () => {
+    if (text && (text.said || hasMetadata(text.metadata))) {
+      const own = ownData(provider, text.metadata, take());
+      if (own.providerData) tell({ type: 'text', text: '', ...own });
+    }
     text = undefined;
-    for (const source of sources) tell({ type: 'source', source: sourceOf(source, provider) });
+    sources.forEach(tellSource);
     sources = [];
   };
   const hold = (part: Echoed) => {
-    closeText(true);
+    closeText();
+    setApart();
     held.push(part);
   };
 
   const addText = (part: Of<'text-start' | 'text-delta' | 'text-end'>) => {
+    if (part.type === 'text-start') closeText();
     text ??= { said: false, metadata: undefined };
     text.metadata = part.providerMetadata ?? text.metadata;
+    if (!text.said && hasMetadata(text.metadata)) setApart(); // from a text without any
     if (part.type === 'text-delta' && part.delta !== '') {
       text.said = true;
       tell({ type: 'text', text: part.delta });
@@ -73,7 +77,7 @@ export function createContent(provider: string, offered: ReadonlySet<string>, te
     reasoning.delete(id);
   };
   const addReasoning = (part: Of<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>) => {
-    closeText(true);
+    closeText();
     const block = reasoning.get(part.id) ?? { text: new GrowingText(), metadata: undefined };
     reasoning.set(part.id, block);
     block.metadata = part.providerMetadata ?? block.metadata;
@@ -125,8 +129,8 @@ export function createContent(provider: string, offered: ReadonlySet<string>, te
           tell({ type: 'file', file: fileOf(part, ownData(provider, part.providerMetadata, take())) });
           break;
         case 'source':
-          sources.push(part);
-          if (!text) closeText();
+          if (text) sources.push(part);
+          else tellSource(part);
           break;
         default:
           addOther(part);
