@@ -1,13 +1,13 @@
 import type { Chunk } from '../../core/chunk.js';
-import { GrowingText } from '../../core/growingText.js';
 import { toJson } from '../../core/toJson.js';
 import { createApart } from './apart.js';
 import { fileOf, sourceOf } from './filesAndSources.js';
 import { createInputs } from './inputs.js';
 import type { SdkPart } from './openStream.js';
-import { hasMetadata, metadataField, ownData } from './own.js';
+import { hasMetadata, ownData } from './own.js';
 import type { Echoed } from './own.js';
 import { providerPart } from './providerParts.js';
+import { createReasoning } from './reasoning.js';
 
 type Of<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
 
@@ -33,7 +33,6 @@ export interface Content {
  */
 export function createContent(provider: string, offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): Content {
   const { tell, setApart } = createApart(provider, emit);
-  const reasoning = new Map<string, { readonly text: GrowingText; metadata: unknown }>();
   const inputs = createInputs(offered, (fragment) => tell({ type: 'toolCallFragment', ...fragment }));
   let text: { said: boolean; metadata: unknown } | undefined;
   let held: Echoed[] = [];
@@ -54,44 +53,37 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
     sources.forEach(tellSource);
     sources = [];
   };
-  const hold = (part: Echoed) => {
-    closeText();
+  const keep = (part: Echoed) => {
     setApart();
     held.push(part);
+  };
+  const reasoning = createReasoning((thought) => tell({ type: 'thinking', text: thought }), keep);
+  /** Another part begins. */
+  const close = () => {
+    closeText();
+    reasoning.settle();
   };
 
   const addText = (part: Of<'text-start' | 'text-delta' | 'text-end'>) => {
     if (part.type === 'text-start') closeText();
     text ??= { said: false, metadata: undefined };
     text.metadata = part.providerMetadata ?? text.metadata;
+    const says = part.type === 'text-delta' && part.delta !== '';
+    if (!text.said && (says || hasMetadata(text.metadata))) reasoning.settle();
     if (!text.said && hasMetadata(text.metadata)) setApart(); // from a text without any
-    if (part.type === 'text-delta' && part.delta !== '') {
+    if (says) {
       text.said = true;
       tell({ type: 'text', text: part.delta });
     }
     if (part.type === 'text-end') closeText();
   };
-  const endReasoning = (id: string) => {
-    const block = reasoning.get(id);
-    if (block) hold({ type: 'reasoning', text: block.text.toString(), ...metadataField('providerOptions', block.metadata) });
-    reasoning.delete(id);
-  };
-  const addReasoning = (part: Of<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>) => {
-    closeText();
-    const block = reasoning.get(part.id) ?? { text: new GrowingText(), metadata: undefined };
-    reasoning.set(part.id, block);
-    block.metadata = part.providerMetadata ?? block.metadata;
-    if (part.type === 'reasoning-delta' && part.delta !== '') {
-      block.text.add(part.delta);
-      tell({ type: 'thinking', text: part.delta });
-    }
-    if (part.type === 'reasoning-end') endReasoning(part.id);
-  };
   const addOther = (part: SdkPart) => {
     const theirs = providerPart(part);
     if (!theirs) return; // raw, ping, and what a later version adds
     tell({ type: 'metadata', metadata: theirs.metadata });
-    if (theirs.echoed) hold(theirs.echoed);
+    if (!theirs.echoed) return;
+    close();
+    keep(theirs.echoed);
   };
 
   return {
@@ -108,7 +100,8 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
         case 'reasoning-start':
         case 'reasoning-delta':
         case 'reasoning-end':
-          addReasoning(part);
+          closeText();
+          reasoning.add(part);
           break;
         case 'tool-input-start':
           closeText();
@@ -120,12 +113,12 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
         case 'tool-call':
           if (part.providerExecuted) addOther(part);
           else {
-            closeText();
+            close();
             inputs.whole(part, ownData(provider, part.providerMetadata, take()));
           }
           break;
         case 'file':
-          closeText();
+          close();
           tell({ type: 'file', file: fileOf(part, ownData(provider, part.providerMetadata, take())) });
           break;
         case 'source':
@@ -137,8 +130,7 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
       }
     },
     end(paused) {
-      for (const id of [...reasoning.keys()]) endReasoning(id);
-      closeText();
+      close();
       if (held.length === 0) return;
       if (paused) tell({ type: 'text', text: '', ...ownData(provider, undefined, take()) });
       else tell({ type: 'providerData', provider, data: { after: toJson(take()) } });

@@ -76,3 +76,41 @@ describe('createContent: texts', () => {
     ]);
   });
 });
+
+describe('createContent: reasoning', () => {
+  const begin: LanguageModelV4StreamPart = { type: 'reasoning-start', id: 'r' };
+  const end: LanguageModelV4StreamPart = { type: 'reasoning-end', id: 'r' };
+  const thinks = (delta: string, metadata = {}): LanguageModelV4StreamPart => ({ type: 'reasoning-delta', id: 'r', delta, ...metadata });
+  const call: LanguageModelV4StreamPart = { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: '{}' };
+  const called = { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: {} };
+  const options = (signature: string) => ({ providerOptions: { acme: { signature } } });
+  const thought = (text: string, signature?: string) => ({
+    type: 'reasoning',
+    text,
+    ...(signature === undefined ? {} : options(signature)),
+  });
+
+  it.each([
+    ['a call of the client', [call], [called]],
+    ['a call of the provider', [...searched, ...said('b', 'B')], [...searchedAgain, { type: 'text', text: 'B' }]],
+    ['a text', said('a', 'A'), [{ type: 'text', text: 'A' }]],
+    ['a text that is signed', said('a', 'A', signed('y')), [{ type: 'text', text: 'A', ...options('y') }]],
+  ])('stands where it began, though it ends behind %s', async (_, parts, back) => {
+    expect(await sentBack(begin, thinks('Hm', signed('x')), thinks('.'), ...parts, end)).toEqual([thought('Hm.', 'x'), ...back]);
+  });
+
+  it('that goes on behind a part goes on there, and so does what is only known of it then', async () => {
+    expect(await sentBack(begin, thinks('One.'), call, thinks('Two.'), end)).toEqual([thought('One.'), called, thought('Two.')]);
+    expect(await sentBack(begin, thinks('One.'), call, { ...end, ...signed('x') })).toEqual([thought('One.'), called, thought('', 'x')]);
+  });
+
+  it('is one, though a text begins within it that has nothing to say yet', async () => {
+    const [opened, ...rest] = said('a', 'A');
+    expect(await sentBack(begin, thinks('Hm'), opened!, thinks('.'), end, ...rest)).toEqual([thought('Hm.'), { type: 'text', text: 'A' }]);
+  });
+
+  it('without text has its metadata, or leaves nothing', async () => {
+    expect(await sentBack({ ...begin, ...signed('x') }, end, call)).toEqual([thought('', 'x'), called]);
+    expect(await sentBack(begin, end, call)).toEqual([called]);
+  });
+});
