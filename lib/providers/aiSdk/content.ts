@@ -1,13 +1,15 @@
+import type { LanguageModelV4Citation } from '@ai-sdk/provider';
 import type { Chunk } from '../../core/chunk.js';
 import { toJson } from '../../core/toJson.js';
 import { createApart } from './apart.js';
-import { fileOf, sourceOf } from './filesAndSources.js';
+import { fileOf } from './filesAndSources.js';
 import { createInputs } from './inputs.js';
 import type { SdkPart } from './openStream.js';
 import { hasMetadata, ownData } from './own.js';
 import type { Echoed } from './own.js';
 import { providerPart } from './providerParts.js';
 import { createReasoning } from './reasoning.js';
+import { createSources } from './sources.js';
 
 type Of<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
 
@@ -21,6 +23,8 @@ export interface Content {
    * two messages go back as one, and what one of them ended with must not move behind the other.
    */
   end(paused: boolean): void;
+  /** The answer broke off: what waits for the end of a text is told. */
+  readonly breakOff: () => void;
 }
 
 /**
@@ -36,22 +40,21 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
   const inputs = createInputs(offered, (fragment) => tell({ type: 'toolCallFragment', ...fragment }));
   let text: { said: boolean; metadata: unknown } | undefined;
   let held: Echoed[] = [];
-  let sources: Of<'source'>[] = [];
+  const sources = createSources(provider, (source) => tell({ type: 'source', source }));
 
   const take = () => {
     const taken = held;
     held = [];
     return taken;
   };
-  const tellSource = (part: Of<'source'>) => tell({ type: 'source', source: sourceOf(part, provider) });
-  const closeText = () => {
+  const closeText = (citations: readonly LanguageModelV4Citation[] = []) => {
     if (text && (text.said || hasMetadata(text.metadata))) {
       const own = ownData(provider, text.metadata, take());
       if (own.providerData) tell({ type: 'text', text: '', ...own });
     }
     text = undefined;
-    sources.forEach(tellSource);
-    sources = [];
+    sources.cite(citations);
+    sources.settle();
   };
   const keep = (part: Echoed) => {
     setApart();
@@ -75,7 +78,7 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
       text.said = true;
       tell({ type: 'text', text: part.delta });
     }
-    if (part.type === 'text-end') closeText();
+    if (part.type === 'text-end') closeText('citations' in part ? part.citations : []);
   };
   const addOther = (part: SdkPart) => {
     const theirs = providerPart(part);
@@ -87,6 +90,7 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
   };
 
   return {
+    breakOff: sources.settle,
     get unfinished() {
       return inputs.open;
     },
@@ -122,8 +126,7 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
           tell({ type: 'file', file: fileOf(part, ownData(provider, part.providerMetadata, take())) });
           break;
         case 'source':
-          if (text) sources.push(part);
-          else tellSource(part);
+          sources.add(part, text !== undefined);
           break;
         default:
           addOther(part);

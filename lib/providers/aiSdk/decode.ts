@@ -55,17 +55,26 @@ export function decodeParts(provider: string, { tools = [] }: Request): Operator
           content.add(part);
       }
     };
+    const fail = (error: unknown) => {
+      content.breakOff();
+      out.error(error);
+    };
     return {
       next: (part) => {
-        if (!finished) read(part);
+        if (finished) return;
+        try {
+          read(part);
+        } catch (thrown) {
+          fail(thrown);
+        }
       },
       error: (error) => {
         if (finished) out.complete();
-        else out.error(error);
+        else fail(error);
       },
       complete: () => {
-        if (!finished) throw cutShort(provider);
-        out.complete();
+        if (finished) out.complete();
+        else fail(cutShort(provider));
       },
     };
   });

@@ -1,0 +1,60 @@
+import type { LanguageModelV4Source, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { describe, expect, it } from '@jest/globals';
+import { acme, chunksOf, endOf, finish } from './acme.js';
+
+const begin: LanguageModelV4StreamPart = { type: 'text-start', id: 't' };
+const text: LanguageModelV4StreamPart = { type: 'text-delta', id: 't', delta: 'Half' };
+const page = (id: string, path: string): LanguageModelV4Source => ({
+  type: 'source',
+  sourceType: 'url',
+  id,
+  url: `https://acme.example/${path}`,
+});
+const paper: LanguageModelV4Source = { type: 'source', sourceType: 'document', id: 'p', mediaType: 'application/pdf', title: 'Paper' };
+type Citations = Extract<LanguageModelV4StreamPart, { type: 'text-end' }>['citations'];
+const end = (citations: Citations): LanguageModelV4StreamPart => ({ type: 'text-end', id: 't', citations: citations! });
+
+/** The sources that these parts come to. */
+async function sources(...parts: LanguageModelV4StreamPart[]) {
+  const chunks = await chunksOf(acme([...parts, finish()]).model);
+  return chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []));
+}
+
+describe('createSources', () => {
+  it('tells what a text cites, with the passage, and each passage once', async () => {
+    const cited = { source: paper, citedText: 'It is so.', startIndex: 0, endIndex: 4 };
+    const [first, second, ...more] = await sources(begin, text, end([cited, { ...cited, citedText: 'And so.' }, cited]));
+    expect(first).toEqual({
+      type: 'source',
+      id: 'p',
+      title: 'Paper',
+      text: 'It is so.',
+      providerData: { 'acme.chat': { mediaType: 'application/pdf', startIndex: 0, endIndex: 4 } },
+    });
+    expect(second).toMatchObject({ id: 'p', text: 'And so.' });
+    expect(more).toEqual([]);
+  });
+
+  it('tells no source twice that came by itself: before the text, or within it', async () => {
+    const [a, b, c] = [page('1', 'a'), page('2', 'b'), page('3', 'c')];
+    const citations = [a, b].map((source) => ({ source: { ...source, id: `${source.id}-cited` }, citedText: 'It is so.' }));
+    expect(await sources(a, begin, b, text, c, end(citations))).toEqual([
+      { type: 'source', id: '1', url: 'https://acme.example/a' },
+      { type: 'source', id: '2', url: 'https://acme.example/b', text: 'It is so.' },
+      { type: 'source', id: '3', url: 'https://acme.example/c' },
+    ]);
+  });
+
+  it.each([
+    ['errors', [{ type: 'error', error: 'overloaded' }], 'close', 'provider'],
+    ['breaks', [], new Error('terminated'), 'stream_interrupted'],
+    ['ends without a finish', [], 'close', 'stream_interrupted'],
+    ['is said to be interrupted', [finish('interrupted')], 'close', 'stream_interrupted'],
+  ] as const)('tells what came within a text that never ends, where the stream %s', async (_, last, ending, code) => {
+    expect(await endOf(acme([begin, text, page('1', 'a'), ...last], ending).model)).toMatchObject([
+      { kind: 'N', value: { text: 'Half' } },
+      { kind: 'N', value: { type: 'source', source: { id: '1' } } },
+      { kind: 'E', error: { code } },
+    ]);
+  });
+});
