@@ -18,8 +18,9 @@ export interface Sources {
 /**
  * Tells what the model cites.
  *
- * A citation may name a source that came by itself too, under another id: pages are told apart by their address. One that still waits is told with
- * its passage.
+ * A citation may name a source that came by itself too, under another id (`@ai-sdk/anthropic` makes one up for the first and
+ * counts documents for the second): pages are told apart by their address, documents by their title and file. One that still waits is told with its
+ * passage.
  *
  * @param provider The name for what has no field of its own.
  * @param tell Takes the sources.
@@ -55,4 +56,5 @@ export function createSources(provider: string, tell: (source: SourcePart) => vo
   };
 }
 
-const identity = (source: Source): string => (source.sourceType === 'url' ? `url ${source.url}` : `id ${source.id}`);
+const identity = (source: Source): string =>
+  JSON.stringify(source.sourceType === 'url' ? { url: source.url } : { title: source.title, filename: source.filename });

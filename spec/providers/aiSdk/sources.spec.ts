@@ -45,6 +45,16 @@ describe('createSources', () => {
     ]);
   });
 
+  it('knows a document by its name, a page by its address: their ids differ', async () => {
+    const other: LanguageModelV4Source = { ...paper, id: 'q', title: 'Another' };
+    const citations = [{ source: { ...paper, id: '0' } }, { source: { ...other, id: '1' }, citedText: 'It is so.' }];
+    expect(await sources(begin, text, paper, end(citations))).toMatchObject([
+      { id: 'p' },
+      { id: '1', title: 'Another', text: 'It is so.' },
+    ]);
+    expect(await sources(paper, begin, text, end(citations))).toMatchObject([{ id: 'p' }, { id: '1' }]);
+  });
+
   it.each([
     ['errors', [{ type: 'error', error: 'overloaded' }], 'close', 'provider'],
     ['breaks', [], new Error('terminated'), 'stream_interrupted'],
