@@ -32,7 +32,10 @@ export interface AiSdkOptions {
   readonly provider?: string | undefined;
   /** Sent with each request, by providers that use HTTP. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** How long the model may be silent: `first`, until its answer begins (default: no limit); `each`, from then on (default: 120000 ms; false: no limit). */
+  /**
+   * How long the model may be silent: `first`, until its answer begins, for which an announcement (`stream-start`, `response-metadata`) does not count
+   * (default: no limit); `each`, from then on (default: 120000 ms; false: no limit).
+   */
   readonly timeout?: SilenceOptions | undefined;
   /** How a call that failed before its first chunk is made again; false: not at all. Default: 3 times, after 1, 2 and 4 s with jitter. */
   readonly retry?: RetryOptions | false | undefined;
@@ -50,8 +53,8 @@ export interface AiSdkOptions {
  * ```
  *
  * Each subscription calls `doStream`; unsubscribing aborts its signal and cancels its stream, in the same tick. One part is emitted before the next is
- * read. What the provider wants back (`providerMetadata`, reasoning, calls that it ran itself) is stored with the message and goes back to it in its
- * order.
+ * read. After the finish the stream is read to its end, for a second at most, so that a middleware can finish its work. What the provider wants back
+ * (`providerMetadata`, reasoning, calls that it ran itself) is stored with the message and goes back to it in its order.
  *
  * `providerOptions` are the AI SDK's, under its names: `{ openai: { reasoningEffort: 'low' } }`. `thinking` is `reasoning` of V4; V3 has no field for it.
  * Files by URL are handed on as they are: nothing is downloaded.
