@@ -19,6 +19,8 @@ export interface Handlers<In> {
  * exception, and a synchronous source runs on after `take(1)`, because its subscription is not known before it returns. Here a throw is an
  * `error` notification, and the source is left in the very emission in which the output closes.
  *
+ * Register timers and inner subscriptions with `out.add(...)`: they then end with the output, however it ends.
+ *
  * @param start Called at each subscription with the output; returns the handlers.
  */
 export function operate<In, Out>(start: (out: Subscriber<Out>) => Handlers<In>): OperatorFunction<In, Out> {

@@ -7,8 +7,9 @@ import { jsonSchemaOf } from './schema.js';
 import type { Infer, Schema } from './schema.js';
 
 /**
- * What a tool may give: a value, a Promise of one, or an Observable whose last value is the result and whose earlier ones are progress. An async generator does
- * as well; it is left at its next `yield`, where an Observable is left at once.
+ * What a tool may give: a value, a Promise of one, or an Observable whose last value is the result and whose earlier ones are progress. A value is shown as
+ * progress when the next one comes: until then it might be the result. An async generator does as well; it is left at its next `yield`, where an Observable
+ * is left at once.
  */
 export type ToolOutput<R> = R | PromiseLike<R> | Observable<R> | AsyncIterable<R>;
 
@@ -46,6 +47,8 @@ const noParameters = { type: 'object', properties: {}, additionalProperties: fal
 
 /**
  * Defines a tool; the types of the arguments and the result are inferred.
+ *
+ * A value of an Observable is shown as progress when the next one comes: until then it might be the result.
  *
  * ```ts
  * const add = tool({
