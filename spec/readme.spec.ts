@@ -33,6 +33,13 @@ async function serveAnswers(): Promise<LoopbackServer> {
   });
 }
 
+/** The comment lines that end a block are all that it prints. */
+const allPrinted = (code: string) =>
+  /(?:^\/\/ .*\n)+(?![^])/m
+    .exec(code)?.[0]
+    .replace(/^\/\/ /gm, '')
+    .trimEnd();
+
 describe('the README', () => {
   let server: LoopbackServer;
   const realFetch = globalThis.fetch;
@@ -73,6 +80,21 @@ describe('the README', () => {
     expect(lines(2)).toBeLessThan(30);
   });
 
+  it('has a view that is busy at each question to the end of its run, shows an error, and goes on after it', () => {
+    const views = blocks.flatMap(({ code }) => (code.includes('busy') ? allPrinted(code)?.split('\n') : []));
+    expect(views.map((view) => JSON.parse(view ?? '') as unknown)).toEqual([
+      { busy: true },
+      { busy: true, city: {} }, // the first turn does not validate
+      { busy: true, city: { name: 'Oslo' } },
+      { busy: false, city: { name: 'Oslo' } },
+      { busy: true },
+      { busy: false, error: 'Out of words.' },
+      { busy: true },
+      { busy: true, city: { name: 'Rome' } },
+      { busy: false, city: { name: 'Rome' } },
+    ]);
+  });
+
   it('has the table of capabilities that the data gives (npm run readme writes it)', () => {
     const readme = readFileSync('README.md', 'utf8');
     expect(withCapabilityTable(readme)).toBe(readme);
@@ -108,6 +130,8 @@ describe('the README', () => {
       const printed = [...log.mock.calls.map((args) => args.join(' ')), ...write.mock.calls.map(([text]) => String(text))].join('\n');
       for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm))
         expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
+      const all = allPrinted(code);
+      if (all) expect(printed).toBe(all);
       expect(printed).not.toBe('');
     } finally {
       log.mockRestore();
