@@ -8,8 +8,8 @@ import type { Infer, Schema } from './schema.js';
 
 /**
  * What a tool may give: a value, a Promise of one, or an Observable whose last value is the result and whose earlier ones are progress. A value is shown as
- * progress when the next one comes: until then it might be the result. An async generator does as well; it is left at its next `yield`, where an Observable
- * is left at once.
+ * progress when the next one comes: until then it might be the result. An async generator does as well, and what it returns, if anything, is its last
+ * value; it is left at its next `yield`, where an Observable is left at once.
  */
 export type ToolOutput<R> = R | PromiseLike<R> | Observable<R> | AsyncIterable<R>;
 
