@@ -4,22 +4,24 @@ import { defineConfig } from 'eslint/config';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
-/** Imports go one way: a room of lib/ may import the rooms named here, and itself. */
+/** Imports go one way: a room of lib/ may import itself and the rooms named here. */
 const rooms = {
   core: [],
   protocol: ['core'],
+  operators: ['core'],
   providers: ['core', 'protocol'],
   registry: ['core', 'providers'],
-  operators: ['core'],
   orchestrators: ['core', 'operators'],
   agent: ['core', 'operators', 'orchestrators'],
-  ui: ['core', 'operators', 'agent'],
-  bridges: ['core', 'operators', 'agent', 'ui'],
+  models: ['core', 'operators', 'protocol'],
+  tools: ['core', 'operators'],
+  ui: ['core', 'operators', 'protocol', 'agent'],
+  bridges: ['core', 'operators', 'orchestrators', 'protocol', 'agent', 'ui'],
   'bridges/mcp': ['core'],
-  testing: ['core', 'protocol'],
+  testing: ['core', 'protocol', 'providers', 'operators', 'orchestrators', 'agent', 'models', 'tools', 'ui'],
   'testing/server': ['core', 'testing'],
-  // The public surface imports what goes with one import, and no room imports it. registry (all providers), mcp and testing are sub-paths of their own.
-  index: ['core', 'protocol', 'providers', 'operators', 'orchestrators', 'agent', 'ui', 'bridges'],
+  // The public entry point: no room imports it. registry, bridges and testing are entry points of their own.
+  index: ['core', 'protocol', 'providers', 'operators', 'orchestrators', 'agent', 'models', 'tools', 'ui'],
 };
 
 /** What runs in production. zod, the AI SDK and the MCP client are the user's: their types may be named, no more. Node's own modules are for the loopback server. */
@@ -44,7 +46,9 @@ const oneWay = {
 
     function fault(source, isType) {
       if (source.startsWith('node:'))
-        return room === 'testing/server' ? undefined : 'No Node built-in in lib/ but testing/server: the library runs in browsers.';
+        return room === 'testing/server'
+          ? undefined
+          : 'No Node built-in in lib/ but testing/server: the library runs in browsers.';
       if (!source.startsWith('.')) {
         return packages.includes(source) || (isType && namedOnly.includes(source))
           ? undefined
@@ -80,20 +84,35 @@ const ofNode = ['process', 'Buffer', 'global', '__dirname', '__filename', 'requi
   message: 'Node only: the library runs in browsers, workers and edge runtimes.',
 }));
 
-const clocks = ['Date', 'performance'].map((object) => ({ object, property: 'now', message: 'Ask the scheduler: asyncScheduler.now().' }));
+const clocks = ['Date', 'performance'].map((object) => ({
+  object,
+  property: 'now',
+  message: 'Ask the scheduler: asyncScheduler.now().',
+}));
 
 const zodByName = {
-  selector: "ImportDeclaration[source.value='zod'] > :matches(ImportSpecifier[imported.name='z'], ImportDefaultSpecifier)",
+  selector:
+    "ImportDeclaration[source.value='zod'] > :matches(ImportSpecifier[imported.name='z'], ImportDefaultSpecifier)",
   message: "import * as z from 'zod': any other form bundles 450 kB of locales.",
 };
 const bareObservable = {
   selector: "NewExpression[callee.name='Observable'] CallExpression[callee.property.name='subscribe']",
-  message: 'Use operate: this form makes a throw in a handler an uncaught exception, and pulls a synchronous source dry after take(1).',
+  message:
+    'Use createOperator: this form makes a throw in a handler an uncaught exception, and pulls a synchronous source dry after take(1).',
 };
 
 export default defineConfig(
   {
-    ignores: ['dist', 'coverage', 'docs', 'spec/package/consumers', 'spec/.readme', 'spec/bench/peers', 'spec/bench/out', '**/*.mjs'],
+    ignores: [
+      'dist',
+      'coverage',
+      'docs',
+      'spec/package/consumers',
+      'spec/.readme',
+      'spec/bench/peers',
+      'spec/bench/out',
+      '**/*.mjs',
+    ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
@@ -102,7 +121,10 @@ export default defineConfig(
     files: ['**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked, rxjsX.configs.strict],
     rules: {
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true, allowNullish: true }],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true, allowNullish: true },
+      ],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/consistent-type-definitions': 'off',
       '@typescript-eslint/consistent-type-imports': 'error',
@@ -117,7 +139,7 @@ export default defineConfig(
     rules: {
       'house/one-way': 'error',
       'no-console': 'error',
-      'max-lines': ['error', { max: 150, skipBlankLines: true, skipComments: true }],
+      'max-lines': ['error', { max: 250 }],
       'no-restricted-globals': ['error', { globals: [...timers, ...ofNode], checkGlobalObject: true }],
       'no-restricted-properties': ['error', ...clocks],
     },

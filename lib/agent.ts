@@ -2,25 +2,25 @@ import { defer, filter, identity, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
-import { startOf } from './core/event.js';
-import { isRecord } from './core/json.js';
+import { startState } from './core/event.js';
 import type { ResultEvent, RunEvent, RunResult, RunState } from './core/event.js';
+import { isRecord } from './core/json/json.js';
 import { userMessage } from './core/message.js';
 import type { Message } from './core/message.js';
 import type { Model } from './core/model.js';
 import type { Infer, Schema } from './core/schema.js';
 import type { EventsOf, Tool } from './core/tool.js';
-import { appendResult } from './operators/appendResult.js';
+import { endRun } from './operators/endRun.js';
 import { prefixAfterTools } from './operators/prefixAfterTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 import { runTurns } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 
 /** What an agent is made of. */
-export interface AgentOptions<T extends readonly Tool[] = readonly Tool[], S extends Schema | undefined = Schema | undefined> extends Omit<
-  TurnOptions,
-  'fragments'
-> {
+export interface AgentOptions<
+  T extends readonly Tool[] = readonly Tool[],
+  S extends Schema | undefined = Schema | undefined,
+> extends Omit<TurnOptions, 'fragments'> {
   readonly model: Model;
   /** What the model can call. Default: nothing. */
   readonly tools?: T | undefined;
@@ -38,7 +38,7 @@ export type Input = string | Message | readonly Message[];
 /** How one run is made. */
 export interface RunOptions {
   /** The conversation so far, oldest first. Default: none. */
-  readonly messages?: readonly Message[] | undefined;
+  readonly history?: readonly Message[] | undefined;
   /** Leave `next`, from which a run can be resumed, on the `turn` events. It holds the whole history. Default false. */
   readonly checkpoints?: boolean | undefined;
   /**
@@ -51,7 +51,10 @@ export interface RunOptions {
 /** A model with tools and instructions. */
 export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown> {
   /** One run as its events, and the fragments of its tool calls. */
-  stream(input: Input, options: RunOptions & { readonly fragments: true }): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
+  stream(
+    input: Input,
+    options: RunOptions & { readonly fragments: true },
+  ): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
   /** One run as its events: cold, each subscription is a run of its own, unsubscribing leaves it and aborts what is under way. */
   stream(input: Input, options?: RunOptions): Observable<RunEvent<EventsOf<T[number]>, O>>;
   /** One run as its result: the same, reduced to the one value. */
@@ -80,14 +83,17 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
   options: AgentOptions<T, S>,
 ): Agent<T, S extends Schema ? Infer<S> : undefined> {
   const { model, tools = [], output, orchestrator = selectOrchestrator(model, { tools, output }), prefix } = options;
-  const stream = (input: Input, { messages = [], checkpoints = false, fragments = false }: RunOptions = {}): Observable<RunEvent> =>
+  const stream = (
+    input: Input,
+    { history: messages = [], checkpoints = false, fragments = false }: RunOptions = {},
+  ): Observable<RunEvent> =>
     defer(() => {
       if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw noModel(model);
       const start = startFrom(input, messages);
       const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
       return runTurns((state) => orchestrator.turn(state, context), start).pipe(
         prefix === '' ? identity : prefixAfterTools(prefix),
-        appendResult(start),
+        endRun(start),
         output ? map(withOutput(orchestrator.name)) : identity,
         checkpoints ? identity : map(withoutNext),
       );
@@ -110,13 +116,18 @@ const noModel = (given: unknown) =>
         `"${given}" is a model's name.`,
         'Pass modelByName(name) of rivulet/registry, or what a provider gives.',
       )
-    : new ConfigurationError('model', 'The agent has no model.', "Pass what a provider's function gives: { model: openai('gpt-5') }.");
+    : new ConfigurationError(
+        'model',
+        'The agent has no model.',
+        "Pass what a provider's function gives: { model: openai('gpt-5') }.",
+      );
 
 /** An orchestrator that knows nothing of outputs would give `undefined` for what is typed. */
 const withOutput =
   (orchestrator: string) =>
   (event: RunEvent): RunEvent => {
-    if (event.type !== 'result' || event.result.output !== undefined || event.result.finishReason === 'maxTurns') return event;
+    if (event.type !== 'result' || event.result.output !== undefined || event.result.finishReason === 'maxTurns')
+      return event;
     throw new ConfigurationError(
       'output',
       `The orchestrator "${orchestrator}" gave no typed output.`,
@@ -127,8 +138,12 @@ const withOutput =
 /** The history is copied: what the caller does to the list later does not reach the run. */
 function startFrom(input: Input, history: readonly Message[]): RunState {
   const messages = typeof input === 'string' ? [userMessage(input)] : ([input].flat() as readonly Message[]);
-  if (history.length + messages.length > 0 && messages.every(isRecord)) return startOf([...history, ...messages]);
-  throw new ConfigurationError('history', 'There is nothing to send: no input and no messages.', 'Pass a text or a message.');
+  if (history.length + messages.length > 0 && messages.every(isRecord)) return startState([...history, ...messages]);
+  throw new ConfigurationError(
+    'history',
+    'There is nothing to send: no input and no messages.',
+    'Pass a text or a message.',
+  );
 }
 
 /** `next` holds the whole history: it is the loop's own, unless asked for. */

@@ -16,7 +16,7 @@ export type {
   ThinkingChunk,
   ToolCallFragment,
 } from './core/chunk.js';
-export type { DeepPartial } from './core/deepPartial.js';
+export type { DeepPartial } from './core/json/partialJson.js';
 export {
   ConfigurationError,
   ConnectionError,
@@ -27,9 +27,9 @@ export {
   StreamInterruptedError,
   TimeoutError,
 } from './core/errors.js';
-export { ElementError, OutputError } from './core/outputErrors.js';
-export type { RunError } from './core/anyError.js';
-export { startOf } from './core/event.js';
+export { ElementError, OutputError } from './core/runErrors.js';
+export type { RunError } from './core/runErrors.js';
+export { startState } from './core/event.js';
 export type {
   MessageEvent,
   ResultEvent,
@@ -42,9 +42,17 @@ export type {
   ToolResultEvent,
   TurnEvent,
 } from './core/event.js';
-export { toolCallIds, validHistory } from './core/history.js';
-export type { JsonObject, JsonSchema, JsonValue } from './core/json.js';
-export { filePart, hasToolResults, messageText, modelMessage, systemMessage, toolCallsOf, userMessage } from './core/message.js';
+export { toolCallIds, repairHistory } from './core/history.js';
+export type { JsonObject, JsonSchema, JsonValue } from './core/json/json.js';
+export {
+  filePart,
+  hasToolResults,
+  messageText,
+  modelMessage,
+  systemMessage,
+  toolCallsOf,
+  userMessage,
+} from './core/message.js';
 export type {
   FilePart,
   Message,
@@ -57,9 +65,17 @@ export type {
   ToolCallPart,
   ToolResultPart,
 } from './core/message.js';
-export type { Capabilities, Model, Request, RequestSettings, Thinking, ToolChoice, ToolChoiceOption } from './core/model.js';
-export { operate } from './core/operate.js';
-export type { Handlers } from './core/operate.js';
+export type {
+  Capabilities,
+  Model,
+  Request,
+  RequestSettings,
+  Thinking,
+  ToolChoice,
+  ToolChoiceOption,
+} from './core/model.js';
+export { createOperator } from './core/createOperator.js';
+export type { OperatorHandlers } from './core/createOperator.js';
 export type { Infer, PlainSchema, Schema, StandardSchema } from './core/schema.js';
 export { tool, toolDefinition } from './core/tool.js';
 export type { EventsOf, Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
@@ -67,10 +83,10 @@ export { addUsage } from './core/usage.js';
 export type { Usage } from './core/usage.js';
 
 export { accumulateToolCalls } from './operators/accumulateToolCalls.js';
-export { appendResult } from './operators/appendResult.js';
+export { endRun } from './operators/endRun.js';
 export { consolidate } from './operators/consolidate.js';
-export { elements } from './operators/elements.js';
-export type { ElementsOptions } from './operators/elements.js';
+export { outputElements } from './operators/outputElements.js';
+export type { OutputElementsOptions } from './operators/outputElements.js';
 export { endTurn } from './operators/endTurn.js';
 export type { EndTurnOptions } from './operators/endTurn.js';
 export { executeTools } from './operators/executeTools.js';
@@ -80,7 +96,7 @@ export type { PartialArguments } from './operators/partialArguments.js';
 export { partialOutput } from './operators/partialOutput.js';
 export { followUp } from './operators/followUp.js';
 export { prefixAfterTools } from './operators/prefixAfterTools.js';
-export type { AccumulateOptions } from './operators/toolCallAccumulator.js';
+export type { AccumulateOptions } from './operators/toolCalls/accumulator.js';
 
 export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 export { runTurns } from './orchestrators/runTurns.js';
@@ -107,13 +123,13 @@ export { googleTools } from './providers/google/serverTools.js';
 export type { GoogleSearchOptions, GoogleTool } from './providers/google/serverTools.js';
 export { httpModel } from './providers/httpModel.js';
 export type { ModelOptions } from './providers/httpModel.js';
-export { mistral } from './providers/mistral/mistral.js';
+export { mistral } from './providers/mistral.js';
 export { ollama } from './providers/ollama/ollama.js';
 export { openai } from './providers/openai.js';
 export { openaiCompatible } from './providers/openaiCompatible.js';
 export { openaiResponses } from './providers/openaiResponses/openaiResponses.js';
 export type { ResponsesOptions } from './providers/openaiResponses/openaiResponses.js';
-export { localShellOutput, mcpApproval } from './providers/openaiResponses/replies.js';
+export { localShellOutput, mcpApproval } from './providers/openaiResponses/serverTools.js';
 export type {
   CodeInterpreterOptions as ResponsesCodeInterpreterOptions,
   FileSearchOptions as ResponsesFileSearchOptions,
@@ -125,5 +141,5 @@ export { responsesTools } from './providers/openaiResponses/serverTools.js';
 export type { ResponsesTool } from './providers/openaiResponses/serverTools.js';
 export { openrouter } from './providers/openrouter.js';
 export { together } from './providers/together.js';
-export type { RetryOptions } from './protocol/retryBeforeFirst.js';
+export type { RetryOptions } from './protocol/retry.js';
 export type { Decoder, Framing, Wire, WireRequest } from './protocol/wire.js';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { parseMarbleDiagramSpecification } from '@swirly/parser';
 import { renderMarbleDiagram } from '@swirly/renderer-node';
 import { lightStyles } from '@swirly/theme-default-light';
-import { parseDiagram } from '../lib/testing/marbles.js';
-import type { DiagramLine } from '../lib/testing/marbles.js';
+import { parseDiagram } from '../lib/testing/marbles/runDiagram.js';
+import type { DiagramLine } from '../lib/testing/marbles/runDiagram.js';
 
 /** What is used of Swirly's types: their package, @swirly/types, is not among its dependencies. */
 interface SwirlyMessage {
@@ -92,7 +92,9 @@ export function drawDiagram(text: string): string {
     stream_title_width: longest * 8.5 + 24,
     minimum_width: operator.length * 11 + 40,
   };
-  const { xml } = renderMarbleDiagram(specification, { styles: { ...lightStyles, ...styles, ...fitted } as never }) as { xml: string };
+  const { xml } = renderMarbleDiagram(specification, { styles: { ...lightStyles, ...styles, ...fitted } as never }) as {
+    xml: string;
+  };
   const summary = firstSentence(description).replace(/&/g, '&amp;').replace(/</g, '&lt;');
   return `${xml
     .replace(/^<svg ([^>]*)>/, `<svg $1 role="img"><title>${summary}</title>`)
@@ -123,7 +125,9 @@ export const namesIn = (folder: string, ending: string): readonly string[] =>
 export function drawFolder(folder: string, check: boolean): readonly string[] {
   const texts = namesIn(folder, '.txt');
   const drawings = namesIn(folder, '.svg');
-  const orphans = drawings.filter((name) => !texts.includes(name)).map((name) => `${name}.svg has no ${name}.txt: remove it.`);
+  const orphans = drawings
+    .filter((name) => !texts.includes(name))
+    .map((name) => `${name}.svg has no ${name}.txt: remove it.`);
   const read = (file: string) => readFileSync(join(folder, file), 'utf8');
   const problems = texts.map((name) => {
     try {

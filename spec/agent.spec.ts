@@ -7,9 +7,9 @@ import type { RunEvent } from '../lib/core/event.js';
 import { modelMessage, userMessage } from '../lib/core/message.js';
 import type { Message } from '../lib/core/message.js';
 import { tool } from '../lib/core/tool.js';
-import { call, scriptedModel } from '../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../lib/testing/index.js';
 import { toolLoop } from '../lib/orchestrators/toolLoop.js';
-import type { Streams } from '../lib/testing/marbles.js';
+import type { Streams } from '../lib/testing/marbles/runDiagram.js';
 import { diagram } from './support/diagram.js';
 import { observe } from './support/operatorContract.js';
 
@@ -19,7 +19,7 @@ const add = tool({
   parameters: z.object({ a: z.number(), b: z.number() }),
   execute: ({ a, b }) => a + b,
 });
-const script = () => [['Let me see.', call('add', { a: 1, b: 2 })], 'Three.'];
+const script = () => [['Let me see.', toolCall('add', { a: 1, b: 2 })], 'Three.'];
 
 describe('createAgent', () => {
   it('runs turns, with the tools between them', () =>
@@ -36,12 +36,18 @@ describe('createAgent', () => {
       { type: 'toolCall', id: 'call_1_1', name: 'add', arguments: { a: 1, b: 2 } },
       { type: 'message', message: expect.objectContaining({ role: 'model' }) },
       { type: 'toolResult', id: 'call_1_1', name: 'add', result: 3 },
-      { type: 'message', message: { role: 'user', parts: [{ type: 'toolResult', id: 'call_1_1', name: 'add', result: 3 }] } },
+      {
+        type: 'message',
+        message: { role: 'user', parts: [{ type: 'toolResult', id: 'call_1_1', name: 'add', result: 3 }] },
+      },
       { type: 'turn', turn: 1, finishReason: 'toolCalls' },
       { type: 'text', text: '\nThree.' },
       { type: 'message', message: modelMessage('Three.') },
       { type: 'turn', turn: 2, finishReason: 'stop' },
-      { type: 'result', result: expect.objectContaining({ text: 'Let me see.\nThree.', finishReason: 'stop', turns: 2 }) },
+      {
+        type: 'result',
+        result: expect.objectContaining({ text: 'Let me see.\nThree.', finishReason: 'stop', turns: 2 }),
+      },
     ]);
   });
 
@@ -64,13 +70,14 @@ describe('createAgent', () => {
     const model = scriptedModel(() => 'Hi');
     const agent = createAgent({ model });
     const history: Message[] = [userMessage('a'), modelMessage('b')];
-    const run = agent.stream('c', { messages: history });
+    const run = agent.stream('c', { history: history });
     observe(run);
-    observe(agent.stream(userMessage('c'), { messages: history }));
+    observe(agent.stream(userMessage('c'), { history: history }));
     observe(agent.stream([...history, userMessage('c')]));
     observe(run.pipe(filter(({ type }) => type === 'message')));
     history.push(userMessage('later'));
-    for (const { messages } of model.requests) expect(messages).toEqual([userMessage('a'), modelMessage('b'), userMessage('c')]);
+    for (const { messages } of model.requests)
+      expect(messages).toEqual([userMessage('a'), modelMessage('b'), userMessage('c')]);
     expect(model.requests).toHaveLength(4);
   });
 
@@ -80,7 +87,7 @@ describe('createAgent', () => {
     const messages: Message[] = [];
     for (const question of ['first', 'second']) {
       const asked = userMessage(question);
-      agent.run(asked, { messages }).subscribe((result) => messages.push(asked, ...result.messages));
+      agent.run(asked, { history: messages }).subscribe((result) => messages.push(asked, ...result.messages));
     }
     expect(messages.map(({ parts }) => (parts[0] as { text: string }).text)).toEqual(['first', 'one', 'second', 'two']);
   });
@@ -116,12 +123,14 @@ describe('createAgent', () => {
     const plain = observe(make().stream('1 + 2?')).values;
     expect(plain.some((event) => 'next' in event)).toBe(false);
     const checked = observe(make().stream('1 + 2?', { checkpoints: true })).values;
-    expect(checked.find(({ type }) => type === 'turn')).toMatchObject({ next: { turn: 1, messages: [userMessage('1 + 2?'), {}, {}] } });
+    expect(checked.find(({ type }) => type === 'turn')).toMatchObject({
+      next: { turn: 1, messages: [userMessage('1 + 2?'), {}, {}] },
+    });
     expect(JSON.stringify([plain, checked])).not.toContain('secret');
   });
 
   it('stops at maxTurns with the tools run and nothing lost', async () => {
-    const model = scriptedModel(() => [call('add', { a: 1, b: 2 })]);
+    const model = scriptedModel(() => [toolCall('add', { a: 1, b: 2 })]);
     const result = await firstValueFrom(createAgent({ model, tools: [add], maxTurns: 2 }).run('loop'));
     expect(model.requests).toHaveLength(2);
     expect(result).toMatchObject({ finishReason: 'maxTurns', turns: 2 });
@@ -131,7 +140,7 @@ describe('createAgent', () => {
   it('sums usage over the turns, and shows it nowhere else', async () => {
     const used = (input: number): Chunk => ({ type: 'finish', reason: 'stop', usage: { input, output: 1 } });
     const model = scriptedModel([
-      [call('add', { a: 1, b: 2 }), used(10)],
+      [toolCall('add', { a: 1, b: 2 }), used(10)],
       ['Three.', used(20)],
     ]);
     const events = await firstValueFrom(
@@ -160,12 +169,17 @@ describe('createAgent', () => {
   });
 
   it('says so when a model completes without a finish', () => {
-    const { error } = observe(createAgent({ model: scriptedModel([of<Chunk>({ type: 'text', text: 'a' })]) }).run('Hi'));
+    const { error } = observe(
+      createAgent({ model: scriptedModel([of<Chunk>({ type: 'text', text: 'a' })]) }).run('Hi'),
+    );
     expect(error).toMatchObject({ code: 'stream_interrupted', message: expect.stringContaining('without a `finish`') });
   });
 
   it('says so when there is no model, when parameters are no object, and when an orchestrator gives no output', () => {
-    expect(observe(createAgent({ model: 'gpt-5' as never }).run('Hi')).error).toMatchObject({ code: 'configuration', subject: 'model' });
+    expect(observe(createAgent({ model: 'gpt-5' as never }).run('Hi')).error).toMatchObject({
+      code: 'configuration',
+      subject: 'model',
+    });
     const forgot = tool({ name: 'f', description: '', parameters: { city: z.string() }, execute: () => 1 });
     expect(observe(createAgent({ model: scriptedModel(['a']), tools: [forgot] }).run('Hi')).error).toMatchObject({
       code: 'configuration',
@@ -197,7 +211,8 @@ describe('createAgent', () => {
   });
 
   it('goes on after each kind of failed tool', async () => {
-    const bad = (name: string, execute: () => unknown) => tool({ name, description: '', parameters: { type: 'object' }, execute });
+    const bad = (name: string, execute: () => unknown) =>
+      tool({ name, description: '', parameters: { type: 'object' }, execute });
     const circular: unknown[] = [];
     circular.push(circular);
     const tools = [
@@ -209,7 +224,7 @@ describe('createAgent', () => {
       bad('circular', () => circular),
     ];
     const names = ['throws', 'rejects', 'errors', 'circular', 'unknown'];
-    const model = scriptedModel([names.map((name) => call(name)), 'Sorry.']);
+    const model = scriptedModel([names.map((name) => toolCall(name)), 'Sorry.']);
     const result = await firstValueFrom(createAgent({ model, tools }).run('go'));
     expect(result.text).toBe('\nSorry.');
     expect(result.messages[1]?.parts).toMatchObject(names.map((name) => ({ name, error: expect.any(String) })));
@@ -223,7 +238,7 @@ describe('createAgent', () => {
       execute: async ({ s }) => s.toUpperCase(),
     });
     const agent = createAgent({
-      model: scriptedModel([[call('add', { a: 1, b: 2 }), call('shout', { s: 'a' })], 'ok']),
+      model: scriptedModel([[toolCall('add', { a: 1, b: 2 }), toolCall('shout', { s: 'a' })], 'ok']),
       tools: [add, shout],
     });
     const events = await firstValueFrom(agent.stream('go').pipe(toArray()));

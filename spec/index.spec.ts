@@ -24,11 +24,11 @@ describe('the public names', () => {
       'addUsage',
       'anthropic',
       'anthropicTools',
-      'appendResult',
       'cohere',
       'consolidate',
       'createAgent',
-      'elements',
+      'createOperator',
+      'endRun',
       'endTurn',
       'executeTools',
       'filePart',
@@ -47,15 +47,16 @@ describe('the public names', () => {
       'openaiCompatible',
       'openaiResponses',
       'openrouter',
-      'operate',
+      'outputElements',
       'partialArguments',
       'partialOutput',
       'prefixAfterTools',
+      'repairHistory',
       'requireCapabilities',
       'responsesTools',
       'runTurns',
       'selectOrchestrator',
-      'startOf',
+      'startState',
       'systemMessage',
       'together',
       'tool',
@@ -66,11 +67,15 @@ describe('the public names', () => {
       'twoPhase',
       'typedOutput',
       'userMessage',
-      'validHistory',
     ]);
   });
   it('of rivulet/registry', () => {
-    expect(Object.keys(registry).sort()).toEqual(['createRegistry', 'modelByName', 'registerProvider', 'registeredProviders']);
+    expect(Object.keys(registry).sort()).toEqual([
+      'createRegistry',
+      'modelByName',
+      'registerProvider',
+      'registeredProviders',
+    ]);
   });
   it('of rivulet/mcp', () => {
     expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpTools']);
@@ -79,7 +84,13 @@ describe('the public names', () => {
     expect(Object.keys(aiSdk).sort()).toEqual(['fromAiSdk']);
   });
   it('of rivulet/testing', () => {
-    expect(Object.keys(testing).sort()).toEqual(['call', 'parseDiagram', 'recordFetch', 'runDiagram', 'scriptedModel']);
+    expect(Object.keys(testing).sort()).toEqual([
+      'parseDiagram',
+      'recordFetch',
+      'runDiagram',
+      'scriptedModel',
+      'toolCall',
+    ]);
   });
   it('of rivulet/testing/server', () => {
     expect(Object.keys(server).sort()).toEqual(['serveFrames', 'serveModel', 'serveRecording']);

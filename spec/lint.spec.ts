@@ -37,7 +37,7 @@ const oneWay: Case[] = [
   },
   {
     what: 'core that imports the protocol',
-    code: "export { postStream } from '../protocol/postStream.js';",
+    code: "export { postStream } from '../protocol/post.js';",
     bad: 'lib/core/usage.ts',
     good: 'lib/providers/openai.ts',
   },
@@ -55,7 +55,7 @@ const oneWay: Case[] = [
   {
     what: 'the protocol that knows a provider',
     code: "export { openai } from '../providers/openai.js';",
-    bad: 'lib/protocol/postStream.ts',
+    bad: 'lib/protocol/post.ts',
   },
   {
     what: 'a provider that knows the registry, and with it all others',
@@ -119,13 +119,13 @@ const oneWay: Case[] = [
   {
     what: 'a Node built-in',
     code: "export { readFileSync } from 'node:fs';",
-    bad: 'lib/protocol/postStream.ts',
+    bad: 'lib/protocol/post.ts',
     good: 'lib/testing/server/serveModel.ts',
   },
   {
     what: 'a Node built-in without its prefix',
     code: "export { readFileSync } from 'fs';",
-    bad: 'lib/protocol/postStream.ts',
+    bad: 'lib/protocol/post.ts',
   },
   {
     what: 'a package that is not for production',
@@ -177,9 +177,15 @@ const others: Case[] = [
     rule: 'no-restricted-syntax',
     code: "import { Observable } from 'rxjs';\nexport const bare = (source: Observable<number>) => new Observable<number>((out) => source.subscribe(out));",
     bad: operator,
-    good: 'lib/core/operate.ts',
+    good: 'lib/core/createOperator.ts',
   },
-  { what: 'console', rule: 'no-console', code: "console.log('x');\nexport {};", bad: operator, good: 'spec/core/usage.spec.ts' },
+  {
+    what: 'console',
+    rule: 'no-console',
+    code: "console.log('x');\nexport {};",
+    bad: operator,
+    good: 'spec/core/usage.spec.ts',
+  },
   {
     what: 'process',
     rule: 'no-restricted-globals',
@@ -194,7 +200,12 @@ const others: Case[] = [
     bad: operator,
     good: 'spec/core/usage.spec.ts',
   },
-  { what: 'any', rule: '@typescript-eslint/no-explicit-any', code: 'export const f = (x: any): unknown => x;', bad: operator },
+  {
+    what: 'any',
+    rule: '@typescript-eslint/no-explicit-any',
+    code: 'export const f = (x: any): unknown => x;',
+    bad: operator,
+  },
   {
     what: 'a value of type any, which types alone show',
     rule: '@typescript-eslint/no-unsafe-member-access',
@@ -260,7 +271,7 @@ const others: Case[] = [
   {
     what: 'a file that is two things',
     rule: 'max-lines',
-    code: Array.from({ length: 151 }, (_, n) => `export const c${n} = ${n};`).join('\n'),
+    code: Array.from({ length: 251 }, (_, n) => `export const c${n} = ${n};`).join('\n'),
     bad: operator,
     good: 'spec/core/usage.spec.ts',
   },
@@ -280,6 +291,8 @@ describe('lint', () => {
   );
 
   it("lets the vocabulary's types name zod", async () => {
-    expect(await rulesBrokenBy("import type { ZodType } from 'zod';\nexport type S = ZodType;\n", 'lib/core/schema.ts')).toEqual([]);
+    expect(
+      await rulesBrokenBy("import type { ZodType } from 'zod';\nexport type S = ZodType;\n", 'lib/core/schema.ts'),
+    ).toEqual([]);
   }, 60_000);
 });

@@ -49,14 +49,20 @@ describe('the guard of marbles/', () => {
       'lib/operators/other.ts has no diagram',
     ],
     ['a diagram of something that is not there', { sources: [] }, 'which nothing in lib/ exports'],
-    ['a box that names something else', { diagrams: { same: text.replace('> same', '> sameOld') } }, 'begin it with "same"'],
+    [
+      'a box that names something else',
+      { diagrams: { same: text.replace('> same', '> sameOld') } },
+      'begin it with "same"',
+    ],
     ['a diagram without a sentence', { diagrams: { same: text.replace(/%.*/, '%') } }, 'begin with a sentence'],
     ['a text that cannot be read', { diagrams: { same: text.replaceAll('-a', '- a') } }, 'Line 3'],
   ];
 
   it('lets a sound house pass', () => {
     expect(problemsOf(sound)).toEqual([]);
-    expect(problemsOf({ ...sound, diagrams: { 'same.twice': text }, specs: ["diagram<Streams>(\n  'same.twice', build)"] })).toEqual([]);
+    expect(
+      problemsOf({ ...sound, diagrams: { 'same.twice': text }, specs: ["diagram<Streams>(\n  'same.twice', build)"] }),
+    ).toEqual([]);
   });
 
   it('asks no diagram of a file that exports no operator of its name', () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import ts from 'typescript';
-import { call } from '../lib/testing/index.js';
+import { toolCall } from '../lib/testing/index.js';
 import { serveModel } from '../lib/testing/server/index.js';
 import { readResults } from './bench/results.js';
 import { withCapabilityTable } from './support/capabilityTable.js';
@@ -10,22 +10,35 @@ import { withSpeedTable } from './support/speedTable.js';
 import type { LoopbackServer } from '../lib/testing/server/index.js';
 
 /** Every code block of the README is compiled as it stands, with the strictest settings, and run against the loopback provider. */
-const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```ts(.*)\n([\s\S]*?)^```$/gm)].map(([, info, code], index) => ({
-  info: info?.trim(),
-  code: code ?? '',
-  name: `block${index + 1}`,
-  title: /^(?:const|agent|createAgent|import) .*$/m.exec((code ?? '').replace(/^import.*\n/gm, ''))?.[0] ?? `block ${index + 1}`,
-}));
+const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```ts(.*)\n([\s\S]*?)^```$/gm)].map(
+  ([, info, code], index) => ({
+    info: info?.trim(),
+    code: code ?? '',
+    name: `block${index + 1}`,
+    title:
+      /^(?:const|agent|createAgent|import) .*$/m.exec((code ?? '').replace(/^import.*\n/gm, ''))?.[0] ??
+      `block ${index + 1}`,
+  }),
+);
 const folder = resolve('spec/.readme');
 const fileOf = (name: string) => join(folder, `${name}.ts`);
 
 /** What the model says to the README's questions; each tool that a block has is called once. */
 async function serveAnswers(): Promise<LoopbackServer> {
-  const args: Record<string, object> = { weather: { city: 'Oslo' }, clock: {}, search: { query: 'rivers' }, 'get-sum': { a: 20, b: 22 } };
+  const args: Record<string, object> = {
+    weather: { city: 'Oslo' },
+    clock: {},
+    search: { query: 'rivers' },
+    'get-sum': { a: 20, b: 22 },
+  };
   const script: Parameters<typeof serveModel>[0] = ({ body, messages }) => {
-    const tools = ((body as { tools?: { function: { name: string } }[] }).tools ?? []).map((definition) => definition.function.name);
+    const tools = ((body as { tools?: { function: { name: string } }[] }).tools ?? []).map(
+      (definition) => definition.function.name,
+    );
     const answered = JSON.stringify(messages).includes('"tool"');
-    const calls = answered ? [] : tools.filter((name) => name in args).map((name) => call(name, args[name] as never));
+    const calls = answered
+      ? []
+      : tools.filter((name) => name in args).map((name) => toolCall(name, args[name] as never));
     return [{ type: 'thinking', text: 'hm' }, 'Said the model.', ...calls];
   };
   return serveModel(script, {
@@ -108,7 +121,11 @@ describe('the README', () => {
   });
 
   it('has code that compiles', () => {
-    const config = ts.parseJsonConfigFileContent(ts.readConfigFile('tsconfig.json', (path) => ts.sys.readFile(path)).config, ts.sys, '.');
+    const config = ts.parseJsonConfigFileContent(
+      ts.readConfigFile('tsconfig.json', (path) => ts.sys.readFile(path)).config,
+      ts.sys,
+      '.',
+    );
     const program = ts.createProgram(
       blocks.map(({ name }) => fileOf(name)),
       { ...config.options, noUnusedLocals: true },
@@ -127,7 +144,10 @@ describe('the README', () => {
       await import(fileOf(name));
       if (/openai(Compatible)?\(|modelByName\(/.test(code) && !code.includes('serveModel'))
         await settled(server, before + (code.includes('tool({') ? 2 : 1));
-      const printed = [...log.mock.calls.map((args) => args.join(' ')), ...write.mock.calls.map(([text]) => String(text))].join('\n');
+      const printed = [
+        ...log.mock.calls.map((args) => args.join(' ')),
+        ...write.mock.calls.map(([text]) => String(text)),
+      ].join('\n');
       for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm))
         expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
       const all = allPrinted(code);

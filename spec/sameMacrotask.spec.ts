@@ -19,7 +19,9 @@ async function framesOf(provider: string): Promise<{ readonly frames: readonly s
       return response;
     };
     const model = modelByName(provider, { apiKey: 'key', baseUrl: server.urlFor(provider), fetch: listening });
-    await new Promise<void>((complete, error) => createAgent({ model }).stream('Go on.').subscribe({ error, complete }));
+    await new Promise<void>((complete, error) =>
+      createAgent({ model }).stream('Go on.').subscribe({ error, complete }),
+    );
     return { frames: answer.match(type.includes('ndjson') ? /.*\n/g : /[\s\S]*?\n\n/g) ?? [], type };
   } finally {
     await server.close();
@@ -35,7 +37,12 @@ function underControl(type: string) {
     const body = new ReadableStream<Uint8Array>({ start: (controller) => void (feed = controller) });
     return Promise.resolve(new Response(body, { headers: { 'content-type': type } }));
   };
-  return { fetch: fake, requests: () => requests, send: (text: string) => feed?.enqueue(encoder.encode(text)), end: () => feed?.close() };
+  return {
+    fetch: fake,
+    requests: () => requests,
+    send: (text: string) => feed?.enqueue(encoder.encode(text)),
+    end: () => feed?.close(),
+  };
 }
 
 /** Lets what waits for promises run, and nothing else: no timer, no message, no I/O. */

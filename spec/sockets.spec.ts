@@ -6,7 +6,7 @@ import { userMessage } from '../lib/core/message.js';
 import { tool } from '../lib/core/tool.js';
 import type { ToolContext } from '../lib/core/tool.js';
 import { openai } from '../lib/providers/openai.js';
-import { call } from '../lib/testing/index.js';
+import { toolCall } from '../lib/testing/index.js';
 import { serveModel } from '../lib/testing/server/index.js';
 import type { LoopbackServer } from '../lib/testing/server/index.js';
 
@@ -22,7 +22,8 @@ describe('over real sockets', () => {
     await Promise.all(servers.splice(0).map((server) => server.close()));
   });
 
-  const model = (server: LoopbackServer) => openai('gpt-test', { apiKey: 'sk-secret', baseUrl: server.url, retry: false });
+  const model = (server: LoopbackServer) =>
+    openai('gpt-test', { apiKey: 'sk-secret', baseUrl: server.url, retry: false });
   const happened = (server: LoopbackServer, type: string, request: number) =>
     firstValueFrom(server.events.pipe(filter((event) => event.type === type && event.request === request)));
 
@@ -41,7 +42,7 @@ describe('over real sockets', () => {
   });
 
   it('leaving while a tool runs aborts its signal, unsubscribes it, and emits nothing more', async () => {
-    const server = await serve([[call('slow')], 'never']);
+    const server = await serve([[toolCall('slow')], 'never']);
     let context: ToolContext | undefined;
     let left = false;
     const events: string[] = [];
@@ -69,7 +70,7 @@ describe('over real sockets', () => {
 
   it('the connection of a turn is over before the request of the next', async () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
-    const server = await serve([[call('f')], [call('f')], 'done']);
+    const server = await serve([[toolCall('f')], [toolCall('f')], 'done']);
     await lastValueFrom(createAgent({ model: model(server), tools: [f] }).run('go'));
     const order = await firstValueFrom(
       server.events.pipe(
@@ -85,7 +86,9 @@ describe('over real sockets', () => {
   it('the request of the next turn waits for a server that says [DONE] and keeps the connection', async () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
     // role, call, arguments, finish, [DONE]: then silence. The linger of a second ends it.
-    const server = await serve([[call('f')], 'done'], { forRequest: (request) => (request.order === 0 ? { silent: 99 } : undefined) });
+    const server = await serve([[toolCall('f')], 'done'], {
+      forRequest: (request) => (request.order === 0 ? { silent: 99 } : undefined),
+    });
     const result = await lastValueFrom(createAgent({ model: model(server), tools: [f] }).run('go'));
     expect(result.text).toBe('\ndone');
   });
@@ -118,7 +121,7 @@ describe('over real sockets', () => {
 
   it('no key and no system prompt is in any event', async () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
-    const server = await serve([['Looking.', call('f')], 'done']);
+    const server = await serve([['Looking.', toolCall('f')], 'done']);
     const agent = createAgent({ model: model(server), tools: [f], system: 'A secret prompt.' });
     const events = JSON.stringify(await lastValueFrom(agent.stream('go', { checkpoints: true }).pipe(toArray())));
     expect(server.requests[0]?.headers['authorization']).toBe('Bearer sk-secret');

@@ -33,7 +33,8 @@ await run(
           const call = grown(calls.get(event.index) ?? { name: '', id: '', text: '' }, event);
           calls.set(event.index, call);
           print(`    call ${event.index}`, `${call.name || '(no name yet)'} (${call.id || 'no id yet'}) ${call.text}`);
-        } else if (event.type === 'toolCall') print('  whole', `${event.name} (${event.id}) ${JSON.stringify(event.arguments)}`);
+        } else if (event.type === 'toolCall')
+          print('  whole', `${event.name} (${event.id}) ${JSON.stringify(event.arguments)}`);
         else if (event.type === 'finish') print('  finish', event.reason);
       }),
     );

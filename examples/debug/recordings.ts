@@ -26,7 +26,8 @@ export async function serveRecorded(path: string): Promise<Served> {
   const json: unknown = JSON.parse(await readFile(path, 'utf8'));
   if (Array.isArray(json)) return { server: await serveBody(json.map(String)), provider: undefined, answers: 1 };
   const recording = json as Recording;
-  if (!('exchanges' in recording)) throw new Error(`${path} is no recording: it has no "exchanges" and is no list of frames.`);
+  if (!('exchanges' in recording))
+    throw new Error(`${path} is no recording: it has no "exchanges" and is no list of frames.`);
   const provider = providerAt(recording.exchanges[0]?.url ?? '');
   return { server: await serveRecording(recording), provider, answers: recording.exchanges.length };
 }
@@ -40,7 +41,9 @@ interface Expected {
 /** The framing is not in the file: named events where the payloads have a type, lines where the protocol is Ollama's. */
 async function servePayloads(stem: string): Promise<Served> {
   const payloads = (await readFile(`${stem}.chunks.txt`, 'utf8')).split(/\r?\n/).filter((line) => line !== '');
-  const due = existsSync(`${stem}.expected.json`) ? (JSON.parse(await readFile(`${stem}.expected.json`, 'utf8')) as Expected) : {};
+  const due = existsSync(`${stem}.expected.json`)
+    ? (JSON.parse(await readFile(`${stem}.expected.json`, 'utf8')) as Expected)
+    : {};
   const wire = due.wire ?? basename(dirname(stem));
   const lines = due.framing?.kind === 'ndjson' || (due.protocol ?? wire) === 'ollama';
   const framed = payloads.map((payload) => (lines ? `${payload}\n` : `data: ${payload}\n\n`));
@@ -53,7 +56,9 @@ async function servePayloads(stem: string): Promise<Served> {
 }
 
 const serveBody = (frames: readonly string[]): Promise<LoopbackServer> =>
-  serveFrames(frames, { headers: { 'content-type': /^\s*[{[]/.test(frames[0] ?? '') ? 'application/x-ndjson' : 'text/event-stream' } });
+  serveFrames(frames, {
+    headers: { 'content-type': /^\s*[{[]/.test(frames[0] ?? '') ? 'application/x-ndjson' : 'text/event-stream' },
+  });
 
 const paths: readonly (readonly [RegExp, string])[] = [
   [/:streamGenerateContent/, 'google'],

@@ -21,7 +21,10 @@ const print: Print = (who, what) => {
  * @param usage What it does, in one line.
  * @param program What it makes of an answer; it prints as it goes.
  */
-export async function run(usage: string, program: (answer: Observable<Chunk>, print: Print) => Observable<unknown>): Promise<void> {
+export async function run(
+  usage: string,
+  program: (answer: Observable<Chunk>, print: Print) => Observable<unknown>,
+): Promise<void> {
   try {
     const options = optionsFrom(process.argv.slice(2));
     if (options.help) {
@@ -38,7 +41,8 @@ export async function run(usage: string, program: (answer: Observable<Chunk>, pr
       print('error', error instanceof Error ? `${error.name}: ${error.message}` : String(error));
       return EMPTY;
     };
-    const answer = () => program(model.stream(request), print).pipe(tap({ complete: () => print('complete', '') }), catchError(failed));
+    const answer = () =>
+      program(model.stream(request), print).pipe(tap({ complete: () => print('complete', '') }), catchError(failed));
     await lastValueFrom(range(0, answers).pipe(concatMap(answer)), { defaultValue: undefined }).finally(close);
   } catch (error) {
     process.exitCode = 2;

@@ -1,7 +1,7 @@
 import { tool, toolDefinition, userMessage } from 'rivulet';
 import type { Model, Request } from 'rivulet';
 import { modelByName, registeredProviders } from 'rivulet/registry';
-import { call } from 'rivulet/testing';
+import { toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
 import type { Options } from './options.js';
@@ -31,8 +31,8 @@ const tools = [
 const script = () => [
   { type: 'thinking', text: 'Two look-ups.' } as const,
   'Let me look.',
-  call('weather', { city: 'Lisbon' }),
-  call('clock'),
+  toolCall('weather', { city: 'Lisbon' }),
+  toolCall('clock'),
 ];
 
 /**
@@ -54,7 +54,9 @@ export async function sourceOf({ recording, ...options }: Options, fetch: typeof
   const { name, keyVariable, defaultModel } = found;
   const model = `${name}:${options.model ?? defaultModel}`;
   const request = {
-    messages: [userMessage(options.prompt ?? 'What is the weather in Lisbon, and what time is it? Use both tools at once.')],
+    messages: [
+      userMessage(options.prompt ?? 'What is the weather in Lisbon, and what time is it? Use both tools at once.'),
+    ],
     tools: tools.map(toolDefinition),
   };
   const offline = async (server: LoopbackServer, about: string, answers = 1): Promise<Source> => ({
@@ -66,6 +68,10 @@ export async function sourceOf({ recording, ...options }: Options, fetch: typeof
   });
   if (served) return offline(served.server, `${recording}, read as ${model}`, served.answers);
   const key = keyVariable && process.env[keyVariable]?.trim();
-  if (key) return { about: model, request, answers: 1, model: modelByName(model, { fetch }), close: () => Promise.resolve() };
-  return offline(await serveModel(script), `${model}, by a scripted stand-in${keyVariable ? `; set ${keyVariable} for the real one` : ''}`);
+  if (key)
+    return { about: model, request, answers: 1, model: modelByName(model, { fetch }), close: () => Promise.resolve() };
+  return offline(
+    await serveModel(script),
+    `${model}, by a scripted stand-in${keyVariable ? `; set ${keyVariable} for the real one` : ''}`,
+  );
 }

@@ -1,7 +1,7 @@
 import { lastValueFrom, tap } from 'rxjs';
 import { createAgent, tool } from 'rivulet';
 import { modelByName } from 'rivulet/registry';
-import { call, scriptedModel } from 'rivulet/testing';
+import { toolCall, scriptedModel } from 'rivulet/testing';
 import * as z from 'zod';
 import { research } from './research.js';
 
@@ -18,7 +18,7 @@ const area = tool({
 const standIn = () =>
   scriptedModel([
     'Needed: the areas of Norway and of Portugal.',
-    [call('area', { country: 'Norway' }), call('area', { country: 'Portugal' })],
+    [toolCall('area', { country: 'Norway' }), toolCall('area', { country: 'Portugal' })],
     'Norway has 385207 km², Portugal 92230 km².',
     'Norway is about four times as large as Portugal.',
   ]);

@@ -3,9 +3,17 @@ import type { Orchestrator } from 'rivulet';
 
 /** What the model is told in each phase. */
 const phases = [
-  { name: 'analysis', ask: 'First analyse the question: which facts are needed to answer it? Do not answer yet.', tools: false },
+  {
+    name: 'analysis',
+    ask: 'First analyse the question: which facts are needed to answer it? Do not answer yet.',
+    tools: false,
+  },
   { name: 'evidence', ask: 'Now gather the evidence with your tools, and say what you found.', tools: true },
-  { name: 'conclusion', ask: 'Now conclude: answer the question in one sentence, from the evidence alone.', tools: false },
+  {
+    name: 'conclusion',
+    ask: 'Now conclude: answer the question in one sentence, from the evidence alone.',
+    tools: false,
+  },
 ];
 
 /** Three phases of one run: analysis, evidence, conclusion. Which one it is stands in `memo`, so that a stored run goes on where it was. */

@@ -42,7 +42,14 @@ export const calculate = tool({
 
 /** The security page of mathjs advises to disable the dangerous functions; to allow the harmless ones also covers those of later versions. */
 function assertArithmetic(node: MathNode): void {
-  if (node.type === 'ParenthesisNode' || isNumber(node) || isArithmetic(node) || isFunctionCall(node) || isKnownName(node)) return;
+  if (
+    node.type === 'ParenthesisNode' ||
+    isNumber(node) ||
+    isArithmetic(node) ||
+    isFunctionCall(node) ||
+    isKnownName(node)
+  )
+    return;
   throw new Error(
     `"${node.toString()}" is not arithmetic. Use numbers, ${operators.join(' ')}, ${[...functions, ...constants].join(', ')}.`,
   );
@@ -50,5 +57,7 @@ function assertArithmetic(node: MathNode): void {
 
 const isNumber = (node: MathNode) => node.type === 'ConstantNode' && typeof (node as ConstantNode).value === 'number';
 const isArithmetic = (node: MathNode) => node.type === 'OperatorNode' && operators.includes((node as OperatorNode).op);
-const isFunctionCall = (node: MathNode) => node.type === 'FunctionNode' && functions.includes((node as FunctionNode).fn.name);
-const isKnownName = (node: MathNode) => node.type === 'SymbolNode' && [...functions, ...constants].includes((node as SymbolNode).name);
+const isFunctionCall = (node: MathNode) =>
+  node.type === 'FunctionNode' && functions.includes((node as FunctionNode).fn.name);
+const isKnownName = (node: MathNode) =>
+  node.type === 'SymbolNode' && [...functions, ...constants].includes((node as SymbolNode).name);

@@ -1,4 +1,17 @@
-import { EMPTY, catchError, concat, concatMap, defer, filter, finalize, map, of, takeUntil, takeWhile, tap } from 'rxjs';
+import {
+  EMPTY,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  filter,
+  finalize,
+  map,
+  of,
+  takeUntil,
+  takeWhile,
+  tap,
+} from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import { userMessage } from 'rivulet';
 import type { Agent, Message, RunEvent } from 'rivulet';
@@ -34,7 +47,7 @@ export function chat(agent: Agent, { lines, interrupts, ask }: Keyboard, view: C
 
     const answer = (line: string) =>
       defer(() => {
-        const run = agent.stream(line, { messages: history }).pipe(
+        const run = agent.stream(line, { history: history }).pipe(
           tap((event) => event.type === 'message' && remember(event.message)),
           takeUntil(interrupts),
         );

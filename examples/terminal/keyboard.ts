@@ -28,7 +28,11 @@ class Echo extends Writable {
  *
  * @param prompt What is shown where a line is asked for.
  */
-export function keyboard(input: ReadStream, output: WriteStream, prompt: string): Keyboard & { readonly close: () => void } {
+export function keyboard(
+  input: ReadStream,
+  output: WriteStream,
+  prompt: string,
+): Keyboard & { readonly close: () => void } {
   const echo = new Echo(output);
   const reader = createInterface({ input, output: echo, terminal: true, prompt });
   const unseen: string[] = [];

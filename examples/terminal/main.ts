@@ -49,7 +49,14 @@ async function main(options: Options): Promise<void> {
   const { model, about, close } = await connect(options, env);
   try {
     const thinking = options.thinking && model.capabilities?.thinking === true;
-    const agent = createAgent({ model, system, tools, concurrency: Infinity, deadline: 10_000, ...(thinking ? { thinking } : {}) });
+    const agent = createAgent({
+      model,
+      system,
+      tools,
+      concurrency: Infinity,
+      deadline: 10_000,
+      ...(thinking ? { thinking } : {}),
+    });
     write(`Rivulet: ${about}\n\n`);
     if (options.prompt === undefined && terminal) await converse(agent);
     else await once(agent, options.prompt ?? builtIn).forEach(write);

@@ -1,4 +1,4 @@
-import { call } from 'rivulet/testing';
+import { toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer, ServedTurn, Step } from 'rivulet/testing/server';
 import { conversationOf } from './conversation.js';
@@ -29,24 +29,41 @@ function nextStep(wishes: Wishes, { question, answered }: Conversation): readonl
   const expression = wishes.expression ?? difference(wishes, answered);
   if (cities.length > 0 && !has('weather')) {
     const reason =
-      cities.length > 1 ? 'No city depends on the other: I can ask for all at once.' : 'The weather is not in my rules, but in a table.';
-    return [thinking(reason), `Let me look up ${listed(cities)}.`, ...cities.map((city) => call('weather', { city }))];
+      cities.length > 1
+        ? 'No city depends on the other: I can ask for all at once.'
+        : 'The weather is not in my rules, but in a table.';
+    return [
+      thinking(reason),
+      `Let me look up ${listed(cities)}.`,
+      ...cities.map((city) => toolCall('weather', { city })),
+    ];
   }
   if (expression !== undefined && !has('calculate')) {
-    return [thinking(`${expression} is better computed than guessed.`), call('calculate', { expression })];
+    return [thinking(`${expression} is better computed than guessed.`), toolCall('calculate', { expression })];
   }
-  if (file !== undefined && !has('read_file')) return [thinking(`This needs a look into ${file}.`), call('read_file', { path: file })];
-  return [answered.length > 0 ? answered.map((answer) => sentence(answer, wishes, answered, question)).join(' ') : introduction];
+  if (file !== undefined && !has('read_file'))
+    return [thinking(`This needs a look into ${file}.`), toolCall('read_file', { path: file })];
+  return [
+    answered.length > 0
+      ? answered.map((answer) => sentence(answer, wishes, answered, question)).join(' ')
+      : introduction,
+  ];
 }
 
 const introduction =
   'I am a scripted stand-in for a language model and follow a few rules. Ask me how warm it is in Oslo, how much warmer Cairo is than London, ' +
   'for (16 + 3) * 1.8, or what README.md says. npm start -- --help says how a real model answers.';
 
-function sentence({ name, args, result, error }: Answered, wishes: Wishes, all: readonly Answered[], question: string): string {
+function sentence(
+  { name, args, result, error }: Answered,
+  wishes: Wishes,
+  all: readonly Answered[],
+  question: string,
+): string {
   const subject = inline(Object.values(args)[0]);
   if (error !== undefined) return `I could not get "${subject}" from ${name}. ${error}`;
-  if (isReport(result)) return `In ${result.city} it is ${result.celsius} °C, ${result.sky}, with a wind of ${result.wind} km/h.`;
+  if (isReport(result))
+    return `In ${result.city} it is ${result.celsius} °C, ${result.sky}, with a wind of ${result.wind} km/h.`;
   if (name === 'read_file') return `${subject} says: "${fitting(inline(result), question)}"`;
   const [cold, warm] = byWarmth(all);
   if (wishes.expression !== undefined || !cold || !warm) return `${subject} is ${inline(result)}.`;
@@ -60,7 +77,8 @@ interface Report {
   readonly wind: number;
 }
 
-const isReport = (result: unknown): result is Report => typeof result === 'object' && result !== null && 'celsius' in result;
+const isReport = (result: unknown): result is Report =>
+  typeof result === 'object' && result !== null && 'celsius' in result;
 
 const byWarmth = (answered: readonly Answered[]): readonly Report[] =>
   answered
@@ -92,9 +110,13 @@ const thinking = (text: string): Step => ({ type: 'thinking', text });
 
 /** A text in the pieces that a model would stream. */
 function wordByWord(step: Step): readonly Step[] {
-  if (typeof step === 'string') return (step.match(/\S+\s*/g) ?? []).flatMap((text) => [{ type: 'text', text }, { delay: pace.word }]);
+  if (typeof step === 'string')
+    return (step.match(/\S+\s*/g) ?? []).flatMap((text) => [{ type: 'text', text }, { delay: pace.word }]);
   if (!('type' in step) || step.type !== 'thinking') return [step];
-  return (step.text.match(/\S+\s*/g) ?? []).flatMap((text): Step[] => [{ type: 'thinking', text }, { delay: pace.word }]);
+  return (step.text.match(/\S+\s*/g) ?? []).flatMap((text): Step[] => [
+    { type: 'thinking', text },
+    { delay: pace.word },
+  ]);
 }
 
 /** A rule of thumb: four characters are a token. */

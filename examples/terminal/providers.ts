@@ -49,8 +49,14 @@ export async function connect(
   const model = options.model ?? defaultModel;
   const apiKey = keyVariable && environment[keyVariable]?.trim();
   const close = () => Promise.resolve();
-  if (apiKey) return { model: modelByName(`${name}:${model}`, { apiKey, baseUrl, retry }), about: aboutReal(name, model, baseUrl), close };
-  if (baseUrl) return { model: withoutKey(found, model, baseUrl), about: `${model} at ${baseUrl}, without a key`, close };
+  if (apiKey)
+    return {
+      model: modelByName(`${name}:${model}`, { apiKey, baseUrl, retry }),
+      about: aboutReal(name, model, baseUrl),
+      close,
+    };
+  if (baseUrl)
+    return { model: withoutKey(found, model, baseUrl), about: `${model} at ${baseUrl}, without a key`, close };
   const server = await serveOffline();
   const url = server.urlFor(name);
   return {
@@ -69,5 +75,9 @@ const howToBeReal = (keyVariable: string | undefined) =>
 /** Servers with OpenAI's API differ in what they can do; those with another's are that provider's, or stand in for it. */
 function withoutKey({ name: provider, keyVariable }: RegisteredProvider, model: string, baseUrl: string): Model {
   if (provider === 'openai') return openaiCompatible({ name: 'server', baseUrl, retry })(model);
-  return modelByName(`${provider}:${model}`, { ...(keyVariable === undefined ? {} : { apiKey: 'none' }), baseUrl, retry });
+  return modelByName(`${provider}:${model}`, {
+    ...(keyVariable === undefined ? {} : { apiKey: 'none' }),
+    baseUrl,
+    retry,
+  });
 }

@@ -36,7 +36,8 @@ export const readFile = (root: string) =>
 /** The real place of a path, every symbolic link in it followed, if that is under the root. */
 async function located(root: string, path: string): Promise<string> {
   if (path.includes('\0')) throw new Error('A path holds no NUL character. Send the name of the file alone.');
-  if (isAbsolute(path)) throw new Error(`"${path}" is absolute. Paths are relative to the project's folder, like README.md.`);
+  if (isAbsolute(path))
+    throw new Error(`"${path}" is absolute. Paths are relative to the project's folder, like README.md.`);
   const folder = await realpath(root);
   const wanted = resolve(folder, path);
   if (!isWithin(folder, wanted)) throw outside(path); // before the disk is asked: what is outside must not even be known to exist
@@ -51,7 +52,9 @@ function isWithin(folder: string, place: string): boolean {
 }
 
 const outside = (path: string) =>
-  new Error(`"${path}" is outside the project's folder. Only files under it can be read; name one by its path from there, like README.md.`);
+  new Error(
+    `"${path}" is outside the project's folder. Only files under it can be read; name one by its path from there, like README.md.`,
+  );
 
 /** Without following links, which have all been followed, and without waiting: the open of a named pipe would block until somebody writes to it. */
 async function opened(path: string, place: string): Promise<FileHandle> {
@@ -61,9 +64,13 @@ async function opened(path: string, place: string): Promise<FileHandle> {
 }
 
 async function folder(path: string, place: string): Promise<Error> {
-  const names = (await readdir(place, { withFileTypes: true })).map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
+  const names = (await readdir(place, { withFileTypes: true })).map((entry) =>
+    entry.isDirectory() ? `${entry.name}/` : entry.name,
+  );
   const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : '';
-  return new Error(`"${path}" is a folder. It holds ${names.slice(0, mostNames).join(', ') || 'nothing'}${more}. Name a file in it.`);
+  return new Error(
+    `"${path}" is a folder. It holds ${names.slice(0, mostNames).join(', ') || 'nothing'}${more}. Name a file in it.`,
+  );
 }
 
 async function textOf(file: FileHandle, path: string, signal: AbortSignal): Promise<string> {

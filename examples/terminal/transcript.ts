@@ -63,11 +63,21 @@ export function told(before: Transcript, event: RunEvent | Boundary, options: Vi
 }
 
 /** Text goes on in its line; another kind of text begins a new one. */
-function prose(before: Transcript, kind: 'text' | 'thinking', raw: string, paint = (plain: string) => plain): Transcript {
+function prose(
+  before: Transcript,
+  kind: 'text' | 'thinking',
+  raw: string,
+  paint = (plain: string) => plain,
+): Transcript {
   const text = harmless(raw);
   if (text === '') return { ...before, text };
   const lead = before.line === kind ? '' : (before.line ? '\n' : '') + (kind === 'thinking' ? paint('thinking: ') : '');
-  return { ...before, text: lead + paint(text), status: '', line: kind === 'text' && text.endsWith('\n') ? undefined : kind };
+  return {
+    ...before,
+    text: lead + paint(text),
+    status: '',
+    line: kind === 'text' && text.endsWith('\n') ? undefined : kind,
+  };
 }
 
 /** Whole lines, below the one that was being written. */
@@ -76,7 +86,11 @@ function withLines(before: Transcript, ...lines: readonly string[]): Transcript 
   return { ...before, text, status: '', line: undefined };
 }
 
-function called(before: Transcript, { id, name, arguments: args }: ToolCallEvent, { colors, columns }: ViewOptions): Transcript {
+function called(
+  before: Transcript,
+  { id, name, arguments: args }: ToolCallEvent,
+  { colors, columns }: ViewOptions,
+): Transcript {
   const [subject] = Object.values(args);
   const label = subject === undefined ? name : `${name} ${inline(subject)}`;
   const running = new Map(before.running).set(id, { label, status: label });
@@ -85,7 +99,11 @@ function called(before: Transcript, { id, name, arguments: args }: ToolCallEvent
 }
 
 /** Where the status line cannot be rewritten, each step is a line. */
-function progressed(before: Transcript, { id, name, value }: ToolProgressEvent, { live, columns }: ViewOptions): Transcript {
+function progressed(
+  before: Transcript,
+  { id, name, value }: ToolProgressEvent,
+  { live, columns }: ViewOptions,
+): Transcript {
   const label = before.running.get(id)?.label ?? name;
   const status = `${label}: ${inline(value)}`;
   const after = live ? { ...before, text: '' } : withLines(before, `  ${oneLine(status, columns() - 2)}`);

@@ -75,6 +75,8 @@ function overStatusLine({ colors, columns }: ViewOptions): OperatorFunction<Tran
       distinctUntilChanged((before, now) => now.text === '' && now.status === before.status),
       startWith(nothing),
       pairwise(),
-      switchMap(([before, now]) => concat(of((before.status && clearLine) + now.text), now.status === '' ? EMPTY : spinner(now.status))),
+      switchMap(([before, now]) =>
+        concat(of((before.status && clearLine) + now.text), now.status === '' ? EMPTY : spinner(now.status)),
+      ),
     );
 }

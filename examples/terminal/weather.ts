@@ -16,11 +16,15 @@ export const weather = tool({
 });
 
 const lookUp = (found: Weather) =>
-  zip([`looking up ${found.city}`, 'asking the station', 'reading its instruments', found], timer(0, pace)).pipe(map(([step]) => step));
+  zip([`looking up ${found.city}`, 'asking the station', 'reading its instruments', found], timer(0, pace)).pipe(
+    map(([step]) => step),
+  );
 
 function weatherOf(city: string): Weather {
   const wanted = city.trim().toLowerCase();
   const found = weatherTable.find((row) => row.city.toLowerCase() === wanted);
   if (found) return found;
-  throw new Error(`There is no weather for "${city}". Known cities: ${weatherTable.map((row) => row.city).join(', ')}.`);
+  throw new Error(
+    `There is no weather for "${city}". Known cities: ${weatherTable.map((row) => row.city).join(', ')}.`,
+  );
 }

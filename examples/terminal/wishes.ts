@@ -39,12 +39,18 @@ function citiesIn(text: string): readonly string[] {
   return known.length === 0 && place !== undefined && aboutWeather ? [place] : known;
 }
 
-const aTerm = new RegExp(`(?:\\b(?:${[...functions, ...constants].join('|')})\\b|\\d+(?:\\.\\d+)?|[-+*/^%!(),]|\\s)+`, 'g');
+const aTerm = new RegExp(
+  `(?:\\b(?:${[...functions, ...constants].join('|')})\\b|\\d+(?:\\.\\d+)?|[-+*/^%!(),]|\\s)+`,
+  'g',
+);
 
 /** The longest stretch of numbers, operators and known functions that computes something. */
 function expressionIn(text: string): string | undefined {
   return [...text.matchAll(aTerm)]
     .map(([stretch]) => stretch.replace(/^[\s,)*/^%!]+|[\s,(*/^%+-]+$/g, ''))
     .filter((stretch) => /\d/.test(stretch) && /\d\s*[-+*/^%!]|[a-z]\s*\(/.test(stretch))
-    .reduce<string | undefined>((longest, stretch) => (longest && longest.length >= stretch.length ? longest : stretch), undefined);
+    .reduce<string | undefined>(
+      (longest, stretch) => (longest && longest.length >= stretch.length ? longest : stretch),
+      undefined,
+    );
 }

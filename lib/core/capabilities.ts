@@ -17,9 +17,17 @@ const descriptions: Readonly<Record<Capability, string>> = {
 };
 
 /** The capabilities that a request asks for. */
-export function wishesOf({ tools = [], output, messages, thinking, parallelToolCalls }: Request): readonly Capability[] {
+export function requiredCapabilities({
+  tools = [],
+  output,
+  messages,
+  thinking,
+  parallelToolCalls,
+}: Request): readonly Capability[] {
   const withTools = tools.length > 0;
-  const files = messages.flatMap(({ role, parts }) => (role === 'user' ? parts.filter((part) => part.type === 'file') : []));
+  const files = messages.flatMap(({ role, parts }) =>
+    role === 'user' ? parts.filter((part) => part.type === 'file') : [],
+  );
   const asked: Readonly<Record<Capability, boolean>> = {
     tools: withTools,
     multiToolCalls: withTools && parallelToolCalls === true,
@@ -51,7 +59,7 @@ export function requireCapabilities(
   whoCan: Readonly<Partial<Record<Capability, readonly string[]>>> = {},
 ): void {
   if (!Object.values(capabilities).includes(false)) return;
-  const missing = wishesOf(request).find((wish) => capabilities[wish] === false);
+  const missing = requiredCapabilities(request).find((wish) => capabilities[wish] === false);
   if (missing === undefined) return;
   const others = whoCan[missing] ?? [];
   throw new ConfigurationError(

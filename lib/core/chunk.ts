@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from './json.js';
+import type { JsonObject, JsonValue } from './json/json.js';
 import type { FilePart, Metadata, ProviderData, SourcePart } from './message.js';
 import type { Usage } from './usage.js';
 
@@ -7,7 +7,16 @@ import type { Usage } from './usage.js';
  * `paused`: the provider wants to be asked again to go on; `stopped`: by the reader; `maxTurns`: by the limit of the run.
  */
 export type FinishReason =
-  'stop' | 'length' | 'toolCalls' | 'contentFilter' | 'paused' | 'stopped' | 'maxTurns' | 'error' | 'other' | 'unspecified';
+  | 'stop'
+  | 'length'
+  | 'toolCalls'
+  | 'contentFilter'
+  | 'paused'
+  | 'stopped'
+  | 'maxTurns'
+  | 'error'
+  | 'other'
+  | 'unspecified';
 
 /** Visible text, as it streams. */
 export interface TextChunk {
@@ -79,4 +88,12 @@ export interface FinishChunk {
 
 /** What a model emits, free of the provider's dialect. */
 export type Chunk =
-  TextChunk | ThinkingChunk | ToolCallFragment | FileChunk | SourceChunk | MetadataChunk | ProviderDataChunk | RetractChunk | FinishChunk;
+  | TextChunk
+  | ThinkingChunk
+  | ToolCallFragment
+  | FileChunk
+  | SourceChunk
+  | MetadataChunk
+  | ProviderDataChunk
+  | RetractChunk
+  | FinishChunk;

@@ -1,4 +1,4 @@
-import { objectOf, textOf } from './json.js';
+import { objectOf, textOf } from './json/json.js';
 
 /** What every error of Rivulet has in common. Tell them apart by `code`: `instanceof` fails across two builds of a package. */
 export abstract class RivuletError extends Error {

@@ -1,5 +1,5 @@
 import type { Chunk, FinishChunk, FinishReason, ProviderDataChunk, ToolCallFragment } from './chunk.js';
-import type { JsonObject, JsonValue } from './json.js';
+import type { JsonObject, JsonValue } from './json/json.js';
 import type { Message, ToolCallPart } from './message.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
@@ -22,8 +22,20 @@ export interface ToolProgressEvent<Name extends string = string, Value = unknown
 
 /** What a tool answered. `name` narrows the type of `result`. */
 export type ToolResultEvent<Name extends string = string, Result = JsonValue> =
-  | { readonly type: 'toolResult'; readonly id: string; readonly name: Name; readonly result: Result; readonly error?: never }
-  | { readonly type: 'toolResult'; readonly id: string; readonly name: Name; readonly error: string; readonly result?: never };
+  | {
+      readonly type: 'toolResult';
+      readonly id: string;
+      readonly name: Name;
+      readonly result: Result;
+      readonly error?: never;
+    }
+  | {
+      readonly type: 'toolResult';
+      readonly id: string;
+      readonly name: Name;
+      readonly error: string;
+      readonly result?: never;
+    };
 
 /** A whole message: the model's at the end of its answer, the tools' results after they ran. */
 export interface MessageEvent {
@@ -90,7 +102,7 @@ export type RunEvent<Tool = ToolProgressEvent | ToolResultEvent, Output = unknow
   | ResultEvent<Output>;
 
 /** The state of a run that begins with these messages. */
-export function startOf(messages: readonly Message[]): RunState {
+export function startState(messages: readonly Message[]): RunState {
   return { messages, turn: 0, usage: {} };
 }
 

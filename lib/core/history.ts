@@ -1,5 +1,5 @@
 import { ConfigurationError } from './errors.js';
-import { joinJson } from './json.js';
+import { joinJson } from './json/json.js';
 import { toolCallsOf } from './message.js';
 import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
 
@@ -12,7 +12,10 @@ import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.
  * @returns The same messages where nothing had to change, otherwise new ones.
  * @throws ConfigurationError `history` when a tool result answers no call: there is nothing that it could be sent as.
  */
-export function validHistory(messages: readonly Message[], apart: (message: Message) => boolean = () => false): readonly Message[] {
+export function repairHistory(
+  messages: readonly Message[],
+  apart: (message: Message) => boolean = () => false,
+): readonly Message[] {
   if (isValid(messages, apart)) return messages;
   const system = messages.filter(({ role }) => role === 'system');
   const rest = messages.filter(({ role, parts }) => role !== 'system' && parts.length > 0);
@@ -52,7 +55,12 @@ function join(a: Message, b: Message): Message {
   return { role: a.role, parts: [...a.parts, ...b.parts], ...(Object.keys(metadata).length > 0 ? { metadata } : {}) };
 }
 
-const cancelled = ({ id, name }: ToolCallPart): ToolResultPart => ({ type: 'toolResult', id, name, error: 'cancelled' });
+const cancelled = ({ id, name }: ToolCallPart): ToolResultPart => ({
+  type: 'toolResult',
+  id,
+  name,
+  error: 'cancelled',
+});
 
 /** Puts a result behind each call, first among the user's parts. What follows the model's messages, mostly one, is the user's. */
 function answered(messages: readonly Message[]): Message[] {
@@ -73,7 +81,11 @@ function withResults(message: Message, calls: readonly ToolCallPart[], history: 
   for (const { id, name } of results) if (!open.delete(id)) throw orphan(history.indexOf(message), id, name);
   return {
     ...message,
-    parts: [...results, ...[...open.values()].map(cancelled), ...message.parts.filter((part) => part.type !== 'toolResult')],
+    parts: [
+      ...results,
+      ...[...open.values()].map(cancelled),
+      ...message.parts.filter((part) => part.type !== 'toolResult'),
+    ],
   };
 }
 
@@ -94,6 +106,7 @@ const orphan = (index: number, id: string, name: string) =>
 export function toolCallIds(messages: readonly Message[]): Set<string> {
   const ids = new Set<string>();
   // Asked for in each turn with calls: without lists in between, 10,000 turns took a third of the time.
-  for (const { role, parts } of messages) if (role === 'model') for (const part of parts) if (part.type === 'toolCall') ids.add(part.id);
+  for (const { role, parts } of messages)
+    if (role === 'model') for (const part of parts) if (part.type === 'toolCall') ids.add(part.id);
   return ids;
 }

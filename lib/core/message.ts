@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from './json.js';
+import type { JsonObject, JsonValue } from './json/json.js';
 
 /**
  * What a provider must get back, under the provider's name: signatures, response ids, encrypted reasoning. It is echoed by that provider

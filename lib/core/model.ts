@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { Chunk } from './chunk.js';
 import type { RunState } from './event.js';
-import type { JsonObject, JsonSchema } from './json.js';
+import type { JsonObject, JsonSchema } from './json/json.js';
 import type { Message } from './message.js';
 import type { ToolDefinition } from './tool.js';
 
@@ -20,7 +20,7 @@ export interface RequestSettings {
   /** The longest answer, in tokens, thinking included where the provider counts it so. */
   readonly maxOutputTokens?: number | undefined;
   /** Texts that end the answer. */
-  readonly stop?: readonly string[] | undefined;
+  readonly stopSequences?: readonly string[] | undefined;
   /** For repeatable sampling, where the provider has it. */
   readonly seed?: number | undefined;
   /** How much the model may think. */

@@ -13,5 +13,9 @@ export const longestTimer = 2_147_483_647;
  */
 export function requireNumber(name: string, value: number, least: number): void {
   if (value >= least) return;
-  throw new ConfigurationError('options', `${name} is ${value}.`, `Pass a number of at least ${least}; Infinity is one.`);
+  throw new ConfigurationError(
+    'options',
+    `${name} is ${value}.`,
+    `Pass a number of at least ${least}; Infinity is one.`,
+  );
 }

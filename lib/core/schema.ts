@@ -1,6 +1,6 @@
 import { ConfigurationError, errorText } from './errors.js';
-import { isRecord, without } from './json.js';
-import type { JsonObject, JsonSchema, JsonValue } from './json.js';
+import { isRecord, without } from './json/json.js';
+import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 
 /** The part of the Standard Schema interface (standardschema.dev) that is used here: zod, valibot and arktype implement it. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -10,7 +10,9 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly validate: (value: unknown) => StandardResult<Output> | PromiseLike<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
     /** Standard JSON Schema: zod has it from 4.2. */
-    readonly jsonSchema?: { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> };
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>;
+    };
   };
 }
 
@@ -24,14 +26,20 @@ type StandardResult<Output> =
     };
 
 /** A plain JSON Schema, with a check of one's own if wanted: it gives the value back, or throws. */
-export type PlainSchema<T = JsonObject> = Readonly<Record<string, unknown>> & { readonly validate?: (value: JsonObject) => T };
+export type PlainSchema<T = JsonObject> = Readonly<Record<string, unknown>> & {
+  readonly validate?: (value: JsonObject) => T;
+};
 
 /** What describes a value: a Standard Schema, or a plain JSON Schema. */
 export type Schema<T = unknown> = StandardSchema<unknown, T> | PlainSchema<T>;
 
 /** The type that a schema validates to. */
 export type Infer<S> =
-  S extends StandardSchema<unknown, infer T> ? T : S extends { readonly validate: (value: JsonObject) => infer T } ? T : JsonObject;
+  S extends StandardSchema<unknown, infer T>
+    ? T
+    : S extends { readonly validate: (value: JsonObject) => infer T }
+      ? T
+      : JsonObject;
 
 /** What validation found: the value, or what is wrong with it in words that a model can act on. */
 export type Validation<T> = { readonly value: T } | { readonly invalid: string };
@@ -74,12 +82,18 @@ function written(jsonSchema: Writer, what: string): JsonSchema {
 }
 
 /** Callers without types may give anything; arktype's schemas are functions. */
-const isObject = (schema: unknown): boolean => (typeof schema === 'object' && schema !== null) || typeof schema === 'function';
+const isObject = (schema: unknown): boolean =>
+  (typeof schema === 'object' && schema !== null) || typeof schema === 'function';
 
-const isStandardWithin = (value: unknown): boolean => typeof value === 'object' && value !== null && '~standard' in value;
+const isStandardWithin = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && '~standard' in value;
 
 const noSchema = (what: string) =>
-  new ConfigurationError('schema', `${what}: this is no schema.`, 'Pass z.object({ ... }), another Standard Schema, or a JSON Schema.');
+  new ConfigurationError(
+    'schema',
+    `${what}: this is no schema.`,
+    'Pass z.object({ ... }), another Standard Schema, or a JSON Schema.',
+  );
 
 /** What Standard Schemas said: they do not change, and are asked anew for each tool in each turn. */
 const documents = new WeakMap<StandardSchema, JsonSchema>();
@@ -91,7 +105,9 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
     return 'then' in found ? Promise.resolve(found).then(fromStandard<T>) : fromStandard<T>(found); // a Promise of any realm
   }
   if (!isRecord(value))
-    return { invalid: `expected an object, got ${Array.isArray(value) ? 'an array' : value === null ? 'null' : typeof value}` };
+    return {
+      invalid: `expected an object, got ${Array.isArray(value) ? 'an array' : value === null ? 'null' : typeof value}`,
+    };
   const required = !schema.validate && Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required.filter((key) => typeof key === 'string' && !Object.hasOwn(value, key));
   if (missing.length > 0) return { invalid: `missing required ${missing.map((key) => `"${String(key)}"`).join(', ')}` };
@@ -106,6 +122,8 @@ function fromStandard<T>(found: StandardResult<T>): Validation<T> {
   if (!found.issues) return { value: found.value };
   const keyOf = (key: PropertyKey | { readonly key: PropertyKey }) => String(typeof key === 'object' ? key.key : key);
   return {
-    invalid: found.issues.map(({ path, message }) => (path?.length ? `${path.map(keyOf).join('.')}: ${message}` : message)).join('; '),
+    invalid: found.issues
+      .map(({ path, message }) => (path?.length ? `${path.map(keyOf).join('.')}: ${message}` : message))
+      .join('; '),
   };
 }

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from './errors.js';
 import type { ToolProgressEvent, ToolResultEvent } from './event.js';
-import type { JsonObject, JsonSchema, JsonValue } from './json.js';
+import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 import type { Message, ToolCallPart } from './message.js';
 import { jsonSchemaOf } from './schema.js';
 import type { Infer, Schema } from './schema.js';
@@ -70,7 +70,12 @@ export function tool<const Name extends string, R, S extends Schema = typeof noP
   readonly execute: (args: Infer<NoInfer<S>>, context: ToolContext) => ToolOutput<R>;
 }): Tool<Name, Infer<S>, R> {
   const { name, description, execute, parameters } = definition;
-  return { name, description, parameters: parameters ?? noParameters, execute: (args, context) => execute(args, context) };
+  return {
+    name,
+    description,
+    parameters: parameters ?? noParameters,
+    execute: (args, context) => execute(args, context),
+  };
 }
 
 /** The events of one tool, or of each of several. */
@@ -98,7 +103,8 @@ export function toolDefinition({ name, description, parameters }: Tool): ToolDef
 
 const describesObject = (schema: JsonSchema): boolean =>
   schema['type'] === 'object' ||
-  (schema['type'] === undefined && ['properties', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in schema));
+  (schema['type'] === undefined &&
+    ['properties', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in schema));
 
 /** The arguments of a call whose JSON could not be read. */
 export interface InvalidArguments extends JsonObject {

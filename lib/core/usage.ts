@@ -21,7 +21,8 @@ type Counts = { readonly [Count in keyof Usage]?: number | undefined };
 
 /** A usage of what is known: absent counts leave no key behind; the total is the sum where the provider gives none. */
 export function usageOf(known: Counts): Usage {
-  const total = known.total ?? (known.input !== undefined && known.output !== undefined ? known.input + known.output : undefined);
+  const total =
+    known.total ?? (known.input !== undefined && known.output !== undefined ? known.input + known.output : undefined);
   return picked((count) => (count === 'total' ? total : known[count]));
 }
 

@@ -1,9 +1,9 @@
 import type { OperatorFunction } from 'rxjs';
 import type { FinishChunk, RetractChunk, ToolCallFragment } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
-import { operate } from '../core/operate.js';
-import { createToolCallAccumulator } from './toolCallAccumulator.js';
-import type { AccumulateOptions } from './toolCallAccumulator.js';
+import { createToolCallAccumulator } from './toolCalls/accumulator.js';
+import type { AccumulateOptions } from './toolCalls/accumulator.js';
 
 /**
  * Joins the fragments of tool calls, in any dialect, and emits each call once, when it is whole.
@@ -31,6 +31,7 @@ import type { AccumulateOptions } from './toolCallAccumulator.js';
 export function accumulateToolCalls<E extends StreamEvent>(
   options?: AccumulateOptions & { readonly fragments?: false },
 ): OperatorFunction<E, Exclude<E, ToolCallFragment> | ToolCallEvent>;
+
 /** Fragments become whole tool calls, and pass through as well, told of the call that they belong to. */
 export function accumulateToolCalls<E extends StreamEvent>(
   options: AccumulateOptions & { readonly fragments: boolean },
@@ -38,7 +39,7 @@ export function accumulateToolCalls<E extends StreamEvent>(
 export function accumulateToolCalls(
   options: AccumulateOptions & { readonly fragments?: boolean } = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
-  return operate<StreamEvent, StreamEvent>((out) => {
+  return createOperator<StreamEvent, StreamEvent>((out) => {
     let calls = createToolCallAccumulator(options);
     let any = false;
     const emit = (whole: readonly ToolCallEvent[]) => {
@@ -56,7 +57,9 @@ export function accumulateToolCalls(
         return event;
       }
       emit(calls.finish(event.reason));
-      return any && (event.reason === 'stop' || event.reason === 'unspecified') ? { ...event, reason: 'toolCalls' as const } : event;
+      return any && (event.reason === 'stop' || event.reason === 'unspecified')
+        ? { ...event, reason: 'toolCalls' as const }
+        : event;
     };
     return {
       next(event) {

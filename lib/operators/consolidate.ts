@@ -1,10 +1,10 @@
 import type { OperatorFunction } from 'rxjs';
 import type { FileChunk, FinishChunk, ProviderDataChunk, RetractChunk, SourceChunk, TextChunk } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
-import { GrowingText } from '../core/growingText.js';
-import { joinJson } from '../core/json.js';
+import { joinJson } from '../core/json/json.js';
 import type { Message, Metadata, Part, TextPart } from '../core/message.js';
-import { operate } from '../core/operate.js';
+import { StringBuilder } from '../core/stringBuilder.js';
 
 /**
  * Emits the turn's one `message`, just before its `finish`.
@@ -27,7 +27,7 @@ import { operate } from '../core/operate.js';
  */
 export function consolidate<E extends StreamEvent>(): OperatorFunction<E, Exclude<E, ProviderDataChunk> | MessageEvent>;
 export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
-  return operate<StreamEvent, StreamEvent>((out) => {
+  return createOperator<StreamEvent, StreamEvent>((out) => {
     let gathered = gather();
     return {
       next(event) {
@@ -64,11 +64,13 @@ const isKnown = (event: StreamEvent): event is Known => known.has(event.type);
 function gather() {
   const parts: Part[] = [];
   let metadata: Metadata | undefined;
-  let open: { readonly text: GrowingText; providerData?: TextPart['providerData'] } | undefined;
+  let open: { readonly text: StringBuilder; providerData?: TextPart['providerData'] } | undefined;
   const closeText = () => {
     if (!open) return;
     const { text, providerData } = open;
-    parts.push(providerData ? { type: 'text', text: text.toString(), providerData } : { type: 'text', text: text.toString() });
+    parts.push(
+      providerData ? { type: 'text', text: text.toString(), providerData } : { type: 'text', text: text.toString() },
+    );
     open = undefined;
   };
   return {
@@ -76,7 +78,7 @@ function gather() {
       if (event.type === 'text') {
         if (event.text === '' && !event.providerData) return;
         if (open?.providerData) closeText(); // what the provider signed ends there
-        open ??= { text: new GrowingText() };
+        open ??= { text: new StringBuilder() };
         open.text.add(event.text);
         if (event.providerData) open.providerData = event.providerData;
       } else if (event.type === 'providerData') {

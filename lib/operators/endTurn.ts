@@ -1,9 +1,9 @@
 import type { OperatorFunction } from 'rxjs';
 import type { FinishChunk, FinishReason, RetractChunk } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import { operate } from '../core/operate.js';
 import { requireNumber } from '../core/options.js';
 import { addUsage } from '../core/usage.js';
 
@@ -42,8 +42,11 @@ export function endTurn<E extends StreamEvent>(
   state: RunState,
   options?: EndTurnOptions,
 ): OperatorFunction<E, Exclude<E, FinishChunk> | (TurnEvent & { readonly next: RunState | null })>;
-export function endTurn(state: RunState, { maxTurns = 20, unfinished }: EndTurnOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
-  return operate<StreamEvent, StreamEvent>((out) => {
+export function endTurn(
+  state: RunState,
+  { maxTurns = 20, unfinished }: EndTurnOptions = {},
+): OperatorFunction<StreamEvent, StreamEvent> {
+  return createOperator<StreamEvent, StreamEvent>((out) => {
     requireNumber('maxTurns', maxTurns, 0);
     let messages: Message[] = [];
     let finish: FinishChunk | undefined;
@@ -71,10 +74,16 @@ export function endTurn(state: RunState, { maxTurns = 20, unfinished }: EndTurnO
 }
 
 type Known = FinishChunk | RetractChunk | MessageEvent;
-const isKnown = (event: StreamEvent): event is Known => event.type === 'finish' || event.type === 'message' || event.type === 'retract';
+const isKnown = (event: StreamEvent): event is Known =>
+  event.type === 'finish' || event.type === 'message' || event.type === 'retract';
 
 /** The pure core: what a turn comes to. */
-function turnEvent(state: RunState, messages: readonly Message[], { reason, usage }: FinishChunk, maxTurns: number): TurnEvent {
+function turnEvent(
+  state: RunState,
+  messages: readonly Message[],
+  { reason, usage }: FinishChunk,
+  maxTurns: number,
+): TurnEvent {
   const turn = state.turn + 1;
   const next = nextState(state, messages, reason, addUsage(state.usage, usage));
   const stopped = next !== null && turn >= maxTurns;
@@ -82,7 +91,12 @@ function turnEvent(state: RunState, messages: readonly Message[], { reason, usag
   return { type: 'turn', turn, finishReason, ...(usage ? { usage } : {}), next: stopped ? null : next };
 }
 
-function nextState(state: RunState, messages: readonly Message[], reason: FinishReason, usage: RunState['usage']): RunState | null {
+function nextState(
+  state: RunState,
+  messages: readonly Message[],
+  reason: FinishReason,
+  usage: RunState['usage'],
+): RunState | null {
   const { [EMPTY_REPLY]: askedAgain, ...memo } = state.memo ?? {};
   const next = { messages: [...state.messages, ...messages], turn: state.turn + 1, usage };
   const withMemo = Object.keys(memo).length > 0 ? { ...next, memo } : next;

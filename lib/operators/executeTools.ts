@@ -1,14 +1,14 @@
-import { BehaviorSubject, EMPTY, Subject, concat, defer, from, merge, mergeMap, switchMap, tap } from 'rxjs';
+import { BehaviorSubject, concat, defer, EMPTY, from, merge, mergeMap, Subject, switchMap, tap } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { FinishChunk, RetractChunk } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent, ToolProgressEvent, ToolResultEvent } from '../core/event.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../core/message.js';
 import { requireNumber } from '../core/options.js';
-import { operate } from '../core/operate.js';
 import type { EventsOf, Tool } from '../core/tool.js';
-import { runTool } from './toolExecution.js';
+import { runTool } from './toolCalls/runTool.js';
 
 /** Options of `executeTools`. */
 export interface ExecuteToolsOptions {
@@ -47,7 +47,10 @@ export function executeTools<E extends StreamEvent, const T extends readonly Too
   tools: T,
   options?: ExecuteToolsOptions,
 ): OperatorFunction<E, E | EventsOf<T[number]> | MessageEvent>;
-export function executeTools(tools: readonly Tool[], options: ExecuteToolsOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
+export function executeTools(
+  tools: readonly Tool[],
+  options: ExecuteToolsOptions = {},
+): OperatorFunction<StreamEvent, StreamEvent> {
   const { eager, concurrency = 1, deadline } = options;
   const start = () => {
     requireNumber('concurrency', concurrency, 1);
@@ -89,7 +92,7 @@ function toolRound(tools: readonly Tool[], { messages = [], deadline }: ExecuteT
 
 /** First the source to its end and its resources gone, then the calls. */
 function afterwards(start: () => ToolRound, concurrency: number): OperatorFunction<StreamEvent, StreamEvent> {
-  return operate((out) => {
+  return createOperator((out) => {
     const round = start();
     const calls = () => concat(from(round.calls).pipe(mergeMap((call) => round.run(call), concurrency)), round.end());
     return {
@@ -101,7 +104,7 @@ function afterwards(start: () => ToolRound, concurrency: number): OperatorFuncti
           out.next(event);
         }
       },
-      afterwards() {
+      afterTeardown() {
         const rest = round.finish && round.calls.length > 0 ? calls() : round.end();
         rest.subscribe(out);
       },
@@ -113,7 +116,7 @@ function afterwards(start: () => ToolRound, concurrency: number): OperatorFuncti
 function eagerly(source: Observable<StreamEvent>, round: ToolRound, concurrency: number): Observable<StreamEvent> {
   const generations = new BehaviorSubject(new Subject<ToolCallPart>());
   const running = generations.pipe(switchMap((calls) => calls.pipe(mergeMap((call) => round.run(call), concurrency))));
-  const held = operate<StreamEvent, StreamEvent>((out) => {
+  const held = createOperator<StreamEvent, StreamEvent>((out) => {
     let begun = new Set<string>();
     const begin = (call: ToolCallPart) => {
       if (begun.has(call.id)) return;
@@ -153,7 +156,11 @@ function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   if (byName.size === tools.length) return byName;
   const twice = tools.find(({ name }, at) => tools.findIndex((other) => other.name === name) < at);
-  throw new ConfigurationError('tools', `Two tools are called "${twice?.name}".`, 'The model tells them apart by name only: rename one.');
+  throw new ConfigurationError(
+    'tools',
+    `Two tools are called "${twice?.name}".`,
+    'The model tells them apart by name only: rename one.',
+  );
 }
 
 const isFinish = (event: StreamEvent): event is FinishChunk => event.type === 'finish';

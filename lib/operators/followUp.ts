@@ -1,9 +1,9 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { RetractChunk } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import type { Message } from '../core/message.js';
-import { operate } from '../core/operate.js';
 import type { EndTurnOptions } from './endTurn.js';
 
 /**
@@ -37,14 +37,15 @@ export function followUp(
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
   { maxTurns = 20 }: EndTurnOptions = {},
 ): MonoTypeOperatorFunction<StreamEvent> {
-  return operate<StreamEvent, StreamEvent>((out) => {
+  return createOperator<StreamEvent, StreamEvent>((out) => {
     let messages: Message[] = [];
     const ended = (turn: TurnEvent) => {
       const after = stateAfter(state, turn, messages);
       const decided = decide(turn, after);
       const over = decided !== null && turn.turn >= maxTurns;
       const next = over ? null : decided;
-      for (const message of next?.messages.slice(after.messages.length) ?? []) out.next({ type: 'message', message } as MessageEvent);
+      for (const message of next?.messages.slice(after.messages.length) ?? [])
+        out.next({ type: 'message', message } as MessageEvent);
       out.next({ ...turn, finishReason: over ? 'maxTurns' : turn.finishReason, next } as TurnEvent);
     };
     return {

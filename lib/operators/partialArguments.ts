@@ -1,14 +1,14 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
-import { isSameJson } from '../core/deepPartial.js';
-import type { DeepPartial } from '../core/deepPartial.js';
+import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
-import { isJsonObject } from '../core/json.js';
-import type { JsonObject } from '../core/json.js';
-import { operate } from '../core/operate.js';
-import { createPartialJson } from '../core/partialJson.js';
+import { isSameJson } from '../core/json/equal.js';
+import { isJsonObject } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
+import { createPartialJson } from '../core/json/partialJson.js';
+import type { DeepPartial } from '../core/json/partialJson.js';
 import type { Tool } from '../core/tool.js';
-import { createPacer } from './pacing.js';
+import { createSnapshotPacer } from './snapshotPacer.js';
 
 /** A tool call while its arguments grow. */
 export interface PartialArguments<Arguments = JsonObject, Name extends string = string> {
@@ -43,11 +43,14 @@ export interface PartialArguments<Arguments = JsonObject, Name extends string = 
 export function partialArguments<Name extends string, Arguments>(
   tool: Tool<Name, Arguments>,
 ): OperatorFunction<StreamEvent, PartialArguments<Arguments, Name>>;
+
 /** The arguments of all tool calls, or of those of the name, as they grow. */
-export function partialArguments<Arguments = JsonObject>(name?: string): OperatorFunction<StreamEvent, PartialArguments<Arguments>>;
+export function partialArguments<Arguments = JsonObject>(
+  name?: string,
+): OperatorFunction<StreamEvent, PartialArguments<Arguments>>;
 export function partialArguments(tool?: Tool | string): OperatorFunction<StreamEvent, PartialArguments> {
   const wanted = typeof tool === 'object' ? tool.name : tool;
-  return operate<StreamEvent, PartialArguments>((out) => {
+  return createOperator<StreamEvent, PartialArguments>((out) => {
     const calls = new Map<number | string, GrowingCall>();
     const callAt = (index: number | string): GrowingCall => {
       const known = calls.get(index);
@@ -98,7 +101,11 @@ interface GrowingCall {
   drop(): void;
 }
 
-function createGrowingCall(out: Subscriber<PartialArguments>, index: number | string, wanted: string | undefined): GrowingCall {
+function createGrowingCall(
+  out: Subscriber<PartialArguments>,
+  index: number | string,
+  wanted: string | undefined,
+): GrowingCall {
   const json = createPartialJson();
   let id: string | undefined;
   let name: string | undefined;
@@ -117,7 +124,7 @@ function createGrowingCall(out: Subscriber<PartialArguments>, index: number | st
     const snapshot = object ?? json.snapshot();
     return isJsonObject(snapshot) ? snapshot : (shown ?? {});
   };
-  const pacer = createPacer(
+  const pacer = createSnapshotPacer(
     out,
     () => json.isDue(),
     () => show(soFar()),

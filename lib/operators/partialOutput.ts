@@ -1,11 +1,11 @@
 import type { OperatorFunction } from 'rxjs';
 import type { RetractChunk, TextChunk } from '../core/chunk.js';
-import { isSameJson } from '../core/deepPartial.js';
-import type { DeepPartial } from '../core/deepPartial.js';
+import { createOperator } from '../core/createOperator.js';
 import type { ResultEvent, StreamEvent, TurnEvent } from '../core/event.js';
-import { operate } from '../core/operate.js';
-import { createPartialJson } from '../core/partialJson.js';
-import { createPacer } from './pacing.js';
+import { isSameJson } from '../core/json/equal.js';
+import { createPartialJson } from '../core/json/partialJson.js';
+import type { DeepPartial } from '../core/json/partialJson.js';
+import { createSnapshotPacer } from './snapshotPacer.js';
 
 /**
  * The typed output of a run, as it grows: snapshots of the JSON that streams, in place of the events.
@@ -33,7 +33,7 @@ import { createPacer } from './pacing.js';
  * @returns A function that returns an Observable of the output so far.
  */
 export function partialOutput<T>(): OperatorFunction<StreamEvent | ResultEvent<T>, DeepPartial<T>> {
-  return operate<StreamEvent, DeepPartial<T>>((out) => {
+  return createOperator<StreamEvent, DeepPartial<T>>((out) => {
     let json = createPartialJson();
     let last: unknown;
     const show = () => {
@@ -42,7 +42,7 @@ export function partialOutput<T>(): OperatorFunction<StreamEvent | ResultEvent<T
       last = snapshot;
       out.next(snapshot as DeepPartial<T>);
     };
-    const pacer = createPacer(out, () => json.isDue(), show);
+    const pacer = createSnapshotPacer(out, () => json.isDue(), show);
     const begin = () => {
       pacer.drop();
       json = createPartialJson();
@@ -76,4 +76,5 @@ export function partialOutput<T>(): OperatorFunction<StreamEvent | ResultEvent<T
 
 type Known = TextChunk | RetractChunk | TurnEvent;
 
-const isKnown = (event: StreamEvent): event is Known => event.type === 'text' || event.type === 'retract' || event.type === 'turn';
+const isKnown = (event: StreamEvent): event is Known =>
+  event.type === 'text' || event.type === 'retract' || event.type === 'turn';

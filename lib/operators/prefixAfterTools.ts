@@ -1,8 +1,8 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { TextChunk } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
 import type { MessageEvent, StreamEvent } from '../core/event.js';
 import { hasToolResults } from '../core/message.js';
-import { operate } from '../core/operate.js';
 
 /**
  * Prepends `prefix` to the first text after a tool round.
@@ -22,7 +22,7 @@ import { operate } from '../core/operate.js';
  * @returns A function that returns an Observable of the source's events, with that one text changed.
  */
 export function prefixAfterTools<E extends StreamEvent>(prefix = '\n'): MonoTypeOperatorFunction<E> {
-  return operate<E, E>((out) => {
+  return createOperator<E, E>((out) => {
     let due = false;
     let usedInTurn = false;
     return {

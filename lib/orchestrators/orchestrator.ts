@@ -7,7 +7,8 @@ import type { EndTurnOptions } from '../operators/endTurn.js';
 import type { ExecuteToolsOptions } from '../operators/executeTools.js';
 
 /** How the turns of a run are made: the request's settings, the tools', the run's. */
-export interface TurnOptions extends RequestSettings, Pick<EndTurnOptions, 'maxTurns'>, Omit<ExecuteToolsOptions, 'messages'> {
+export interface TurnOptions
+  extends RequestSettings, Pick<EndTurnOptions, 'maxTurns'>, Omit<ExecuteToolsOptions, 'messages'> {
   /** Instructions for the model. They go into each request, and into no event and no state. */
   readonly system?: string | undefined;
   /** Holds for the first turn of the run, unless it is a function of the state. Default: the model decides. */

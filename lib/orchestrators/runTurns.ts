@@ -1,6 +1,6 @@
-import { Observable, defer } from 'rxjs';
+import { defer, Observable } from 'rxjs';
+import { subscribeUntilClosed } from '../core/createOperator.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
-import { subscribeWith } from '../core/subscribeWith.js';
 
 /**
  * Runs turn after turn until one says that none follows.
@@ -17,14 +17,17 @@ import { subscribeWith } from '../core/subscribeWith.js';
  *
  * ```ts
  * runTurns((state) => model.stream({ messages: state.messages }).pipe(accumulateToolCalls(), consolidate(), executeTools(tools), endTurn(state)),
- *   startOf([userMessage('Hi')])).subscribe(console.log);
+ *   startState([userMessage('Hi')])).subscribe(console.log);
  * ```
  *
  * @param turn Makes the Observable of the turn that starts at a state; its `turn` event tells what follows.
- * @param start Where the run starts: `startOf(messages)`, or the `next` of an earlier run's turn, to resume it.
+ * @param start Where the run starts: `startState(messages)`, or the `next` of an earlier run's turn, to resume it.
  * @returns The events of all turns, in order. It completes after a turn without `next`, or one that completes without a `turn` event.
  */
-export function runTurns<E extends StreamEvent>(turn: (state: RunState) => Observable<E>, start: RunState): Observable<E> {
+export function runTurns<E extends StreamEvent>(
+  turn: (state: RunState) => Observable<E>,
+  start: RunState,
+): Observable<E> {
   return new Observable<E>((out) => {
     let due: RunState | undefined = start;
     let looping = false;
@@ -56,7 +59,7 @@ export function runTurns<E extends StreamEvent>(turn: (state: RunState) => Obser
         if (due) loop();
         else out.complete();
       };
-      subscribeWith(
+      subscribeUntilClosed(
         out,
         defer(() => turn(state)),
         observer,

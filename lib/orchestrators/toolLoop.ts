@@ -18,7 +18,7 @@ import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
  * The ordinary turn: ask the model, run the tools it calls, go on while there are results to show it.
  *
  * ```ts
- * runTurns((state) => toolLoop.turn(state, { model, tools, options: { system: 'Be brief.' } }), startOf([userMessage('Hi')]));
+ * runTurns((state) => toolLoop.turn(state, { model, tools, options: { system: 'Be brief.' } }), startState([userMessage('Hi')]));
  * ```
  */
 export const toolLoop: Orchestrator = {
@@ -27,7 +27,11 @@ export const toolLoop: Orchestrator = {
 };
 
 /** The pipe of a turn; with `fragments`, the pieces of its tool calls come through as well. */
-export function modelTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {
+export function modelTurn(
+  state: RunState,
+  context: TurnContext,
+  fragments: boolean,
+): Observable<RunEvent | ToolCallFragment> {
   return defer(() => {
     const { model, tools, options } = context;
     const { newId } = options;
@@ -69,14 +73,15 @@ export function toolChoiceAt(state: RunState, option: ToolChoiceOption | undefin
 }
 
 /** `typeof` alone does not do: to the type checker, `{ name }` may be a function, since functions have a name. */
-const dependsOnState = (choice: ToolChoiceOption | undefined): choice is Extract<ToolChoiceOption, (...args: never) => unknown> =>
-  typeof choice === 'function';
+const dependsOnState = (
+  choice: ToolChoiceOption | undefined,
+): choice is Extract<ToolChoiceOption, (...args: never) => unknown> => typeof choice === 'function';
 
 const settings = [
   'temperature',
   'topP',
   'maxOutputTokens',
-  'stop',
+  'stopSequences',
   'seed',
   'thinking',
   'parallelToolCalls',

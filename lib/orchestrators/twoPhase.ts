@@ -1,14 +1,14 @@
 import { defer, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import { operate } from '../core/operate.js';
 import type { Orchestrator, TurnContext } from './orchestrator.js';
+import { replaceTurnEvent, unrepairable } from './outputRepair.js';
 import { toolLoop } from './toolLoop.js';
 import { typedOutput } from './typedOutput.js';
-import { concluded, hopeless } from './typedTurn.js';
 
 /** The note in `memo` that the tools are done with. */
 const PHASE = 'phase';
@@ -28,21 +28,22 @@ export const twoPhase: Orchestrator = {
     return defer(() => {
       let words = '';
       const quiet = toolLoop.turn(state, plain).pipe(withoutWords((suppressed) => (words = suppressed)));
-      return concluded(quiet, (turn, messages) => secondPhase(state, context, { turn, messages, words }));
+      return replaceTurnEvent(quiet, (turn, messages) => secondPhase(state, context, { turn, messages, words }));
     });
   },
 };
 
 /** Suppresses the text, and the message of a reply that calls nothing. */
 function withoutWords(heard: (suppressed: string) => void) {
-  return operate<RunEvent, RunEvent>((out) => {
+  return createOperator<RunEvent, RunEvent>((out) => {
     let suppressed = '';
     return {
       next(event) {
         if (event.type === 'text') suppressed += event.text;
         else if (event.type !== 'message' || event.message.role !== 'model' || toolCallsOf(event.message).length > 0) {
           if (event.type === 'retract') suppressed = '';
-          if (event.type === 'turn' && suppressed !== '') out.next({ type: 'metadata', metadata: { suppressedText: suppressed } });
+          if (event.type === 'turn' && suppressed !== '')
+            out.next({ type: 'metadata', metadata: { suppressedText: suppressed } });
           if (event.type === 'turn') heard(suppressed);
           out.next(event);
         }
@@ -57,13 +58,19 @@ interface FirstPhase {
   readonly words: string;
 }
 
-function secondPhase(state: RunState, context: TurnContext, { turn, messages, words }: FirstPhase): Observable<RunEvent> {
+function secondPhase(
+  state: RunState,
+  context: TurnContext,
+  { turn, messages, words }: FirstPhase,
+): Observable<RunEvent> {
   if (turn.next || !context.output) return of(turn);
   const typed = { orchestrator: 'twoPhase', state, context, schema: context.output };
   const over = turn.turn >= (context.options.maxTurns ?? 20);
   // A first phase that was refused would be refused again; one that was cut has done its part.
   const failure =
-    over || turn.finishReason === 'contentFilter' ? hopeless(typed, over ? { ...turn, finishReason: 'maxTurns' } : turn, words) : undefined;
+    over || turn.finishReason === 'contentFilter'
+      ? unrepairable(typed, over ? { ...turn, finishReason: 'maxTurns' } : turn, words)
+      : undefined;
   if (failure) return throwError(() => failure);
   return of({ ...turn, next: { ...stateAfter(state, turn, messages), memo: { ...state.memo, [PHASE]: 'output' } } });
 }

@@ -2,10 +2,10 @@ import type { Observable } from 'rxjs';
 import type { RunEvent } from '../core/event.js';
 import { jsonSchemaOf } from '../core/schema.js';
 import type { Orchestrator, TurnContext } from './orchestrator.js';
-import { outputByTool } from './outputByTool.js';
+import { replaceTurnEvent, acceptOrRepair } from './outputRepair.js';
+import type { TypedTurn } from './outputRepair.js';
+import { outputTool } from './outputTool.js';
 import { toolLoop } from './toolLoop.js';
-import { concluded, concludeText } from './typedTurn.js';
-import type { TypedTurn } from './typedTurn.js';
 
 /**
  * Turns until the model's answer fits a schema; with tools in between.
@@ -25,7 +25,7 @@ export const typedOutput: Orchestrator = {
 
 const transports: Readonly<Record<'native' | 'tool' | 'instruction', (typed: TypedTurn) => Observable<RunEvent>>> = {
   native: (typed) => byText(typed, typed.context),
-  tool: outputByTool,
+  tool: outputTool,
   instruction: (typed) => byText(typed, instructed(typed)),
 };
 
@@ -37,7 +37,9 @@ function transportOf({ model, tools }: TurnContext): keyof typeof transports {
 }
 
 function byText(typed: TypedTurn, context: TurnContext): Observable<RunEvent> {
-  return concluded(toolLoop.turn(typed.state, context), (turn, messages) => concludeText(typed, turn, messages));
+  return replaceTurnEvent(toolLoop.turn(typed.state, context), (turn, messages) =>
+    acceptOrRepair(typed, turn, messages),
+  );
 }
 
 function instructed({ context, schema }: TypedTurn): TurnContext {

@@ -1,17 +1,16 @@
 import { asyncScheduler } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
 import { ProtocolError, StreamInterruptedError } from '../core/errors.js';
-import { isJsonObject } from '../core/json.js';
-import type { JsonObject } from '../core/json.js';
-import { operate } from '../core/operate.js';
-import { beginning } from './errorDetails.js';
-import { linger } from './linger.js';
-import { redactThrown } from './redact.js';
+import { isJsonObject } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
+import { beginning, parsedOrUndefined } from './errorDetails.js';
 import { ndjson } from './ndjson.js';
-import { serverSentEvents } from './serverSentEvents.js';
-import { similarJsonParser } from './similarJson.js';
-import type { FramingOptions } from './serverSentEvents.js';
+import { redactThrown } from './redact.js';
+import { sse } from './sse.js';
+import type { FramingOptions } from './sse.js';
+import { createTemplateParser } from './templateParser.js';
 import type { Frame, Wire } from './wire.js';
 
 /** How an answer is read. */
@@ -20,7 +19,7 @@ export interface DecodeOptions extends FramingOptions {
   readonly secrets?: readonly string[];
 }
 
-const framings = { sse: serverSentEvents, ndjson } as const;
+const framings = { sse: sse, ndjson } as const;
 
 /**
  * Reads an answer's bytes: cuts them into frames, reads these with a provider's decoder, and holds it to the contract of a model: exactly one `finish`,
@@ -38,23 +37,16 @@ const framings = { sse: serverSentEvents, ndjson } as const;
  */
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
   const { provider, secrets = [] } = options;
-  return operate((out) => {
+  return createOperator((out) => {
     let finished = false;
     const emit = (chunk: Chunk) => {
       if (finished) return;
       finished = chunk.type === 'finish';
       out.next(chunk);
-      if (finished) out.add(asyncScheduler.schedule(() => out.complete(), linger));
+      if (finished) out.add(asyncScheduler.schedule(() => out.complete(), drainTimeout));
     };
     const decoder = wire.decode(emit);
-    const parse = similarJsonParser();
-    const parsed = (data: string): unknown => {
-      try {
-        return parse(data);
-      } catch {
-        return undefined;
-      }
-    };
+    const parse = createTemplateParser();
     const end = (terminal: boolean) => {
       decoder.end(terminal);
       if (!terminal && !finished) throw cutShort(provider);
@@ -70,7 +62,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         end(true);
         return;
       }
-      const json = parsed(data);
+      const json = parsedOrUndefined(data, parse);
       if (isJsonObject(json)) read(json, event);
       else {
         const objects = Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
@@ -116,3 +108,10 @@ function notJson(provider: string, data: string): ProtocolError {
     data.slice(0, 1000),
   );
 }
+
+/**
+ * How long a stream may stay open after the answer's terminal mark, in milliseconds. It mostly ends with the next read, and one read to its end
+ * leaves the connection for the next request, where an aborted one is closed, and lets the streams that it passes through finish their work; but
+ * some never end.
+ */
+export const drainTimeout = 1000;

@@ -1,5 +1,5 @@
 import { ProviderError } from '../core/errors.js';
-import { isRecord, objectOf, textOf } from '../core/json.js';
+import { isRecord, objectOf, textOf } from '../core/json/json.js';
 
 /** What a provider's JSON says of an error. */
 export interface ErrorDetails {
@@ -17,17 +17,31 @@ export function isRetryableStatus(status: number): boolean {
 /** Words that providers use, in a 200 stream, for what would have been such a status. */
 const passing =
   /ratelimit|overloaded|toomany|unavailable|resourceexhausted|internal|servererror|apierror|timeout|timedout|deadlineexceeded|aborted/;
+
 /** Waiting does not fill an account, although these come with 429. */
 const lasting = /insufficientquota|billing|insufficientbalance/;
 
 /** Whether the same request may succeed later: by a status among the codes of its error, or a word that says so. */
 export function isPassing(codes: readonly string[]): boolean {
   const words = codes.map((code) => code.toLowerCase().replace(/[^a-z0-9]/g, ''));
-  return !words.some((word) => lasting.test(word)) && words.some((word) => isRetryableStatus(Number(word)) || passing.test(word));
+  return (
+    !words.some((word) => lasting.test(word)) &&
+    words.some((word) => isRetryableStatus(Number(word)) || passing.test(word))
+  );
 }
 
 /** Where servers put what an error says to people: as text, or as an object or a list that says it further in. */
-export const textFields = ['error', 'message', 'detail', 'details', 'error_message', 'error_msg', 'status_msg', 'msg', 'errors'] as const;
+export const textFields = [
+  'error',
+  'message',
+  'detail',
+  'details',
+  'error_message',
+  'error_msg',
+  'status_msg',
+  'msg',
+  'errors',
+] as const;
 
 /**
  * Reads an error out of a JSON body or frame, in any of the shapes that providers use: `{ error: { message, code | type | status } }`
@@ -43,8 +57,17 @@ export function errorDetails(json: unknown): ErrorDetails {
   const { message, codes } = firstThatTells(textFields.map((field) => json[field]));
   const metadata = objectOf(json['metadata']);
   const raw = textOf(metadata['raw']);
-  const own = [json['code'], json['status'], json['status_code'], json['statusCode'], json['type'], metadata['error_type']];
-  const said = own.flatMap((code) => (typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (textOf(code) ?? [])));
+  const own = [
+    json['code'],
+    json['status'],
+    json['status_code'],
+    json['statusCode'],
+    json['type'],
+    metadata['error_type'],
+  ];
+  const said = own.flatMap((code) =>
+    typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (textOf(code) ?? []),
+  );
   return {
     message: raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`,
     codes: [...codes, ...said],
@@ -55,7 +78,8 @@ const firstThatTells = (values: readonly unknown[]): ErrorDetails =>
   values.map(errorDetails).find(({ message }) => message !== undefined) ?? { message: undefined, codes: [] };
 
 /** The most telling code: a word before a number. Google sends the status as `code` and its meaning as `status`. */
-export const codeOf = (codes: readonly string[]): string | undefined => codes.find((code) => !/^\d+$/.test(code)) ?? codes[0];
+export const codeOf = (codes: readonly string[]): string | undefined =>
+  codes.find((code) => !/^\d+$/.test(code)) ?? codes[0];
 
 /** Whether a JSON document is an error by its own word: it has an `error` that says something, alone or as the first of an array. */
 export function saysError(json: unknown): boolean {
@@ -73,20 +97,24 @@ export function saysError(json: unknown): boolean {
 export function providerError(provider: string, json: unknown): ProviderError {
   const { message, codes } = errorDetails(json);
   const providerCode = codeOf(codes);
-  return new ProviderError(provider, `${provider} reported an error: ${message ?? JSON.stringify(json)}${inBrackets(providerCode)}`, {
-    retryable: isPassing(codes),
-    providerCode,
-    data: json,
-  });
+  return new ProviderError(
+    provider,
+    `${provider} reported an error: ${message ?? JSON.stringify(json)}${inBrackets(providerCode)}`,
+    {
+      retryable: isPassing(codes),
+      providerCode,
+      data: json,
+    },
+  );
 }
 
 /** A code behind the text that it belongs to. */
 export const inBrackets = (code: string | undefined): string => (code === undefined ? '' : ` (${code})`);
 
 /** The JSON of a text, or undefined: what a server sends in place of a stream need not be JSON. */
-export function parsedOrUndefined(text: string): unknown {
+export function parsedOrUndefined(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
-import { defaultMaxEventBytes, eventTooLarge } from './serverSentEvents.js';
-import type { FramingOptions } from './serverSentEvents.js';
+import { defaultMaxEventBytes, eventTooLarge } from './sse.js';
+import type { FramingOptions } from './sse.js';
 import type { Frame, FrameReader } from './wire.js';
 
 /**
@@ -12,7 +12,10 @@ import type { Frame, FrameReader } from './wire.js';
  * @param emit Takes the frames.
  * @returns The reader of one body. It throws ProtocolError `event_too_large`.
  */
-export function ndjson({ provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions, emit: (frame: Frame) => void): FrameReader {
+export function ndjson(
+  { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
+  emit: (frame: Frame) => void,
+): FrameReader {
   const decoder = new TextDecoder();
   // Pieces of the line that has not ended: only what is new is searched, and they are joined once, so the cost is linear however the bytes are cut.
   let pieces: string[] = [];

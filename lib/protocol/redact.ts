@@ -1,6 +1,6 @@
 import { catchError } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { isRecord } from '../core/json.js';
+import { isRecord } from '../core/json/json.js';
 
 /** What stands where a secret stood. */
 const mark = '[key]';
@@ -56,7 +56,8 @@ export function redactThrown(thrown: unknown, secrets: readonly string[], provid
 }
 
 /** An Error of any realm: in jest, those of `fetch` are of another. */
-const isError = (value: object): value is Error => value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
+const isError = (value: object): value is Error =>
+  value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
 
 /** From here on a secret is looked for within words; a shorter one (`test`, `any`) stands in ordinary words too. */
 const longEnough = 8;
@@ -65,7 +66,8 @@ const longEnough = 8;
 const withoutWhole = (text: string, secret: string): string => without(text, secret, secret.length);
 
 /** A text without the beginnings of a secret: a server, or the limit of a message, may have cut the text within it. */
-const withoutBeginnings = (text: string, secret: string): string => without(text, secret, secret.length < longEnough ? secret.length : 4);
+const withoutBeginnings = (text: string, secret: string): string =>
+  without(text, secret, secret.length < longEnough ? secret.length : 4);
 
 /** Replaces what is the secret, from its beginning on and for at least so many characters, where that can be nothing else. */
 function without(text: string, secret: string, least: number): string {
@@ -84,7 +86,12 @@ function without(text: string, secret: string, least: number): string {
 
 function isHidden(secret: string, length: number, after: string, before = ''): boolean {
   if (secret.length < longEnough) return !/[\w-]/.test(before + after.charAt(0));
-  return length >= Math.max(longEnough, secret.length / 3) || length === secret.length || after === '' || after.startsWith('...');
+  return (
+    length >= Math.max(longEnough, secret.length / 3) ||
+    length === secret.length ||
+    after === '' ||
+    after.startsWith('...')
+  );
 }
 
 /** Removes secrets from the error of a stream. */
@@ -100,7 +107,8 @@ function isPlain(value: object): boolean {
 }
 
 /** Names of headers that carry a key. */
-const secretHeader = /^(?:[\w-]+-)?authorization$|^cookie$|(?:^|-)(?:api-?key|subscription-key|auth-token|access-token)$/i;
+const secretHeader =
+  /^(?:[\w-]+-)?authorization$|^cookie$|(?:^|-)(?:api-?key|subscription-key|auth-token|access-token)$/i;
 const secretParameter = /^(?:api[-_]?key|key|token|access[-_]token|auth|code|sig|signature|subscription-key)$/i;
 
 /**

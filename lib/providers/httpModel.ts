@@ -1,24 +1,23 @@
 import { defer, identity } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Chunk } from '../core/chunk.js';
 import { requireCapabilities } from '../core/capabilities.js';
+import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
-import { validHistory } from '../core/history.js';
+import { repairHistory } from '../core/history.js';
 import type { Capabilities, Model, Request } from '../core/model.js';
-import { joinUrl, mergeHeaders, mergeJson } from '../protocol/compose.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
-import { insteadBeforeFirst } from '../protocol/insteadBeforeFirst.js';
-import { jsonText } from '../protocol/jsonText.js';
-import { postStream } from '../protocol/postStream.js';
-import type { PostRequest } from '../protocol/postStream.js';
+import { encodeOnce } from '../protocol/encodeOnce.js';
+import { idleTimeout } from '../protocol/idleTimeout.js';
+import type { IdleTimeoutOptions } from '../protocol/idleTimeout.js';
+import { post } from '../protocol/post.js';
+import type { PostRequest } from '../protocol/post.js';
 import { secretsOf } from '../protocol/redact.js';
-import { retryBeforeFirst } from '../protocol/retryBeforeFirst.js';
-import type { RetryOptions } from '../protocol/retryBeforeFirst.js';
-import { silence } from '../protocol/silence.js';
-import type { SilenceOptions } from '../protocol/silence.js';
+import { joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
+import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
+import type { RetryOptions } from '../protocol/retry.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
-import { whoCan } from './shared/whoCan.js';
-import { separateThinking } from './thinkTags.js';
+import { capabilityTable } from './shared/capabilityTable.js';
+import { separateThinking } from './shared/thinkTags.js';
 
 /** What every model over HTTP can be told. */
 export interface ModelOptions {
@@ -31,7 +30,7 @@ export interface ModelOptions {
   /** Makes the requests. Default: the global `fetch`, looked up at each request. Node's own gives up after five minutes without an answer. */
   readonly fetch?: typeof fetch | undefined;
   /** How long the server may be silent: `first`, until the first byte (default: no limit); `each`, from then on (default: 120000 ms; false: no limit). */
-  readonly timeout?: SilenceOptions | undefined;
+  readonly timeout?: IdleTimeoutOptions | undefined;
   /** How a request that failed before its first chunk is sent again; false: not at all. Default: 3 times, after 1, 2 and 4 s with jitter. */
   readonly retry?: RetryOptions | false | undefined;
   /** The largest event taken, in characters. Default: 16 Mi. */
@@ -69,7 +68,7 @@ export interface HttpModelDefinition {
  * @param definition The provider's part.
  * @param options The user's.
  * @returns The model. Its streams error with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with what the wire's `encode` and
- * `decode` throw, and with the errors of `postStream`, `silence` and `decodeFrames`; the key is in none of them.
+ * `decode` throw, and with the errors of `post`, `idleTimeout` and `decodeFrames`; the key is in none of them.
  */
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
   const { provider, name } = definition;
@@ -79,24 +78,28 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     ...model,
     stream: (request) =>
       defer(() => {
-        requireCapabilities(model, request, whoCan);
+        requireCapabilities(model, request, capabilityTable);
         const key = keyOf(definition, options);
         const { wire } = definition;
         const send = (encoded: WireRequest): Observable<Chunk> => {
           const sent = answer(definition, options, preparedPost(definition, options, request, encoded, key));
           const { instead } = encoded;
-          return instead ? sent.pipe(insteadBeforeFirst((error) => sendIfAny(instead(error)))) : sent;
+          return instead ? sent.pipe(catchBeforeFirst((error) => sendIfAny(instead(error)))) : sent;
         };
         const sendIfAny = (encoded: WireRequest | undefined) => encoded && send(encoded);
-        return send(wire.encode({ ...request, messages: validHistory(request.messages, wire.apart) }));
+        return send(wire.encode({ ...request, messages: repairHistory(request.messages, wire.apart) }));
       }),
   };
 }
 
-function answer({ provider, wire }: HttpModelDefinition, options: ModelOptions, post: PostRequest): Observable<Chunk> {
-  return postStream(post).pipe(
-    silence(options.timeout),
-    decodeFrames(wire, { provider, maxEventBytes: options.maxEventBytes, secrets: post.secrets }),
+function answer(
+  { provider, wire }: HttpModelDefinition,
+  options: ModelOptions,
+  request: PostRequest,
+): Observable<Chunk> {
+  return post(request).pipe(
+    idleTimeout(options.timeout),
+    decodeFrames(wire, { provider, maxEventBytes: options.maxEventBytes, secrets: request.secrets }),
     options.thinkTags ? separateThinking() : identity,
     options.retry === false ? identity : retryBeforeFirst(options.retry),
   );
@@ -115,8 +118,13 @@ function preparedPost(
   const over = request.providerOptions?.[provider];
   const url = joinUrl(options.baseUrl?.trim() ? options.baseUrl : baseUrl, encoded.path);
   const authorization = key === undefined ? {} : authorize(key);
-  const headers = mergeHeaders({ accept, 'content-type': 'application/json' }, authorization, encoded.headers, options.headers);
-  const body = jsonText(over ? mergeJson(encoded.body, over) : encoded.body);
+  const headers = mergeHeaders(
+    { accept, 'content-type': 'application/json' },
+    authorization,
+    encoded.headers,
+    options.headers,
+  );
+  const body = encodeOnce(over ? mergeJson(encoded.body, over) : encoded.body);
   const secrets = [...(key === undefined ? [] : [key]), ...secretsOf(url, headers), ...(encoded.secrets ?? [])];
   return { provider, url, headers, body, accept, secrets, fetch: options.fetch };
 }
@@ -131,7 +139,11 @@ function keyOf({ provider, apiKey }: HttpModelDefinition, options: ModelOptions)
   const found = environment()[apiKey.variable]?.trim();
   if (found) return found;
   if (secretsOf('', mergeHeaders(options.headers)).length > 0) return undefined;
-  throw new ConfigurationError('apiKey', `There is no API key for ${provider}.`, `Set ${apiKey.variable} or pass { apiKey }.`);
+  throw new ConfigurationError(
+    'apiKey',
+    `There is no API key for ${provider}.`,
+    `Set ${apiKey.variable} or pass { apiKey }.`,
+  );
 }
 
 /** The environment's variables, where there is a process (Node, Bun, Deno); a browser has none. */

@@ -2,7 +2,7 @@ import type { Model } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
-import { shortCallId } from './shared/shortCallId.js';
+import { shortCallId } from './shared/callIds.js';
 
 /**
  * A model of OpenAI, over the Chat Completions API.

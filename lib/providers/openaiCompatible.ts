@@ -1,4 +1,4 @@
-import { defined } from '../core/json.js';
+import { defined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import type { Dialect } from './chatCompletions/dialect.js';

@@ -1,12 +1,11 @@
-import type { JsonObject } from '../core/json.js';
+import type { JsonObject } from '../core/json/json.js';
 import type { FilePart } from '../core/message.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
+import { mistralCallId, shortCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
-import { mistralCallId } from './shared/mistralCallId.js';
-import { shortCallId } from './shared/shortCallId.js';
 
 /**
  * A model of any maker, by OpenRouter.
@@ -64,5 +63,7 @@ function openrouterThinking(thinking: Thinking): JsonObject {
 
 /** Films have a part of their own ("Video inputs"). */
 function openrouterFile(file: FilePart): JsonObject | undefined {
-  return /^video\//i.test(file.mediaType) ? { type: 'video_url', video_url: { url: file.url ?? dataUrl(file) } } : undefined;
+  return /^video\//i.test(file.mediaType)
+    ? { type: 'video_url', video_url: { url: file.url ?? dataUrl(file) } }
+    : undefined;
 }

@@ -1,5 +1,5 @@
-import { isJsonObject, without } from '../core/json.js';
-import type { JsonObject } from '../core/json.js';
+import { isJsonObject, without } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
@@ -29,7 +29,14 @@ export function together(name: string, options: ModelOptions = {}): Model {
       baseUrl: 'https://api.together.xyz/v1',
       apiKey: { variable: 'TOGETHER_API_KEY' },
       wire: chatCompletions(name, { provider: 'together', thinking: togetherThinking, body: withoutStrict }),
-      capabilities: { tools: true, multiToolCalls: true, typedOutput: true, thinking: true, vision: true, files: false },
+      capabilities: {
+        tools: true,
+        multiToolCalls: true,
+        typedOutput: true,
+        thinking: true,
+        vision: true,
+        files: false,
+      },
     },
     { ...options, thinkTags: options.thinkTags ?? true },
   );

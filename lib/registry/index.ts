@@ -1,7 +1,7 @@
 import { anthropic } from '../providers/anthropic/anthropic.js';
 import { cohere } from '../providers/cohere/cohere.js';
 import { google } from '../providers/google/google.js';
-import { mistral } from '../providers/mistral/mistral.js';
+import { mistral } from '../providers/mistral.js';
 import { ollama } from '../providers/ollama/ollama.js';
 import { openai } from '../providers/openai.js';
 import { openaiResponses } from '../providers/openaiResponses/openaiResponses.js';
@@ -17,8 +17,16 @@ export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
 const builtIn: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
   ['openai', openai, { defaultModel: 'gpt-5', keyVariable: 'OPENAI_API_KEY' }],
-  ['openai-responses', openaiResponses, { aliases: ['responses'], defaultModel: 'gpt-5', keyVariable: 'OPENAI_API_KEY' }],
-  ['openrouter', openrouter, { aliases: ['open-router'], defaultModel: 'openrouter/auto', keyVariable: 'OPENROUTER_API_KEY' }],
+  [
+    'openai-responses',
+    openaiResponses,
+    { aliases: ['responses'], defaultModel: 'gpt-5', keyVariable: 'OPENAI_API_KEY' },
+  ],
+  [
+    'openrouter',
+    openrouter,
+    { aliases: ['open-router'], defaultModel: 'openrouter/auto', keyVariable: 'OPENROUTER_API_KEY' },
+  ],
   [
     'together',
     together,
@@ -28,10 +36,22 @@ const builtIn: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
       keyVariable: 'TOGETHER_API_KEY',
     },
   ],
-  ['anthropic', anthropic, { aliases: ['claude'], defaultModel: 'claude-sonnet-4-5', keyVariable: 'ANTHROPIC_API_KEY' }],
-  ['google', google, { aliases: ['gemini', 'googleai', 'google-ai'], defaultModel: 'gemini-2.5-flash', keyVariable: 'GEMINI_API_KEY' }],
+  [
+    'anthropic',
+    anthropic,
+    { aliases: ['claude'], defaultModel: 'claude-sonnet-4-5', keyVariable: 'ANTHROPIC_API_KEY' },
+  ],
+  [
+    'google',
+    google,
+    { aliases: ['gemini', 'googleai', 'google-ai'], defaultModel: 'gemini-2.5-flash', keyVariable: 'GEMINI_API_KEY' },
+  ],
   ['ollama', ollama, { defaultModel: 'qwen3' }], // one that can think and call tools; a model that cannot think refuses to be asked (400)
-  ['mistral', mistral, { aliases: ['mistralai', 'mistral-ai'], defaultModel: 'mistral-small-latest', keyVariable: 'MISTRAL_API_KEY' }],
+  [
+    'mistral',
+    mistral,
+    { aliases: ['mistralai', 'mistral-ai'], defaultModel: 'mistral-small-latest', keyVariable: 'MISTRAL_API_KEY' },
+  ],
   ['cohere', cohere, { defaultModel: 'command-a-03-2025', keyVariable: 'COHERE_API_KEY' }],
 ];
 

@@ -49,7 +49,11 @@ export function createRegistry(): Registry {
       if (!entry) throw unknownProvider(name, provider, describe(entries));
       const named = model === '' ? entry.defaultModel : model;
       if (named === undefined)
-        throw new ConfigurationError('model', `"${name}" names no model, and ${provider} has no default.`, `Name one: "${provider}:...".`);
+        throw new ConfigurationError(
+          'model',
+          `"${name}" names no model, and ${provider} has no default.`,
+          `Name one: "${provider}:...".`,
+        );
       return entry.factory(named, options);
     },
     registerProvider(name, factory, options = {}) {
@@ -57,9 +61,17 @@ export function createRegistry(): Registry {
       const taken = others.find((alias) => entries.has(alias) || (aliases.has(alias) && aliases.get(alias) !== own));
       const bad = [own, ...others].find((one) => one === undefined || !/^[^\s:/]+$/.test(one));
       if (own === undefined || bad !== undefined)
-        throw new ConfigurationError('provider', `"${bad}" is no name for a provider.`, 'Use one without white space, colons and slashes.');
+        throw new ConfigurationError(
+          'provider',
+          `"${bad}" is no name for a provider.`,
+          'Use one without white space, colons and slashes.',
+        );
       if (taken !== undefined || aliases.has(own))
-        throw new ConfigurationError('provider', `"${taken ?? own}" means another provider already.`, 'Choose another name or alias.');
+        throw new ConfigurationError(
+          'provider',
+          `"${taken ?? own}" means another provider already.`,
+          'Choose another name or alias.',
+        );
       for (const [alias, target] of aliases) if (target === own) aliases.delete(alias);
       for (const alias of others) aliases.set(alias, own);
       entries.set(own, { ...options, aliases: others, factory });
@@ -82,7 +94,11 @@ function parts(name: string): { readonly provider: string; readonly model: strin
   const at = name.search(/[:/]/);
   const provider = normalised(at === -1 ? name : name.slice(0, at));
   if (provider === '')
-    throw new ConfigurationError('model', `"${name}" names no provider.`, 'Write "provider:model", for example "openai:gpt-5".');
+    throw new ConfigurationError(
+      'model',
+      `"${name}" names no provider.`,
+      'Write "provider:model", for example "openai:gpt-5".',
+    );
   return { provider, model: at === -1 ? '' : name.slice(at + 1).trim() };
 }
 
@@ -95,4 +111,6 @@ function unknownProvider(name: string, provider: string, known: string): Configu
 }
 
 const describe = (entries: ReadonlyMap<string, Entry>): string =>
-  [...entries].map(([name, { aliases = [] }]) => (aliases.length > 0 ? `${name} (${aliases.join(', ')})` : name)).join(', ') || 'none';
+  [...entries]
+    .map(([name, { aliases = [] }]) => (aliases.length > 0 ? `${name} (${aliases.join(', ')})` : name))
+    .join(', ') || 'none';

@@ -2,7 +2,7 @@ import { concatMap, from, ignoreElements, isObservable, of, throwError, timer } 
 import type { Observable } from 'rxjs';
 import type { Chunk, FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
-import type { JsonObject } from '../core/json.js';
+import type { JsonObject } from '../core/json/json.js';
 
 /**
  * One thing that a scripted model does: a text, any chunk, a pause of `delay` milliseconds (virtual in a `TestScheduler`), or a failure.
@@ -33,7 +33,8 @@ export type ScriptedTurn<R extends ScriptRequest = ScriptRequest> = Lines | ((re
  * What a model says: a list of turns, of which the first request gets the first, or one function of the request. A request beyond the list is an
  * error that says so.
  */
-export type Script<R extends ScriptRequest = ScriptRequest> = readonly ScriptedTurn<R>[] | ((request: R) => ScriptedTurn<R>);
+export type Script<R extends ScriptRequest = ScriptRequest> =
+  readonly ScriptedTurn<R>[] | ((request: R) => ScriptedTurn<R>);
 
 /**
  * A whole tool call, as one chunk.
@@ -47,7 +48,7 @@ export type Script<R extends ScriptRequest = ScriptRequest> = readonly ScriptedT
  * @param id The id of the call. Default: a script numbers its calls `call_1_1` (turn and call), so that specs can name them. `''` is a call
  * without an id, as several providers send it.
  */
-export function call(name: string, args: JsonObject = {}, id?: string): ToolCallFragment {
+export function toolCall(name: string, args: JsonObject = {}, id?: string): ToolCallFragment {
   return { type: 'toolCallFragment', ...(id === undefined ? {} : { id }), name, arguments: args, done: true };
 }
 
@@ -74,7 +75,9 @@ export function linesFor<R extends ScriptRequest>(script: Script<R>, request: R)
  * @param turn The number of the turn, for the ids of its calls.
  */
 export function play(lines: Lines, turn: number): Observable<Chunk> {
-  return isObservable(lines) ? lines : from(whole(typeof lines === 'string' ? [lines] : lines, turn)).pipe(concatMap(perform));
+  return isObservable(lines)
+    ? lines
+    : from(whole(typeof lines === 'string' ? [lines] : lines, turn)).pipe(concatMap(perform));
 }
 
 function perform(step: Exclude<Step, string>): Observable<Chunk> {

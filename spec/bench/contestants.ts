@@ -20,7 +20,11 @@ const ours = (title: string, file: string, library: string): Contestant => ({
   module: join(compiled, 'client', `${file}.js`),
   library,
 });
-const sdk = (title: string, file: string, library: string): Contestant => ({ title, module: join(peers, `${file}.mjs`), library });
+const sdk = (title: string, file: string, library: string): Contestant => ({
+  title,
+  module: join(peers, `${file}.mjs`),
+  library,
+});
 const framework = (title: string, file: string): Contestant => ({ ...sdk(title, file, 'library'), slow: true });
 
 /** What all ratios are against. */

@@ -25,8 +25,20 @@ const kinds = {
   arguments: { sizes: [50_000, 100_000, 200_000, 400_000, 800_000], warmups: 2, runs: 3, quick: [0, 2] },
   history: { sizes: [10, 30, 100, 300, 1_000], warmups: 10, runs: 15, quick: [2, 4] },
   'partial output': { case: 'records', sizes: records, warmups: 2, runs: 3, contestants: partialContestants('output') },
-  'partial arguments': { case: 'recordcall', sizes: records, warmups: 2, runs: 3, contestants: partialContestants('toolArguments') },
-  'partial objects in process': { case: 'oneread', sizes: records, warmups: 30, runs: 15, contestants: partialInProcess },
+  'partial arguments': {
+    case: 'recordcall',
+    sizes: records,
+    warmups: 2,
+    runs: 3,
+    contestants: partialContestants('toolArguments'),
+  },
+  'partial objects in process': {
+    case: 'oneread',
+    sizes: records,
+    warmups: 30,
+    runs: 15,
+    contestants: partialInProcess,
+  },
 } satisfies Record<string, Kind>;
 
 /** What grows. */
@@ -52,11 +64,19 @@ const least = (values: readonly number[]) => Math.min(...values);
  * the larger what lives, the more the collector copies, a fifth of the time at 64 KB and more than half at 1 MB. The least of all runs stands
  * for a size: what the collector or the machine adds to one of them is no growth.
  */
-export async function measureGrowth(kind: Growing, server: string, { rounds, budget, quick = false }: Care): Promise<readonly Growth[]> {
+export async function measureGrowth(
+  kind: Growing,
+  server: string,
+  { rounds, budget, quick = false }: Care,
+): Promise<readonly Growth[]> {
   const { case: name = kind, sizes, warmups, runs, contestants = own.openai, quick: places } = kindOf(kind);
   const points = new Map<string, [number, number][]>();
   for (const size of quick ? sizes.filter((_, place) => places?.includes(place)) : sizes) {
-    const found = await runRounds(quick ? [rivulet] : contestants, { case: `${name}-${size}`, warmups, runs, rounds, budget }, server);
+    const found = await runRounds(
+      quick ? [rivulet] : contestants,
+      { case: `${name}-${size}`, warmups, runs, rounds, budget },
+      server,
+    );
     for (const { title, value, failure } of scoresOf(found, ({ cpu }) => least(cpu), least)) {
       if (value === undefined) throw new Error(`${title}, ${kind} of ${size}: ${failure}`);
       points.set(title, [...(points.get(title) ?? []), [size, value]]);

@@ -68,10 +68,19 @@ export async function runRounds(
       const known = found.get(contestant) ?? { findings: [] };
       found.set(contestant, known);
       if (known.failure !== undefined || (contestant.slow && round >= slow.rounds)) continue;
-      if (process.stderr.isTTY) process.stderr.write(`\r${plan.case} ${round + 1}/${rounds} ${contestant.title}\u001b[K\r`);
+      if (process.stderr.isTTY)
+        process.stderr.write(`\r${plan.case} ${round + 1}/${rounds} ${contestant.title}\u001b[K\r`);
       const { module, library } = contestant;
       const time = contestant.slow ? Math.min(budget, slow.budget) : budget;
-      const { finding, failure } = await runClient({ module, library, server, case: plan.case, warmups, runs, budget: time });
+      const { finding, failure } = await runClient({
+        module,
+        library,
+        server,
+        case: plan.case,
+        warmups,
+        runs,
+        budget: time,
+      });
       if (finding) known.findings.push(finding);
       else known.failure = failure;
     }
@@ -84,7 +93,11 @@ export async function runRounds(
  * @param typical Which of the processes' values stands for them.
  * @returns A score for each, in their order.
  */
-export function scoresOf(found: ReadonlyMap<Contestant, Found>, read: Reading['read'], typical = median): readonly Score[] {
+export function scoresOf(
+  found: ReadonlyMap<Contestant, Found>,
+  read: Reading['read'],
+  typical = median,
+): readonly Score[] {
   const [base = []] = [...found.values()].map(({ findings }) => findings.map(read));
   return [...found].map(([{ title }, { findings, failure }]): Score => {
     const values = findings.map(read);

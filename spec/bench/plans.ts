@@ -24,8 +24,18 @@ const anthropicWire = "CPU time over Anthropic's wire";
 const around = 'Latency and memory';
 const partial = 'CPU time of partial objects, 500 records';
 
-const cost = (name: string, limit: number, ...[table, column]: [] | [table: string, column: string]): readonly Reading[] => [
-  { name, unit: 'CPU ms', ...(table !== undefined && column !== undefined ? { place: [table, column] as const } : {}), limit, read: cpu },
+const cost = (
+  name: string,
+  limit: number,
+  ...[table, column]: [] | [table: string, column: string]
+): readonly Reading[] => [
+  {
+    name,
+    unit: 'CPU ms',
+    ...(table !== undefined && column !== undefined ? { place: [table, column] as const } : {}),
+    limit,
+    read: cpu,
+  },
 ];
 const peak = (name: string, column: string): readonly Reading[] => [
   { name, unit: 'MB', place: [around, column], limit: 1.25, read: memory },
@@ -37,7 +47,13 @@ const warm = { warmups: 8, runs: 9, rounds: 5 };
 const warmSlow = { warmups: 3, runs: 3, rounds: 5 };
 const few = { warmups: 2, runs: 4, rounds: 5 };
 /** Smaller, and more of it: of short runs more have the machine for themselves. */
-const quickly = (name: string, warmups: number, runs: number): Plan => ({ case: name, warmups, runs, rounds: 2, budget: 30_000 });
+const quickly = (name: string, warmups: number, runs: number): Plan => ({
+  case: name,
+  warmups,
+  runs,
+  rounds: 2,
+  budget: 30_000,
+});
 
 /** Partial objects without a wire, against the parser by hand and nothing else: all deltas in one read, and each a read of its own. */
 const inProcess = (size: string, records: number, times: Pick<Plan, 'warmups' | 'runs'>): readonly Planned[] =>
@@ -51,7 +67,12 @@ const inProcess = (size: string, records: number, times: Pick<Plan, 'warmups' | 
 
 /** Everything that is measured in processes of its own, growth excepted. */
 export const plans: readonly Planned[] = [
-  { ...warm, case: 'text-20000', quick: quickly('text-5000', 12, 20), readings: cost('text: 20,000 deltas', 1.25, openaiWire, 'text') },
+  {
+    ...warm,
+    case: 'text-20000',
+    quick: quickly('text-5000', 12, 20),
+    readings: cost('text: 20,000 deltas', 1.25, openaiWire, 'text'),
+  },
   {
     ...warmSlow,
     case: 'arguments-400000',
@@ -73,7 +94,12 @@ export const plans: readonly Planned[] = [
     quick: quickly('concurrent-50', 4, 8),
     readings: cost('200 concurrent runs of 500 deltas', 1.25, openaiWire, '200 runs'),
   },
-  { ...warm, case: 'text-20000', wire: 'anthropic', readings: cost('Anthropic, text: 20,000 deltas', 1.25, anthropicWire, 'text') },
+  {
+    ...warm,
+    case: 'text-20000',
+    wire: 'anthropic',
+    readings: cost('Anthropic, text: 20,000 deltas', 1.25, anthropicWire, 'text'),
+  },
   {
     ...warmSlow,
     case: 'arguments-400000',
@@ -140,19 +166,37 @@ export const plans: readonly Planned[] = [
     runs: 0,
     rounds: 15,
     contestants: imported,
-    readings: [{ name: 'import of the whole library', unit: 'CPU ms', limit: 1.5, read: (finding) => finding.imported }],
+    readings: [
+      { name: 'import of the whole library', unit: 'CPU ms', limit: 1.5, read: (finding) => finding.imported },
+    ],
   },
   // Four runs in each process: after one, the peak depends on whether the collector happened to come by (78 to 100 MB for the floor; after four, 97 to 100).
   { case: 'text-20000', warmups: 3, runs: 1, rounds: 5, readings: peak('peak memory: text', 'memory, text') },
-  { case: 'concurrent-200', warmups: 3, runs: 1, rounds: 5, readings: peak('peak memory: 200 concurrent runs', 'memory, 200 runs') },
+  {
+    case: 'concurrent-200',
+    warmups: 3,
+    runs: 1,
+    rounds: 5,
+    readings: peak('peak memory: 200 concurrent runs', 'memory, 200 runs'),
+  },
   {
     case: 'first-300',
     warmups: 2,
     runs: 1,
     rounds: 5,
     readings: [
-      { name: 'first delta, from write to callback: median', unit: 'ms', place: [around, 'first delta, median'], read: milliseconds(0.5) },
-      { name: 'first delta, from write to callback: p99', unit: 'ms', place: [around, 'p99'], read: milliseconds(0.99) },
+      {
+        name: 'first delta, from write to callback: median',
+        unit: 'ms',
+        place: [around, 'first delta, median'],
+        read: milliseconds(0.5),
+      },
+      {
+        name: 'first delta, from write to callback: p99',
+        unit: 'ms',
+        place: [around, 'p99'],
+        read: milliseconds(0.99),
+      },
     ],
   },
   {

@@ -23,21 +23,27 @@ export async function startServer(): Promise<Server> {
 }
 
 /** What a client process found, or why it found nothing. */
-export type Outcome = { readonly finding: Finding; readonly failure?: never } | { readonly failure: string; readonly finding?: never };
+export type Outcome =
+  { readonly finding: Finding; readonly failure?: never } | { readonly failure: string; readonly finding?: never };
 
 /** Runs one task in a fresh process, for two and a half minutes at most: what takes less than a second by hand has failed when it takes that long. */
 export function runClient(task: Task, patience = 150_000): Promise<Outcome> {
   return new Promise((resolve) => {
     const args = [join(compiled, 'client/main.js'), JSON.stringify(task)];
-    execFile(process.execPath, args, { timeout: patience, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
-      const line = stdout.trim().split('\n').at(-1) ?? '';
-      if (error?.killed) resolve({ failure: `does not finish in ${patience / 1000} s` });
-      else if (!line.startsWith('{'))
-        resolve({ failure: [stderr.trim().split('\n').at(-1), `ends with ${error?.code}`].find(Boolean) ?? '' });
-      else {
-        const said = JSON.parse(line) as Finding | { readonly failure: string };
-        resolve('failure' in said ? said : { finding: said });
-      }
-    });
+    execFile(
+      process.execPath,
+      args,
+      { timeout: patience, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
+      (error, stdout, stderr) => {
+        const line = stdout.trim().split('\n').at(-1) ?? '';
+        if (error?.killed) resolve({ failure: `does not finish in ${patience / 1000} s` });
+        else if (!line.startsWith('{'))
+          resolve({ failure: [stderr.trim().split('\n').at(-1), `ends with ${error?.code}`].find(Boolean) ?? '' });
+        else {
+          const said = JSON.parse(line) as Finding | { readonly failure: string };
+          resolve('failure' in said ? said : { finding: said });
+        }
+      },
+    );
   });
 }

@@ -36,7 +36,9 @@ export async function quick(
     cases.push(report);
     if (problem !== undefined) found.push(problem);
     const score = report.scores[1];
-    say(`${report.name}: ${score?.ratio?.toFixed(2) ?? score?.failure} times the floor (${score?.values.length} pairs)`);
+    say(
+      `${report.name}: ${score?.ratio?.toFixed(2) ?? score?.failure} times the floor (${score?.values.length} pairs)`,
+    );
   }
   const growth: Growth[] = [];
   for (const kind of quicklyGrowing.filter((one) => `growth of ${one}`.startsWith(only)))
@@ -51,7 +53,12 @@ async function quickCase(plan: Plan, pair: readonly [Contestant, Contestant], se
   const pairs: Pair[] = [];
   for (let doubt = 0; ; doubt++) {
     const failure = await addPairs(pairs, plan, pair, server);
-    const report: CaseReport = { name: plan.case, unit: 'CPU ms', ...measured(), scores: scoresOfPairs(pairs, failure) };
+    const report: CaseReport = {
+      name: plan.case,
+      unit: 'CPU ms',
+      ...measured(),
+      scores: scoresOfPairs(pairs, failure),
+    };
     const problem = slower(report);
     if (problem === undefined || failure !== undefined || doubt >= again) return { report, problem };
   }
@@ -69,7 +76,15 @@ async function addPairs(
 ): Promise<string | undefined> {
   const { warmups, runs, rounds, budget = 30_000 } = plan;
   const run = (one: Contestant, against?: Contestant) =>
-    runClient({ ...task(one), ...(against ? { against: task(against) } : {}), server, case: plan.case, warmups, runs, budget });
+    runClient({
+      ...task(one),
+      ...(against ? { against: task(against) } : {}),
+      server,
+      case: plan.case,
+      warmups,
+      runs,
+      budget,
+    });
   for (let round = 0; round < rounds; round++) {
     const alone = runs === 1 ? await run(base) : undefined;
     const together = await run(ours, alone ? undefined : base);

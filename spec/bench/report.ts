@@ -49,7 +49,9 @@ export interface Report extends Circumstances {
 /** Where and with what it is measured. */
 export function circumstances(): Circumstances {
   const [cpu] = cpus();
-  const peers = createRequire(join(root, 'spec/bench/peers/package.json'))('./package.json') as { dependencies: Record<string, string> };
+  const peers = createRequire(join(root, 'spec/bench/peers/package.json'))('./package.json') as {
+    dependencies: Record<string, string>;
+  };
   const rxjs = (createRequire(join(root, 'package.json'))('rxjs/package.json') as { version: string }).version;
   return {
     machine: `${cpus().length} x ${cpu?.model.trim() ?? process.arch}, ${process.platform}`,
@@ -62,19 +64,26 @@ export function circumstances(): Circumstances {
 export function measured(): Measured {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
   const changed = git('status', '--porcelain', '--', 'lib') !== '';
-  return { date: new Date().toISOString().slice(0, 10), commit: git('rev-parse', '--short', 'HEAD') + (changed ? '+' : '') };
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    commit: git('rev-parse', '--short', 'HEAD') + (changed ? '+' : ''),
+  };
 }
 
 const number = (value: number) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
 
 function row({ title, value, ratio, spread, failure }: Score): readonly string[] {
-  if (value === undefined || ratio === undefined || spread === undefined) return [title, '-', '-', `out: ${failure ?? ''}`];
+  if (value === undefined || ratio === undefined || spread === undefined)
+    return [title, '-', '-', `out: ${failure ?? ''}`];
   return [title, number(value), ratio.toFixed(2), `${spread[0].toFixed(2)} - ${spread[1].toFixed(2)}`];
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) => Math.max(...[head, ...rows].map((cells) => (cells[column] ?? '').length), title.length));
-  const line = (cells: readonly string[]) => `| ${widths.map((width, at) => (cells[at] ?? '').padEnd(width)).join(' | ')} |`;
+  const widths = head.map((title, column) =>
+    Math.max(...[head, ...rows].map((cells) => (cells[column] ?? '').length), title.length),
+  );
+  const line = (cells: readonly string[]) =>
+    `| ${widths.map((width, at) => (cells[at] ?? '').padEnd(width)).join(' | ')} |`;
   return [line(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join('\n');
 }
 

@@ -13,12 +13,15 @@ export const readResults = (): Report => JSON.parse(readFileSync(file, 'utf8')) 
 export const asText = (report: Report): string =>
   JSON.stringify(
     report,
-    (_, value: unknown) => (typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value),
+    (_, value: unknown) =>
+      typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value,
     1,
   ).replace(/\[\s+(-?\d[^[\]"]*?)\s+\]/g, (_, numbers: string) => `[${numbers.replace(/\s+/g, ' ')}]`) + '\n';
 
 const same = (one: Circumstances, other: Circumstances) =>
-  one.machine === other.machine && one.node === other.node && JSON.stringify(one.versions) === JSON.stringify(other.versions);
+  one.machine === other.machine &&
+  one.node === other.node &&
+  JSON.stringify(one.versions) === JSON.stringify(other.versions);
 
 /**
  * The record of a run, on disk after each step, so that a run that is broken off is not lost. What is measured again takes its old place.
@@ -32,7 +35,8 @@ export function openResults(whole: boolean): {
   const now = circumstances();
   const known = existsSync(file) ? readResults() : undefined;
   const fits = known !== undefined && same(known, now);
-  if (!whole && known && !fits) throw new Error('spec/bench/results.json is of another machine or other versions: measure everything.');
+  if (!whole && known && !fits)
+    throw new Error('spec/bench/results.json is of another machine or other versions: measure everything.');
   let report: Report = fits ? known : { ...now, cases: [], growth: [], sizes: [] };
   const keep = (next: Report) => {
     report = next;
@@ -41,7 +45,12 @@ export function openResults(whole: boolean): {
   return {
     keep,
     add: ({ cases = [], growth = [], sizes }) =>
-      keep({ ...report, cases: merged(report.cases, cases), growth: merged(report.growth, growth), sizes: sizes ?? report.sizes }),
+      keep({
+        ...report,
+        cases: merged(report.cases, cases),
+        growth: merged(report.growth, growth),
+        sizes: sizes ?? report.sizes,
+      }),
   };
 }
 

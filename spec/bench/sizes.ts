@@ -7,7 +7,7 @@ const imports = {
   'one operator': { limit: 1_000, code: "export { consolidate } from './index.js';" },
   'a provider, the loop and tools': {
     limit: 8_000,
-    code: "export { openai, runTurns, startOf, tool, toolLoop, userMessage } from './index.js';",
+    code: "export { openai, runTurns, startState, tool, toolLoop, userMessage } from './index.js';",
   },
   everything: { limit: 30_000, code: "export * from './index.js';" },
 } as const;

@@ -32,8 +32,14 @@ export async function soak(seconds: number, server: string): Promise<boolean> {
   if (quarter === 0) throw new Error('The soak was too short to tell anything.');
   const [early, late] = [samples.slice(quarter, 2 * quarter), samples.slice(-quarter)];
   // The least of a quarter: what has not been collected yet is no leak.
-  const heap = [Math.min(...early.map((sample) => sample.heap)), Math.min(...late.map((sample) => sample.heap))] as const;
-  const handles = [median(early.map((sample) => sample.handles)), median(late.map((sample) => sample.handles))] as const;
+  const heap = [
+    Math.min(...early.map((sample) => sample.heap)),
+    Math.min(...late.map((sample) => sample.heap)),
+  ] as const;
+  const handles = [
+    median(early.map((sample) => sample.handles)),
+    median(late.map((sample) => sample.handles)),
+  ] as const;
   const flat = heap[1] <= heap[0] * (1 + allowed.share) + allowed.once && handles[1] <= handles[0] + 1;
   const runs = samples.at(-1)?.runs ?? 0;
   console.log(

@@ -59,7 +59,8 @@ export function recordsOf(count: number): string {
 }
 
 /** The JSON text of an `output` scenario: a list of so many names. */
-export const outputOf = (count: number): string => JSON.stringify({ names: Array.from({ length: count }, (_, at) => `name ${at}`) });
+export const outputOf = (count: number): string =>
+  JSON.stringify({ names: Array.from({ length: count }, (_, at) => `name ${at}`) });
 
 /** One call of an answer. */
 export interface WireCall {
@@ -89,7 +90,12 @@ const usage = {
   completion_tokens: 100,
   total_tokens: 200,
   prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
-  completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
+  completion_tokens_details: {
+    reasoning_tokens: 0,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0,
+  },
 };
 
 function openaiFrame(choices: readonly unknown[], counts: unknown = null): string {
@@ -99,7 +105,14 @@ function openaiFrame(choices: readonly unknown[], counts: unknown = null): strin
     created: 1_790_000_000,
     model: 'gpt-5-2025-08-07',
   };
-  const frame = { ...head, service_tier: 'default', system_fingerprint: 'fp_1a2b3c4d5e', choices, usage: counts, obfuscation: 'x7Kp2qLm' };
+  const frame = {
+    ...head,
+    service_tier: 'default',
+    system_fingerprint: 'fp_1a2b3c4d5e',
+    choices,
+    usage: counts,
+    obfuscation: 'x7Kp2qLm',
+  };
   return `data: ${JSON.stringify(frame)}\n\n`;
 }
 
@@ -122,7 +135,8 @@ const openai: Dialect = {
     }
     for (let at = 0; at < Math.max(...cut.map(({ length }) => length)); at++) {
       for (const [index, pieces] of cut.entries()) {
-        if (pieces[at] !== undefined) yield openaiDelta({ tool_calls: [{ index, function: { arguments: pieces[at] } }] });
+        if (pieces[at] !== undefined)
+          yield openaiDelta({ tool_calls: [{ index, function: { arguments: pieces[at] } }] });
       }
     }
     yield openaiDelta({}, 'tool_calls');
@@ -144,12 +158,22 @@ const messageStart = event({
     content: [],
     stop_reason: null,
     stop_sequence: null,
-    usage: { input_tokens: 100, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1, service_tier: 'standard' },
+    usage: {
+      input_tokens: 100,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+      output_tokens: 1,
+      service_tier: 'standard',
+    },
   },
 });
 
 function* anthropicEnd(reason: string): Generator<string> {
-  yield event({ type: 'message_delta', delta: { stop_reason: reason, stop_sequence: null }, usage: { output_tokens: 100 } });
+  yield event({
+    type: 'message_delta',
+    delta: { stop_reason: reason, stop_sequence: null },
+    usage: { output_tokens: 100 },
+  });
   yield event({ type: 'message_stop' });
 }
 
@@ -158,7 +182,8 @@ const anthropic: Dialect = {
     yield messageStart;
     yield event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } });
     yield event({ type: 'ping' });
-    for (const text of deltas) yield event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+    for (const text of deltas)
+      yield event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
     yield event({ type: 'content_block_stop', index: 0 });
     yield* anthropicEnd('end_turn');
   },
@@ -178,14 +203,18 @@ const anthropic: Dialect = {
 const dialects: Readonly<Record<Api, Dialect>> = { openai, anthropic };
 
 /** A text answer as bytes. */
-export const textAnswer = (api: Api, deltas: readonly string[]): Buffer => Buffer.from([...dialects[api].text(deltas)].join(''));
+export const textAnswer = (api: Api, deltas: readonly string[]): Buffer =>
+  Buffer.from([...dialects[api].text(deltas)].join(''));
 
 /** An answer of tool calls as bytes. */
-export const callsAnswer = (api: Api, calls: readonly WireCall[]): Buffer => Buffer.from([...dialects[api].calls(calls)].join(''));
+export const callsAnswer = (api: Api, calls: readonly WireCall[]): Buffer =>
+  Buffer.from([...dialects[api].calls(calls)].join(''));
 
 /** The frames of an answer one by one, for a server that paces them. */
 export const textFrames = (api: Api, deltas: readonly string[]): readonly string[] => [...dialects[api].text(deltas)];
 
 /** One frame of text, made at the moment it is written. */
 export const textFrame = (api: Api, text: string): string =>
-  api === 'openai' ? openaiDelta({ content: text }) : event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+  api === 'openai'
+    ? openaiDelta({ content: text })
+    : event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });

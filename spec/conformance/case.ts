@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../lib/core/chunk.js';
-import type { JsonObject, JsonValue } from '../../lib/core/json.js';
+import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import type { ToolDefinition } from '../../lib/core/tool.js';
 import type { Usage } from '../../lib/core/usage.js';
 import type { Framing } from '../../lib/protocol/wire.js';

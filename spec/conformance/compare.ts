@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FinishReason } from '../../lib/core/chunk.js';
-import type { JsonObject } from '../../lib/core/json.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import type { ToolCallPart } from '../../lib/core/message.js';
 import type { Usage } from '../../lib/core/usage.js';
 import type { Case, Expectation, ExpectedCall } from './case.js';
@@ -17,7 +17,8 @@ type Judge = (due: Expectation, came: Observation) => readonly Difference[];
 
 /** What is wrong about an observation, field by field; nothing when all is right. */
 export function differences({ expected }: Pick<Case, 'expected'>, came: Observation): readonly Difference[] {
-  if (came.hung !== null) return [{ field: 'time', came: `nothing more, and no end, within ${came.hung} ms`, due: 'an end' }];
+  if (came.hung !== null)
+    return [{ field: 'time', came: `nothing more, and no end, within ${came.hung} ms`, due: 'an end' }];
   return judges.flatMap((judge) => judge(expected, came));
 }
 
@@ -28,7 +29,8 @@ const plain = (value: unknown): unknown => (value === undefined ? undefined : JS
 
 const text: Judge = (due, came) => (due.text === undefined ? [] : differs('text', came.text, due.text));
 
-const thinking: Judge = (due, came) => (due.thinking === undefined ? [] : differs('thinking', came.thinking, due.thinking));
+const thinking: Judge = (due, came) =>
+  due.thinking === undefined ? [] : differs('thinking', came.thinking, due.thinking);
 
 const toolCalls: Judge = (due, { toolCalls: came }) => {
   const lists = due.toolCalls ?? (due.droppedPartial ? [[]] : undefined);
@@ -74,7 +76,9 @@ const finishReason: Judge = (due, came) => {
 const usage: Judge = (due, came) => {
   if (due.usage === undefined) return [];
   if (due.usage === null)
-    return Object.values(came.usage ?? {}).some((count) => count > 0) ? [{ field: 'usage', came: came.usage, due: null }] : [];
+    return Object.values(came.usage ?? {}).some((count) => count > 0)
+      ? [{ field: 'usage', came: came.usage, due: null }]
+      : [];
   const counts = Object.entries(due.usage) as [keyof Usage, number][];
   return counts.flatMap(([count, value]) => differs(`usage.${count}`, came.usage?.[count] ?? 0, value));
 };
@@ -114,11 +118,25 @@ function listed(field: string, came: readonly object[], due: readonly JsonObject
   return due.flatMap((wanted, at) =>
     Object.entries(wanted).flatMap(([name, value]) => {
       const ours = Object.hasOwn(partFields, name) ? partFields[name] : undefined;
-      return ours === undefined ? [] : differs(`${field}[${at}].${name}`, Reflect.get(came[at] ?? {}, ours) as unknown, value);
+      return ours === undefined
+        ? []
+        : differs(`${field}[${at}].${name}`, Reflect.get(came[at] ?? {}, ours) as unknown, value);
     }),
   );
 }
 
-const stream: Judge = (_, { breaches }) => breaches.map((breach) => ({ field: 'stream', came: breach, due: 'the contract of a model' }));
+const stream: Judge = (_, { breaches }) =>
+  breaches.map((breach) => ({ field: 'stream', came: breach, due: 'the contract of a model' }));
 
-const judges: readonly Judge[] = [text, thinking, toolCalls, droppedPartial, finishReason, usage, error, files, sources, stream];
+const judges: readonly Judge[] = [
+  text,
+  thinking,
+  toolCalls,
+  droppedPartial,
+  finishReason,
+  usage,
+  error,
+  files,
+  sources,
+  stream,
+];

@@ -5,7 +5,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { catchError, concat, firstValueFrom, ignoreElements, lastValueFrom, map, NEVER, of, tap, throwError, toArray } from 'rxjs';
+import {
+  catchError,
+  concat,
+  firstValueFrom,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { Chunk } from '../../lib/core/chunk.js';
@@ -39,7 +51,9 @@ const frames = [
   delta({ reasoning_content: 'it up.' }),
   delta({ content: 'Ålesund — ' }),
   delta({ content: '“now” 🌊!' }),
-  delta({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{"at":' } }] }),
+  delta({
+    tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{"at":' } }],
+  }),
   delta({ tool_calls: [{ index: 0, function: { arguments: '"Ålesund"}' } }] }),
   delta({}, 'tool_calls'),
   data({ id: 'c1', choices: [], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } }),
@@ -53,7 +67,10 @@ const expected = {
   usage: { inputTokens: 11, outputTokens: 7 },
   error: false,
 };
-const cut = { frames: frames.slice(0, 5), expected: { toolCalls: [], finishReason: ['error', 'unspecified'], droppedPartial: true } };
+const cut = {
+  frames: frames.slice(0, 5),
+  expected: { toolCalls: [], finishReason: ['error', 'unspecified'], droppedPartial: true },
+};
 
 function quirk(fields: object = {}): Case {
   const [found] = quirks({ cases: [{ id: 'tide', wire: 'openai-chat', frames, expected, ...fields }] }, 'quirks.json');
@@ -62,7 +79,9 @@ function quirk(fields: object = {}): Case {
 }
 
 /** All framings, and one in twenty of the splits: `npm run conformance` runs them all. */
-const fewer = { variants: (body: Body) => variantsOf(body).filter(({ name }, at) => !/ split .*at \d+$/.test(name) || at % 20 === 0) };
+const fewer = {
+  variants: (body: Body) => variantsOf(body).filter(({ name }, at) => !/ split .*at \d+$/.test(name) || at % 20 === 0),
+};
 /** What is wrong whatever the cut shows in the first. */
 const first = { variants: (body: Body) => variantsOf(body).slice(0, 4) };
 
@@ -84,7 +103,9 @@ const misreading =
       ...options,
       fetch: async (...to) => {
         const { body, headers } = await (options.fetch ?? fetch)(...to);
-        const changed = new TransformStream<Uint8Array, Uint8Array>({ transform: (piece, out) => out.enqueue(change(piece)) });
+        const changed = new TransformStream<Uint8Array, Uint8Array>({
+          transform: (piece, out) => out.enqueue(change(piece)),
+        });
         return new Response(body?.pipeThrough(changed), { headers });
       },
     });
@@ -92,7 +113,13 @@ const misreading =
 describe('conformance: a case', () => {
   it('passes when all that is due comes, in every framing and cut', async () => {
     const outcome = await runCase(quirk(), openai);
-    expect(outcome).toMatchObject({ id: 'tide', wire: 'openai-chat', passed: true, failedVariants: 0, differences: [] });
+    expect(outcome).toMatchObject({
+      id: 'tide',
+      wire: 'openai-chat',
+      passed: true,
+      failedVariants: 0,
+      differences: [],
+    });
     expect(outcome.variants).toBeGreaterThan(1000);
   });
 
@@ -128,20 +155,26 @@ describe('conformance: a case', () => {
 
   it('does not judge what its expectation leaves out', async () => {
     expect((await runCase(quirk({ expected: {} }), openai, first)).passed).toBe(true);
-    expect((await runCase(quirk({ expected: { toolCallsAnyOf: [[], expected.toolCalls] } }), openai, first)).passed).toBe(true);
+    expect(
+      (await runCase(quirk({ expected: { toolCallsAnyOf: [[], expected.toolCalls] } }), openai, first)).passed,
+    ).toBe(true);
     const anyId = [{ ...expected.toolCalls[0], id: 'any' }];
     expect((await runCase(quirk({ expected: { toolCalls: anyId } }), openai, first)).passed).toBe(true);
   });
 
   it('holds an interruption for an error or for an unspecified end, and nothing else', async () => {
-    const outcome = (finishReason: unknown) => runCase(quirk({ ...cut, expected: { ...cut.expected, finishReason } }), openai, first);
+    const outcome = (finishReason: unknown) =>
+      runCase(quirk({ ...cut, expected: { ...cut.expected, finishReason } }), openai, first);
     expect((await outcome('error')).passed).toBe(true);
     expect((await outcome('unspecified')).passed).toBe(true);
     expect(fields(await outcome('stop'))).toEqual(['finishReason']);
   });
 
   it('sees a connection that breaks, over a socket and through fetch', async () => {
-    const broken = quirk({ frames: [...frames.slice(0, 4), { end: 'reset' }], expected: { text: expected.text, error: true } });
+    const broken = quirk({
+      frames: [...frames.slice(0, 4), { end: 'reset' }],
+      expected: { text: expected.text, error: true },
+    });
     expect((await runCase(broken, openai, first)).passed).toBe(true);
     const clean = { ...broken, expected: { text: expected.text, error: false } };
     expect(fields(await runCase(clean, openai, first))).toEqual(['error']);
@@ -151,7 +184,10 @@ describe('conformance: a case', () => {
     const tagged = { frames: [delta({ content: '<think>so</think>yes' }, 'stop'), 'data: [DONE]\n\n'] };
     const separate = { expected: { text: 'yes', thinking: 'so' }, options: { thinkTags: true } };
     expect((await runCase(quirk({ ...tagged, ...separate }), openai, first)).passed).toBe(true);
-    expect(fields(await runCase(quirk({ ...tagged, expected: separate.expected }), openai, first))).toEqual(['text', 'thinking']);
+    expect(fields(await runCase(quirk({ ...tagged, expected: separate.expected }), openai, first))).toEqual([
+      'text',
+      'thinking',
+    ]);
   });
 });
 
@@ -181,7 +217,10 @@ describe('conformance: the ways to send a case', () => {
   });
 
   it('splits a long body at a bounded number of points, the telling ones among them', () => {
-    const long = variantsOf({ ...crlf.body, writes: [data({ text: 'Ålesund '.repeat(5000) }).replaceAll('\n', '\r\n')] });
+    const long = variantsOf({
+      ...crlf.body,
+      writes: [data({ text: 'Ålesund '.repeat(5000) }).replaceAll('\n', '\r\n')],
+    });
     expect(long.length).toBeLessThan(200);
     expect(long.filter(({ name }) => name.includes('inside a character'))).not.toHaveLength(0);
     expect(long.filter(({ name }) => name.includes('between CR and LF'))).not.toHaveLength(0);
@@ -217,7 +256,12 @@ describe('conformance: the ways to send a case', () => {
   });
 
   it('varies the line ends and the blank lines of line-delimited JSON', () => {
-    const lines = variantsOf({ framing: 'ndjson', writes: ['{"a":1}\n', '{"b":2}\n'], reset: false, optionalDone: false });
+    const lines = variantsOf({
+      framing: 'ndjson',
+      writes: ['{"a":1}\n', '{"b":2}\n'],
+      reset: false,
+      optionalDone: false,
+    });
     const framings = new Set(lines.map(({ name }) => name.split(/, (?:HTTP|fetch)/)[0]));
     expect([...framings]).toEqual([
       'its own framing',
@@ -232,9 +276,14 @@ describe('conformance: the ways to send a case', () => {
 
 describe('conformance: what is wrong is caught', () => {
   it('a decoder that loses a character', async () => {
-    const lossy = doctored(map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.replace('!', '') } : chunk)));
+    const lossy = doctored(
+      map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.replace('!', '') } : chunk)),
+    );
     const outcome = await runCase(quirk(), lossy, first);
-    expect(outcome).toMatchObject({ passed: false, differences: [{ field: 'text', came: 'Ålesund — “now” 🌊', due: expected.text }] });
+    expect(outcome).toMatchObject({
+      passed: false,
+      differences: [{ field: 'text', came: 'Ålesund — “now” 🌊', due: expected.text }],
+    });
   });
 
   it('a reader that takes each piece of bytes for whole characters, in the cuts inside a character', async () => {
@@ -258,7 +307,9 @@ describe('conformance: what is wrong is caught', () => {
 
   it('a difference between two cuts, even in what is not judged', async () => {
     let runs = 0;
-    const fickle = doctored(map((chunk) => (chunk.type === 'thinking' && ++runs > 20 ? { ...chunk, text: '?' } : chunk)));
+    const fickle = doctored(
+      map((chunk) => (chunk.type === 'thinking' && ++runs > 20 ? { ...chunk, text: '?' } : chunk)),
+    );
     const outcome = await runCase(quirk({ expected: { text: expected.text } }), fickle);
     expect(fields(outcome)).toEqual(["thinking (another than in the wire's own framing)"]);
   });
@@ -349,7 +400,11 @@ describe('conformance: recordings', () => {
     error: null,
   };
   const recorded = (change: object = {}, document: object = {}) => {
-    const found = recording('here/openai-chat/tide', payloads, { protocol: 'openai-chat', expected: { ...due, ...change }, ...document });
+    const found = recording('here/openai-chat/tide', payloads, {
+      protocol: 'openai-chat',
+      expected: { ...due, ...change },
+      ...document,
+    });
     if (isUnreadable(found)) throw new Error(found.problem);
     return found;
   };
@@ -357,8 +412,13 @@ describe('conformance: recordings', () => {
   it('pass by their own words for what is due', async () => {
     const outcome = await runCase(recorded(), openai, first);
     expect(outcome).toMatchObject({ id: 'openai-chat/tide', wire: 'openai-chat', passed: true });
-    expect((await runCase(recorded({ finishReason: 'stop', finishReasonAlsoAccepted: ['tool-calls'] }), openai, first)).passed).toBe(true);
-    expect((await runCase(recorded({ toolCalls: [{ ...due.toolCalls[0], id: null }] }), openai, first)).passed).toBe(true);
+    expect(
+      (await runCase(recorded({ finishReason: 'stop', finishReasonAlsoAccepted: ['tool-calls'] }), openai, first))
+        .passed,
+    ).toBe(true);
+    expect((await runCase(recorded({ toolCalls: [{ ...due.toolCalls[0], id: null }] }), openai, first)).passed).toBe(
+      true,
+    );
   });
 
   it.each([
@@ -387,7 +447,9 @@ describe('conformance: recordings', () => {
 
   it('that hold no payload, or an expectation of another shape, say so', () => {
     expect(recording('a/b', '\n', { expected: {} })).toMatchObject({ problem: 'b.chunks.txt holds no payload.' });
-    expect(recording('a/b', '{}', { expected: { text: 1 } })).toMatchObject({ problem: expect.stringContaining('expected.text') });
+    expect(recording('a/b', '{}', { expected: { text: 1 } })).toMatchObject({
+      problem: expect.stringContaining('expected.text'),
+    });
   });
 });
 
@@ -396,7 +458,8 @@ describe('conformance: paths', () => {
   const write = (name: string, content: unknown) =>
     writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   const run = (...paths: string[]) => lastValueFrom(conform(paths).pipe(toArray()));
-  const problems = (outcomes: readonly Outcome[]) => outcomes.flatMap((outcome) => outcome.differences.map(({ came }) => came));
+  const problems = (outcomes: readonly Outcome[]) =>
+    outcomes.flatMap((outcome) => outcome.differences.map(({ came }) => came));
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'conformance-'));
@@ -406,7 +469,10 @@ describe('conformance: paths', () => {
   it('that lead nowhere, or hold no case, are failures that say so', async () => {
     const outcomes = await run(join(folder, 'nowhere'), folder);
     expect(outcomes.map(({ passed }) => passed)).toEqual([false, false]);
-    expect(problems(outcomes)).toEqual([expect.stringContaining('There is nothing at'), expect.stringContaining('There is no case in')]);
+    expect(problems(outcomes)).toEqual([
+      expect.stringContaining('There is nothing at'),
+      expect.stringContaining('There is no case in'),
+    ]);
   });
 
   it('what cannot be read is a failure that says why, and no crash; the rest runs', async () => {
@@ -454,7 +520,8 @@ describe('conformance: paths', () => {
     const good = join(folder, 'one.json');
     const json = join(folder, 'out', '..', 'report.json');
     await write('one.json', { cases: [{ id: 'good', wire: 'openai-chat', frames, expected }] });
-    const command = (...args: string[]) => promisify(execFile)('node_modules/.bin/tsx', ['spec/conformance/main.ts', ...args]);
+    const command = (...args: string[]) =>
+      promisify(execFile)('node_modules/.bin/tsx', ['spec/conformance/main.ts', ...args]);
     const { stdout } = await command(good, '--json', join(folder, 'report.json'));
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('1 passed, 0 failed');
     expect(JSON.parse(await readFile(join(json), 'utf8'))).toMatchObject({
@@ -478,7 +545,10 @@ describe('conformance: paths', () => {
       code: 1,
       stdout: expect.stringMatching(/\n0 passed, 1 failed\n$/),
     });
-    await expect(command('--nonsense')).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(/\n0 passed, 1 failed\n$/) });
+    await expect(command('--nonsense')).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/\n0 passed, 1 failed\n$/),
+    });
   });
 
   it('the report tells the error of a case, with its code', async () => {
@@ -497,14 +567,21 @@ describe('conformance: paths', () => {
   });
 });
 
-const shared = ['../shared/quirks/visible.json', '../shared/recordings', 'spec/recordings/quirks', 'spec/recordings/openai-chat'].filter(
-  (path) => existsSync(path),
-);
-const cases = (await Promise.all(shared.map(find))).flat().filter(({ wire }) => wire === 'openai-chat' || wire === 'openai-compatible');
+const shared = [
+  '../shared/quirks/visible.json',
+  '../shared/recordings',
+  'spec/recordings/quirks',
+  'spec/recordings/openai-chat',
+].filter((path) => existsSync(path));
+const cases = (await Promise.all(shared.map(find)))
+  .flat()
+  .filter(({ wire }) => wire === 'openai-chat' || wire === 'openai-compatible');
 
 describe('conformance: Chat Completions', () => {
   it.each(cases.map((found) => [found.id, found] as const))('%s', async (_, found) => {
     if (isUnreadable(found)) throw new Error(found.problem);
-    expect(linesOf(await runCase(found, await factoryOf(found.wire), fewer))).toEqual([expect.stringMatching(/^passed/)]);
+    expect(linesOf(await runCase(found, await factoryOf(found.wire), fewer))).toEqual([
+      expect.stringMatching(/^passed/),
+    ]);
   });
 });

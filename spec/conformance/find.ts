@@ -17,7 +17,8 @@ export async function find(path: string): Promise<readonly Found[]> {
   const kind = await kindOf(path);
   if (kind === 'nothing') {
     const stem = path.replace(/\.$/, '');
-    if ((await kindOf(stem + expectedEnd)) === 'file' || (await kindOf(stem + chunksEnd)) === 'file') return [await readRecording(stem)];
+    if ((await kindOf(stem + expectedEnd)) === 'file' || (await kindOf(stem + chunksEnd)) === 'file')
+      return [await readRecording(stem)];
     return [{ id: path, source: path, problem: `There is nothing at ${path}.` }];
   }
   const found = kind === 'folder' ? await inFolder(path) : await readNamed(path);
@@ -55,7 +56,9 @@ async function inFolder(folder: string): Promise<readonly Found[]> {
   }
   const files = names.filter((name) => !/(^|[\\/])node_modules[\\/]/.test(name)).sort();
   const stems = new Set(files.flatMap((name) => stemOf(join(folder, name)) ?? []));
-  const others = files.filter((name) => name.endsWith('.json') && stemOf(name) === undefined).map((name) => join(folder, name));
+  const others = files
+    .filter((name) => name.endsWith('.json') && stemOf(name) === undefined)
+    .map((name) => join(folder, name));
   const found = await Promise.all([
     ...[...stems].map(async (stem) => [await readRecording(stem)]),
     ...others.map((file) => readQuirks(file, false)),
@@ -80,9 +83,16 @@ async function readQuirks(path: string, named: boolean): Promise<readonly Found[
 
 async function readRecording(stem: string): Promise<Found> {
   try {
-    const [chunks, expected] = await Promise.all([readFile(stem + chunksEnd, 'utf8'), readFile(stem + expectedEnd, 'utf8')]);
+    const [chunks, expected] = await Promise.all([
+      readFile(stem + chunksEnd, 'utf8'),
+      readFile(stem + expectedEnd, 'utf8'),
+    ]);
     return recording(stem, chunks, JSON.parse(expected));
   } catch (error) {
-    return { id: basename(stem), source: stem + expectedEnd, problem: `The recording cannot be read: ${errorText(error)}.` };
+    return {
+      id: basename(stem),
+      source: stem + expectedEnd,
+      problem: `The recording cannot be read: ${errorText(error)}.`,
+    };
   }
 }

@@ -1,4 +1,4 @@
-import { isRecord } from '../../lib/core/json.js';
+import { isRecord } from '../../lib/core/json/json.js';
 import type { Body } from './case.js';
 
 /** A body, and what is special about its framing. */
@@ -27,7 +27,8 @@ export function framingsOf({ framing, writes, optionalDone }: Body): readonly Fr
   const own = { name: 'its own framing', writes };
   const text = writes.join('').replace(/\r\n?/g, '\n');
   if (text === '' || !(framing === 'sse' ? isEventStream(text) : text.endsWith('\n'))) return [own];
-  const varied = framing === 'sse' ? eventStreams(pieces(text, /(?<=\n\n)/), optionalDone) : lineStreams(pieces(text, /(?<=\n)/));
+  const varied =
+    framing === 'sse' ? eventStreams(pieces(text, /(?<=\n\n)/), optionalDone) : lineStreams(pieces(text, /(?<=\n)/));
   const seen = new Set([writes.join('')]);
   return [own, ...varied.filter((one) => !seen.has(one.writes.join('')) && seen.add(one.writes.join('')))];
 }
@@ -36,16 +37,24 @@ const pieces = (text: string, at: RegExp) => text.split(at).filter((piece) => pi
 
 /** Whether a text is made of whole events: known fields and comments, and an empty line at the end. */
 function isEventStream(text: string): boolean {
-  return text.endsWith('\n\n') && text.split('\n').every((line) => line === '' || /^(data|event|id|retry)?:/.test(line));
+  return (
+    text.endsWith('\n\n') && text.split('\n').every((line) => line === '' || /^(data|event|id|retry)?:/.test(line))
+  );
 }
 
 function eventStreams(writes: readonly string[], optionalDone: boolean): readonly Framed[] {
   const each = (change: (line: string) => string) => writes.map((write) => write.split('\n').map(change).join('\n'));
   const ends = (end: string, some = writes) => some.map((write) => write.replaceAll('\n', end));
-  const commented = [': keep-alive\n\n', ...writes.flatMap((write, at) => [`: between ${at}\n`, `${write}:\n\n`]), ': bye\n\n'];
+  const commented = [
+    ': keep-alive\n\n',
+    ...writes.flatMap((write, at) => [`: between ${at}\n`, `${write}:\n\n`]),
+    ': bye\n\n',
+  ];
   const unspaced = each((line) => line.replace(/^(data|event): (?! )/, '$1:'));
   const inLines = each((line) => (line.startsWith('data: ') ? dataLines(line.slice('data: '.length)) : line));
-  const fields = writes.map((write, at) => (write.startsWith(':') ? write : `${at === 0 ? 'retry: 3000\n' : ''}id: ${at}\n${write}`));
+  const fields = writes.map((write, at) =>
+    write.startsWith(':') ? write : `${at === 0 ? 'retry: 3000\n' : ''}id: ${at}\n${write}`,
+  );
   return [
     { name: 'LF', writes },
     { name: 'CRLF', writes: ends('\r\n') },
@@ -58,7 +67,10 @@ function eventStreams(writes: readonly string[], optionalDone: boolean): readonl
     { name: 'data in several lines', writes: inLines },
     { name: 'id and retry fields', writes: fields },
     ...(optionalDone ? done(writes) : []),
-    { name: 'a byte order mark, comments, CRLF, no space', writes: marked(ends('\r\n', [': hello\n\n', ...unspaced, ':\n\n'])) },
+    {
+      name: 'a byte order mark, comments, CRLF, no space',
+      writes: marked(ends('\r\n', [': hello\n\n', ...unspaced, ':\n\n'])),
+    },
   ];
 }
 
@@ -82,9 +94,16 @@ function eventNames(writes: readonly string[]): readonly Framed[] {
     return name === undefined || name === typeOf(/^data: ?(.*)$/m.exec(event)?.[1] ?? '');
   });
   if (named.length > 0)
-    return redundant ? [{ name: 'no event names', writes: writes.map((write) => write.replace(/^event:.*\n/gm, '')) }] : [];
+    return redundant
+      ? [{ name: 'no event names', writes: writes.map((write) => write.replace(/^event:.*\n/gm, '')) }]
+      : [];
   const name = (data: string) => `event: ${typeOf(data) ?? 'message'}\ndata: ${data}`;
-  return [{ name: 'event names', writes: writes.map((write) => write.replace(/^data: ?(.*)$/gm, (_, data: string) => name(data))) }];
+  return [
+    {
+      name: 'event names',
+      writes: writes.map((write) => write.replace(/^data: ?(.*)$/gm, (_, data: string) => name(data))),
+    },
+  ];
 }
 
 /** `[DONE]`, where it may be left out (the finish reason has come) or added (gateways do). */
@@ -99,7 +118,9 @@ function done(writes: readonly string[]): readonly Framed[] {
 
 /** JSON over several lines: cut where white space may stand, behind the commas outside of strings. */
 function dataLines(data: string): string {
-  const cut = data.startsWith('{') ? data.replace(/"(?:[^"\\]|\\.)*"|,/g, (found) => (found === ',' ? ',\n' : found)) : data;
+  const cut = data.startsWith('{')
+    ? data.replace(/"(?:[^"\\]|\\.)*"|,/g, (found) => (found === ',' ? ',\n' : found))
+    : data;
   return cut
     .split('\n')
     .map((line) => `data: ${line}`)
@@ -114,6 +135,9 @@ function lineStreams(writes: readonly string[]): readonly Framed[] {
     { name: 'LF and CRLF mixed', writes: mixed(writes) },
     { name: 'blank lines', writes: ['\n', ...writes.flatMap((write) => [write, '\n'])] },
     { name: 'a byte order mark', writes: marked(writes) },
-    { name: 'no line end after the last line', writes: writes.map((write, at) => (at === last ? write.replace(/\n$/, '') : write)) },
+    {
+      name: 'no line end after the last line',
+      writes: writes.map((write, at) => (at === last ? write.replace(/\n$/, '') : write)),
+    },
   ];
 }

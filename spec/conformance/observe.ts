@@ -4,7 +4,7 @@ import type { Observable } from 'rxjs';
 import type { Chunk, FinishChunk, FinishReason } from '../../lib/core/chunk.js';
 import { errorText } from '../../lib/core/errors.js';
 import type { MessageEvent, ToolCallEvent } from '../../lib/core/event.js';
-import { isRecord } from '../../lib/core/json.js';
+import { isRecord } from '../../lib/core/json/json.js';
 import type { FilePart, Message, Metadata, Part, SourcePart, ToolCallPart } from '../../lib/core/message.js';
 import type { Model, Request } from '../../lib/core/model.js';
 import type { Usage } from '../../lib/core/usage.js';
@@ -94,12 +94,15 @@ function createRecord() {
 
   const judge = () => {
     if (finishes > 1) breaches.push(`${finishes} finish chunks were emitted; exactly one is due.`);
-    if (chunksAfterFinish > 0) breaches.push(`${chunksAfterFinish} chunks were emitted behind the finish, which is to be the last.`);
+    if (chunksAfterFinish > 0)
+      breaches.push(`${chunksAfterFinish} chunks were emitted behind the finish, which is to be the last.`);
     if (error && finishes > 0) breaches.push('The stream failed although its finish had been emitted.');
     if (messages.length > 1) breaches.push(`${messages.length} messages were emitted; one turn has one.`);
     const held = messages[0]?.parts ?? [];
     if (finish && !isDeepStrictEqual(joinedText(held), joinedText(parts))) {
-      breaches.push(`The message is not what was emitted: it holds ${JSON.stringify(held)}, emitted were ${JSON.stringify(parts)}.`);
+      breaches.push(
+        `The message is not what was emitted: it holds ${JSON.stringify(held)}, emitted were ${JSON.stringify(parts)}.`,
+      );
     }
     if (!finish && held.length > 0) breaches.push('A message was emitted by an answer that did not finish.');
     metadata.forEach((one, at) => {

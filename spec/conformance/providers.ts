@@ -58,15 +58,19 @@ export const defaultModel = (wire: string): string => (isKnownWire(wire) ? wires
  */
 export async function factoryOf(wire: string): Promise<ModelFactory> {
   const row = isKnownWire(wire) ? wires[wire] : undefined;
-  if (!row) throw new Error(`No provider reads the wire "${wire}". The wires known are ${Object.keys(wires).join(', ')}.`);
+  if (!row)
+    throw new Error(`No provider reads the wire "${wire}". The wires known are ${Object.keys(wires).join(', ')}.`);
   const { provider, make = (exported) => exported as ModelFactory } = row;
-  const file = [`${provider}.ts`, `${provider}/${provider}.ts`].map((name) => join(folder, name)).find((path) => existsSync(path));
+  const file = [`${provider}.ts`, `${provider}/${provider}.ts`]
+    .map((name) => join(folder, name))
+    .find((path) => existsSync(path));
   if (file === undefined)
     throw new Error(
       `The wire "${wire}" has no provider yet: there is no lib/providers/${provider}.ts and no lib/providers/${provider}/${provider}.ts.`,
     );
   const loaded = (await import(file)) as Readonly<Record<string, unknown>>;
   const exported = loaded[provider];
-  if (typeof exported !== 'function') throw new Error(`The wire "${wire}" has no provider: ${file} exports no function ${provider}.`);
+  if (typeof exported !== 'function')
+    throw new Error(`The wire "${wire}" has no provider: ${file} exports no function ${provider}.`);
   return make(exported);
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { isRecord } from '../../lib/core/json.js';
+import { isRecord } from '../../lib/core/json/json.js';
 import type { FinishReason } from '../../lib/core/chunk.js';
-import type { JsonObject, JsonValue } from '../../lib/core/json.js';
+import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import type { ToolDefinition } from '../../lib/core/tool.js';
 import { openTool } from './case.js';
 import type { Case, Expectation, Found } from './case.js';
@@ -45,7 +45,9 @@ const caseShape = z.object({
 const toolShape = z.object({ name: z.string(), description: z.string(), parameters: object });
 
 /** Whether a document is a quirks file. */
-export const isQuirks = (document: unknown): document is { readonly cases: readonly unknown[]; readonly about?: unknown } =>
+export const isQuirks = (
+  document: unknown,
+): document is { readonly cases: readonly unknown[]; readonly about?: unknown } =>
   isRecord(document) && Array.isArray(document['cases']);
 
 /**
@@ -54,7 +56,10 @@ export const isQuirks = (document: unknown): document is { readonly cases: reado
  * @param document The file, parsed.
  * @param source Its path.
  */
-export function quirks(document: { readonly cases: readonly unknown[]; readonly about?: unknown }, source: string): readonly Found[] {
+export function quirks(
+  document: { readonly cases: readonly unknown[]; readonly about?: unknown },
+  source: string,
+): readonly Found[] {
   const offered = z.object({ tools: z.array(toolShape) }).safeParse(document.about);
   const tools = offered.success ? offered.data.tools : undefined;
   return document.cases.map((one, at): Found => {
@@ -104,7 +109,13 @@ function expectationOf(read: z.infer<typeof expectedShape>): Expectation {
   };
 }
 
-const counts = ({ inputTokens, outputTokens }: { inputTokens?: number | undefined; outputTokens?: number | undefined }) => ({
+const counts = ({
+  inputTokens,
+  outputTokens,
+}: {
+  inputTokens?: number | undefined;
+  outputTokens?: number | undefined;
+}) => ({
   ...(inputTokens === undefined ? {} : { input: inputTokens }),
   ...(outputTokens === undefined ? {} : { output: outputTokens }),
 });

@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import * as z from 'zod';
 import type { FinishReason } from '../../lib/core/chunk.js';
-import type { JsonObject, JsonValue } from '../../lib/core/json.js';
+import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import { openTool } from './case.js';
 import type { Body, Expectation, Found } from './case.js';
 import { typeOf } from './framings.js';
@@ -18,7 +18,10 @@ const expectedShape = z.object({
   finishReason: z.string().nullish(),
   finishReasonAlsoAccepted: z.array(z.string()).nullish(),
   wireFinishReason: z.string().nullish(),
-  usage: z.object({ input: count, output: count, reasoning: count, cacheRead: count, cacheWrite: count }).nullable().optional(),
+  usage: z
+    .object({ input: count, output: count, reasoning: count, cacheRead: count, cacheWrite: count })
+    .nullable()
+    .optional(),
   error: z.union([z.boolean(), z.string(), object]).nullable().optional(),
   files: z.array(object).optional(),
   sources: z.array(object).optional(),
@@ -82,7 +85,11 @@ export function recording(stem: string, chunks: string, document: unknown): Foun
     ...(model ? { model } : {}),
     thinkTags: options?.thinkTags ?? false,
     tools: [...names].filter((name) => name !== '').map(openTool),
-    body: bodyOf(payloads, read.data.framing ?? framings[protocol ?? wire] ?? { kind: 'sse', doneSentinel: true }, endsByItself(expected)),
+    body: bodyOf(
+      payloads,
+      read.data.framing ?? framings[protocol ?? wire] ?? { kind: 'sse', doneSentinel: true },
+      endsByItself(expected),
+    ),
     expected,
   };
 }
@@ -100,12 +107,16 @@ function bodyOf(
   const writes =
     kind === 'ndjson'
       ? payloads.map((payload) => `${payload}${end}`)
-      : [...comments.map((comment) => `${comment}${end}${end}`), ...[...payloads, ...(doneSentinel ? ['[DONE]'] : [])].map(event)];
+      : [
+          ...comments.map((comment) => `${comment}${end}${end}`),
+          ...[...payloads, ...(doneSentinel ? ['[DONE]'] : [])].map(event),
+        ];
   return { framing: kind, writes, reset: false, optionalDone: kind === 'sse' && optionalDone };
 }
 
 /** Whether the answer says why it ends, so that it needs no mark of its end. */
-const endsByItself = ({ error, finishReason }: Expectation) => error === false && finishReason?.includes('unspecified') === false;
+const endsByItself = ({ error, finishReason }: Expectation) =>
+  error === false && finishReason?.includes('unspecified') === false;
 
 /** Their words for why an answer ended, in ours. A provider that pauses has no word of theirs. */
 const reasons: Readonly<Record<string, readonly FinishReason[]>> = {
@@ -136,7 +147,10 @@ function expectationOf(read: z.infer<typeof expectedShape>): Expectation {
 }
 
 /** An answer without a finish reason may be read as interrupted, although its stream carries no error. */
-function errorOf(error: z.infer<typeof expectedShape>['error'], open: boolean): Pick<Expectation, 'error' | 'errorCode'> {
+function errorOf(
+  error: z.infer<typeof expectedShape>['error'],
+  open: boolean,
+): Pick<Expectation, 'error' | 'errorCode'> {
   if (error === null || error === undefined) return open ? {} : { error: false };
   if (typeof error !== 'object') return { error };
   const { message, code } = error;
@@ -144,7 +158,13 @@ function errorOf(error: z.infer<typeof expectedShape>['error'], open: boolean): 
   return { error: typeof message === 'string' && message !== '' ? message : true, ...told };
 }
 
-function counts({ input, output, reasoning, cacheRead, cacheWrite }: NonNullable<z.infer<typeof expectedShape>['usage']>) {
+function counts({
+  input,
+  output,
+  reasoning,
+  cacheRead,
+  cacheWrite,
+}: NonNullable<z.infer<typeof expectedShape>['usage']>) {
   const judged = { input, output, reasoning, cachedInput: cacheRead, cacheWriteInput: cacheWrite };
   return Object.fromEntries(Object.entries(judged).filter(([, value]) => typeof value === 'number'));
 }

@@ -73,7 +73,13 @@ export async function runCase(
   }
 }
 
-function observed(one: Case, variant: Variant, makeModel: ModelFactory, reach: Reach, limit: number | undefined): Observable<Run> {
+function observed(
+  one: Case,
+  variant: Variant,
+  makeModel: ModelFactory,
+  reach: Reach,
+  limit: number | undefined,
+): Observable<Run> {
   const options = { ...reach, apiKey, retry: false, thinkTags: one.thinkTags } as const;
   const request = { messages: [userMessage('Go on.')], ...(one.tools.length > 0 ? { tools: one.tools } : {}) };
   return defer(() => observe(makeModel(one.model ?? defaultModel(one.wire), options), request, limit)).pipe(
@@ -86,7 +92,9 @@ function judged(one: Case, variants: number, runs: Observable<Run>): Observable<
   let first: Run | undefined;
   return runs.pipe(
     tap((run) => (first ??= run)),
-    map((run) => (first && run.differences.length === 0 ? { ...run, differences: unlike(first.observed, run.observed) } : run)),
+    map((run) =>
+      first && run.differences.length === 0 ? { ...run, differences: unlike(first.observed, run.observed) } : run,
+    ),
     // The pieces of a variant that passed are not needed any more; the first one is kept for the report.
     filter((run, at) => at === 0 || run.differences.length > 0 || run.observed.hung !== null),
     toArray(),
@@ -128,6 +136,18 @@ function unlike(first: Observation, other: Observation): readonly Difference[] {
 
 /** What became of something that cannot be run. */
 export function notRun(id: string, source: string, wire: string | null, problem: unknown): Outcome {
-  const differences = [{ field: 'case', came: typeof problem === 'string' ? problem : errorText(problem), due: 'a case that can be run' }];
-  return { id, wire, source, passed: false, variants: 0, failedVariants: 0, variant: null, observed: null, differences };
+  const differences = [
+    { field: 'case', came: typeof problem === 'string' ? problem : errorText(problem), due: 'a case that can be run' },
+  ];
+  return {
+    id,
+    wire,
+    source,
+    passed: false,
+    variants: 0,
+    failedVariants: 0,
+    variant: null,
+    observed: null,
+    differences,
+  };
 }

@@ -47,8 +47,12 @@ export function variantsOf(body: Body): readonly Variant[] {
     return [
       ...all,
       ...(bytes.length <= smallBody ? [variant('http', 'one byte a write', cutAt(bytes, range(1, bytes.length)))] : []),
-      ...[2, 3, 7, 64].map((size) => variant('fetch', `${size} bytes a piece`, cutAt(bytes, range(size, bytes.length, size)))),
-      ...splits(bytes).map((point) => variant('fetch', `split ${placeOf(bytes, point)}at ${point}`, cutAt(bytes, [point]))),
+      ...[2, 3, 7, 64].map((size) =>
+        variant('fetch', `${size} bytes a piece`, cutAt(bytes, range(size, bytes.length, size))),
+      ),
+      ...splits(bytes).map((point) =>
+        variant('fetch', `split ${placeOf(bytes, point)}at ${point}`, cutAt(bytes, [point])),
+      ),
     ];
   });
 }
@@ -89,7 +93,9 @@ const range = (from: number, to: number, step = 1): readonly number[] =>
 /** At most so many of the values, evenly. */
 function some<T>(values: readonly T[], most: number): readonly T[] {
   const count = Math.floor(most);
-  return values.length <= count ? values : range(0, count).map((at) => values[Math.floor((at * values.length) / count)] as T);
+  return values.length <= count
+    ? values
+    : range(0, count).map((at) => values[Math.floor((at * values.length) / count)] as T);
 }
 
 function cutAt(bytes: Uint8Array, points: readonly number[]): readonly Uint8Array[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { requireCapabilities, wishesOf } from '../../lib/core/capabilities.js';
+import { requireCapabilities, requiredCapabilities } from '../../lib/core/capabilities.js';
 import { filePart, modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Capabilities, Request } from '../../lib/core/model.js';
 
@@ -25,7 +25,7 @@ describe('capabilities', () => {
     [withFile('audio/mpeg'), []],
     [{ messages: [modelMessage([filePart(new Uint8Array([1]), 'image/png')])] }, []],
   ])('what %j asks for is %j', (request, wishes) => {
-    expect(wishesOf(asking(request))).toEqual(wishes);
+    expect(requiredCapabilities(asking(request))).toEqual(wishes);
   });
 
   it('refuses what the model is known not to do, and says what does', () => {

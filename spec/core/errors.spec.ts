@@ -53,11 +53,13 @@ describe('errors', () => {
       message: 'There is no key. Set X.',
       retryable: false,
     });
-    expect(new HttpError('no', { provider: 'p', status: 429, retryable: true, body: '', retryAfter: 5 })).toMatchObject({
-      code: 'http',
-      status: 429,
-      retryAfter: 5,
-      retryable: true,
-    });
+    expect(new HttpError('no', { provider: 'p', status: 429, retryable: true, body: '', retryAfter: 5 })).toMatchObject(
+      {
+        code: 'http',
+        status: 429,
+        retryAfter: 5,
+        retryable: true,
+      },
+    );
   });
 });

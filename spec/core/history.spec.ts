@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { toolCallIds, validHistory } from '../../lib/core/history.js';
+import { toolCallIds, repairHistory } from '../../lib/core/history.js';
 import { modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
 
@@ -8,7 +8,7 @@ const result = (id: string) => ({ type: 'toolResult', id, name: 'f', result: 1 }
 const cancelled = (id: string) => ({ type: 'toolResult', id, name: 'f', error: 'cancelled' }) as const;
 const text = (value: string) => ({ type: 'text', text: value }) as const;
 
-describe('validHistory', () => {
+describe('repairHistory', () => {
   it('leaves a good history as it is', () => {
     const good = [
       systemMessage('s'),
@@ -17,11 +17,11 @@ describe('validHistory', () => {
       userMessage([result('2'), result('1')]),
       modelMessage('c'),
     ];
-    expect(validHistory(good)).toEqual(good);
+    expect(repairHistory(good)).toEqual(good);
   });
 
   it('puts system messages first, as one', () => {
-    expect(validHistory([userMessage('a'), systemMessage('s'), modelMessage('b'), systemMessage('t')])).toEqual([
+    expect(repairHistory([userMessage('a'), systemMessage('s'), modelMessage('b'), systemMessage('t')])).toEqual([
       { role: 'system', parts: [text('s'), text('t')] },
       userMessage('a'),
       modelMessage('b'),
@@ -31,7 +31,7 @@ describe('validHistory', () => {
   it('merges neighbours of a role, metadata too, and leaves empty messages out', () => {
     const a: Message = { ...userMessage('a'), metadata: { x: 1, openrouter: { details: [1] } } };
     const b: Message = { ...userMessage('b'), metadata: { y: 2, openrouter: { details: [2] } } };
-    expect(validHistory([a, { role: 'model', parts: [] }, b])).toEqual([
+    expect(repairHistory([a, { role: 'model', parts: [] }, b])).toEqual([
       { role: 'user', parts: [text('a'), text('b')], metadata: { x: 1, y: 2, openrouter: { details: [1, 2] } } },
     ]);
   });
@@ -40,30 +40,36 @@ describe('validHistory', () => {
     const own: Message = { ...modelMessage([text('a'), call('1')]), metadata: { id: 'x' } };
     const others = [modelMessage('b'), modelMessage([call('2')])];
     const apart = ({ metadata }: Message) => metadata !== undefined;
-    expect(validHistory([own, ...others, userMessage([result('1')])], apart)).toEqual([
+    expect(repairHistory([own, ...others, userMessage([result('1')])], apart)).toEqual([
       own,
       modelMessage([text('b'), call('2')]),
       userMessage([result('1'), cancelled('2')]),
     ]);
-    expect(validHistory([modelMessage('b'), own, own], apart)).toMatchObject([modelMessage('b'), own, own, { role: 'user' }]);
+    expect(repairHistory([modelMessage('b'), own, own], apart)).toMatchObject([
+      modelMessage('b'),
+      own,
+      own,
+      { role: 'user' },
+    ]);
   });
 
   it('answers a call without its result as cancelled, right behind it', () => {
-    expect(validHistory([userMessage('a'), modelMessage([call('1'), call('2')])])).toEqual([
+    expect(repairHistory([userMessage('a'), modelMessage([call('1'), call('2')])])).toEqual([
       userMessage('a'),
       modelMessage([call('1'), call('2')]),
       userMessage([cancelled('1'), cancelled('2')]),
     ]);
-    expect(validHistory([modelMessage([call('1'), call('2')]), userMessage([result('1'), text('go on')])])[1]?.parts).toEqual([
-      result('1'),
-      cancelled('2'),
-      text('go on'),
+    expect(
+      repairHistory([modelMessage([call('1'), call('2')]), userMessage([result('1'), text('go on')])])[1]?.parts,
+    ).toEqual([result('1'), cancelled('2'), text('go on')]);
+    expect(repairHistory([modelMessage([call('1')]), userMessage('never mind')])[1]?.parts).toEqual([
+      cancelled('1'),
+      text('never mind'),
     ]);
-    expect(validHistory([modelMessage([call('1')]), userMessage('never mind')])[1]?.parts).toEqual([cancelled('1'), text('never mind')]);
   });
 
   it('takes what the model said in two messages for one', () => {
-    expect(validHistory([modelMessage([call('1')]), modelMessage('hm'), userMessage([result('1')])])).toEqual([
+    expect(repairHistory([modelMessage([call('1')]), modelMessage('hm'), userMessage([result('1')])])).toEqual([
       modelMessage([call('1'), text('hm')]),
       userMessage([result('1')]),
     ]);
@@ -71,28 +77,38 @@ describe('validHistory', () => {
 
   it('takes the results of one turn from several messages', () => {
     expect(
-      validHistory([modelMessage([call('1'), call('2')]), userMessage([result('1')]), userMessage([result('2'), text('and?')])]),
+      repairHistory([
+        modelMessage([call('1'), call('2')]),
+        userMessage([result('1')]),
+        userMessage([result('2'), text('and?')]),
+      ]),
     ).toEqual([modelMessage([call('1'), call('2')]), userMessage([result('1'), result('2'), text('and?')])]);
   });
 
   it('refuses a result that answers no call, and says which', () => {
-    expect(() => validHistory([userMessage([result('lost')])])).toThrow(/Message 0 .*tool "f" \(id "lost"\)/);
+    expect(() => repairHistory([userMessage([result('lost')])])).toThrow(/Message 0 .*tool "f" \(id "lost"\)/);
     expect(() =>
-      validHistory([modelMessage([call('1')]), userMessage([result('1')]), modelMessage('x'), userMessage([result('1')])]),
+      repairHistory([
+        modelMessage([call('1')]),
+        userMessage([result('1')]),
+        modelMessage('x'),
+        userMessage([result('1')]),
+      ]),
     ).toThrow(expect.objectContaining({ code: 'configuration', subject: 'history' }));
   });
 
   it('changes nothing of what it is given', () => {
-    const history = Object.freeze([userMessage('a'), userMessage('b'), modelMessage([call('1')])].map((message) => Object.freeze(message)));
-    expect(() => validHistory(history)).not.toThrow();
+    const history = Object.freeze(
+      [userMessage('a'), userMessage('b'), modelMessage([call('1')])].map((message) => Object.freeze(message)),
+    );
+    expect(() => repairHistory(history)).not.toThrow();
   });
 });
 
 describe('toolCallIds', () => {
   it('finds the ids of all calls', () => {
-    expect([...toolCallIds([modelMessage([call('1'), text('a')]), userMessage([result('1')]), modelMessage([call('2')])])]).toEqual([
-      '1',
-      '2',
-    ]);
+    expect([
+      ...toolCallIds([modelMessage([call('1'), text('a')]), userMessage([result('1')]), modelMessage([call('2')])]),
+    ]).toEqual(['1', '2']);
   });
 });

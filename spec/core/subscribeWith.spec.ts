@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Observable, Subject, finalize, of, range } from 'rxjs';
-import { subscribeWith } from '../../lib/core/subscribeWith.js';
+import { subscribeUntilClosed } from '../../lib/core/createOperator.js';
 import { observe } from '../support/operatorContract.js';
 
 /** What became of a source that was subscribed so. */
@@ -8,7 +8,7 @@ function following<T>(source: Observable<T>, stopAt?: T) {
   const log: string[] = [];
   const outer = observe(
     new Observable<T>((out) =>
-      subscribeWith(
+      subscribeUntilClosed(
         out,
         source,
         {

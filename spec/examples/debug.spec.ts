@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import { anthropic, userMessage } from 'rivulet';
-import { call, recordFetch } from 'rivulet/testing';
+import { toolCall, recordFetch } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
@@ -39,7 +39,11 @@ describe('npm run debug:streaming-tool-calls', () => {
   it(
     'shows a recording: each frame, the chunks made of it, and what each operator adds',
     async () => {
-      const ended = await start('debug-streaming-tool-calls', '--recording', 'spec/recordings/openai-chat/parallel-tools');
+      const ended = await start(
+        'debug-streaming-tool-calls',
+        '--recording',
+        'spec/recordings/openai-chat/parallel-tools',
+      );
       expect(ended).toMatchObject({ code: 0, error: '' });
       expect(ended.lines[0]).toMatch(/^reading +spec\/recordings\/openai-chat\/parallel-tools, read as openai:/);
       const fragment = ended.lines.findIndex((line) => line.includes('toolCallFragment {"index":1'));
@@ -72,7 +76,11 @@ describe('npm run debug:streaming-tool-calls', () => {
   it(
     'shows an error after what came before it, and exits 1',
     async () => {
-      const ended = await start('debug-streaming-tool-calls', '--recording', 'spec/recordings/anthropic/error-in-stream');
+      const ended = await start(
+        'debug-streaming-tool-calls',
+        '--recording',
+        'spec/recordings/anthropic/error-in-stream',
+      );
       expect(ended.code).toBe(1);
       expect(ended.lines.at(-1)).toMatch(/^error +ProviderError: anthropic reported an error/);
     },
@@ -99,9 +107,13 @@ describe('npm run debug:tool-accumulation', () => {
   it(
     'shows how each call grows, from a recording that recordFetch made',
     async () => {
-      const server = await serveModel([[call('weather', { city: 'Oslo' }), call('clock')]]);
+      const server = await serveModel([[toolCall('weather', { city: 'Oslo' }), toolCall('clock')]]);
       const recorder = recordFetch();
-      const model = anthropic('claude-sonnet-4-5', { baseUrl: server.urlFor('anthropic'), apiKey: 'none', fetch: recorder.fetch });
+      const model = anthropic('claude-sonnet-4-5', {
+        baseUrl: server.urlFor('anthropic'),
+        apiKey: 'none',
+        fetch: recorder.fetch,
+      });
       await lastValueFrom(model.stream({ messages: [userMessage('Hello?')] }));
       await server.close();
       const folder = await mkdtemp(join(tmpdir(), 'rivulet-debug-'));

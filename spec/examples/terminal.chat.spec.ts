@@ -21,7 +21,8 @@ function chatWith(script: readonly ScriptedTurn[]) {
   const failure = (error: unknown) => `failed: ${(error as Error).message}`;
   const written = chat(createAgent({ model }), { lines, interrupts, ask: () => (seen.asked += 1) }, { run, failure });
   written.subscribe({ next: (text) => (seen.text += text), complete: () => (seen.over = true) });
-  const histories = () => model.requests.map(({ messages }) => messages.map((message) => `${message.role}: ${messageText(message)}`));
+  const histories = () =>
+    model.requests.map(({ messages }) => messages.map((message) => `${message.role}: ${messageText(message)}`));
   return { lines, interrupts, seen, histories };
 }
 

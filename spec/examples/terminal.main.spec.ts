@@ -52,7 +52,9 @@ describe('npm start, without a terminal', () => {
       const { code, out, error } = await start([]);
       expect({ code, error }).toEqual({ code: 0, error: '' });
       const lines = out.split('\n');
-      expect(lines[0]).toMatch(/^Rivulet: offline, a scripted stand-in answers at http:\/\/127\.0\.0\.1:\d+\/v1; set OPENAI_API_KEY/);
+      expect(lines[0]).toMatch(
+        /^Rivulet: offline, a scripted stand-in answers at http:\/\/127\.0\.0\.1:\d+\/v1; set OPENAI_API_KEY/,
+      );
       expect(lines).toEqual(
         expect.arrayContaining([
           'thinking: No city depends on the other: I can ask for all at once.',
@@ -145,7 +147,9 @@ describe('npm start, without a terminal', () => {
     'asks the provider when there is a key',
     async () => {
       const server = await serveModel(['A river.'], { apiKey: 'sk-for-the-spec' });
-      const { code, out } = await start(['--model', 'm', '--base-url', server.url, 'Name', 'one.'], { OPENAI_API_KEY: 'sk-for-the-spec' });
+      const { code, out } = await start(['--model', 'm', '--base-url', server.url, 'Name', 'one.'], {
+        OPENAI_API_KEY: 'sk-for-the-spec',
+      });
       await server.close();
       expect({ code, out }).toEqual({
         code: 0,
@@ -180,7 +184,9 @@ describe('npm start, without a terminal', () => {
         OPENAI_API_KEY: key,
       });
       expect(code).toBe(1);
-      expect(error).toMatch(/^failed: No connection to openai at http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions: .*\n$/);
+      expect(error).toMatch(
+        /^failed: No connection to openai at http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions: .*\n$/,
+      );
       expect(out + error).not.toContain(key);
       expect(error).not.toMatch(/^\s+at /m);
     },
@@ -218,8 +224,16 @@ describe('npm start, without a terminal', () => {
       );
       expect(unknown).toMatchObject({ code: 2, out: '', error: expect.stringMatching(/--modle/) });
       expect(address).toMatchObject({ code: 2, out: '', error: expect.stringMatching(/"localhost" is no address/) });
-      expect(provider).toMatchObject({ code: 2, out: '', error: expect.stringMatching(/no provider "opnai".*anthropic, .*cohere/) });
-      expect(help).toMatchObject({ code: 0, error: '', out: expect.stringMatching(/--provider NAME[^]*--model NAME[^]*--base-url URL/) });
+      expect(provider).toMatchObject({
+        code: 2,
+        out: '',
+        error: expect.stringMatching(/no provider "opnai".*anthropic, .*cohere/),
+      });
+      expect(help).toMatchObject({
+        code: 0,
+        error: '',
+        out: expect.stringMatching(/--provider NAME[^]*--model NAME[^]*--base-url URL/),
+      });
       expect(help?.out).toMatch(/^ {2}anthropic +claude-sonnet-4-5 +ANTHROPIC_API_KEY$/m);
       expect(help?.out).toMatch(/^ {2}ollama +qwen3 +no key: --base-url/m);
     },

@@ -28,8 +28,18 @@ function says(...history: readonly Message[]): { text: string; calls: unknown[] 
 
 describe('the stand-in', () => {
   const question = userMessage('How much warmer is Rome than Oslo, and what does notes.md say about two cities?');
-  const rome = called('1', 'weather', { city: 'Rome' }, { result: { city: 'Rome', celsius: 31, sky: 'clear', wind: 1 } });
-  const oslo = called('2', 'weather', { city: 'Oslo' }, { result: { city: 'Oslo', celsius: -40, sky: 'dark', wind: 2 } });
+  const rome = called(
+    '1',
+    'weather',
+    { city: 'Rome' },
+    { result: { city: 'Rome', celsius: 31, sky: 'clear', wind: 1 } },
+  );
+  const oslo = called(
+    '2',
+    'weather',
+    { city: 'Oslo' },
+    { result: { city: 'Oslo', celsius: -40, sky: 'dark', wind: 2 } },
+  );
   const sum = called('3', 'calculate', { expression: '31 - (-40)' }, { result: 71 });
   const file = called(
     '4',
@@ -64,7 +74,9 @@ describe('the stand-in', () => {
   });
 
   it('tells the error of a tool', () => {
-    expect(says(userMessage('Read x.txt'), ...called('1', 'read_file', { path: 'x.txt' }, { error: 'There is no file.' }))).toEqual({
+    expect(
+      says(userMessage('Read x.txt'), ...called('1', 'read_file', { path: 'x.txt' }, { error: 'There is no file.' })),
+    ).toEqual({
       text: 'I could not get "x.txt" from read_file. There is no file.',
       calls: [],
     });

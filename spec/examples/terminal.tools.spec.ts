@@ -17,7 +17,9 @@ type ResultOf = Extract<EventsOf<Tool>, { type: 'toolResult' }>;
 /** What a run tells of one call. */
 function turn(tool: Tool, args: JsonObject) {
   const message = { role: 'model', parts: [{ type: 'toolCall', id: '1', name: tool.name, arguments: args }] } as const;
-  return from([{ type: 'message', message } as const, { type: 'finish', reason: 'toolCalls' } as const]).pipe(executeTools([tool]));
+  return from([{ type: 'message', message } as const, { type: 'finish', reason: 'toolCalls' } as const]).pipe(
+    executeTools([tool]),
+  );
 }
 
 /** The result, or the error as a text. */
@@ -47,7 +49,12 @@ describe('weather', () => {
           a: { type: 'toolProgress', id: '1', name: 'weather', value: 'looking up Oslo' },
           b: { type: 'toolProgress', id: '1', name: 'weather', value: 'asking the station' },
           c: { type: 'toolProgress', id: '1', name: 'weather', value: 'reading its instruments' },
-          r: { type: 'toolResult', id: '1', name: 'weather', result: { city: 'Oslo', celsius: -3, sky: 'light snow', wind: 9 } },
+          r: {
+            type: 'toolResult',
+            id: '1',
+            name: 'weather',
+            result: { city: 'Oslo', celsius: -3, sky: 'light snow', wind: 9 },
+          },
         },
       );
     });
@@ -86,11 +93,19 @@ describe('calculate', () => {
     'random()',
     'sqrt',
     '',
-  ])('takes arithmetic only: %s is an error', async (expression) => expect(await answer(calculate, { expression })).toMatch(/^error: /));
+  ])('takes arithmetic only: %s is an error', async (expression) =>
+    expect(await answer(calculate, { expression })).toMatch(/^error: /),
+  );
 
-  it.each(['constructor', '__proto__', '"".constructor("return process")', 'sqrt.constructor("x")', 'toString()', 'hasOwnProperty(1)'])(
-    'gives no way out: %s',
-    async (expression) => expect(await answer(calculate, { expression })).toMatch(/^error: .*is not arithmetic/),
+  it.each([
+    'constructor',
+    '__proto__',
+    '"".constructor("return process")',
+    'sqrt.constructor("x")',
+    'toString()',
+    'hasOwnProperty(1)',
+  ])('gives no way out: %s', async (expression) =>
+    expect(await answer(calculate, { expression })).toMatch(/^error: .*is not arithmetic/),
   );
 
   it.each(['1 / 0', 'sqrt(-1)', '9^9^9'])('refuses %s, which is not finite', async (expression) =>
@@ -98,7 +113,9 @@ describe('calculate', () => {
   );
 
   it('does not parse what is too long', async () => {
-    expect(await answer(calculate, { expression: '('.repeat(100_000) })).toMatch(/^error: Invalid arguments: expression: /);
+    expect(await answer(calculate, { expression: '('.repeat(100_000) })).toMatch(
+      /^error: Invalid arguments: expression: /,
+    );
   });
 });
 

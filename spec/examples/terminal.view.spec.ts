@@ -14,12 +14,17 @@ const plain: ViewOptions = { colors: picocolors.createColors(false), live: false
 /** All that is shown of a run that is over at once, and the error it ended with. */
 function shown(run: Observable<RunEvent>, options: ViewOptions = plain): { text: string; error?: unknown } {
   const seen: { text: string; error?: unknown } = { text: '' };
-  run.pipe(render(options)).subscribe({ next: (text) => (seen.text += text), error: (error: unknown) => (seen.error = error) });
+  run
+    .pipe(render(options))
+    .subscribe({ next: (text) => (seen.text += text), error: (error: unknown) => (seen.error = error) });
   return seen;
 }
 
 const call: RunEvent = { type: 'toolCall', id: '1', name: 'weather', arguments: { city: 'Oslo' } };
-const results: RunEvent = { type: 'message', message: userMessage([{ type: 'toolResult', id: '1', name: 'weather', result: -3 }]) };
+const results: RunEvent = {
+  type: 'message',
+  message: userMessage([{ type: 'toolResult', id: '1', name: 'weather', result: -3 }]),
+};
 const result = (rest: object = {}): RunEvent => ({
   type: 'result',
   result: {
@@ -78,7 +83,9 @@ describe('render, into a pipe', () => {
 
   it('marks the error of a tool, and shortens what is long to one line', () => {
     const long = 'There is no such city.\nKnown are: ' + 'Oslo, '.repeat(30);
-    const { text } = shown(of<RunEvent[]>(call, { type: 'toolResult', id: '1', name: 'weather', error: long }, result()));
+    const { text } = shown(
+      of<RunEvent[]>(call, { type: 'toolResult', id: '1', name: 'weather', error: long }, result()),
+    );
     expect(text).toContain('\n✗ weather Oslo: There is no such city. Known are: Oslo, Osl…\n');
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
   });
@@ -105,7 +112,9 @@ describe('render, into a pipe', () => {
   });
 
   it('says that the answer starts over when a turn is retracted', () => {
-    const { text } = shown(of<RunEvent[]>({ type: 'text', text: 'Wro' }, { type: 'retract' }, { type: 'text', text: 'Right' }, result()));
+    const { text } = shown(
+      of<RunEvent[]>({ type: 'text', text: 'Wro' }, { type: 'retract' }, { type: 'text', text: 'Right' }, result()),
+    );
     expect(text).toMatch(/^Wro\n\(the answer starts over\)\nRight\n\[/);
   });
 
@@ -138,7 +147,8 @@ describe('render, into a pipe', () => {
 describe('render, on a terminal', () => {
   const clear = '\r\u001b[2K';
   const live: ViewOptions = { ...plain, live: true, columns: () => 30 };
-  const virtually: TestScheduler['run'] = (test) => new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(test);
+  const virtually: TestScheduler['run'] = (test) =>
+    new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(test);
 
   it('draws what is going on in one line, again and again, and clears it before a text', () => {
     virtually(({ cold, expectObservable, expectSubscriptions }) => {
@@ -167,7 +177,12 @@ describe('render, on a terminal', () => {
 
   it('dims thinking and reddens errors, where there are colours', () => {
     const { text } = shown(
-      of<RunEvent[]>({ type: 'thinking', text: 'Hm' }, call, { type: 'toolResult', id: '1', name: 'weather', error: 'no' }, result()),
+      of<RunEvent[]>(
+        { type: 'thinking', text: 'Hm' },
+        call,
+        { type: 'toolResult', id: '1', name: 'weather', error: 'no' },
+        result(),
+      ),
       {
         ...plain,
         colors: picocolors.createColors(true),

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { EMPTY, concat, from, of, throwError } from 'rxjs';
 import type { Chunk, FinishReason, ToolCallFragment } from '../../lib/core/chunk.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
-import type { JsonObject } from '../../lib/core/json.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { diagram } from '../support/diagram.js';
 import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
@@ -17,12 +17,15 @@ const finish = (reason: FinishReason = 'toolCalls'): Chunk => ({ type: 'finish',
 function callsOf(fragments: readonly Bare[], reason: FinishReason = 'toolCalls', usedIds: readonly string[] = []) {
   let made = 0;
   const options = { usedIds, newId: () => `new${++made}` };
-  const { values } = observe(from<Chunk[]>([...fragments.map(fragment), finish(reason)]).pipe(accumulateToolCalls(options)));
+  const { values } = observe(
+    from<Chunk[]>([...fragments.map(fragment), finish(reason)]).pipe(accumulateToolCalls(options)),
+  );
   return values.filter((event) => event.type === 'toolCall').map((call) => [call.name, call.arguments, call.id]);
 }
 
 describe('accumulateToolCalls', () => {
-  it('joins interleaved fragments', () => diagram('accumulateToolCalls', ({ source }) => source.pipe(accumulateToolCalls())));
+  it('joins interleaved fragments', () =>
+    diagram('accumulateToolCalls', ({ source }) => source.pipe(accumulateToolCalls())));
   it('emits a call when its end is marked, and none that was cut', () =>
     diagram('accumulateToolCalls.done', ({ source }) => source.pipe(accumulateToolCalls())));
 
@@ -232,7 +235,12 @@ describe('accumulateToolCalls', () => {
 
     it('nor index, a fragment continues the current call, unless it brings a name when that one is whole', () => {
       expect(
-        callsOf([{ name: 'f', arguments: '{"a"' }, { arguments: ':1}' }, { name: 'g', arguments: '{"b"' }, { arguments: ':2}' }]),
+        callsOf([
+          { name: 'f', arguments: '{"a"' },
+          { arguments: ':1}' },
+          { name: 'g', arguments: '{"b"' },
+          { arguments: ':2}' },
+        ]),
       ).toEqual([
         ['f', { a: 1 }, 'new1'],
         ['g', { b: 2 }, 'new2'],
@@ -275,7 +283,9 @@ describe('accumulateToolCalls', () => {
       ['f', { a: 1 }, 'new1'],
       ['f', { b: 2 }, 'new2'],
     ]);
-    expect(callsOf([...first, { index: 0, arguments: '{"a":' }, { index: 0, arguments: '1}' }])).toEqual([['f', { a: 1 }, 'new1']]);
+    expect(callsOf([...first, { index: 0, arguments: '{"a":' }, { index: 0, arguments: '1}' }])).toEqual([
+      ['f', { a: 1 }, 'new1'],
+    ]);
     expect(
       callsOf([
         { index: 0, id: 'x', name: 'f', arguments: '' },
@@ -325,7 +335,11 @@ describe('accumulateToolCalls', () => {
       ...(bare.id === 'other' ? { id: `id${at}` } : {}),
       arguments: 'xxxx',
     }));
-    const calls = callsOf([{ index: 0, id: 'x', name: 'f', arguments: '{"a":"' }, ...pieces, { index: 0, arguments: '"}' }]);
+    const calls = callsOf([
+      { index: 0, id: 'x', name: 'f', arguments: '{"a":"' },
+      ...pieces,
+      { index: 0, arguments: '"}' },
+    ]);
     expect(calls).toHaveLength(1);
     expect((calls[0]?.[1] as { a: string }).a).toHaveLength(800_000);
   });
@@ -337,7 +351,9 @@ describe('accumulateToolCalls', () => {
       ['in pieces are joined', ['get_', 'weather'], 'get_weather'],
       ['cumulative are taken whole', ['get', 'get_wea', 'get_weather'], 'get_weather'],
     ])('%s', (_, names, whole) => {
-      expect(callsOf([...names.map((name) => ({ index: 0, id: 'x', name })), { index: 0, arguments: '{}' }])).toEqual([[whole, {}, 'x']]);
+      expect(callsOf([...names.map((name) => ({ index: 0, id: 'x', name })), { index: 0, arguments: '{}' }])).toEqual([
+        [whole, {}, 'x'],
+      ]);
     });
 
     it('that never come make no call', () => {
@@ -355,9 +371,12 @@ describe('accumulateToolCalls', () => {
         })),
       )[0]?.[1];
 
-    it.each([[''], ['null'], [null], [undefined], ['  '], ['{}'], ['""']])('that are nothing (%j) are {}', (nothing) => {
-      expect(argumentsOf(nothing)).toEqual({});
-    });
+    it.each([[''], ['null'], [null], [undefined], ['  '], ['{}'], ['""']])(
+      'that are nothing (%j) are {}',
+      (nothing) => {
+        expect(argumentsOf(nothing)).toEqual({});
+      },
+    );
 
     it('are parsed once they are together; objects are taken as they are', () => {
       expect(argumentsOf('', '{"ci', 'ty":', '"Ålesund 🏔"}', ' ', '\n')).toEqual({ city: 'Ålesund 🏔' });
@@ -395,12 +414,18 @@ describe('accumulateToolCalls', () => {
       expect(argumentsOf('"{\\"city\\":', ' \\"Oslo\\"}"')).toEqual({ city: 'Oslo' });
     });
 
-    it.each([['command": "ls"}'], ['{"a":1'], ['[1,2]'], ['12'], ['{"a":1}{"a":2}'], ['"text"'], ['"\\"{}\\""'], ['{"a":NaN}']])(
-      'that are no JSON object (%s) keep their text and say so',
-      (raw) => {
-        expect(argumentsOf(raw)).toEqual({ _raw: raw, _error: 'invalid_json' });
-      },
-    );
+    it.each([
+      ['command": "ls"}'],
+      ['{"a":1'],
+      ['[1,2]'],
+      ['12'],
+      ['{"a":1}{"a":2}'],
+      ['"text"'],
+      ['"\\"{}\\""'],
+      ['{"a":NaN}'],
+    ])('that are no JSON object (%s) keep their text and say so', (raw) => {
+      expect(argumentsOf(raw)).toEqual({ _raw: raw, _error: 'invalid_json' });
+    });
 
     it('called __proto__ or constructor are ordinary keys', () => {
       const args = argumentsOf('{"__proto__":{"x":1},"constructor":2}') as JsonObject;
@@ -416,10 +441,13 @@ describe('accumulateToolCalls', () => {
     const whole = { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' };
     const half = { index: 1, id: 'y', name: 'f', arguments: '{"a":' };
 
-    it.each<FinishReason>(['length', 'contentFilter', 'error'])('with %s exposes what is whole, and nothing that was cut', (reason) => {
-      expect(callsOf([whole, half], reason)).toEqual([['f', { a: 1 }, 'x']]);
-      expect(callsOf([whole, { index: 1, id: 'y', name: 'f' }], reason)).toEqual([['f', { a: 1 }, 'x']]);
-    });
+    it.each<FinishReason>(['length', 'contentFilter', 'error'])(
+      'with %s exposes what is whole, and nothing that was cut',
+      (reason) => {
+        expect(callsOf([whole, half], reason)).toEqual([['f', { a: 1 }, 'x']]);
+        expect(callsOf([whole, { index: 1, id: 'y', name: 'f' }], reason)).toEqual([['f', { a: 1 }, 'x']]);
+      },
+    );
 
     it.each<[FinishReason, FinishReason]>([
       ['stop', 'toolCalls'],
@@ -476,9 +504,17 @@ describe('accumulateToolCalls', () => {
 
   it('keeps what the provider must get back with its call', () => {
     const { values } = observe(
-      of(fragment({ index: 0, id: 'x', name: 'f', providerData: { google: { sig: 1 } } }), finish()).pipe(accumulateToolCalls()),
+      of(fragment({ index: 0, id: 'x', name: 'f', providerData: { google: { sig: 1 } } }), finish()).pipe(
+        accumulateToolCalls(),
+      ),
     );
-    expect(values[0]).toEqual({ type: 'toolCall', id: 'x', name: 'f', arguments: {}, providerData: { google: { sig: 1 } } });
+    expect(values[0]).toEqual({
+      type: 'toolCall',
+      id: 'x',
+      name: 'f',
+      arguments: {},
+      providerData: { google: { sig: 1 } },
+    });
   });
 
   it('starts over on retract', () => {
@@ -490,7 +526,11 @@ describe('accumulateToolCalls', () => {
         finish('stop'),
       ]).pipe(accumulateToolCalls({ newId: () => 'never' })),
     );
-    expect(values).toEqual([{ type: 'retract' }, { type: 'toolCall', id: 'x', name: 'g', arguments: {} }, finish('toolCalls')]);
+    expect(values).toEqual([
+      { type: 'retract' },
+      { type: 'toolCall', id: 'x', name: 'g', arguments: {} },
+      finish('toolCalls'),
+    ]);
   });
 
   it('lets fragments through as well when asked to, each told of its call, before the call itself', () => {

@@ -20,7 +20,8 @@ function messagesOf(...chunks: readonly In[]): Message[] {
 }
 
 describe('consolidate', () => {
-  it('emits the message just before the finish', () => diagram('consolidate', ({ source }) => source.pipe(consolidate())));
+  it('emits the message just before the finish', () =>
+    diagram('consolidate', ({ source }) => source.pipe(consolidate())));
 
   itKeepsTheOperatorContract(
     () => consolidate(),
@@ -76,7 +77,11 @@ describe('consolidate', () => {
       data('y', [2]),
       data('z', 'only'),
     );
-    expect(message?.metadata).toEqual({ x: { details: [{ n: 1 }, { n: 2 }], id: 'new', deep: { a: 1, b: 2 } }, y: [1, 2], z: 'only' });
+    expect(message?.metadata).toEqual({
+      x: { details: [{ n: 1 }, { n: 2 }], id: 'new', deep: { a: 1, b: 2 } },
+      y: [1, 2],
+      z: 'only',
+    });
   });
 
   it('keeps what a provider signed apart from the text that follows', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, concat, from, of, throwError } from 'rxjs';
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
-import { startOf } from '../../lib/core/event.js';
+import { startState } from '../../lib/core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../../lib/core/event.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
@@ -14,7 +14,7 @@ const question = userMessage('Hi');
 const says = modelMessage('Hello');
 const asks = modelMessage([{ type: 'toolCall', id: 'c1', name: 'f', arguments: {} }]);
 const told = userMessage([{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }]);
-const start = startOf([question]);
+const start = startState([question]);
 const finish = (reason: FinishReason = 'stop'): Chunk => ({ type: 'finish', reason });
 
 function turnOf(
@@ -30,7 +30,8 @@ function turnOf(
 }
 
 describe('endTurn', () => {
-  it('puts the turn in the place of the finish, last', () => diagram('endTurn', ({ source }) => source.pipe(endTurn(start))));
+  it('puts the turn in the place of the finish, last', () =>
+    diagram('endTurn', ({ source }) => source.pipe(endTurn(start))));
 
   itKeepsTheOperatorContract(() => endTurn(start), [{ type: 'message', message: says } as MessageEvent, finish()]);
 
@@ -48,7 +49,12 @@ describe('endTurn', () => {
       turn: 3,
       finishReason: 'toolCalls',
       usage: { input: 3, reasoning: 2 },
-      next: { messages: [question, asks, told], turn: 3, usage: { input: 8, output: 1, reasoning: 2 }, memo: { mine: true } },
+      next: {
+        messages: [question, asks, told],
+        turn: 3,
+        usage: { input: 8, output: 1, reasoning: 2 },
+        memo: { mine: true },
+      },
     });
   });
 
@@ -70,23 +76,33 @@ describe('endTurn', () => {
   });
 
   it('asks once more after an empty reply to tool results; a second one ends the run', () => {
-    const afterTools = { ...startOf([question, asks, told]), turn: 1 };
+    const afterTools = { ...startState([question, asks, told]), turn: 1 };
     const first = turnOf([], afterTools);
-    expect(first).toMatchObject({ turn: 2, next: { messages: afterTools.messages, turn: 2, memo: { emptyReply: true } } });
+    expect(first).toMatchObject({
+      turn: 2,
+      next: { messages: afterTools.messages, turn: 2, memo: { emptyReply: true } },
+    });
     expect(turnOf([], first?.next ?? start)?.next).toBeNull();
   });
 
   it('counts empty replies anew after each tool round', () => {
-    const again = turnOf([], startOf([question, asks, told]))?.next ?? start;
+    const again = turnOf([], startState([question, asks, told]))?.next ?? start;
     const round = turnOf([asks, told], again)?.next;
     expect(round?.memo).toBeUndefined();
     expect(turnOf([], round ?? start)?.next).not.toBeNull();
   });
 
   it('stops at maxTurns, 20 by default, and says so; nothing is lost', () => {
-    expect(turnOf([asks, told], { ...start, turn: 19 })).toMatchObject({ turn: 20, finishReason: 'maxTurns', next: null });
+    expect(turnOf([asks, told], { ...start, turn: 19 })).toMatchObject({
+      turn: 20,
+      finishReason: 'maxTurns',
+      next: null,
+    });
     expect(turnOf([asks, told], { ...start, turn: 18 })?.next).not.toBeNull();
-    expect(turnOf([asks, told], start, 'toolCalls', { maxTurns: 1 })).toMatchObject({ finishReason: 'maxTurns', next: null });
+    expect(turnOf([asks, told], start, 'toolCalls', { maxTurns: 1 })).toMatchObject({
+      finishReason: 'maxTurns',
+      next: null,
+    });
     expect(turnOf([says], start, 'stop', { maxTurns: 1 })?.finishReason).toBe('stop');
   });
 

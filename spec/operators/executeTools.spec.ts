@@ -20,7 +20,7 @@ import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
-import type { JsonObject } from '../../lib/core/json.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { modelMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
@@ -33,7 +33,12 @@ import { itKeepsTheOperatorContract, observe } from '../support/operatorContract
 const plain = (name: string, execute: (args: JsonObject, context: ToolContext) => unknown) =>
   tool({ name, description: name, parameters: { type: 'object' }, execute });
 
-const call = (name: string, args: JsonObject = {}, id = `id-${name}`): ToolCallEvent => ({ type: 'toolCall', id, name, arguments: args });
+const call = (name: string, args: JsonObject = {}, id = `id-${name}`): ToolCallEvent => ({
+  type: 'toolCall',
+  id,
+  name,
+  arguments: args,
+});
 const finish: Chunk = { type: 'finish', reason: 'toolCalls' };
 const asking = (...calls: ToolCallEvent[]): MessageEvent => ({ type: 'message', message: modelMessage(calls) });
 const turnOf = (...calls: ToolCallEvent[]) => of<(MessageEvent | Chunk)[]>(asking(...calls), finish);
@@ -57,9 +62,13 @@ const virtual = (test: (scheduler: Parameters<Parameters<TestScheduler['run']>[0
 
 describe('executeTools', () => {
   it('runs the calls one after the other once the model is done', () =>
-    diagram('executeTools', ({ source, load, save }) => source.pipe(executeTools([plain('load', () => load), plain('save', () => save)]))));
+    diagram('executeTools', ({ source, load, save }) =>
+      source.pipe(executeTools([plain('load', () => load), plain('save', () => save)])),
+    ));
   it('runs them beside the model with eager', () =>
-    diagram('executeTools.eager', ({ source, load }) => source.pipe(executeTools([plain('load', () => load)], { eager: true }))));
+    diagram('executeTools.eager', ({ source, load }) =>
+      source.pipe(executeTools([plain('load', () => load)], { eager: true })),
+    ));
 
   describe.each([false, true])('with eager %s', (eager) => {
     itKeepsTheOperatorContract(() => executeTools([plain('f', () => 1)], { eager }), [asking(call('f')), finish]);
@@ -67,7 +76,9 @@ describe('executeTools', () => {
     it('runs each call once, also when it was announced by an event before the message', () => {
       const execute = jest.fn(() => 1);
       const f = call('f');
-      const { values } = observe(of<StreamEvent[]>(f, asking(f), finish).pipe(executeTools([plain('f', execute)], { eager })));
+      const { values } = observe(
+        of<StreamEvent[]>(f, asking(f), finish).pipe(executeTools([plain('f', execute)], { eager })),
+      );
       expect(execute).toHaveBeenCalledTimes(1);
       expect(values.filter(({ type }) => type === 'toolResult')).toHaveLength(1);
       expect(values.map(({ type }) => type).slice(-2)).toEqual(['message', 'finish']);
@@ -107,7 +118,9 @@ describe('executeTools', () => {
       ['an error', throwError(() => new Error('reset')), new Error('reset')],
     ])('answers nothing on %s', (_, end, failure) => {
       const never = new Subject<number>();
-      const seen = observe(concat(of(asking(call('slow'))), end).pipe(executeTools([plain('slow', () => never)], { eager })));
+      const seen = observe(
+        concat(of(asking(call('slow'))), end).pipe(executeTools([plain('slow', () => never)], { eager })),
+      );
       expect(seen.values).toEqual([asking(call('slow'))]);
       expect(seen.error).toEqual(failure);
       expect(never.observed).toBe(false);
@@ -116,12 +129,13 @@ describe('executeTools', () => {
     it('passes an event of the tools with the results to one message, in the order of the calls', () =>
       virtual(({ cold, flush }) => {
         const tools = [plain('slow', () => cold('---(a|)')), plain('quick', () => cold('-(b|)'))];
-        const { values } = observe(turnOf(call('slow'), call('quick')).pipe(executeTools(tools, { eager, concurrency: Infinity })));
+        const { values } = observe(
+          turnOf(call('slow'), call('quick')).pipe(executeTools(tools, { eager, concurrency: Infinity })),
+        );
         flush();
-        expect(values.filter(({ type }) => type === 'toolResult').map((event) => (event as { name: string }).name)).toEqual([
-          'quick',
-          'slow',
-        ]);
+        expect(
+          values.filter(({ type }) => type === 'toolResult').map((event) => (event as { name: string }).name),
+        ).toEqual(['quick', 'slow']);
         expect(values.at(-2)).toEqual({
           type: 'message',
           message: {
@@ -213,7 +227,10 @@ describe('executeTools', () => {
         'x'.repeat(1000),
       ],
     ])('%s is answered as an error, and the others of the turn are intact', async (_, execute, said) => {
-      const { answers, events } = await answersOf([plain('bad', execute), plain('good', () => 1)], [call('bad'), call('good')]);
+      const { answers, events } = await answersOf(
+        [plain('bad', execute), plain('good', () => 1)],
+        [call('bad'), call('good')],
+      );
       expect(answers).toEqual([{ error: expect.stringContaining(said) }, { result: 1 }]);
       expect(events.at(-1)).toBe(finish);
     });
@@ -270,12 +287,15 @@ describe('executeTools', () => {
       expect(answers).toEqual([{ error: 'There is no tool "sub". Available: add.' }]);
     });
 
-    it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('takes %s for a name like any other', async (name) => {
-      expect((await answersOf([plain('add', () => 1)], [call(name)])).answers).toEqual([
-        { error: expect.stringContaining(`no tool "${name}"`) },
-      ]);
-      expect((await answersOf([plain(name, () => 1)], [call(name)])).answers).toEqual([{ result: 1 }]);
-    });
+    it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+      'takes %s for a name like any other',
+      async (name) => {
+        expect((await answersOf([plain('add', () => 1)], [call(name)])).answers).toEqual([
+          { error: expect.stringContaining(`no tool "${name}"`) },
+        ]);
+        expect((await answersOf([plain(name, () => 1)], [call(name)])).answers).toEqual([{ result: 1 }]);
+      },
+    );
 
     it('does not run a call whose arguments were no JSON', async () => {
       const execute = jest.fn(() => 1);
@@ -307,7 +327,12 @@ describe('executeTools', () => {
     });
 
     it('asks of a plain JSON Schema that its required keys are there, and calls its validate', async () => {
-      const needs = tool({ name: 'f', description: '', parameters: { type: 'object', required: ['a', 'toString'] }, execute: () => 1 });
+      const needs = tool({
+        name: 'f',
+        description: '',
+        parameters: { type: 'object', required: ['a', 'toString'] },
+        execute: () => 1,
+      });
       expect((await answersOf([needs], [call('f', { a: 1 })])).answers).toEqual([
         { error: 'Invalid arguments: missing required "toString"' },
       ]);
@@ -315,7 +340,12 @@ describe('executeTools', () => {
         if (value['n'] !== 1) throw new Error('n must be 1');
         return { n: 1 as const };
       };
-      const checked = tool({ name: 'f', description: '', parameters: { type: 'object', validate }, execute: ({ n }) => n });
+      const checked = tool({
+        name: 'f',
+        description: '',
+        parameters: { type: 'object', validate },
+        execute: ({ n }) => n,
+      });
       expect((await answersOf([checked], [call('f', { n: 2 }, 'a'), call('f', { n: 1 }, 'b')])).answers).toEqual([
         { error: 'Invalid arguments: n must be 1' },
         { result: 1 },
@@ -350,7 +380,9 @@ describe('executeTools', () => {
     it('frees the loop from a Promise that never settles', () =>
       virtual(({ flush }) => {
         const { values } = observe(
-          turnOf(call('hangs')).pipe(executeTools([plain('hangs', () => new Promise(() => undefined))], { deadline: 5 })),
+          turnOf(call('hangs')).pipe(
+            executeTools([plain('hangs', () => new Promise(() => undefined))], { deadline: 5 }),
+          ),
         );
         flush();
         expect(values.at(-1)).toBe(finish);
@@ -358,7 +390,9 @@ describe('executeTools', () => {
 
     it.each([2 ** 31, Infinity])('takes a deadline of %s for what it says', (deadline) =>
       virtual(({ cold, flush }) => {
-        const { values } = observe(turnOf(call('f')).pipe(executeTools([plain('f', () => cold('---(a|)'))], { deadline })));
+        const { values } = observe(
+          turnOf(call('f')).pipe(executeTools([plain('f', () => cold('---(a|)'))], { deadline })),
+        );
         flush();
         expect(values.at(-2)).toMatchObject({ message: { parts: [{ result: 'a' }] } });
       }),
@@ -372,7 +406,11 @@ describe('executeTools', () => {
       ['deadline', -1],
     ])('says so when %s is %s', (name, value) => {
       const { error } = observe(turnOf(call('f')).pipe(executeTools([plain('f', () => 1)], { [name]: value })));
-      expect(error).toMatchObject({ code: 'configuration', subject: 'options', message: expect.stringContaining(name) });
+      expect(error).toMatchObject({
+        code: 'configuration',
+        subject: 'options',
+        message: expect.stringContaining(name),
+      });
     });
 
     it.each([
@@ -470,7 +508,9 @@ describe('executeTools', () => {
   it('tells the tool its call and the conversation', async () => {
     const history: Message[] = [modelMessage('before')];
     const contexts: ToolContext[] = [];
-    await answersOf([plain('f', (_, context) => void contexts.push(context))], [call('f', { a: 1 })], { messages: history });
+    await answersOf([plain('f', (_, context) => void contexts.push(context))], [call('f', { a: 1 })], {
+      messages: history,
+    });
     expect(contexts[0]).toMatchObject({ call: call('f', { a: 1 }), messages: history });
   });
 
@@ -481,7 +521,9 @@ describe('executeTools', () => {
 
   it('adds nothing to a turn without calls', () => {
     const says: MessageEvent = { type: 'message', message: modelMessage('Hi') };
-    expect(observe(of<(MessageEvent | Chunk)[]>(says, finish).pipe(executeTools([plain('f', () => 1)]))).values).toEqual([says, finish]);
+    expect(
+      observe(of<(MessageEvent | Chunk)[]>(says, finish).pipe(executeTools([plain('f', () => 1)]))).values,
+    ).toEqual([says, finish]);
   });
 
   it('keeps the types: own events stay, results are typed by the name of their tool', () => {
@@ -489,14 +531,22 @@ describe('executeTools', () => {
       readonly type: 'mine';
       readonly n: number;
     }
-    const count = tool({ name: 'count', description: '', parameters: z.object({ n: z.number() }), execute: ({ n }) => of(n) });
+    const count = tool({
+      name: 'count',
+      description: '',
+      parameters: z.object({ n: z.number() }),
+      execute: ({ n }) => of(n),
+    });
     const shout = tool({
       name: 'shout',
       description: '',
       parameters: z.object({ s: z.string() }),
       execute: async ({ s }) => s.toUpperCase(),
     });
-    const events = concat(of<Mine[]>({ type: 'mine', n: 1 }), turnOf(call('count', { n: 2 }))).pipe(executeTools([count, shout]), take(99));
+    const events = concat(of<Mine[]>({ type: 'mine', n: 1 }), turnOf(call('count', { n: 2 }))).pipe(
+      executeTools([count, shout]),
+      take(99),
+    );
     const described = events.pipe(
       map((event) => {
         if (event.type === 'mine') return event.n.toFixed(1);

@@ -1,20 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
 import { from } from 'rxjs';
-import { startOf } from '../../lib/core/event.js';
+import { startState } from '../../lib/core/event.js';
 import type { RunEvent, RunState, TurnEvent } from '../../lib/core/event.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { followUp } from '../../lib/operators/followUp.js';
 import { diagram } from '../support/diagram.js';
 import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
 
-const start: RunState = { ...startOf([userMessage('Hi')]), turn: 1, usage: { input: 1 }, memo: { mine: 1 } };
+const start: RunState = { ...startState([userMessage('Hi')]), turn: 1, usage: { input: 1 }, memo: { mine: 1 } };
 const said = modelMessage('Hello');
 const turn: TurnEvent = { type: 'turn', turn: 2, finishReason: 'stop', usage: { input: 2 }, next: null };
 const events: RunEvent[] = [{ type: 'message', message: said }, turn];
-const ask = (_: TurnEvent, after: RunState): RunState => ({ ...after, messages: [...after.messages, userMessage('Sure?')] });
+const ask = (_: TurnEvent, after: RunState): RunState => ({
+  ...after,
+  messages: [...after.messages, userMessage('Sure?')],
+});
 
 describe('followUp', () => {
-  it('asks on where the run would have ended', () => diagram('followUp', ({ source }) => source.pipe(followUp(startOf([]), ask))));
+  it('asks on where the run would have ended', () =>
+    diagram('followUp', ({ source }) => source.pipe(followUp(startState([]), ask))));
 
   itKeepsTheOperatorContract(() => followUp(start, ask), events);
 

@@ -8,7 +8,7 @@ import { tool } from '../../lib/core/tool.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { partialArguments } from '../../lib/operators/partialArguments.js';
 import type { PartialArguments } from '../../lib/operators/partialArguments.js';
-import { call, scriptedModel } from '../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script } from '../../lib/testing/script.js';
 import { diagram } from '../support/diagram.js';
 import { counting, observe } from '../support/operatorContract.js';
@@ -65,9 +65,11 @@ describe('partialArguments', () => {
       name: 'f',
       arguments: { a: 1 },
     });
-    expect(last([call('f', { a: 1 }, 'c1')])).toMatchObject({ id: 'c1', arguments: { a: 1 } });
+    expect(last([toolCall('f', { a: 1 }, 'c1')])).toMatchObject({ id: 'c1', arguments: { a: 1 } });
     expect(last([fragment(0, '"{\\"a\\":1}"', { id: 'c1', name: 'f' })])).toMatchObject({ arguments: { a: 1 } });
-    expect(last([fragment(0, '{}', { id: 'c1', name: 'f' }), fragment(0, '{"a":1}')])).toMatchObject({ arguments: { a: 1 } });
+    expect(last([fragment(0, '{}', { id: 'c1', name: 'f' }), fragment(0, '{"a":1}')])).toMatchObject({
+      arguments: { a: 1 },
+    });
   });
 
   it('loses nothing at the end of the turn, at an error or at the completion', () => {
@@ -84,7 +86,11 @@ describe('partialArguments', () => {
   });
 
   it('drops the calls of a retracted answer', () => {
-    const events = [fragment(0, '{"a":1', { id: 'c1', name: 'f' }), { type: 'retract' }, fragment(0, '{"b":2}', { id: 'c2', name: 'f' })];
+    const events = [
+      fragment(0, '{"a":1', { id: 'c1', name: 'f' }),
+      { type: 'retract' },
+      fragment(0, '{"b":2}', { id: 'c2', name: 'f' }),
+    ];
     expect(observe(from(events).pipe(partialArguments())).values).toEqual([
       { type: 'partialArguments', index: 0, id: 'c2', name: 'f', arguments: { b: 2 } },
     ]);
@@ -110,25 +116,36 @@ describe('partialArguments', () => {
 
   const script: Script = [
     [fragment(0, '{"to":"Ann","bo', { id: 'c1', name: 'mail' }), fragment(0, 'dy":"Hi"}')],
-    [call('return_result', { ok: true })],
+    [toolCall('return_result', { ok: true })],
   ];
 
-  it.each(['toolLoop', 'typedOutput', 'return_result', 'twoPhase'])('shows the arguments of a run with { fragments: true }: %s', (kind) => {
-    const capabilities = { tools: true, typedOutput: kind !== 'return_result', typedOutputWithTools: kind !== 'twoPhase' };
-    const output = kind === 'toolLoop' ? undefined : z.object({ ok: z.boolean() });
-    const second = kind === 'return_result' ? script[1] : '{"ok":true}';
-    const model = scriptedModel([script[0] as never, second as never, '{"ok":true}'], { capabilities });
-    const { values, error } = observe(
-      createAgent({ model, tools: [mail, clock], output })
-        .stream('?', { fragments: true })
-        .pipe(partialArguments(mail)),
-    );
-    expect(error).toBeUndefined();
-    expect(values).toEqual([{ type: 'partialArguments', index: 0, id: 'c1', name: 'mail', arguments: { to: 'Ann', body: 'Hi' } }]);
-  });
+  it.each(['toolLoop', 'typedOutput', 'return_result', 'twoPhase'])(
+    'shows the arguments of a run with { fragments: true }: %s',
+    (kind) => {
+      const capabilities = {
+        tools: true,
+        typedOutput: kind !== 'return_result',
+        typedOutputWithTools: kind !== 'twoPhase',
+      };
+      const output = kind === 'toolLoop' ? undefined : z.object({ ok: z.boolean() });
+      const second = kind === 'return_result' ? script[1] : '{"ok":true}';
+      const model = scriptedModel([script[0] as never, second as never, '{"ok":true}'], { capabilities });
+      const { values, error } = observe(
+        createAgent({ model, tools: [mail, clock], output })
+          .stream('?', { fragments: true })
+          .pipe(partialArguments(mail)),
+      );
+      expect(error).toBeUndefined();
+      expect(values).toEqual([
+        { type: 'partialArguments', index: 0, id: 'c1', name: 'mail', arguments: { to: 'Ann', body: 'Hi' } },
+      ]);
+    },
+  );
 
   it('is not paid for by who does not ask: a run without fragments has none', () => {
-    const events = observe(createAgent({ model: scriptedModel([script[0] as never, 'Sent.']), tools: [mail] }).stream('?')).values;
+    const events = observe(
+      createAgent({ model: scriptedModel([script[0] as never, 'Sent.']), tools: [mail] }).stream('?'),
+    ).values;
     expect(events.map(({ type }) => type as string)).not.toContain('toolCallFragment');
   });
 

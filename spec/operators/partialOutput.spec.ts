@@ -3,11 +3,11 @@ import { Subject, concat, from, lastValueFrom, map, of, repeat, retry, take, thr
 import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
-import type { DeepPartial } from '../../lib/core/deepPartial.js';
+import type { DeepPartial } from '../../lib/core/json/partialJson.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import { tool } from '../../lib/core/tool.js';
 import { partialOutput } from '../../lib/operators/partialOutput.js';
-import { call, scriptedModel } from '../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import { diagram } from '../support/diagram.js';
 import { counting, observe } from '../support/operatorContract.js';
 
@@ -40,7 +40,14 @@ describe('partialOutput', () => {
   });
 
   it('begins anew with a turn (a repaired reply) and with a retract', () => {
-    const events: RunEvent[] = [text('{"a":1'), { type: 'retract' }, text('{"a":2}'), turn(1), text('{"a":3}'), turn(2, { a: 3 })];
+    const events: RunEvent[] = [
+      text('{"a":1'),
+      { type: 'retract' },
+      text('{"a":2}'),
+      turn(1),
+      text('{"a":3}'),
+      turn(2, { a: 3 }),
+    ];
     expect(observe(from(events).pipe(partialOutput())).values).toEqual([{ a: 2 }, { a: 3 }]);
   });
 
@@ -57,16 +64,18 @@ describe('partialOutput', () => {
   it('holds a snapshot of a long open list back until it is worth its copy, but no longer than 100 ms', () => {
     const list = `[${Array.from({ length: 500 }, (_, index) => index).join(',')}`;
     const values = { a: text(list), b: text(',1'), c: text(',2'), d: text(`,"${'long'.repeat(200)}"`) };
-    new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(({ hot, expectObservable, expectSubscriptions }) => {
-      const source = hot<StreamEvent>('-a-b-c- 200ms d', values);
-      const lengths = source.pipe(
-        partialOutput<unknown[]>(),
-        map((snapshot) => snapshot.length),
-      );
-      // `a` is due; `b` and `c` come after too few characters, and are shown together 100 ms after `b`; `d` brings enough.
-      expectObservable(lengths, '^ 300ms !').toBe('-a- 100ms b 103ms d', { a: 499, b: 501, d: 503 });
-      expectSubscriptions(source.subscriptions).toBe('^ 300ms !');
-    });
+    new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(
+      ({ hot, expectObservable, expectSubscriptions }) => {
+        const source = hot<StreamEvent>('-a-b-c- 200ms d', values);
+        const lengths = source.pipe(
+          partialOutput<unknown[]>(),
+          map((snapshot) => snapshot.length),
+        );
+        // `a` is due; `b` and `c` come after too few characters, and are shown together 100 ms after `b`; `d` brings enough.
+        expectObservable(lengths, '^ 300ms !').toBe('-a- 100ms b 103ms d', { a: 499, b: 501, d: 503 });
+        expectSubscriptions(source.subscriptions).toBe('^ 300ms !');
+      },
+    );
   });
 
   it('is left in the same tick, with what was still to be shown', async () => {
@@ -106,15 +115,18 @@ describe('partialOutput', () => {
 
   it('follows a run with tools, a tool for the output and a repair, to the validated output', async () => {
     const clock = tool({ name: 'clock', description: 'The time.', execute: () => 12 });
-    const script = [['Looking. ', call('clock')], '```json\n{"city": 5}\n```', '{"city": "Oslo", "degrees": 5}'];
+    const script = [['Looking. ', toolCall('clock')], '```json\n{"city": 5}\n```', '{"city": "Oslo", "degrees": 5}'];
     const native = createAgent({ model: scriptedModel(script), tools: [clock], output: schema });
-    expect(observe(native.stream('?').pipe(partialOutput())).values).toEqual([{ city: 5 }, { city: 'Oslo', degrees: 5 }]);
-    const byTool = scriptedModel([[call('return_result', { city: 'Oslo', degrees: 5 })]], {
-      capabilities: { tools: true, typedOutput: false },
-    });
-    expect(await lastValueFrom(createAgent({ model: byTool, output: schema }).stream('?').pipe(partialOutput(), toArray()))).toEqual([
+    expect(observe(native.stream('?').pipe(partialOutput())).values).toEqual([
+      { city: 5 },
       { city: 'Oslo', degrees: 5 },
     ]);
+    const byTool = scriptedModel([[toolCall('return_result', { city: 'Oslo', degrees: 5 })]], {
+      capabilities: { tools: true, typedOutput: false },
+    });
+    expect(
+      await lastValueFrom(createAgent({ model: byTool, output: schema }).stream('?').pipe(partialOutput(), toArray())),
+    ).toEqual([{ city: 'Oslo', degrees: 5 }]);
   });
 
   it('has the type of the run, or the one given', () => {
@@ -122,7 +134,10 @@ describe('partialOutput', () => {
       model: scriptedModel([]),
       output: z.object({ kind: z.enum(['a', 'b']), list: z.array(z.object({ n: z.number() })) }),
     });
-    const typed: (partial: { readonly kind?: string; readonly list?: readonly { readonly n?: number }[] }) => unknown = () => 0;
+    const typed: (partial: {
+      readonly kind?: string;
+      readonly list?: readonly { readonly n?: number }[];
+    }) => unknown = () => 0;
     const inferred = () => agent.stream('?').pipe(partialOutput(), map(typed));
     const numbers = ({ list }: { readonly list?: readonly number[] }) => list;
     // @ts-expect-error -- an element of the list is an object
@@ -133,6 +148,11 @@ describe('partialOutput', () => {
         map(({ a }) => a?.[0]?.length),
       );
     const unknownStays: DeepPartial<unknown> = 1;
-    expect([typeof inferred, typeof wrong, typeof given, unknownStays]).toEqual(['function', 'function', 'function', 1]);
+    expect([typeof inferred, typeof wrong, typeof given, unknownStays]).toEqual([
+      'function',
+      'function',
+      'function',
+      1,
+    ]);
   });
 });

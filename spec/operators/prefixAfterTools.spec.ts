@@ -6,7 +6,10 @@ import { diagram } from '../support/diagram.js';
 import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
 
 const text = (value: string): RunEvent => ({ type: 'text', text: value });
-const results: RunEvent = { type: 'message', message: { role: 'user', parts: [{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }] } };
+const results: RunEvent = {
+  type: 'message',
+  message: { role: 'user', parts: [{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }] },
+};
 const turn = (n: number): RunEvent => ({ type: 'turn', turn: n, finishReason: 'stop' });
 
 const textsOf = (events: readonly RunEvent[], prefix?: string) =>

@@ -9,7 +9,7 @@ import type { Orchestrator } from '../../lib/orchestrators/orchestrator.js';
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import { twoPhase } from '../../lib/orchestrators/twoPhase.js';
 import { typedOutput } from '../../lib/orchestrators/typedOutput.js';
-import { call, scriptedModel } from '../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Step } from '../../lib/testing/index.js';
 import { research } from '../../examples/research/research.js';
 import { observe } from '../support/operatorContract.js';
@@ -27,12 +27,16 @@ function stepsOf(kinds: readonly Kind[], mark: () => string): Step[] {
     if (kind === 'metadata') return { type: 'metadata', metadata: { id } };
     if (kind === 'file') return { type: 'file', file: { type: 'file', mediaType: 'image/png', data: id } };
     if (kind === 'source') return { type: 'source', source: { type: 'source', url: `https://example.org/${id}` } };
-    return call('look');
+    return toolCall('look');
   });
 }
 
 const piece = fc.constantFrom<Kind>('text', 'thinking', 'metadata', 'file', 'source');
-const round = fc.tuple(fc.array(piece, { maxLength: 6 }), fc.integer({ min: 1, max: 3 }), fc.array(piece, { maxLength: 2 }));
+const round = fc.tuple(
+  fc.array(piece, { maxLength: 6 }),
+  fc.integer({ min: 1, max: 3 }),
+  fc.array(piece, { maxLength: 2 }),
+);
 const scripts = fc.record({ rounds: fc.array(round, { maxLength: 3 }), last: fc.array(piece, { maxLength: 6 }) });
 
 interface Setup {
@@ -59,7 +63,7 @@ const setups: readonly Setup[] = [
     orchestrator: typedOutput,
     typed: true,
     capabilities: { tools: true, typedOutput: false },
-    ending: (last) => [[...last, call('return_result', {})], [call('return_result', { n: 1 })]],
+    ending: (last) => [[...last, toolCall('return_result', {})], [toolCall('return_result', { n: 1 })]],
   },
   { name: 'twoPhase', orchestrator: twoPhase, typed: true, ending: (last) => [[...last, 'done'], ['{"n":1}']] },
   { name: 'one of ones own', orchestrator: research, ending: (last) => [[...last, 'analysed'], ['found'], ['so']] },
@@ -75,22 +79,39 @@ describe.each(setups)('in $name', ({ orchestrator, capabilities, ending, typed }
           stepsOf([...before, ...Array.from({ length: calls }, (): Kind => 'call'), ...after], mark),
         );
         const turns = [...tooled, ...ending(stepsOf(last, mark))];
-        const finished = turns.map((steps, at): Step[] => [...steps, { type: 'finish', reason: 'stop', usage: { input: 10 ** at } }]);
+        const finished = turns.map((steps, at): Step[] => [
+          ...steps,
+          { type: 'finish', reason: 'stop', usage: { input: 10 ** at } },
+        ]);
         const model = scriptedModel(finished, { ...(capabilities ? { capabilities } : {}) });
         const { values, error } = observe(
-          createAgent({ model, tools: [look], orchestrator, maxTurns: 99, ...(typed ? { output: schema } : {}) }).stream('go'),
+          createAgent({
+            model,
+            tools: [look],
+            orchestrator,
+            maxTurns: 99,
+            ...(typed ? { output: schema } : {}),
+          }).stream('go'),
         );
         expect(error).toBeUndefined();
         const events = values as readonly RunEvent[];
-        const sent = turns.flat().filter((step): step is Extract<Step, { type: string }> => typeof step === 'object' && 'type' in step);
+        const sent = turns
+          .flat()
+          .filter((step): step is Extract<Step, { type: string }> => typeof step === 'object' && 'type' in step);
         for (const type of ['thinking', 'metadata', 'file', 'source'] as const) {
-          const own = events.filter((event) => event.type === type && !('metadata' in event && 'suppressedText' in event.metadata));
+          const own = events.filter(
+            (event) => event.type === type && !('metadata' in event && 'suppressedText' in event.metadata),
+          );
           expect(own).toEqual(sent.filter((step) => step.type === type));
         }
         // A text is shown once: as text, or, where the orchestrator suppresses it, as the metadata that says so.
         const shown = events
           .map((event) =>
-            event.type === 'text' ? event.text : event.type === 'metadata' ? JSON.stringify(event.metadata['suppressedText'] ?? '') : '',
+            event.type === 'text'
+              ? event.text
+              : event.type === 'metadata'
+                ? JSON.stringify(event.metadata['suppressedText'] ?? '')
+                : '',
           )
           .join('');
         const marked = sent.flatMap((step) => (step.type === 'text' ? [step.text] : []));
@@ -98,7 +119,9 @@ describe.each(setups)('in $name', ({ orchestrator, capabilities, ending, typed }
         const usages = events.flatMap((event) => (event.type === 'turn' ? [event.usage?.input] : []));
         expect(usages).toEqual(turns.map((_, at) => 10 ** at));
         const result = events.at(-1);
-        expect(result?.type === 'result' && result.result.usage.input).toBe(turns.reduce((sum, _, at) => sum + 10 ** at, 0));
+        expect(result?.type === 'result' && result.result.usage.input).toBe(
+          turns.reduce((sum, _, at) => sum + 10 ** at, 0),
+        );
         expect(events.filter((event) => 'usage' in event).every(({ type }) => type === 'turn')).toBe(true);
       }),
       { numRuns: 60 },

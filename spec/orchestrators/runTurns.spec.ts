@@ -1,7 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, NEVER, Observable, Subject, asyncScheduler, concat, finalize, of, repeat, retry, scheduled, take, throwError } from 'rxjs';
+import {
+  EMPTY,
+  NEVER,
+  Observable,
+  Subject,
+  asyncScheduler,
+  concat,
+  finalize,
+  of,
+  repeat,
+  retry,
+  scheduled,
+  take,
+  throwError,
+} from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { startOf } from '../../lib/core/event.js';
+import { startState } from '../../lib/core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../../lib/core/event.js';
 import { tool } from '../../lib/core/tool.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
@@ -9,11 +23,11 @@ import { consolidate } from '../../lib/operators/consolidate.js';
 import { endTurn } from '../../lib/operators/endTurn.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { runTurns } from '../../lib/orchestrators/runTurns.js';
-import type { Streams } from '../../lib/testing/marbles.js';
+import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
 import { counting, observe } from '../support/operatorContract.js';
 
-const start = startOf([]);
+const start = startState([]);
 const text = (value: string): Chunk => ({ type: 'text', text: value });
 const turnEvent = (turn: number, last = false): TurnEvent => ({
   type: 'turn',
@@ -28,7 +42,9 @@ const spoken = ({ turn }: RunState, last: number): Observable<Chunk | TurnEvent>
 
 describe('runTurns', () => {
   it('starts a turn where the one before says, when that is over', () =>
-    diagram('runTurns', ({ turn1, turn2 }: Streams<'turn1' | 'turn2'>) => runTurns((state) => (state.turn === 0 ? turn1 : turn2), start)));
+    diagram('runTurns', ({ turn1, turn2 }: Streams<'turn1' | 'turn2'>) =>
+      runTurns((state) => (state.turn === 0 ? turn1 : turn2), start),
+    ));
 
   it('does not start a turn of which nothing would be taken', () =>
     diagram('runTurns.take', ({ turn1, turn2 }: Streams<'turn1' | 'turn2'>) =>
@@ -142,7 +158,8 @@ describe('runTurns', () => {
     });
 
     it('asynchronously', async () => {
-      const later = (state: RunState) => scheduled([text('a'), turnEvent(state.turn + 1, state.turn === 1)], asyncScheduler);
+      const later = (state: RunState) =>
+        scheduled([text('a'), turnEvent(state.turn + 1, state.turn === 1)], asyncScheduler);
       expect(await run((state) => later(state).pipe(noted(state.turn + 1)))).toEqual(expected);
     });
 

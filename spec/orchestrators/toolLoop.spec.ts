@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { startOf } from '../../lib/core/event.js';
+import { startState } from '../../lib/core/event.js';
 import { systemMessage, userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { runTurns } from '../../lib/orchestrators/runTurns.js';
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import type { TurnOptions } from '../../lib/orchestrators/orchestrator.js';
-import { call, scriptedModel } from '../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/operatorContract.js';
 import * as z from 'zod';
 
@@ -15,12 +15,12 @@ const add = tool({
   parameters: z.object({ a: z.number(), b: z.number() }),
   execute: ({ a, b }) => a + b,
 });
-const start = startOf([userMessage('1 + 2?')]);
+const start = startState([userMessage('1 + 2?')]);
 
 function run(
   options: TurnOptions = {},
   tools = [add],
-  script = [[call('add', { a: 1, b: 2 })], 'Three.'] as Parameters<typeof scriptedModel>[0],
+  script = [[toolCall('add', { a: 1, b: 2 })], 'Three.'] as Parameters<typeof scriptedModel>[0],
 ) {
   const model = scriptedModel(script);
   return { model, ...observe(runTurns((state) => toolLoop.turn(state, { model, tools, options }), start)) };
@@ -29,16 +29,9 @@ function run(
 describe('toolLoop', () => {
   it('asks, runs the tools, shows the results, and ends with an answer', () => {
     const { values, model, completed } = run();
-    expect(values.map((event) => (event.type === 'message' ? `message of ${event.message.role}` : event.type))).toEqual([
-      'toolCall',
-      'message of model',
-      'toolResult',
-      'message of user',
-      'turn',
-      'text',
-      'message of model',
-      'turn',
-    ]);
+    expect(values.map((event) => (event.type === 'message' ? `message of ${event.message.role}` : event.type))).toEqual(
+      ['toolCall', 'message of model', 'toolResult', 'message of user', 'turn', 'text', 'message of model', 'turn'],
+    );
     expect(completed).toBe(true);
     expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'model', 'user']);
   });
@@ -49,9 +42,15 @@ describe('toolLoop', () => {
         {
           name: 'add',
           description: 'Adds.',
-          parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+          parameters: {
+            type: 'object',
+            properties: { a: { type: 'number' }, b: { type: 'number' } },
+            required: ['a', 'b'],
+          },
         },
-      ].map((definition) => expect.objectContaining({ ...definition, parameters: expect.objectContaining(definition.parameters) })),
+      ].map((definition) =>
+        expect.objectContaining({ ...definition, parameters: expect.objectContaining(definition.parameters) }),
+      ),
     );
   });
 
@@ -62,9 +61,15 @@ describe('toolLoop', () => {
   });
 
   it('applies a tool choice to the first turn, a function of the state to each', () => {
-    expect(run({ toolChoice: 'required' }).model.requests.map(({ toolChoice }) => toolChoice)).toEqual(['required', undefined]);
+    expect(run({ toolChoice: 'required' }).model.requests.map(({ toolChoice }) => toolChoice)).toEqual([
+      'required',
+      undefined,
+    ]);
     const byTurn = ({ turn }: { turn: number }) => (turn === 0 ? ({ name: 'add' } as const) : ('none' as const));
-    expect(run({ toolChoice: byTurn }).model.requests.map(({ toolChoice }) => toolChoice)).toEqual([{ name: 'add' }, 'none']);
+    expect(run({ toolChoice: byTurn }).model.requests.map(({ toolChoice }) => toolChoice)).toEqual([
+      { name: 'add' },
+      'none',
+    ]);
   });
 
   it('passes the settings of a request on, and none of the run', () => {
@@ -72,7 +77,7 @@ describe('toolLoop', () => {
       temperature: 0,
       topP: 1,
       maxOutputTokens: 5,
-      stop: ['.'],
+      stopSequences: ['.'],
       seed: 7,
       thinking: true,
       parallelToolCalls: false,
@@ -83,18 +88,22 @@ describe('toolLoop', () => {
   });
 
   it('asks once more after an empty reply to results: call, empty, empty are three requests', () => {
-    const { model, values } = run({}, [add], [[call('add', { a: 1, b: 2 })], '', '']);
+    const { model, values } = run({}, [add], [[toolCall('add', { a: 1, b: 2 })], '', '']);
     expect(model.requests).toHaveLength(3);
     expect(values.filter(({ type }) => type === 'message')).toHaveLength(2);
   });
 
   it('counts empty replies anew after each round: call, empty, call, empty, empty are five', () => {
-    const round = [call('add', { a: 1, b: 2 })];
+    const round = [toolCall('add', { a: 1, b: 2 })];
     expect(run({}, [add], [round, '', round, '', '']).model.requests).toHaveLength(5);
   });
 
   it('makes ids that the conversation has used distinct', () => {
-    const { values } = run({ newId: () => 'fresh' }, [add], [[call('add', { a: 1, b: 2 }, '0')], [call('add', { a: 3, b: 4 }, '0')], 'ok']);
+    const { values } = run(
+      { newId: () => 'fresh' },
+      [add],
+      [[toolCall('add', { a: 1, b: 2 }, '0')], [toolCall('add', { a: 3, b: 4 }, '0')], 'ok'],
+    );
     expect(values.filter((event) => event.type === 'toolCall').map(({ id }) => id)).toEqual(['0', 'fresh']);
   });
 

@@ -5,7 +5,7 @@ import { createAgent } from '../../lib/agent.js';
 import type { Capabilities } from '../../lib/core/model.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
-import { call, scriptedModel } from '../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 
 const Tree = z.object({
   name: z.string(),
@@ -27,7 +27,11 @@ const kinds: readonly (readonly [string, z.ZodType, unknown])[] = [
   ['a recursive type', Tree, { name: 'root', children: [{ name: 'leaf', children: [] }] }],
   ['an array', z.array(z.object({ n: z.number() })), [{ n: 1 }, { n: 2 }]],
   ['a choice', z.object({ of: z.union([z.string(), z.object({ n: z.number() })]) }), { of: { n: 1 } }],
-  ['empty collections', z.object({ list: z.array(z.string()), map: z.record(z.string(), z.number()) }), { list: [], map: {} }],
+  [
+    'empty collections',
+    z.object({ list: z.array(z.string()), map: z.record(z.string(), z.number()) }),
+    { list: [], map: {} },
+  ],
   ['unicode', z.object({ s: z.string() }), { s: 'Ålesund 🏔 "quoted"\n' }],
   ['large numbers', z.object({ n: z.number() }), { n: 9007199254740991 }],
   ['an optional property that is there', z.object({ a: z.string(), b: z.number().optional() }), { a: 'x', b: 1 }],
@@ -45,7 +49,11 @@ describe.each(transports)('typed output by %s', (transport, capabilities) => {
   it.each(kinds)('holds %s', async (_, schema, value) => {
     const isObject = typeof value === 'object' && !Array.isArray(value);
     const model = scriptedModel(
-      [transport === 'return_result' ? [call('return_result', (isObject ? value : { result: value }) as never)] : JSON.stringify(value)],
+      [
+        transport === 'return_result'
+          ? [toolCall('return_result', (isObject ? value : { result: value }) as never)]
+          : JSON.stringify(value),
+      ],
       { capabilities },
     );
     const { output, text } = await firstValueFrom(createAgent({ model, output: schema, maxRepairs: 0 }).run('go'));
@@ -55,21 +63,29 @@ describe.each(transports)('typed output by %s', (transport, capabilities) => {
 
   it('takes the null of an optional property for nothing: strict modes know no optional ones', async () => {
     const value = { a: 'x', b: null };
-    const model = scriptedModel([transport === 'return_result' ? [call('return_result', value)] : JSON.stringify(value)], { capabilities });
+    const model = scriptedModel(
+      [transport === 'return_result' ? [toolCall('return_result', value)] : JSON.stringify(value)],
+      { capabilities },
+    );
     const schema = z.object({ a: z.string(), b: z.number().optional() });
-    expect((await firstValueFrom(createAgent({ model, output: schema, maxRepairs: 0 }).run('go'))).output).toEqual({ a: 'x' });
+    expect((await firstValueFrom(createAgent({ model, output: schema, maxRepairs: 0 }).run('go'))).output).toEqual({
+      a: 'x',
+    });
   });
 
   it('goes on in a second run over the history of the first', async () => {
     const lines = ['one', 'two'].map((name) =>
-      transport === 'return_result' ? [call('return_result', { name })] : JSON.stringify({ name }),
+      transport === 'return_result' ? [toolCall('return_result', { name })] : JSON.stringify({ name }),
     );
-    const agent = createAgent({ model: scriptedModel(lines, { capabilities }), output: z.object({ name: z.string() }) });
+    const agent = createAgent({
+      model: scriptedModel(lines, { capabilities }),
+      output: z.object({ name: z.string() }),
+    });
     const history: Message[] = [];
     const names: string[] = [];
     for (const question of ['First?', 'Second?']) {
       const asked = userMessage(question);
-      const { output, messages } = await firstValueFrom(agent.run(asked, { messages: history }));
+      const { output, messages } = await firstValueFrom(agent.run(asked, { history: history }));
       history.push(asked, ...messages);
       names.push(output.name);
     }

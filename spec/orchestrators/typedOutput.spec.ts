@@ -3,9 +3,9 @@ import { firstValueFrom, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import type { AgentOptions } from '../../lib/agent.js';
-import type { OutputError } from '../../lib/core/outputErrors.js';
+import type { OutputError } from '../../lib/core/runErrors.js';
 import type { Capabilities } from '../../lib/core/model.js';
-import { startOf } from '../../lib/core/event.js';
+import { startState } from '../../lib/core/event.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { runTurns } from '../../lib/orchestrators/runTurns.js';
@@ -13,7 +13,7 @@ import { selectOrchestrator } from '../../lib/orchestrators/selectOrchestrator.j
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import { twoPhase } from '../../lib/orchestrators/twoPhase.js';
 import { typedOutput } from '../../lib/orchestrators/typedOutput.js';
-import { call, scriptedModel } from '../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
 import { observe } from '../support/operatorContract.js';
 
@@ -31,7 +31,11 @@ const onlyTools: Capabilities = { tools: true, typedOutput: false, typedOutputWi
 const nothing: Capabilities = { tools: false, typedOutput: false };
 const oneAtATime: Capabilities = { tools: true, typedOutput: true, typedOutputWithTools: false };
 
-function run(script: Script<ScriptedRequest>, capabilities: Capabilities | undefined, options: Partial<AgentOptions> = {}) {
+function run(
+  script: Script<ScriptedRequest>,
+  capabilities: Capabilities | undefined,
+  options: Partial<AgentOptions> = {},
+) {
   const model = scriptedModel(script, { ...(capabilities ? { capabilities } : {}) });
   const agent = createAgent({ model, output: city, ...options } as AgentOptions<[], typeof city>);
   return { model, events: firstValueFrom(agent.stream('Oslo?').pipe(toArray())), result: undefined };
@@ -70,7 +74,7 @@ describe('typedOutput', () => {
     });
 
     it('lets tools run before', async () => {
-      const seen = run([['Let me see.', call('add', { a: 1, b: 2 })], json], native, { tools: [add] });
+      const seen = run([['Let me see.', toolCall('add', { a: 1, b: 2 })], json], native, { tools: [add] });
       expect(await outputOf(seen)).toEqual(oslo);
       expect(seen.model.requests.every(({ output }) => output !== undefined)).toBe(true);
     });
@@ -94,7 +98,14 @@ describe('typedOutput', () => {
     ])('gives up on %s after maxRepairs, with the raw text', async (_, text, said) => {
       const seen = run(() => text, native, { maxRepairs: 1 });
       const error = (await seen.events.catch((thrown: unknown) => thrown)) as OutputError;
-      expect(error).toMatchObject({ code: 'output', reason: 'invalid', text, turn: 2, orchestrator: 'typedOutput', provider: 'scripted' });
+      expect(error).toMatchObject({
+        code: 'output',
+        reason: 'invalid',
+        text,
+        turn: 2,
+        orchestrator: 'typedOutput',
+        provider: 'scripted',
+      });
       expect(error.message).toContain(said);
       expect(seen.model.requests).toHaveLength(2);
     });
@@ -109,7 +120,9 @@ describe('typedOutput', () => {
     });
 
     it('says so when the turns are used up by tools', async () => {
-      await expect(run(() => [call('add', { a: 1, b: 2 })], native, { tools: [add], maxTurns: 2 }).events).rejects.toMatchObject({
+      await expect(
+        run(() => [toolCall('add', { a: 1, b: 2 })], native, { tools: [add], maxTurns: 2 }).events,
+      ).rejects.toMatchObject({
         reason: 'maxTurns',
       });
     });
@@ -117,15 +130,17 @@ describe('typedOutput', () => {
     it('takes JSON out of a fence, and validates asynchronously', async () => {
       const schema = city.refine(async ({ people }) => people > 0, 'people must be positive');
       expect(await outputOf(run(['```json\n' + json + '\n```'], native, { output: schema }))).toEqual(oslo);
-      await expect(run(() => '{"name":"Oslo","people":-1}', native, { output: schema, maxRepairs: 0 }).events).rejects.toThrow(
-        'people must be positive',
-      );
+      await expect(
+        run(() => '{"name":"Oslo","people":-1}', native, { output: schema, maxRepairs: 0 }).events,
+      ).rejects.toThrow('people must be positive');
     });
 
     it('takes a plain JSON Schema', async () => {
       const plain = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
       expect(await outputOf(run([json], native, { output: plain }))).toEqual(oslo);
-      await expect(run(() => '{}', native, { output: plain, maxRepairs: 0 }).events).rejects.toThrow('missing required "name"');
+      await expect(run(() => '{}', native, { output: plain, maxRepairs: 0 }).events).rejects.toThrow(
+        'missing required "name"',
+      );
     });
   });
 
@@ -149,15 +164,18 @@ describe('typedOutput', () => {
         'turn',
         'result',
       ]);
-      expect(seen.model.requests[0]).toMatchObject({ toolChoice: { name: 'return_result' }, tools: [{ name: 'return_result' }] });
+      expect(seen.model.requests[0]).toMatchObject({
+        toolChoice: { name: 'return_result' },
+        tools: [{ name: 'return_result' }],
+      });
       expect(seen.model.requests[0]?.output).toBeUndefined();
     });
 
     it('runs all calls of the message, the other tools too; text is told as suppressedText, once', async () => {
       const seen = run(
         [
-          ['Hm.', call('add', { a: 1, b: 2 })],
-          ['So: ', call('add', { a: 1, b: 1 }), call('return_result', oslo)],
+          ['Hm.', toolCall('add', { a: 1, b: 2 })],
+          ['So: ', toolCall('add', { a: 1, b: 1 }), toolCall('return_result', oslo)],
         ],
         onlyTools,
         { tools: [add] },
@@ -169,18 +187,19 @@ describe('typedOutput', () => {
         { suppressedText: 'So: ' },
       ]);
       expect(await textOf(seen)).toBe(`\n${json}`);
-      expect(events.filter(({ type }) => (type as string) === 'toolResult').map((event) => (event as { name?: string }).name)).toEqual([
-        'add',
-        'add',
-      ]);
+      expect(
+        events
+          .filter(({ type }) => (type as string) === 'toolResult')
+          .map((event) => (event as { name?: string }).name),
+      ).toEqual(['add', 'add']);
       expect(seen.model.requests.map(({ toolChoice }) => toolChoice)).toEqual(['required', 'required']);
     });
 
     it('answers an invalid result as the error of the tool, a bounded number of times', async () => {
-      const seen = run([[call('return_result', { name: 'Oslo' })], [call('return_result', oslo)]], onlyTools);
+      const seen = run([[toolCall('return_result', { name: 'Oslo' })], [toolCall('return_result', oslo)]], onlyTools);
       expect(await outputOf(seen)).toEqual(oslo);
       expect(JSON.stringify(seen.model.requests[1]?.messages)).toContain('Invalid result: people');
-      const endless = run(() => [call('return_result', { name: 'Oslo' })], onlyTools);
+      const endless = run(() => [toolCall('return_result', { name: 'Oslo' })], onlyTools);
       await expect(endless.events).rejects.toMatchObject({
         reason: 'invalid',
         text: '{"name":"Oslo"}',
@@ -191,19 +210,22 @@ describe('typedOutput', () => {
 
     it('takes JSON that was written as text, and asks again for words', async () => {
       expect(await outputOf(run([json], onlyTools))).toEqual(oslo);
-      expect(await outputOf(run(['Oslo is big.', [call('return_result', oslo)]], onlyTools))).toEqual(oslo);
+      expect(await outputOf(run(['Oslo is big.', [toolCall('return_result', oslo)]], onlyTools))).toEqual(oslo);
     });
 
     it('wraps a result that is no object', async () => {
       const schema = z.array(z.string());
-      const seen = run([[call('return_result', { result: ['a', 'b'] })]], onlyTools, { output: schema });
+      const seen = run([[toolCall('return_result', { result: ['a', 'b'] })]], onlyTools, { output: schema });
       expect(await outputOf(seen)).toEqual(['a', 'b']);
       expect(await textOf(seen)).toBe('["a","b"]');
     });
 
     it('does not let a tool of the user shadow it', async () => {
       const shadow = tool({ name: 'return_result', description: '', execute: () => 1 });
-      await expect(run([json], onlyTools, { tools: [shadow] }).events).rejects.toMatchObject({ code: 'configuration', subject: 'tools' });
+      await expect(run([json], onlyTools, { tools: [shadow] }).events).rejects.toMatchObject({
+        code: 'configuration',
+        subject: 'tools',
+      });
     });
   });
 
@@ -217,18 +239,19 @@ describe('typedOutput', () => {
 
   it('without an output is toolLoop', () => {
     const model = scriptedModel(['Hi']);
-    const { values } = observe(typedOutput.turn(startOf([userMessage('Hi')]), { model, tools: [], options: {} }));
+    const { values } = observe(typedOutput.turn(startState([userMessage('Hi')]), { model, tools: [], options: {} }));
     expect(values.at(-1)).toMatchObject({ type: 'turn', next: null });
     expect(values).toEqual(
-      observe(toolLoop.turn(startOf([userMessage('Hi')]), { model: scriptedModel(['Hi']), tools: [], options: {} })).values,
+      observe(toolLoop.turn(startState([userMessage('Hi')]), { model: scriptedModel(['Hi']), tools: [], options: {} }))
+        .values,
     );
   });
 });
 
 describe('twoPhase', () => {
   const script: Script<ScriptedRequest> = [
-    ['Let me see.', call('add', { a: 1, b: 2 })],
-    [call('add', { a: 3, b: 4 })],
+    ['Let me see.', toolCall('add', { a: 1, b: 2 })],
+    [toolCall('add', { a: 3, b: 4 })],
     'I know it now.',
     json,
   ];
@@ -257,7 +280,9 @@ describe('twoPhase', () => {
 
   it('goes to the second phase also after a reply without calls, and after empty ones', async () => {
     expect(await outputOf(run(['No tool needed.', json], oneAtATime, { tools: [add] }))).toEqual(oslo);
-    expect(await outputOf(run([[call('add', { a: 1, b: 2 })], '', '', json], oneAtATime, { tools: [add] }))).toEqual(oslo);
+    expect(
+      await outputOf(run([[toolCall('add', { a: 1, b: 2 })], '', '', json], oneAtATime, { tools: [add] })),
+    ).toEqual(oslo);
   });
 
   it('repairs in the second phase', async () => {
@@ -266,31 +291,48 @@ describe('twoPhase', () => {
 
   it('says so when it was refused, or the turns are over', async () => {
     const refused = run([['I will not.', { type: 'finish', reason: 'contentFilter' }]], oneAtATime, { tools: [add] });
-    await expect(refused.events).rejects.toMatchObject({ reason: 'refused', text: 'I will not.', orchestrator: 'twoPhase' });
-    await expect(run(() => 'hm', oneAtATime, { tools: [add], maxTurns: 1 }).events).rejects.toMatchObject({ reason: 'maxTurns' });
+    await expect(refused.events).rejects.toMatchObject({
+      reason: 'refused',
+      text: 'I will not.',
+      orchestrator: 'twoPhase',
+    });
+    await expect(run(() => 'hm', oneAtATime, { tools: [add], maxTurns: 1 }).events).rejects.toMatchObject({
+      reason: 'maxTurns',
+    });
   });
 });
 
 describe('a run of any orchestrator', () => {
   it.each([
-    [typedOutput, native, [['a', call('add', { a: 1, b: 2 }, '1')], 'no json', json]],
-    [typedOutput, onlyTools, [[call('add', { a: 1, b: 2 }, '1')], [call('return_result', {}, '2')], [call('return_result', oslo, '3')]]],
-    [twoPhase, oneAtATime, [['a', call('add', { a: 1, b: 2 }, '1')], 'done', '{}', json]],
-    [toolLoop, native, [['a', call('add', { a: 1, b: 2 }, '1')], 'b']],
-  ] as const)('resumed from any of its turns goes on as an undisturbed one ($name)', async (orchestrator, capabilities, script) => {
-    const turnsFrom = (state: ReturnType<typeof startOf>) => {
-      const lines = script as unknown as Script<ScriptedRequest> & readonly unknown[];
-      const model = scriptedModel(lines.slice(state.turn) as unknown as Script<ScriptedRequest>, { capabilities });
-      const context = { model, tools: [add], options: {}, ...(orchestrator === toolLoop ? {} : { output: city }) };
-      return firstValueFrom(runTurns((at) => orchestrator.turn(at, context), state).pipe(toArray()));
-    };
-    const whole = await turnsFrom(startOf([userMessage('Oslo?')]));
-    const states = whole.flatMap((event) => (event.type === 'turn' && event.next ? [event.next] : []));
-    expect(states.length).toBeGreaterThan(0);
-    for (const state of states) {
-      const stored = JSON.parse(JSON.stringify(state)) as typeof state;
-      const rest = await turnsFrom(stored);
-      expect(rest).toEqual(whole.slice(-rest.length));
-    }
-  });
+    [typedOutput, native, [['a', toolCall('add', { a: 1, b: 2 }, '1')], 'no json', json]],
+    [
+      typedOutput,
+      onlyTools,
+      [
+        [toolCall('add', { a: 1, b: 2 }, '1')],
+        [toolCall('return_result', {}, '2')],
+        [toolCall('return_result', oslo, '3')],
+      ],
+    ],
+    [twoPhase, oneAtATime, [['a', toolCall('add', { a: 1, b: 2 }, '1')], 'done', '{}', json]],
+    [toolLoop, native, [['a', toolCall('add', { a: 1, b: 2 }, '1')], 'b']],
+  ] as const)(
+    'resumed from any of its turns goes on as an undisturbed one ($name)',
+    async (orchestrator, capabilities, script) => {
+      const turnsFrom = (state: ReturnType<typeof startState>) => {
+        const lines = script as unknown as Script<ScriptedRequest> & readonly unknown[];
+        const model = scriptedModel(lines.slice(state.turn) as unknown as Script<ScriptedRequest>, { capabilities });
+        const context = { model, tools: [add], options: {}, ...(orchestrator === toolLoop ? {} : { output: city }) };
+        return firstValueFrom(runTurns((at) => orchestrator.turn(at, context), state).pipe(toArray()));
+      };
+      const whole = await turnsFrom(startState([userMessage('Oslo?')]));
+      const states = whole.flatMap((event) => (event.type === 'turn' && event.next ? [event.next] : []));
+      expect(states.length).toBeGreaterThan(0);
+      for (const state of states) {
+        const stored = JSON.parse(JSON.stringify(state)) as typeof state;
+        const rest = await turnsFrom(stored);
+        expect(rest).toEqual(whole.slice(-rest.length));
+      }
+    },
+  );
 });

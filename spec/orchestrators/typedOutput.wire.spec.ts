@@ -3,7 +3,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent, tool } from 'rivulet';
 import type { Model, ModelOptions } from 'rivulet';
 import { modelByName } from 'rivulet/registry';
-import { call } from 'rivulet/testing';
+import { toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer, Step } from 'rivulet/testing/server';
 import * as z from 'zod';
@@ -11,73 +11,87 @@ import * as z from 'zod';
 const City = z.object({ name: z.string(), people: z.number() });
 const oslo = { name: 'Oslo', people: 700_000 };
 const json = JSON.stringify(oslo);
-const look = tool({ name: 'look', description: 'Looks it up.', parameters: z.object({ city: z.string() }), execute: () => 700_000 });
+const look = tool({
+  name: 'look',
+  description: 'Looks it up.',
+  parameters: z.object({ city: z.string() }),
+  execute: () => 700_000,
+});
 
 /** Answers in whatever way it is asked: by the schema, by return_result, in two phases; over the wire of the provider. */
 function answer(tools: readonly string[], said: readonly string[]): readonly Step[] {
-  return tools.includes('return_result') ? [call('return_result', JSON.parse(said.join('')) as never)] : said;
+  return tools.includes('return_result') ? [toolCall('return_result', JSON.parse(said.join('')) as never)] : said;
 }
 
 const toolsIn = (body: unknown): readonly string[] =>
-  ['look', 'return_result'].filter((name) => JSON.stringify((body as { tools?: unknown }).tools ?? []).includes(`"${name}"`));
+  ['look', 'return_result'].filter((name) =>
+    JSON.stringify((body as { tools?: unknown }).tools ?? []).includes(`"${name}"`),
+  );
 const chunks = (text: string): readonly string[] => [text.slice(0, 9), text.slice(9)];
 
-describe.each(['openai', 'openai-responses', 'openrouter', 'together', 'anthropic', 'google', 'ollama', 'mistral', 'cohere'])(
-  'typed output over the wire of %s',
-  (provider) => {
-    let server: LoopbackServer;
-    let script: (tools: readonly string[], turn: number) => readonly Step[];
-    let turn = 0;
-    const begin = (next: typeof script) => {
-      turn = 0;
-      script = next;
-    };
-    beforeAll(async () => {
-      server = await serveModel(({ body }) => script(toolsIn(body), ++turn));
-    });
-    afterAll(() => server.close());
-    const model = (options: ModelOptions = {}): Model =>
-      modelByName(provider, { apiKey: 'key', baseUrl: server.urlFor(provider), retry: false, ...options });
+describe.each([
+  'openai',
+  'openai-responses',
+  'openrouter',
+  'together',
+  'anthropic',
+  'google',
+  'ollama',
+  'mistral',
+  'cohere',
+])('typed output over the wire of %s', (provider) => {
+  let server: LoopbackServer;
+  let script: (tools: readonly string[], turn: number) => readonly Step[];
+  let turn = 0;
+  const begin = (next: typeof script) => {
+    turn = 0;
+    script = next;
+  };
+  beforeAll(async () => {
+    server = await serveModel(({ body }) => script(toolsIn(body), ++turn));
+  });
+  afterAll(() => server.close());
+  const model = (options: ModelOptions = {}): Model =>
+    modelByName(provider, { apiKey: 'key', baseUrl: server.urlFor(provider), retry: false, ...options });
 
-    it('without tools: streams the JSON and validates it', async () => {
-      begin((tools) => answer(tools, chunks(json)));
-      const result = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
-      expect(result.output).toEqual(oslo);
-      expect(JSON.parse(result.text)).toEqual(oslo);
-    });
+  it('without tools: streams the JSON and validates it', async () => {
+    begin((tools) => answer(tools, chunks(json)));
+    const result = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
+    expect(result.output).toEqual(oslo);
+    expect(JSON.parse(result.text)).toEqual(oslo);
+  });
 
-    it('with tools: they run, then the output comes', async () => {
-      begin((tools, at) =>
-        tools.includes('look') && at === 1
-          ? [call('look', { city: 'Oslo' })]
-          : tools.includes('look') && at === 2 && !tools.includes('return_result')
-            ? chunks(json)
-            : answer(tools, chunks(json)),
-      );
-      const events = await lastValueFrom(
-        createAgent({ model: model(), tools: [look], output: City })
-          .stream('Oslo?')
-          .pipe(toArray()),
-      );
-      expect(events.find(({ type }) => type === 'toolResult')).toMatchObject({ name: 'look', result: 700_000 });
-      expect(events.at(-1)).toMatchObject({ type: 'result', result: { output: oslo } });
-    });
+  it('with tools: they run, then the output comes', async () => {
+    begin((tools, at) =>
+      tools.includes('look') && at === 1
+        ? [toolCall('look', { city: 'Oslo' })]
+        : tools.includes('look') && at === 2 && !tools.includes('return_result')
+          ? chunks(json)
+          : answer(tools, chunks(json)),
+    );
+    const events = await lastValueFrom(
+      createAgent({ model: model(), tools: [look], output: City })
+        .stream('Oslo?')
+        .pipe(toArray()),
+    );
+    expect(events.find(({ type }) => type === 'toolResult')).toMatchObject({ name: 'look', result: 700_000 });
+    expect(events.at(-1)).toMatchObject({ type: 'result', result: { output: oslo } });
+  });
 
-    it('with a repair round', async () => {
-      begin((tools, at) => answer(tools, chunks(at === 1 ? '{"name":"Oslo","people":"many"}' : json)));
-      const { output, turns } = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
-      expect(output).toEqual(oslo);
-      expect(turns).toBe(2);
-      expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('people');
-    });
+  it('with a repair round', async () => {
+    begin((tools, at) => answer(tools, chunks(at === 1 ? '{"name":"Oslo","people":"many"}' : json)));
+    const { output, turns } = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
+    expect(output).toEqual(oslo);
+    expect(turns).toBe(2);
+    expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('people');
+  });
 
-    it('refused', async () => {
-      begin(() => ['I will not say.', { type: 'finish', reason: 'contentFilter' }]);
-      await expect(lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'))).rejects.toMatchObject(
-        provider === 'ollama' || provider === 'together' || provider === 'mistral' || provider === 'cohere'
-          ? { code: 'output' }
-          : { code: 'output', reason: 'refused', text: 'I will not say.' },
-      );
-    });
-  },
-);
+  it('refused', async () => {
+    begin(() => ['I will not say.', { type: 'finish', reason: 'contentFilter' }]);
+    await expect(lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'))).rejects.toMatchObject(
+      provider === 'ollama' || provider === 'together' || provider === 'mistral' || provider === 'cohere'
+        ? { code: 'output' }
+        : { code: 'output', reason: 'refused', text: 'I will not say.' },
+    );
+  });
+});

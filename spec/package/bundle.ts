@@ -38,7 +38,8 @@ export async function bundles(consumer: string): Promise<string> {
       });
       const bytes = outputFiles[0]?.contents ?? new Uint8Array();
       const size = gzipSync(bytes).length;
-      if (bytes.length > most) throw new Error(`${code} bundles ${bytes.length} bytes, and ${most} are allowed (spec/package/bundle.ts).`);
+      if (bytes.length > most)
+        throw new Error(`${code} bundles ${bytes.length} bytes, and ${most} are allowed (spec/package/bundle.ts).`);
       if (size > gzipped) throw new Error(`${code} bundles ${size} bytes gzipped, and ${gzipped} are allowed.`);
       return `     ${String(bytes.length).padStart(6)} B (${size} gz)  ${code}`;
     }),

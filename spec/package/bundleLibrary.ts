@@ -7,14 +7,22 @@ import { root } from './shell.js';
 const lib = join(root, 'lib');
 
 /** The files that package.json's `exports` name, in each format. */
-const entries = ['index', 'registry/index', 'providers/aiSdk/aiSdk', 'bridges/mcp/index', 'testing/index', 'testing/server/index'];
+const entries = [
+  'index',
+  'registry/index',
+  'providers/aiSdk/aiSdk',
+  'bridges/mcp/index',
+  'testing/index',
+  'testing/server/index',
+];
 
 const isOurs = (id: string): boolean => /^[./]/.test(id);
 
 /** Types out, nothing else: what is left is the code as it was written. */
 const typescript: Plugin = {
   name: 'typescript',
-  resolveId: (id, importer) => (importer && id.startsWith('.') ? resolve(dirname(importer), id.replace(/\.js$/, '.ts')) : null),
+  resolveId: (id, importer) =>
+    importer && id.startsWith('.') ? resolve(dirname(importer), id.replace(/\.js$/, '.ts')) : null,
   async transform(code) {
     const { code: plain } = await transform(code, {
       loader: 'ts',
@@ -27,7 +35,9 @@ const typescript: Plugin = {
 
 /** Whether a module imports from a package, itself or through its neighbours. */
 const needsPackages = (id: string, meta: ManualChunkMeta): boolean =>
-  meta.getModuleInfo(id)?.importedIds.some((to) => !isOurs(to) || (dirname(to) === dirname(id) && needsPackages(to, meta))) ?? false;
+  meta
+    .getModuleInfo(id)
+    ?.importedIds.some((to) => !isOurs(to) || (dirname(to) === dirname(id) && needsPackages(to, meta))) ?? false;
 
 /**
  * The part a module goes to: the layers of the library. A file a layer, since each costs an import a file's resolution and reading: 9 files in place of 180.

@@ -8,7 +8,8 @@ import { imports } from './imports.js';
 import { root, run } from './shell.js';
 
 const consumer = await mkdtemp(join(tmpdir(), 'rivulet-consumer-'));
-const tarball = async () => join(consumer, (await readdir(consumer)).find((name) => name.endsWith('.tgz')) ?? 'no tarball');
+const tarball = async () =>
+  join(consumer, (await readdir(consumer)).find((name) => name.endsWith('.tgz')) ?? 'no tarball');
 
 async function pack(): Promise<void> {
   await run(root, 'npm', 'pack', '--pack-destination', consumer);
@@ -59,7 +60,17 @@ async function oldestPeers(): Promise<void> {
   const oldest = Object.entries((await manifestOf(root)).peerDependencies).map(
     ([name, range]) => `${name}@${range.replace(/^\^| .*$/g, '')}`,
   );
-  await run(consumer, 'npm', 'install', '--save-exact', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', ...oldest);
+  await run(
+    consumer,
+    'npm',
+    'install',
+    '--save-exact',
+    '--prefer-offline',
+    '--no-audit',
+    '--no-fund',
+    '--no-package-lock',
+    ...oldest,
+  );
   await run(consumer, 'node', 'esm.mjs');
   await run(consumer, 'node', 'commonjs.cjs');
   await typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts');
@@ -68,13 +79,19 @@ async function oldestPeers(): Promise<void> {
 const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['builds and packs', pack],
   ['publint', async () => run(root, 'publint', 'run', await tarball(), '--strict')],
-  ['are the types wrong', async () => run(root, 'attw', await tarball(), '--profile', 'node16', '--no-definitely-typed')],
+  [
+    'are the types wrong',
+    async () => run(root, 'attw', await tarball(), '--profile', 'node16', '--no-definitely-typed'),
+  ],
   ['installs', install],
   ['holds what it should, and no more', onlyWhatIsMeant],
   ['an ESM script', () => run(consumer, 'node', 'esm.mjs')],
   ['a CommonJS script', () => run(consumer, 'node', 'commonjs.cjs')],
   ['a plain CommonJS jest', () => run(consumer, 'npx', 'jest')],
-  ['types of an ESM and of a CommonJS module (nodenext)', () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts')],
+  [
+    'types of an ESM and of a CommonJS module (nodenext)',
+    () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts'),
+  ],
   ['types of a bundled module', () => typeCheck('--module', 'esnext', '--moduleResolution', 'bundler', 'typed.mts')],
   ['an import reads few files, and does nothing', () => imports(consumer)],
   ['the oldest rxjs and zod that are allowed', oldestPeers],
@@ -95,5 +112,9 @@ for (const [name, step] of steps) {
   }
 }
 await rm(consumer, { recursive: true, force: true });
-console.log(failed === 0 ? `The package: ${steps.length} checks passed.` : `The package: ${failed} of ${steps.length} checks failed.`);
+console.log(
+  failed === 0
+    ? `The package: ${steps.length} checks passed.`
+    : `The package: ${failed} of ${steps.length} checks failed.`,
+);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -17,7 +17,9 @@ const distrustful: Plugin = {
   name: 'distrustful',
   setup(bundler) {
     bundler.onResolve({ filter: /^(rivulet|\.)/ }, async ({ path, kind, resolveDir, pluginData }) =>
-      pluginData === 'again' ? null : { ...(await bundler.resolve(path, { kind, resolveDir, pluginData: 'again' })), sideEffects: true },
+      pluginData === 'again'
+        ? null
+        : { ...(await bundler.resolve(path, { kind, resolveDir, pluginData: 'again' })), sideEffects: true },
     );
   },
 };

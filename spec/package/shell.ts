@@ -6,7 +6,8 @@ export const root = resolve(import.meta.dirname, '../..');
 /** The caller's environment, less what this npm script and a running jest would tell to the commands below. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(
-    ([name]) => !/^(NODE_OPTIONS|NODE_PATH|OPENAI_API_KEY|npm_(package|lifecycle)_.*|npm_config_local_prefix)$/.test(name),
+    ([name]) =>
+      !/^(NODE_OPTIONS|NODE_PATH|OPENAI_API_KEY|npm_(package|lifecycle)_.*|npm_config_local_prefix)$/.test(name),
   ),
 );
 
@@ -14,10 +15,15 @@ const env = Object.fromEntries(
 export function run(cwd: string, command: string, ...args: string[]): Promise<string> {
   const path = `${resolve(root, 'node_modules/.bin')}${delimiter}${env['PATH'] ?? ''}`;
   return new Promise((done, failed) => {
-    const child = execFile(command, args, { cwd, env: { ...env, PATH: path }, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
-      if (error) failed(new Error(`${[command, ...args].join(' ')}\n${stdout}${stderr || error.message}`));
-      else done(stdout);
-    });
+    const child = execFile(
+      command,
+      args,
+      { cwd, env: { ...env, PATH: path }, maxBuffer: 2 ** 26 },
+      (error, stdout, stderr) => {
+        if (error) failed(new Error(`${[command, ...args].join(' ')}\n${stdout}${stderr || error.message}`));
+        else done(stdout);
+      },
+    );
     child.stdin?.end();
   });
 }

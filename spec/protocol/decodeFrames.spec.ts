@@ -50,7 +50,9 @@ describe('decodeFrames', () => {
   it('ignores whatever follows the mark: frames, nonsense, a reset', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(
-        cold('-s-d-a-x-d-#', { ...frames, x: { data: '<html>' } }, new StreamInterruptedError('toy', 'reset')).pipe(decode()),
+        cold('-s-d-a-x-d-#', { ...frames, x: { data: '<html>' } }, new StreamInterruptedError('toy', 'reset')).pipe(
+          decode(),
+        ),
       ).toBe('---f-------|', chunks);
     });
   });
@@ -63,9 +65,18 @@ describe('decodeFrames', () => {
   });
 
   it('reads a last frame that is whole though nothing delimits it', () => {
-    expect(of_(frames.a, { ...frames.s, unterminated: true })).toMatchObject({ values: [text('a'), finish], completed: true });
-    expect(of_(frames.a, frames.s, { data: '[DON', unterminated: true })).toMatchObject({ values: [text('a'), finish], completed: true });
-    expect(of_(frames.a, { data: '[DONE]', unterminated: true })).toMatchObject({ values: [text('a'), chunks.u], completed: true });
+    expect(of_(frames.a, { ...frames.s, unterminated: true })).toMatchObject({
+      values: [text('a'), finish],
+      completed: true,
+    });
+    expect(of_(frames.a, frames.s, { data: '[DON', unterminated: true })).toMatchObject({
+      values: [text('a'), finish],
+      completed: true,
+    });
+    expect(of_(frames.a, { data: '[DONE]', unterminated: true })).toMatchObject({
+      values: [text('a'), chunks.u],
+      completed: true,
+    });
   });
 
   it('passes on a reset before the mark, after what came', () => {
@@ -104,7 +115,10 @@ describe('decodeFrames', () => {
     };
     expect(observe(of(frames.a, frames.b).pipe(decode(eager)))).toMatchObject({ values: [finish], completed: true });
     const forgetful: Wire = { ...toyWire(), decode: () => ({ next: () => undefined, end: () => undefined }) };
-    expect(observe(of(frames.a).pipe(decode(forgetful)))).toMatchObject({ values: [], error: { code: 'stream_interrupted' } });
+    expect(observe(of(frames.a).pipe(decode(forgetful)))).toMatchObject({
+      values: [],
+      error: { code: 'stream_interrupted' },
+    });
     expect(observe(of(frames.d).pipe(decode(forgetful)))).toMatchObject({ values: [chunks.u], completed: true });
   });
 

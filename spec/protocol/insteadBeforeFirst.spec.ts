@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { TestScheduler } from 'rxjs/testing';
-import { insteadBeforeFirst } from '../../lib/protocol/insteadBeforeFirst.js';
+import { catchBeforeFirst } from '../../lib/protocol/retry.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
 
@@ -9,7 +9,9 @@ describe('insteadBeforeFirst', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('--#');
       const other = cold('  -a-|');
-      expectObservable(source.pipe(insteadBeforeFirst((error) => (error === 'error' ? other : undefined)))).toBe('---a-|');
+      expectObservable(source.pipe(catchBeforeFirst((error) => (error === 'error' ? other : undefined)))).toBe(
+        '---a-|',
+      );
       expectSubscriptions(source.subscriptions).toBe('^-!');
       expectSubscriptions(other.subscriptions).toBe('--^--!');
     });
@@ -17,9 +19,9 @@ describe('insteadBeforeFirst', () => {
 
   it('lets an error stand that there is no other source for, or that comes after something was shown', () => {
     run(({ cold, expectObservable }) => {
-      expectObservable(cold('-#').pipe(insteadBeforeFirst(() => undefined))).toBe('-#');
-      expectObservable(cold('-a#').pipe(insteadBeforeFirst(() => cold('b|')))).toBe('-a#');
-      expectObservable(cold('-#').pipe(insteadBeforeFirst(() => cold('b#')))).toBe('-b#');
+      expectObservable(cold('-#').pipe(catchBeforeFirst(() => undefined))).toBe('-#');
+      expectObservable(cold('-a#').pipe(catchBeforeFirst(() => cold('b|')))).toBe('-a#');
+      expectObservable(cold('-#').pipe(catchBeforeFirst(() => cold('b#')))).toBe('-b#');
     });
   });
 
@@ -27,7 +29,7 @@ describe('insteadBeforeFirst', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#');
       const other = cold('-a-|');
-      const result = source.pipe(insteadBeforeFirst(() => other));
+      const result = source.pipe(catchBeforeFirst(() => other));
       expectObservable(result).toBe('-a-|');
       expectObservable(result, '^-!').toBe('-a');
       expectSubscriptions(other.subscriptions).toBe(['^--!', '^-!']);

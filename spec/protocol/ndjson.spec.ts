@@ -7,7 +7,8 @@ import { observe } from '../support/operatorContract.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
 const toy = (maxEventBytes?: number) => framed((emit) => ndjson({ provider: 'toy', maxEventBytes }, emit));
-const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) => observe(from(pieces).pipe(toy(maxEventBytes)));
+const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
+  observe(from(pieces).pipe(toy(maxEventBytes)));
 
 describe('ndjson', () => {
   const body = utf8('\uFEFF{"a":"é😀"}\n\n  \r\n{"b":1}\r\n{"c":2}');
@@ -25,7 +26,9 @@ describe('ndjson', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue(), { maxLength: 6 }), fc.integer({ min: 1, max: 30 }), (documents, size) => {
         const bytes = utf8(documents.map((document) => `${JSON.stringify(document)}\n`).join(''));
-        expect(frames(inPieces(bytes, size)).values).toEqual(documents.map((document) => ({ data: JSON.stringify(document) })));
+        expect(frames(inPieces(bytes, size)).values).toEqual(
+          documents.map((document) => ({ data: JSON.stringify(document) })),
+        );
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, materialize, take, toArray } from 'rxjs';
-import { readStream } from '../../lib/protocol/readStream.js';
+import { readStream } from '../../lib/protocol/post.js';
 
 /** A stream that counts what is pulled; after the values it closes, breaks or is silent. */
 function source(values: readonly number[], end: 'close' | 'break' | 'silence') {

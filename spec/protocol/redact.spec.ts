@@ -15,11 +15,14 @@ describe('redactThrown', () => {
     expect(JSON.stringify(redactThrown(error, [key], 'toy'))).not.toContain('ABCDEF');
   });
 
-  it.each([4, 9, 15, 23])('removes a key that was cut after %i characters, at the end and before an ellipsis', (length) => {
-    const cut = key.slice(0, length);
-    expect(cleaned(`said ${cut}`)).toBe('said [key]');
-    expect(cleaned(`said "${cut}..." here`)).toBe('said "[key]..." here');
-  });
+  it.each([4, 9, 15, 23])(
+    'removes a key that was cut after %i characters, at the end and before an ellipsis',
+    (length) => {
+      const cut = key.slice(0, length);
+      expect(cleaned(`said ${cut}`)).toBe('said [key]');
+      expect(cleaned(`said "${cut}..." here`)).toBe('said "[key]..." here');
+    },
+  );
 
   it.each([
     ['test', 'The latest test model.', 'The latest [key] model.'],

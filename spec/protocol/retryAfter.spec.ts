@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { TestScheduler } from 'rxjs/testing';
-import { retryAfter } from '../../lib/protocol/retryAfter.js';
+import { retryAfter } from '../../lib/protocol/errorResponse.js';
 
 const wait = (headers: Record<string, string>, json?: unknown) => retryAfter(new Headers(headers), json);
 
@@ -32,7 +32,9 @@ describe('retryAfter', () => {
   });
 
   it('knows nothing where nothing can be understood', () => {
-    for (const value of ['soon', '-1', '', '1 s', 'Thu, 99 Foo']) expect(wait({ 'retry-after': value })).toBeUndefined();
-    for (const json of [undefined, null, 'x', [], { error: 'x' }, { error: { details: 'x' } }]) expect(wait({}, json)).toBeUndefined();
+    for (const value of ['soon', '-1', '', '1 s', 'Thu, 99 Foo'])
+      expect(wait({ 'retry-after': value })).toBeUndefined();
+    for (const json of [undefined, null, 'x', [], { error: 'x' }, { error: { details: 'x' } }])
+      expect(wait({}, json)).toBeUndefined();
   });
 });

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { StreamInterruptedError } from '../../lib/core/errors.js';
-import type { JsonObject } from '../../lib/core/json.js';
-import { operate } from '../../lib/core/operate.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
+import { createOperator } from '../../lib/core/createOperator.js';
 import type { Frame, FrameReader, Framing, Wire } from '../../lib/protocol/wire.js';
 
 export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -22,7 +22,7 @@ export function everyCut(bytes: Uint8Array): Uint8Array[][] {
 
 /** A framing as an operator, to be tested by marbles. */
 export const framed = (framing: (emit: (frame: Frame) => void) => FrameReader): OperatorFunction<Uint8Array, Frame> =>
-  operate<Uint8Array, Frame>((out) => {
+  createOperator<Uint8Array, Frame>((out) => {
     const reader = framing((frame) => out.next(frame));
     return {
       next: (bytes) => reader.push(bytes),
@@ -34,7 +34,10 @@ export const framed = (framing: (emit: (frame: Frame) => void) => FrameReader): 
   });
 
 /** A `fetch` whose answer has a body of exactly these pieces, one a read; it counts its calls. */
-export function fetchOf(pieces: readonly Uint8Array[], init: ResponseInit = { headers: { 'content-type': 'text/event-stream' } }) {
+export function fetchOf(
+  pieces: readonly Uint8Array[],
+  init: ResponseInit = { headers: { 'content-type': 'text/event-stream' } },
+) {
   const calls: { url: string; init: RequestInit }[] = [];
   const fetchPieces = (async (url: string, request: RequestInit) => {
     calls.push({ url, init: request });

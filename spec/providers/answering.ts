@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import type { JsonObject } from '../../lib/core/json.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 
 /** One request that a fake `fetch` saw. */
 export interface Seen {
@@ -9,7 +9,10 @@ export interface Seen {
 }
 
 /** A `fetch` that answers each request with these frames as server-sent events, and tells what it was asked. */
-export function answering(...frames: readonly (JsonObject | string)[]): { readonly fetch: typeof fetch; readonly seen: Seen[] } {
+export function answering(...frames: readonly (JsonObject | string)[]): {
+  readonly fetch: typeof fetch;
+  readonly seen: Seen[];
+} {
   const seen: Seen[] = [];
   const body = frames.map((frame) => `data: ${typeof frame === 'string' ? frame : JSON.stringify(frame)}\n\n`).join('');
   const fake = jest.fn<typeof fetch>((url, init) => {

@@ -34,7 +34,11 @@ const failure = (options: ModelOptions, request = hello, over: Partial<HttpModel
   );
 const sent = (fetch: ReturnType<typeof fetchOf>, at = 0) => {
   const call = fetch.calls[at];
-  return { url: call?.url, headers: call?.init.headers as Record<string, string>, body: JSON.parse(call?.init.body as string) as unknown };
+  return {
+    url: call?.url,
+    headers: call?.init.headers as Record<string, string>,
+    body: JSON.parse(call?.init.body as string) as unknown,
+  };
 };
 /** Statuses, and then the answer. */
 const fetchAfter = (...failures: (() => Response | Promise<never>)[]) => {
@@ -128,7 +132,10 @@ describe('httpModel', () => {
 
   it("lets the user's headers win, in any case", async () => {
     const fetch = fetchOf([utf8(body)]);
-    await read({ fetch, headers: { Authorization: 'Bearer other', 'Content-Type': 'application/json; charset=utf-8', 'X-Mine': '1' } });
+    await read({
+      fetch,
+      headers: { Authorization: 'Bearer other', 'Content-Type': 'application/json; charset=utf-8', 'X-Mine': '1' },
+    });
     expect(sent(fetch).headers).toEqual({
       accept: 'text/event-stream',
       'content-type': 'application/json; charset=utf-8',
@@ -166,12 +173,16 @@ describe('httpModel', () => {
 
   it('turns whatever is wrong with a request into an error before any request is made', async () => {
     const fetch = fetchOf([utf8(body)]);
-    const orphan: Request = { messages: [{ role: 'user', parts: [{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }] }] };
+    const orphan: Request = {
+      messages: [{ role: 'user', parts: [{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }] }],
+    };
     expect(await failure({ fetch }, orphan)).toMatchObject({ code: 'configuration', subject: 'history' });
     const encode = () => {
       throw new Error('not encodable');
     };
-    expect(await failure({ fetch }, hello, { wire: { ...toyWire(), encode } })).toMatchObject({ message: 'not encodable' });
+    expect(await failure({ fetch }, hello, { wire: { ...toyWire(), encode } })).toMatchObject({
+      message: 'not encodable',
+    });
     expect(fetch.calls).toHaveLength(0);
   });
 
@@ -192,7 +203,11 @@ describe('httpModel', () => {
 
   it('extracts thinking from the text where it is told to, before the finish', async () => {
     const tagged = body.replace('"é"', '"<think>é</thi"').replace('"b"', '"nk>b"');
-    expect(await read({ fetch: fetchOf([utf8(tagged)]), thinkTags: true })).toEqual([{ type: 'thinking', text: 'é' }, text('b'), finish]);
+    expect(await read({ fetch: fetchOf([utf8(tagged)]), thinkTags: true })).toEqual([
+      { type: 'thinking', text: 'é' },
+      text('b'),
+      finish,
+    ]);
     expect(await read({ fetch: fetchOf([utf8(tagged)]) })).toEqual([text('<think>é</thi'), text('nk>b'), finish]);
   });
 

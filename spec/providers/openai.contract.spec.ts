@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { openai } from '../../lib/providers/openai.js';
-import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions.js';
+import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
 
@@ -16,7 +16,11 @@ itKeepsTheProviderContract(provider);
 describe('openai: the second request of a run', () => {
   it('holds the calls as they came, text beside them, and a result for each', async () => {
     const { bodies } = await runTwoTurns(provider);
-    const call = (id: string, name: string, args: string) => ({ id, type: 'function', function: { name, arguments: args } });
+    const call = (id: string, name: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    });
     expect(bodies[1]).toEqual({
       model: 'gpt-5',
       messages: [

@@ -34,7 +34,9 @@ describe('openai', () => {
   it('merges its own options into the request', async () => {
     const { fetch, seen } = answering({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] });
     const model = openai('gpt-5', { apiKey: 'k', fetch });
-    await lastValueFrom(model.stream({ messages, providerOptions: { openai: { service_tier: 'flex' }, other: { x: 1 } } }));
+    await lastValueFrom(
+      model.stream({ messages, providerOptions: { openai: { service_tier: 'flex' }, other: { x: 1 } } }),
+    );
     expect(seen[0]?.body).toMatchObject({ service_tier: 'flex' });
     expect(seen[0]?.body).not.toHaveProperty('x');
   });

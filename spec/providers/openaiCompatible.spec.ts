@@ -21,19 +21,29 @@ describe('openaiCompatible', () => {
       { type: 'text', text: 'Ems' },
       { type: 'finish', reason: 'stop', rawReason: 'stop' },
     ]);
-    expect(seen[0]).toMatchObject({ url: 'https://api.groq.test/openai/v1/chat/completions', body: { model: 'llama', max_tokens: 9 } });
+    expect(seen[0]).toMatchObject({
+      url: 'https://api.groq.test/openai/v1/chat/completions',
+      body: { model: 'llama', max_tokens: 9 },
+    });
     expect(seen[0]?.headers.get('authorization')).toBe('Bearer k');
   });
 
   it('sends no authorization to a server without a key', async () => {
     const { fetch, seen } = answering(answer);
-    await lastValueFrom(openaiCompatible({ name: 'local', baseUrl: 'http://localhost:8080/v1', fetch })('any').stream({ messages }));
+    await lastValueFrom(
+      openaiCompatible({ name: 'local', baseUrl: 'http://localhost:8080/v1', fetch })('any').stream({ messages }),
+    );
     expect(seen[0]?.headers.has('authorization')).toBe(false);
   });
 
   it('reads the key from the variable, and names it where there is none', async () => {
     const { fetch, seen } = answering(answer);
-    const server = openaiCompatible({ name: 'local', baseUrl: 'http://localhost/v1', apiKeyVariable: 'RIVULET_SPEC_KEY', fetch });
+    const server = openaiCompatible({
+      name: 'local',
+      baseUrl: 'http://localhost/v1',
+      apiKeyVariable: 'RIVULET_SPEC_KEY',
+      fetch,
+    });
     await expect(lastValueFrom(server('any').stream({ messages }))).rejects.toMatchObject({
       code: 'configuration',
       message: expect.stringContaining('RIVULET_SPEC_KEY'),
@@ -60,10 +70,17 @@ describe('openaiCompatible', () => {
   });
 
   it('reports an error in the stream with what came before it, and the name of the server', async () => {
-    const { fetch } = answering({ choices: [{ delta: { content: 'E' } }] }, { error: { message: 'worker died', code: 500 }, choices: [] });
+    const { fetch } = answering(
+      { choices: [{ delta: { content: 'E' } }] },
+      { error: { message: 'worker died', code: 500 }, choices: [] },
+    );
     const texts: unknown[] = [];
-    const stream = openaiCompatible({ name: 'local', baseUrl: 'http://localhost/v1', fetch })('any').stream({ messages });
-    const error = await new Promise((resolve) => stream.subscribe({ next: (chunk) => texts.push(chunk), error: resolve }));
+    const stream = openaiCompatible({ name: 'local', baseUrl: 'http://localhost/v1', fetch })('any').stream({
+      messages,
+    });
+    const error = await new Promise((resolve) =>
+      stream.subscribe({ next: (chunk) => texts.push(chunk), error: resolve }),
+    );
     expect(texts).toEqual([{ type: 'text', text: 'E' }]);
     expect(error).toMatchObject({
       code: 'provider',

@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import { concat, EMPTY, from, throwError } from 'rxjs';
 import type { Chunk, FinishChunk } from '../../lib/core/chunk.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
-import type { JsonObject } from '../../lib/core/json.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import type { Message } from '../../lib/core/message.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
@@ -42,7 +42,9 @@ export function wholeAnswer(
     .pipe(accumulateToolCalls({ newId: () => `made_${++ids}` }), consolidate())
     .subscribe({ next: (event) => events.push(event), error: () => undefined });
   const joined = (type: 'text' | 'thinking') => chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
-  const message = events.find((event): event is StreamEvent & { message: Message } => event.type === 'message')?.message;
+  const message = events.find(
+    (event): event is StreamEvent & { message: Message } => event.type === 'message',
+  )?.message;
   return {
     chunks,
     text: joined('text'),
@@ -54,7 +56,11 @@ export function wholeAnswer(
   };
 }
 
-const words: Record<string, string> = { 'tool-calls': 'toolCalls', 'content-filter': 'contentFilter', unknown: 'unspecified' };
+const words: Record<string, string> = {
+  'tool-calls': 'toolCalls',
+  'content-filter': 'contentFilter',
+  unknown: 'unspecified',
+};
 
 /** Holds an answer against what a recording says must come out. */
 export function expectRecorded({ expected }: Recording, { text, thinking, calls, finish, error }: WholeAnswer): void {
@@ -65,11 +71,16 @@ export function expectRecorded({ expected }: Recording, { text, thinking, calls,
   );
   expected.toolCalls.forEach(({ id }, at) => expect(calls[at]?.id).toEqual(id ?? expect.any(String)));
   if (expected.error) {
-    expect(error).toMatchObject({ code: 'provider', message: expect.stringContaining(expected.error.message ?? '') as unknown });
+    expect(error).toMatchObject({
+      code: 'provider',
+      message: expect.stringContaining(expected.error.message ?? '') as unknown,
+    });
     return;
   }
   expect(error).toBeUndefined();
-  const reasons = [expected.finishReason, ...(expected.finishReasonAlsoAccepted ?? [])].map((word) => words[word] ?? word);
+  const reasons = [expected.finishReason, ...(expected.finishReasonAlsoAccepted ?? [])].map(
+    (word) => words[word] ?? word,
+  );
   expect(reasons).toContain(finish?.reason);
   if (expected.usage === null) expect(finish?.usage).toBeUndefined();
   else {
@@ -118,7 +129,8 @@ export function expectQuirk({ frames, expected }: Quirk, decode: (emit: (chunk: 
   }
   if (typeof expected.error === 'string') expect(String(error)).toContain(expected.error);
   else expect(error).toBeUndefined();
-  if (error === undefined && expected.finishReason !== undefined) expect([expected.finishReason].flat()).toContain(finish?.reason);
+  if (error === undefined && expected.finishReason !== undefined)
+    expect([expected.finishReason].flat()).toContain(finish?.reason);
   if (expected.usage) {
     expect(finish?.usage).toMatchObject({ input: expected.usage.inputTokens, output: expected.usage.outputTokens });
   }

@@ -4,7 +4,7 @@ import type { Capability } from '../../lib/core/capabilities.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
-import { whoCan } from '../../lib/providers/shared/whoCan.js';
+import { capabilityTable } from '../../lib/providers/shared/capabilityTable.js';
 import { createRegistry, modelByName, registeredProviders, registerProvider } from '../../lib/registry/index.js';
 import { answering } from '../providers/answering.js';
 import { delta } from '../providers/chatCompletions/reading.js';
@@ -32,13 +32,21 @@ describe('modelByName', () => {
   });
 
   it('lists what there is where there is no such provider', () => {
-    expect(() => modelByName('opnai:gpt-5')).toThrow(refused('model', /"opnai".*openai, .*anthropic \(claude\).*google \(gemini,/s));
-    for (const name of ['', ':gpt-5', '/x']) expect(() => modelByName(name)).toThrow(refused('model', /names no provider/));
+    expect(() => modelByName('opnai:gpt-5')).toThrow(
+      refused('model', /"opnai".*openai, .*anthropic \(claude\).*google \(gemini,/s),
+    );
+    for (const name of ['', ':gpt-5', '/x'])
+      expect(() => modelByName(name)).toThrow(refused('model', /names no provider/));
   });
 
   it('passes options on, and asks for a key only when the model is used', async () => {
     const { fetch, seen } = answering(delta({ content: 'a' }, 'stop'));
-    const model = modelByName('openrouter:m', { apiKey: 'k', baseUrl: 'https://proxy.test/v1', fetch, capabilities: { vision: false } });
+    const model = modelByName('openrouter:m', {
+      apiKey: 'k',
+      baseUrl: 'https://proxy.test/v1',
+      fetch,
+      capabilities: { vision: false },
+    });
     expect(model.capabilities).toMatchObject({ tools: true, vision: false });
     await lastValueFrom(model.stream({ messages: [userMessage('Hi')] }));
     expect(seen[0]?.url).toBe('https://proxy.test/v1/chat/completions');
@@ -49,7 +57,11 @@ describe('registerProvider', () => {
   const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1' });
 
   it('names a provider of your own, with aliases and a default model', () => {
-    registerProvider('groq', groq, { aliases: ['GroqCloud'], defaultModel: 'llama-3.3-70b-versatile', keyVariable: 'GROQ_API_KEY' });
+    registerProvider('groq', groq, {
+      aliases: ['GroqCloud'],
+      defaultModel: 'llama-3.3-70b-versatile',
+      keyVariable: 'GROQ_API_KEY',
+    });
     expect(named(modelByName('groq'))).toBe('groq llama-3.3-70b-versatile');
     expect(named(modelByName('groqcloud:openai/gpt-oss-20b'))).toBe('groq openai/gpt-oss-20b');
     expect(registeredProviders().at(-1)).toEqual({
@@ -75,10 +87,15 @@ describe('registerProvider', () => {
     registry.registerProvider('A', groq, { aliases: ['z'], defaultModel: 'two' });
     expect(named(registry.modelByName('z'))).toBe('groq two');
     expect(() => registry.modelByName('x')).toThrow(refused('model', /no provider "x"/));
-    expect(() => registry.registerProvider('c', groq, { aliases: ['b'] })).toThrow(refused('provider', /"b" means another/));
-    expect(() => registry.registerProvider('c', groq, { aliases: ['y'] })).toThrow(refused('provider', /"y" means another/));
+    expect(() => registry.registerProvider('c', groq, { aliases: ['b'] })).toThrow(
+      refused('provider', /"b" means another/),
+    );
+    expect(() => registry.registerProvider('c', groq, { aliases: ['y'] })).toThrow(
+      refused('provider', /"y" means another/),
+    );
     expect(() => registry.registerProvider('y', groq)).toThrow(refused('provider', /"y" means another/));
-    for (const bad of ['', 'a:b', 'a/b', 'a b']) expect(() => registry.registerProvider(bad, groq)).toThrow(refused('provider', /no name/));
+    for (const bad of ['', 'a:b', 'a/b', 'a b'])
+      expect(() => registry.registerProvider(bad, groq)).toThrow(refused('provider', /no name/));
   });
 });
 
@@ -108,12 +125,15 @@ describe('what providers can do', () => {
   const builtIn = registeredProviders().filter(({ name }) => name !== 'groq');
 
   it('is told by the default model of each', () => {
-    for (const { name, capabilities } of builtIn) expect([name, Object.keys(capabilities).length > 4]).toEqual([name, true]);
+    for (const { name, capabilities } of builtIn)
+      expect([name, Object.keys(capabilities).length > 4]).toEqual([name, true]);
   });
 
   it('is what the error says that names those who can', () => {
-    for (const [capability, names] of Object.entries(whoCan)) {
-      const can = builtIn.filter(({ capabilities }) => capabilities[capability as Capability] === true).map(({ name }) => name);
+    for (const [capability, names] of Object.entries(capabilityTable)) {
+      const can = builtIn
+        .filter(({ capabilities }) => capabilities[capability as Capability] === true)
+        .map(({ name }) => name);
       expect([capability, can.filter((name) => !names.includes(name))]).toEqual([capability, []]);
       for (const name of names) {
         const models = [...(special[name] ?? []).map((model) => modelByName(`${name}:${model}`)), modelByName(name)];

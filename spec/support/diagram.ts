@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from '@jest/globals';
 import type { Observable } from 'rxjs';
-import { runDiagram } from '../../lib/testing/marbles.js';
-import type { Diagram, Streams } from '../../lib/testing/marbles.js';
+import { runDiagram } from '../../lib/testing/marbles/runDiagram.js';
+import type { Diagram, Streams } from '../../lib/testing/marbles/runDiagram.js';
 
 /** The text of `marbles/<name>.txt`. */
 export const diagramText = (name: string): string => readFileSync(resolve('marbles', `${name}.txt`), 'utf8');

@@ -1,5 +1,5 @@
-import { parseDiagram } from '../../lib/testing/marbles.js';
-import type { DiagramLine } from '../../lib/testing/marbles.js';
+import { parseDiagram } from '../../lib/testing/marbles/runDiagram.js';
+import type { DiagramLine } from '../../lib/testing/marbles/runDiagram.js';
 import { firstSentence, swirlyStreams } from '../../marbles/drawing.js';
 
 /** What has to hold together: all of it as text, by name. */
@@ -34,7 +34,9 @@ const exportOf = (name: string) => new RegExp(`^export (function|const) ${name}\
 function problemsOfDiagram(name: string, text: string, { specs, sources }: House): readonly string[] {
   const operator = name.split('.')[0] ?? name;
   const run = new RegExp(`\\bdiagram(<[^(]*>)?\\(\\s*['"\`]${name.replaceAll('.', '\\.')}['"\`]`);
-  const problems = specs.some((spec) => run.test(spec)) ? [] : [`${name}.txt is run by no spec: call diagram('${name}', ...) in one.`];
+  const problems = specs.some((spec) => run.test(spec))
+    ? []
+    : [`${name}.txt is run by no spec: call diagram('${name}', ...) in one.`];
   if (!sources.some((source) => exportOf(operator).test(source)))
     problems.push(`${name}.txt draws "${operator}", which nothing in lib/ exports.`);
   try {
@@ -54,12 +56,16 @@ function problemsOfDiagram(name: string, text: string, { specs, sources }: House
 
 /** Whether a file of lib/operators exports an operator called like itself: a function whose signature, up to its end of line, gives one. */
 const isOperator = (name: string, source: string) =>
-  new RegExp(`^export (function|const) ${name}\\b((?![;{]\\n)[^])*?\\): (MonoType)?OperatorFunction<`, 'm').test(source);
+  new RegExp(`^export (function|const) ${name}\\b((?![;{]\\n)[^])*?\\): (MonoType)?OperatorFunction<`, 'm').test(
+    source,
+  );
 
 /** What is wrong: diagrams nobody runs, operators nobody drew, pictures that say something else than the test. */
 export function problemsOf(house: House): readonly string[] {
   const drawn = new Set(Object.keys(house.diagrams).map((name) => name.split('.')[0]));
-  const undrawn = Object.entries(house.operators).filter(([name, source]) => isOperator(name, source) && !drawn.has(name));
+  const undrawn = Object.entries(house.operators).filter(
+    ([name, source]) => isOperator(name, source) && !drawn.has(name),
+  );
   return [
     ...undrawn.map(([name]) => `lib/operators/${name}.ts has no diagram: write marbles/${name}.txt.`),
     ...Object.entries(house.diagrams).flatMap(([name, text]) => problemsOfDiagram(name, text, house)),

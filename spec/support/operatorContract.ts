@@ -1,5 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, NEVER, Observable, Subject, concat, finalize, from, of, repeat, retry, take, throwError, toArray } from 'rxjs';
+import {
+  EMPTY,
+  NEVER,
+  Observable,
+  Subject,
+  concat,
+  finalize,
+  from,
+  of,
+  repeat,
+  retry,
+  take,
+  throwError,
+  toArray,
+} from 'rxjs';
 import type { MonoTypeOperatorFunction, OperatorFunction, Subscriber } from 'rxjs';
 import type { StreamEvent } from '../../lib/core/event.js';
 
@@ -103,7 +117,10 @@ export function itKeepsTheOperatorContract(make: () => AnyOperator, turn: readon
       let attempts = 0;
       const cut = turn.slice(0, -1);
       const failing = new Observable<StreamEvent>((out) =>
-        concat(from(attempts === 0 ? cut : turn), attempts++ === 0 ? throwError(() => new Error('first')) : EMPTY).subscribe(out),
+        concat(
+          from(attempts === 0 ? cut : turn),
+          attempts++ === 0 ? throwError(() => new Error('first')) : EMPTY,
+        ).subscribe(out),
       );
       const { values } = observe(failing.pipe(operator, retry(1)));
       expect(values.slice(-(first?.length ?? 0))).toEqual(first);

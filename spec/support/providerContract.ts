@@ -5,14 +5,14 @@ import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ProviderError } from '../../lib/core/errors.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
-import type { JsonObject } from '../../lib/core/json.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
 import type { Model, RequestSettings } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
-import { call } from '../../lib/testing/index.js';
+import { toolCall } from '../../lib/testing/index.js';
 import type { Dialect } from '../../lib/testing/server/dialects/dialect.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions, ServerEvent } from '../../lib/testing/server/index.js';
@@ -72,8 +72,8 @@ export const contractScript: Script<ServedTurn> = [
     { type: 'thinking', text: 'Two look-ups ' },
     { type: 'thinking', text: 'are needed.' },
     'Let me look.',
-    call('temperature', { city: 'Oslo' }),
-    call('season', {}),
+    toolCall('temperature', { city: 'Oslo' }),
+    toolCall('season', {}),
     { type: 'finish', reason: 'toolCalls', usage: { input: 20, output: 10 } },
   ],
   ['It is cold.', { type: 'finish', reason: 'stop', usage: { input: 40, output: 5 } }],
@@ -152,7 +152,8 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       servers.push(server);
       return server;
     };
-    const model = (server: LoopbackServer, options: ModelOptions = {}) => make(server.url, { apiKey: key, retry: false, ...options });
+    const model = (server: LoopbackServer, options: ModelOptions = {}) =>
+      make(server.url, { apiKey: key, retry: false, ...options });
     const happened = (server: LoopbackServer, type: ServerEvent['type'], request = 0) =>
       firstValueFrom(server.events.pipe(filter((event) => event.type === type && event.request === request)));
 
@@ -199,15 +200,23 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
     it('sends a request again after a 429, as soon as Retry-After says, and shows nothing of it', async () => {
       const server = await serve(['Hello'], { failFirst: { status: 429, times: 2, retryAfter: 0 } });
       // A wait by the model's own clock would outlast the test.
-      const { values, error } = await outcome(model(server, { retry: { initialDelay: 60_000, jitter: 0 } }).stream(question));
+      const { values, error } = await outcome(
+        model(server, { retry: { initialDelay: 60_000, jitter: 0 } }).stream(question),
+      );
       expect(error).toBeUndefined();
       expect(textIn(values)).toBe('Hello');
       expect(values.filter(({ type }) => type === 'finish')).toHaveLength(1);
-      expect(server.requests.map(({ body }) => body)).toEqual(Array.from({ length: 3 }, () => server.requests[0]?.body));
+      expect(server.requests.map(({ body }) => body)).toEqual(
+        Array.from({ length: 3 }, () => server.requests[0]?.body),
+      );
     });
 
     it('does not send a request again after a 401, and shows what the provider says without the key', async () => {
-      const body = dialect.errorBody({ status: 401, type: 'authentication_error', message: `The key ${key} is not valid.` });
+      const body = dialect.errorBody({
+        status: 401,
+        type: 'authentication_error',
+        message: `The key ${key} is not valid.`,
+      });
       const server = await serve(['Hello'], { status: 401, body });
       const { values, error } = await outcome(model(server, { retry: { initialDelay: 0 } }).stream(question));
       expect(values).toEqual([]);
@@ -264,7 +273,11 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
 
     describe('an answer that is cut', () => {
       const args = { city: 'Reykjav\u00edk', note: 'a longer text, so that it comes in pieces' };
-      const script: Script<ServedTurn> = () => ['Let me look.', call('temperature', args, 'call_a'), call('season', {}, 'call_b')];
+      const script: Script<ServedTurn> = () => [
+        'Let me look.',
+        toolCall('temperature', args, 'call_a'),
+        toolCall('season', {}, 'call_b'),
+      ];
       const whole = [
         { type: 'toolCall', name: 'temperature', arguments: args },
         { type: 'toolCall', name: 'season', arguments: {} },

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { from, materialize, toArray } from 'rxjs';
 import type { Chunk, FinishChunk } from '../../lib/core/chunk.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
-import type { JsonObject, JsonValue } from '../../lib/core/json.js';
+import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import type { Message } from '../../lib/core/message.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
@@ -54,27 +54,42 @@ interface Expected {
   readonly text?: string;
   readonly reasoning?: string;
   readonly finishReason?: string;
-  readonly usage?: { readonly input?: number; readonly output?: number; readonly reasoning?: number; readonly cacheRead?: number } | null;
+  readonly usage?: {
+    readonly input?: number;
+    readonly output?: number;
+    readonly reasoning?: number;
+    readonly cacheRead?: number;
+  } | null;
   readonly error?: { readonly message?: string } | null;
   readonly toolCalls?: readonly { readonly id: string | null; readonly name: string; readonly arguments: JsonValue }[];
   /** Parts of the message, and what goes with it: in recordings of our own. */
   readonly message?: JsonValue;
 }
 
-const words: Readonly<Record<string, string>> = { 'tool-calls': 'toolCalls', 'content-filter': 'contentFilter', unknown: 'unspecified' };
+const words: Readonly<Record<string, string>> = {
+  'tool-calls': 'toolCalls',
+  'content-filter': 'contentFilter',
+  unknown: 'unspecified',
+};
 
 function check({ text, thinking, calls, finish, message, error }: Read, expected: Expected): void {
   if (expected.text !== undefined) expect(text).toBe(expected.text);
   if (expected.reasoning !== undefined) expect(thinking).toBe(expected.reasoning);
   if (expected.error) {
-    expect(error).toMatchObject({ code: 'provider', message: expect.stringContaining(expected.error.message ?? '') as unknown });
+    expect(error).toMatchObject({
+      code: 'provider',
+      message: expect.stringContaining(expected.error.message ?? '') as unknown,
+    });
     expect(finish).toBeUndefined();
     return;
   }
   expect(error).toBeUndefined();
-  expect(calls).toMatchObject((expected.toolCalls ?? []).map(({ id, ...call }) => ({ ...call, ...(id === null ? {} : { id }) })));
+  expect(calls).toMatchObject(
+    (expected.toolCalls ?? []).map(({ id, ...call }) => ({ ...call, ...(id === null ? {} : { id }) })),
+  );
   expect(calls).toHaveLength(expected.toolCalls?.length ?? 0);
-  if (expected.finishReason !== undefined) expect(finish?.reason).toBe(words[expected.finishReason] ?? expected.finishReason);
+  if (expected.finishReason !== undefined)
+    expect(finish?.reason).toBe(words[expected.finishReason] ?? expected.finishReason);
   if (expected.usage === null) expect(finish?.usage).toBeUndefined();
   const { input, output, reasoning, cacheRead } = expected.usage ?? {};
   const counts = { input, output, reasoning, cachedInput: cacheRead };
@@ -94,7 +109,9 @@ export function itReadsRecordings(wire: string, decode: Decode): void {
     );
     it.each(recordings)('$name of $folder comes out whole', ({ name, folder }) => {
       const lines = readFileSync(`${folder}/${name}.chunks.txt`, 'utf8').split('\n').filter(Boolean);
-      const { expected } = JSON.parse(readFileSync(`${folder}/${name}.expected.json`, 'utf8')) as { expected: Expected };
+      const { expected } = JSON.parse(readFileSync(`${folder}/${name}.expected.json`, 'utf8')) as {
+        expected: Expected;
+      };
       check(
         readAnswer(
           decode,

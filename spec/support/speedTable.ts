@@ -12,7 +12,12 @@ interface Promised {
 /** The README's tables of how fast it is, from what the benchmark found. */
 export function speedTable(report: Report): string {
   const tables = [...new Set(report.cases.flatMap(({ place }) => (place ? [place[0]] : [])))];
-  const promised = [...promisedRatios(report), ...aheadOfPeers(report), ...promisedGrowth(report), ...promisedSizes(report)];
+  const promised = [
+    ...promisedRatios(report),
+    ...aheadOfPeers(report),
+    ...promisedGrowth(report),
+    ...promisedSizes(report),
+  ];
   const missed = promised.filter(({ met }) => !met).map(({ what, found }) => `${what}: ${found}`);
   return [
     circumstances(report),
@@ -26,7 +31,10 @@ export function speedTable(report: Report): string {
 
 /** The README with fresh tables between their marks. */
 export function withSpeedTable(readme: string, report: Report): string {
-  return readme.replace(/(<!-- speed -->\n)[\s\S]*?(\n<!-- end -->)/, (_, begin: string, end: string) => begin + speedTable(report) + end);
+  return readme.replace(
+    /(<!-- speed -->\n)[\s\S]*?(\n<!-- end -->)/,
+    (_, begin: string, end: string) => begin + speedTable(report) + end,
+  );
 }
 
 const all = (values: readonly string[]) => [...new Set(values)].join(', ');
@@ -41,7 +49,10 @@ function circumstances(report: Report): string {
 function tableOf(table: string, cases: readonly CaseReport[]): string {
   const columns = cases.filter(({ place }) => place?.[0] === table);
   const libraries = [...new Set(columns.flatMap(({ scores }) => scores.map(({ title }) => title)))];
-  const rows = libraries.map((title) => [title === ours ? `**${title}**` : title, ...columns.map((one) => cell(title, one))]);
+  const rows = libraries.map((title) => [
+    title === ours ? `**${title}**` : title,
+    ...columns.map((one) => cell(title, one)),
+  ]);
   const limits = ['limit', ...columns.map(({ limit }) => (limit === undefined ? '' : limit.toFixed(2)))];
   const head = [table, ...columns.map(({ place }) => place?.[1] ?? '')];
   return [head, head.map(() => '---'), ...rows, limits].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
@@ -69,7 +80,9 @@ function elsewhere({ cases, sizes }: Report): string {
     .filter(({ place }) => !place)
     .map((one) => `${one.name}: ${ratioOf(one)?.toFixed(2)} times ${one.scores[0]?.title}'s`);
   const bytes = sizes.map(({ what, bytes: found }) => `${what} ${(found / 1000).toFixed(1)} KB`);
-  return [...unplaced, `Bundle, minified and gzipped: ${bytes.join(', ')}`].map((sentence) => `${upper(sentence)}.`).join(' ');
+  return [...unplaced, `Bundle, minified and gzipped: ${bytes.join(', ')}`]
+    .map((sentence) => `${upper(sentence)}.`)
+    .join(' ');
 }
 
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -103,7 +116,13 @@ const promisedGrowth = ({ growth }: Report): readonly Promised[] =>
   growth.flatMap(({ name, exponent, limit }) =>
     limit === undefined
       ? []
-      : [{ what: `growth of ${name}`, found: `${exponent.toFixed(2)} instead of ${limit}`, met: Number(exponent.toFixed(2)) <= limit }],
+      : [
+          {
+            what: `growth of ${name}`,
+            found: `${exponent.toFixed(2)} instead of ${limit}`,
+            met: Number(exponent.toFixed(2)) <= limit,
+          },
+        ],
   );
 
 const promisedSizes = ({ sizes }: Report): readonly Promised[] =>

@@ -5,7 +5,7 @@ import type { Observable } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
-import { call, scriptedModel } from '../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
 
 const request: Request = { messages: [userMessage('Hello')] };
@@ -35,7 +35,13 @@ describe('scriptedModel', () => {
 
   it('says steps as chunks in their order, and finishes with toolCalls when there were calls', () => {
     const model = scriptedModel([
-      [{ type: 'thinking', text: 'hm' }, 'I add.', call('add', { a: 1 }), call('add', { a: 2 }, 'mine'), call('now')],
+      [
+        { type: 'thinking', text: 'hm' },
+        'I add.',
+        toolCall('add', { a: 1 }),
+        toolCall('add', { a: 2 }, 'mine'),
+        toolCall('now'),
+      ],
     ]);
     expect(now(model.stream(request))).toEqual([
       { type: 'thinking', text: 'hm' },
@@ -59,7 +65,7 @@ describe('scriptedModel', () => {
   });
 
   it('does not count calls that were retracted when it finishes', () => {
-    const chunks = now(scriptedModel([[call('add'), { type: 'retract' }, 'Never mind.']]).stream(request));
+    const chunks = now(scriptedModel([[toolCall('add'), { type: 'retract' }, 'Never mind.']]).stream(request));
     expect(chunks.at(-2)).toEqual(finish('stop'));
   });
 
@@ -69,7 +75,10 @@ describe('scriptedModel', () => {
 
   it('fails where the script fails, after what was said', () => {
     const error = new Error('overloaded');
-    expect(now(scriptedModel([['So far', { error }, 'not this']]).stream(request))).toEqual([text('So far'), { error }]);
+    expect(now(scriptedModel([['So far', { error }, 'not this']]).stream(request))).toEqual([
+      text('So far'),
+      { error },
+    ]);
   });
 
   it('is cold: each subscription is a request, and gets the next turn', () => {
@@ -175,7 +184,7 @@ describe('scriptedModel', () => {
   });
 
   it('serves a recursion of turns', async () => {
-    const model = scriptedModel([[call('add')], 'done']);
+    const model = scriptedModel([[toolCall('add')], 'done']);
     const turns = model.stream(request).pipe(
       expand((chunk) => (chunk.type === 'finish' && chunk.reason === 'toolCalls' ? model.stream(request) : EMPTY)),
       map(({ type }) => type),

@@ -1,7 +1,7 @@
+import type { Progress, RequestOptions } from '@modelcontextprotocol/client';
 import { defer, fromEvent, map, of, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Progress, RequestOptions } from '@modelcontextprotocol/client';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { fromRequest } from './client.js';
 import type { McpClient } from './client.js';
 import { resultOf } from './result.js';
@@ -46,7 +46,10 @@ export function callTool(
   };
   return fromRequest<JsonValue>(async (leave, next) => {
     const onprogress = (progress: Progress) => next(plain(progress));
-    return resultOf(name, await client.callTool({ name, arguments: { ...args } }, { ...options, signal: leave, onprogress }));
+    return resultOf(
+      name,
+      await client.callTool({ name, arguments: { ...args } }, { ...options, signal: leave, onprogress }),
+    );
   }).pipe(takeUntil(aborted(signal)));
 }
 

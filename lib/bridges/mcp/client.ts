@@ -1,5 +1,5 @@
-import { Observable } from 'rxjs';
 import type { Client } from '@modelcontextprotocol/client';
+import { Observable } from 'rxjs';
 
 /** What is used of the official client, so that a wrapped one, or a test double, serves as well. */
 export type McpClient = Pick<

@@ -1,14 +1,13 @@
+import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { defer, map } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { ConfigurationError } from '../../core/errors.js';
-import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.js';
+import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { callTool } from './callTool.js';
 import type { McpCallOptions } from './callTool.js';
 import type { McpClient } from './client.js';
-import { serverTools } from './serverTools.js';
-import { toolNames } from './toolNames.js';
+import { serverTools } from './listTools.js';
 
 /** Options of `mcpTools`. */
 export interface McpToolsOptions extends McpCallOptions {
@@ -75,7 +74,11 @@ export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Obse
   });
 }
 
-function toolsOf(client: McpClient, listed: readonly ServerTool[], { prefix = '', ...times }: McpToolsOptions): readonly McpTool[] {
+function toolsOf(
+  client: McpClient,
+  listed: readonly ServerTool[],
+  { prefix = '', ...times }: McpToolsOptions,
+): readonly McpTool[] {
   const callable = listed.filter(({ execution }) => execution?.taskSupport !== 'required');
   const definitions = [...new Map(callable.map((definition) => [definition.name, definition])).values()]; // a page that moved may repeat some
   const names = toolNames(definitions.map(({ name }) => prefix + name));
@@ -93,5 +96,36 @@ const notFromServers: ReadonlySet<string> = new Set(['$schema', 'validate', '~st
 
 /** OpenAI refuses an object schema without `properties`; MCP allows one. */
 function parametersOf({ inputSchema }: ServerTool): JsonSchema {
-  return { properties: {}, ...Object.fromEntries(Object.entries(inputSchema).filter(([key]) => !notFromServers.has(key))) };
+  return {
+    properties: {},
+    ...Object.fromEntries(Object.entries(inputSchema).filter(([key]) => !notFromServers.has(key))),
+  };
+}
+
+/** What every provider takes as the name of a tool: OpenAI and Anthropic have the characters and the 64, Google how a name begins. */
+const longest = 64;
+const valid = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+
+/**
+ * Names for a server's tools that every provider takes.
+ *
+ * A name that is good stays as it is. In others, what is not a letter, a digit, `_` or `-` becomes `_`, an `_` comes before a digit or `-` at the
+ * beginning, and after 64 characters they are cut; of those that have become the same, later ones are numbered (`_2`, `_3`).
+ */
+export function toolNames(names: readonly string[]): readonly string[] {
+  const used = new Set(names.filter(isGood));
+  return names.map((name) => {
+    if (isGood(name)) return name;
+    const changed = /^[A-Za-z_]/.test(name) ? name : `_${name}`;
+    const free = unused(changed.replace(/[^A-Za-z0-9_-]/g, '_'), used);
+    used.add(free);
+    return free;
+  });
+}
+
+const isGood = (name: string) => name.length <= longest && valid.test(name);
+function unused(name: string, used: ReadonlySet<string>): string {
+  let free = name.slice(0, longest);
+  for (let number = 2; used.has(free); number++) free = `${name.slice(0, longest - `_${number}`.length)}_${number}`;
+  return free;
 }

@@ -1,8 +1,7 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { RivuletError } from '../../core/errors.js';
-import { without } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
-import { repeats } from './repeats.js';
+import { isJsonObject, without } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
 /**
  * An MCP server says that a tool failed (`isError`). The message is what the server says, for the model to read: its texts, those of embedded
@@ -38,7 +37,8 @@ function reasonOf(content: readonly ContentBlock[], data: JsonValue | undefined)
   return [...said, ...(isTold ? [] : [JSON.stringify(data)])].filter((text) => !isBlank(text)).join('\n');
 }
 
-const isEmpty = (data: JsonValue): boolean => data === null || (typeof data === 'object' && Object.keys(data).length === 0);
+const isEmpty = (data: JsonValue): boolean =>
+  data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 
 /**
  * What a server answered, as a tool's result.
@@ -77,3 +77,44 @@ function plain(block: ContentBlock): JsonObject {
 }
 
 const withoutMeta = (sent: object): JsonObject => without(sent as JsonObject, '_meta'); // it came as JSON
+/**
+ * Tells which texts of an answer only repeat its structured content.
+ *
+ * Such a text is its JSON, in any layout and order of keys. Up to revision 2025-11-25 structured content is an object: the official SDKs put what is
+ * none into `{ result }`, and their text is that of the value itself; the one for Python writes a list as one text for each item.
+ *
+ * @param data The structured content.
+ * @param texts All texts of the answer.
+ */
+export function repeats(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
+  const value = unwrapped(data);
+  const items = Array.isArray(value) ? (value as readonly unknown[]).flat(Infinity) : [];
+  if (texts.length === items.length && texts.every((text, at) => says(text, items[at]))) return () => true;
+  return (text) => says(text, data) || says(text, value);
+}
+
+function unwrapped(data: JsonValue): JsonValue {
+  if (!isJsonObject(data)) return data;
+  const [[key, value] = [], ...more] = Object.entries(data);
+  return key === 'result' && value !== undefined && more.length === 0 ? value : data;
+}
+
+const says = (text: string, value: unknown): boolean => text === value || same(jsonOf(text), value);
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function same(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((item, at) => same(item, other[at]));
+  if (!isJsonObject(one) || !isJsonObject(other)) return one === other;
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && same(one[key], other[key]))
+  );
+}

@@ -1,16 +1,16 @@
 import { defer, identity } from 'rxjs';
 import { requireCapabilities } from '../../core/capabilities.js';
 import { ConfigurationError } from '../../core/errors.js';
-import { validHistory } from '../../core/history.js';
+import { repairHistory } from '../../core/history.js';
 import type { Capabilities, Model } from '../../core/model.js';
+import { idleTimeout } from '../../protocol/idleTimeout.js';
+import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
 import { hideSecrets, secretsOf } from '../../protocol/redact.js';
-import { retryBeforeFirst } from '../../protocol/retryBeforeFirst.js';
-import type { RetryOptions } from '../../protocol/retryBeforeFirst.js';
-import { silence } from '../../protocol/silence.js';
-import type { SilenceOptions } from '../../protocol/silence.js';
-import { whoCan } from '../shared/whoCan.js';
-import { encodeCall } from './call.js';
+import { retryBeforeFirst } from '../../protocol/retry.js';
+import type { RetryOptions } from '../../protocol/retry.js';
+import { capabilityTable } from '../shared/capabilityTable.js';
 import { decodeParts } from './decode.js';
+import { encodeCall } from './encode.js';
 import { openStream } from './openStream.js';
 import type { SdkModel, SdkPart } from './openStream.js';
 
@@ -36,7 +36,7 @@ export interface AiSdkOptions {
    * How long the model may be silent: `first`, until its answer begins, for which an announcement (`stream-start`, `response-metadata`) does not count
    * (default: no limit); `each`, from then on (default: 120000 ms; false: no limit).
    */
-  readonly timeout?: SilenceOptions | undefined;
+  readonly timeout?: IdleTimeoutOptions | undefined;
   /** How a call that failed before its first chunk is made again; false: not at all. Default: 3 times, after 1, 2 and 4 s with jitter. */
   readonly retry?: RetryOptions | false | undefined;
   /** What the model can do: the AI SDK does not say. Default: nothing is known, and everything is tried. */
@@ -81,10 +81,13 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
     ...about,
     stream: (request) =>
       defer(() => {
-        requireCapabilities(about, request, whoCan);
-        const call = encodeCall({ ...request, messages: validHistory(request.messages) }, { provider, version, headers });
+        requireCapabilities(about, request, capabilityTable);
+        const call = encodeCall(
+          { ...request, messages: repairHistory(request.messages) },
+          { provider, version, headers },
+        );
         return openStream(provider, model as SdkModel, call).pipe(
-          silence(options.timeout, beginsAnswer),
+          idleTimeout(options.timeout, beginsAnswer),
           decodeParts(provider, request),
           options.retry === false ? identity : retryBeforeFirst(options.retry),
           hideSecrets(secretsOf('', headers), provider),

@@ -1,15 +1,12 @@
 import type { LanguageModelV4Citation } from '@ai-sdk/provider';
 import type { Chunk } from '../../core/chunk.js';
-import { toJson } from '../../core/toJson.js';
-import { createApart } from './apart.js';
-import { fileOf } from './filesAndSources.js';
-import { createInputs } from './inputs.js';
+import { toJson } from '../../core/json/toJson.js';
+import { createInputs } from './callFragments.js';
 import type { SdkPart } from './openStream.js';
-import { hasMetadata, ownData } from './own.js';
-import type { Echoed } from './own.js';
-import { providerPart } from './providerParts.js';
-import { createReasoning } from './reasoning.js';
-import { createSources } from './sources.js';
+import { hasMetadata, ownData } from './providerData.js';
+import type { Echoed } from './providerData.js';
+import { createReasoning, providerPart } from './providerParts.js';
+import { createSources, fileOf } from './sources.js';
 
 type Of<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
 
@@ -137,6 +134,35 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
       if (held.length === 0) return;
       if (paused) tell({ type: 'text', text: '', ...ownData(provider, undefined, take()) });
       else tell({ type: 'providerData', provider, data: { after: toJson(take()) } });
+    },
+  };
+}
+
+/** Tells chunks, and keeps texts apart that the message would join. */
+export interface Apart {
+  readonly tell: (chunk: Chunk) => void;
+  /** What is told next is not joined with a text before it: that one ends, by a chunk that has data and no text. */
+  readonly setApart: () => void;
+}
+
+/**
+ * Follows what `consolidate` joins: a text with the one before it, unless that one has data or something that is a part stands between.
+ *
+ * @param provider Under whose name the data are.
+ * @param emit Takes the chunks.
+ */
+export function createApart(provider: string, emit: (chunk: Chunk) => void): Apart {
+  let loose = false;
+  const tell = (chunk: Chunk) => {
+    if (chunk.type === 'text') loose = chunk.providerData === undefined;
+    else if (chunk.type === 'file' || chunk.type === 'source' || (chunk.type === 'toolCallFragment' && chunk.done))
+      loose = false;
+    emit(chunk);
+  };
+  return {
+    tell,
+    setApart() {
+      if (loose) tell({ type: 'text', text: '', providerData: { [provider]: {} } });
     },
   };
 }

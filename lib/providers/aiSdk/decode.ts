@@ -1,18 +1,18 @@
 import { asyncScheduler } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
-import type { Chunk } from '../../core/chunk.js';
+import type { Chunk, FinishChunk, FinishReason } from '../../core/chunk.js';
+import { createOperator } from '../../core/createOperator.js';
 import { StreamInterruptedError } from '../../core/errors.js';
+import { numberOf, objectOf, textOf } from '../../core/json/json.js';
+import { toJson } from '../../core/json/toJson.js';
 import type { Request } from '../../core/model.js';
-import { operate } from '../../core/operate.js';
-import { textOf } from '../../core/json.js';
-import { toJson } from '../../core/toJson.js';
-import { linger } from '../../protocol/linger.js';
+import { usageOf } from '../../core/usage.js';
+import { drainTimeout } from '../../protocol/decodeFrames.js';
 import { createAnswer } from '../shared/answer.js';
 import { createContent } from './content.js';
 import { partFailure } from './failures.js';
-import { finishOf } from './finish.js';
 import type { SdkPart } from './openStream.js';
-import { hasMetadata } from './own.js';
+import { hasMetadata } from './providerData.js';
 
 /**
  * Reads the parts of a stream, and holds it to the contract of a model: exactly one `finish`, last, then completion; otherwise an error.
@@ -26,7 +26,7 @@ import { hasMetadata } from './own.js';
  */
 export function decodeParts(provider: string, { tools = [] }: Request): OperatorFunction<SdkPart, Chunk> {
   const offered = new Set(tools.map(({ name }) => name));
-  return operate((out) => {
+  return createOperator((out) => {
     const answer = createAnswer(provider, (chunk) => out.next(chunk));
     const content = createContent(provider, offered, answer.tell);
     let finished = false;
@@ -48,7 +48,7 @@ export function decodeParts(provider: string, { tools = [] }: Request): Operator
             answer.tell({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
           finished = true;
           answer.tell(finish);
-          out.add(asyncScheduler.schedule(() => out.complete(), linger));
+          out.add(asyncScheduler.schedule(() => out.complete(), drainTimeout));
           break;
         }
         default:
@@ -85,3 +85,48 @@ const cutShort = (provider: string) =>
     provider,
     `The stream of ${provider} ended before the model was done. Send the request again for a whole answer.`,
   );
+type Finish = Extract<SdkPart, { readonly type: 'finish' }>;
+const reasons: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  'content-filter': 'contentFilter',
+  'tool-calls': 'toolCalls',
+  error: 'error',
+};
+
+/** Anthropic's words for an answer that goes on when it is asked for again; the AI SDK has none of its own, and says `stop` or `other`. */
+const pauses: ReadonlySet<string | undefined> = new Set(['pause_turn', 'compaction']);
+
+/**
+ * How an answer ended. A stream that was cut short also has a `finish`: V4 says `interrupted`; V3 says `other` without the provider's word for it, and
+ * then there is no usage either, or a call whose input began and never ended.
+ *
+ * @param provider The model's provider.
+ * @param part The part.
+ * @param unfinished Whether a call has begun that is not whole.
+ * @throws StreamInterruptedError for an answer that was cut short.
+ */
+export function finishOf(
+  provider: string,
+  { finishReason: { unified, raw }, usage }: Finish,
+  unfinished: boolean,
+): FinishChunk {
+  const counts: unknown = usage; // a middleware that writes its own finish may leave it out
+  const [input, output] = [objectOf(objectOf(counts)['inputTokens']), objectOf(objectOf(counts)['outputTokens'])];
+  const said = usageOf({
+    input: numberOf(input['total']),
+    output: numberOf(output['total']),
+    cachedInput: numberOf(input['cacheRead']),
+    cacheWriteInput: numberOf(input['cacheWrite']),
+    reasoning: numberOf(output['reasoning']),
+  });
+  const used = Object.keys(said).length > 0;
+  const wordless = unified === 'other' && raw === undefined;
+  if (unified === 'interrupted' || (wordless && (unfinished || !used)))
+    throw new StreamInterruptedError(
+      provider,
+      `The answer of ${provider} ended without a finish reason. Send the request again for a whole answer.`,
+    );
+  const reason = pauses.has(raw) ? 'paused' : wordless ? 'unspecified' : (reasons[unified] ?? 'other');
+  return { type: 'finish', reason, ...(raw === undefined ? {} : { rawReason: raw }), ...(used ? { usage: said } : {}) };
+}

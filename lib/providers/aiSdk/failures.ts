@@ -1,9 +1,16 @@
 import { of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { ConfigurationError, ConnectionError, errorText, ProtocolError, ProviderError, StreamInterruptedError } from '../../core/errors.js';
-import { isRecord, numberOf, textOf } from '../../core/json.js';
+import {
+  ConfigurationError,
+  ConnectionError,
+  errorText,
+  ProtocolError,
+  ProviderError,
+  StreamInterruptedError,
+} from '../../core/errors.js';
+import { isRecord, numberOf, textOf } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
-import { refusal } from '../../protocol/notTheStream.js';
+import { refusal } from '../../protocol/errorResponse.js';
 
 /** The AI SDK's errors by their names: `instanceof` fails across two copies of its package. */
 const configuration: Readonly<Record<string, readonly [subject: string, next: string]>> = {
@@ -14,7 +21,12 @@ const configuration: Readonly<Record<string, readonly [subject: string, next: st
   AI_InvalidArgumentError: ['options', 'Change the request.'],
   AI_InvalidPromptError: ['history', 'Change the messages.'],
 };
-const notTheStream: ReadonlySet<string> = new Set(['AI_JSONParseError', 'AI_TypeValidationError', 'AI_InvalidResponseDataError']);
+
+const notTheStream: ReadonlySet<string> = new Set([
+  'AI_JSONParseError',
+  'AI_TypeValidationError',
+  'AI_InvalidResponseDataError',
+]);
 
 /**
  * What `doStream` failed with, as one of our errors.
@@ -37,7 +49,10 @@ export function callFailure(provider: string, thrown: unknown): Observable<never
   const { name, statusCode, isRetryable, data } = fields;
   if (name === 'AI_APICallError' && statusCode === undefined)
     return throwError(
-      () => new ConnectionError(provider, `No connection to ${provider}: ${text}. Check the network and the base URL.`, { cause: thrown }),
+      () =>
+        new ConnectionError(provider, `No connection to ${provider}: ${text}. Check the network and the base URL.`, {
+          cause: thrown,
+        }),
     );
   const details = { retryable: isRetryable === true, ...(data === undefined ? {} : { data }) };
   const what = statusCode === undefined ? 'could not be asked' : 'reported an error';
@@ -49,9 +64,13 @@ export function readFailure(provider: string, thrown: unknown): Error {
   const what = `The stream of ${provider} broke in the middle of the answer: ${errorText(thrown)}.`;
   return (
     knownFailure(provider, thrown) ??
-    new StreamInterruptedError(provider, `${what} What had arrived was emitted; send the request again for a whole answer.`, {
-      cause: thrown,
-    })
+    new StreamInterruptedError(
+      provider,
+      `${what} What had arrived was emitted; send the request again for a whole answer.`,
+      {
+        cause: thrown,
+      },
+    )
   );
 }
 
@@ -71,7 +90,8 @@ function knownFailure(provider: string, thrown: unknown): Error | undefined {
   const { name, code, retryable } = thrown as Error & { readonly code?: unknown; readonly retryable?: unknown };
   if (typeof code === 'string' && typeof retryable === 'boolean') return thrown;
   const [subject, next] = configuration[name] ?? [];
-  if (subject !== undefined && next !== undefined) return new ConfigurationError(subject, `${provider}: ${thrown.message}`, next);
+  if (subject !== undefined && next !== undefined)
+    return new ConfigurationError(subject, `${provider}: ${thrown.message}`, next);
   if (!notTheStream.has(name)) return undefined;
   const received = textOf((thrown as { readonly text?: unknown }).text) ?? '';
   const what = `${provider} sent an event that its AI SDK provider cannot read: ${thrown.message}. Check its base URL, and any proxy between.`;

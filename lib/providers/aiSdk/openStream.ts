@@ -7,13 +7,15 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { Observable } from 'rxjs';
-import { leave, readStream } from '../../protocol/readStream.js';
+import { leave, readStream } from '../../protocol/post.js';
 import { callFailure, readFailure } from './failures.js';
 
 /** A model of either version. */
 export type SdkModel = LanguageModelV4 | LanguageModelV3;
+
 /** A call of either version. */
 export type SdkCall = LanguageModelV4CallOptions | LanguageModelV3CallOptions;
+
 /** A part of either version. */
 export type SdkPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
 

@@ -3,7 +3,7 @@ import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeMessages } from './decode.js';
 import { encodeRequest } from './encode.js';
-import { familyOf } from './families.js';
+import { familyOf } from './models.js';
 import { withBetas } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
 

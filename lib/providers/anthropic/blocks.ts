@@ -1,11 +1,10 @@
 import type { Chunk, FileChunk, SourceChunk } from '../../core/chunk.js';
-import { defined, isJsonObject, textOf } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import { defined, isJsonObject, listOf, textOf } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { parsedOrUndefined } from '../../protocol/errorDetails.js';
-import { createCalls } from '../shared/calls.js';
-import type { Calls } from '../shared/calls.js';
-import { listOf } from '../shared/values.js';
-import { foundIn, isServerTool, sourceOf } from './found.js';
+import { createCalls } from '../shared/callFragments.js';
+import type { Calls } from '../shared/callFragments.js';
+import { foundIn, isServerTool, sourceOf } from './sources.js';
 
 /** Turns the content blocks of one answer into chunks. */
 export interface Blocks {
@@ -76,7 +75,8 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
       if (fields['citations'] !== undefined) keep({ citations: fields['citations'] });
     } else {
       if (json !== '') fields['input'] = (parsedOrUndefined(json) ?? json) as JsonValue;
-      if (type === 'thinking' && textOf(fields['thinking']) === undefined && textOf(fields['signature']) === undefined) return;
+      if (type === 'thinking' && textOf(fields['thinking']) === undefined && textOf(fields['signature']) === undefined)
+        return;
       if (isServerTool(type)) tell({ type: 'metadata', metadata: { serverTool: { ...fields } } });
       keep({ after: [{ ...fields }] });
       foundIn(fields).forEach(once);
@@ -131,7 +131,11 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
 }
 
 /** Texts in a delta continue the fields of their name: thinking and signature, and those of kinds that are not known. */
-function grow({ type, fields }: Open, delta: JsonObject, say: (type: 'text' | 'thinking', text: unknown) => void): void {
+function grow(
+  { type, fields }: Open,
+  delta: JsonObject,
+  say: (type: 'text' | 'thinking', text: unknown) => void,
+): void {
   if (type === 'thinking') say('thinking', delta['thinking']);
   for (const [name, value] of Object.entries(delta)) {
     if (name === 'type' || value === null) continue;

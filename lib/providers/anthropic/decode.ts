@@ -1,10 +1,9 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, isRecord, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { isJsonObject, isRecord, listOf, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createAnswer } from '../shared/answer.js';
-import { listOf } from '../shared/values.js';
 import { createBlocks } from './blocks.js';
 import { createCounter, finishReasonOf } from './finish.js';
 

@@ -1,16 +1,14 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { defined } from '../../core/json/json.js';
+import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import type { Fields } from '../shared/values.js';
-import { lastContainer, lostContainer, runsCode } from './container.js';
 import { encodeConversation } from './messages.js';
+import { thinkingBehind, thinkingFields } from './models.js';
 import { outputSchema } from './schema.js';
-import { uniqueTools } from './serverTools.js';
+import { lastContainer, lostContainer, runsCode, uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
-import { thinkingBehind, thinkingFields } from './thinking.js';
 
 /**
  * The request of the Messages API (its reference, "Create a Message"): streamed. What the request leaves open is left to the API, except for
@@ -22,9 +20,17 @@ import { thinkingBehind, thinkingFields } from './thinking.js';
  * @throws ConfigurationError `options` for a seed, a file or a wish about thinking that the API has no field for, and for a tool of a name that one
  * of Anthropic's has.
  */
-export function encodeRequest(model: string, request: Request, serverTools: readonly AnthropicTool[] = []): WireRequest {
+export function encodeRequest(
+  model: string,
+  request: Request,
+  serverTools: readonly AnthropicTool[] = [],
+): WireRequest {
   if (request.seed !== undefined) {
-    throw new ConfigurationError('options', `anthropic takes no seed (${request.seed}).`, 'Leave seed out; temperature: 0 varies least.');
+    throw new ConfigurationError(
+      'options',
+      `anthropic takes no seed (${request.seed}).`,
+      'Leave seed out; temperature: 0 varies least.',
+    );
   }
   const conversation = encodeConversation(request.messages);
   const { effort, ...thinking } = thinkingBehind(thinkingFields(model, request), conversation.messages);
@@ -37,7 +43,7 @@ export function encodeRequest(model: string, request: Request, serverTools: read
     output_config: format !== undefined || effort !== undefined ? defined({ format, effort }) : undefined,
     temperature: request.temperature,
     top_p: request.topP,
-    stop_sequences: request.stop?.length ? request.stop : undefined,
+    stop_sequences: request.stopSequences?.length ? request.stopSequences : undefined,
     stream: true,
   });
   const sent = { path: '/messages', headers: { 'anthropic-version': '2023-06-01' }, body };
@@ -47,7 +53,10 @@ export function encodeRequest(model: string, request: Request, serverTools: read
 }
 
 /** A tool choice without tools is refused. */
-function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request, serverTools: readonly AnthropicTool[]): Fields {
+function encodeTools(
+  { tools = [], toolChoice, parallelToolCalls }: Request,
+  serverTools: readonly AnthropicTool[],
+): Fields {
   const definitions = serverTools.map(({ definition }) => definition);
   const taken = tools.find(({ name }) => definitions.some((definition) => definition['name'] === name));
   if (taken) {

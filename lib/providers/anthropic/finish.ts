@@ -1,11 +1,12 @@
 import type { FinishReason } from '../../core/chunk.js';
-import { isRecord, numberOf } from '../../core/json.js';
+import { isRecord, numberOf } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as anyReason } from '../shared/finishWords.js';
+import { finishReasonOf as anyReason } from '../shared/answer.js';
 
 /** What a stop reason means. After `pause_turn` the API wants to be asked again, and so it does after `compaction`; no other API has such words. */
-export const finishReasonOf = (word: string): FinishReason => (word === 'pause_turn' || word === 'compaction' ? 'paused' : anyReason(word));
+export const finishReasonOf = (word: string): FinishReason =>
+  word === 'pause_turn' || word === 'compaction' ? 'paused' : anyReason(word);
 
 /** Counts the tokens of one answer. */
 export interface Counter {
@@ -34,8 +35,8 @@ export function createCounter(): Counter {
     },
     usage() {
       if ([...counts.values()].every((count) => count === 0)) return {}; // a prompt has a token at least: a placeholder
-      const [plain, written, read] = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'].map((name) =>
-        counts.get(name),
+      const [plain, written, read] = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'].map(
+        (name) => counts.get(name),
       );
       const known = [plain, written, read].filter((count) => count !== undefined);
       return usageOf({

@@ -1,9 +1,9 @@
-import { defined, isJsonObject, objectOf, textOf } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
-import type { Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { listOf } from '../shared/values.js';
-import { encodeFile } from './files.js';
-import { validIds } from './ids.js';
+import { ConfigurationError } from '../../core/errors.js';
+import { defined, isJsonObject, listOf, objectOf, textOf } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { validIds } from '../shared/callIds.js';
+import { essence, inlined, textInFile } from '../shared/files.js';
 
 type ValidId = (id: string) => string;
 
@@ -11,7 +11,10 @@ type ValidId = (id: string) => string;
  * The conversation as the API has it: the system prompt apart, then messages of content blocks. Blank texts are left out, which the API refuses
  * ("text content blocks must contain non-whitespace text"), and so are messages of which nothing is left.
  */
-export function encodeConversation(messages: readonly Message[]): { readonly system?: string; readonly messages: readonly JsonObject[] } {
+export function encodeConversation(messages: readonly Message[]): {
+  readonly system?: string;
+  readonly messages: readonly JsonObject[];
+} {
   const validId = validIds(messages);
   const system = messages
     .flatMap(({ role, parts }) => (role === 'system' ? parts : []))
@@ -79,9 +82,52 @@ function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart, 
 }
 
 /** An answer to be continued must not end in white space ("final assistant content cannot end with trailing whitespace"). */
-function withoutTrailingSpace(turns: readonly { readonly role: string; readonly content: readonly JsonObject[] }[]): readonly JsonObject[] {
+function withoutTrailingSpace(
+  turns: readonly { readonly role: string; readonly content: readonly JsonObject[] }[],
+): readonly JsonObject[] {
   const last = turns.at(-1);
   const text: JsonValue | undefined = last?.content.at(-1)?.['text'];
   if (last?.role !== 'assistant' || typeof text !== 'string') return turns;
-  return [...turns.slice(0, -1), { ...last, content: [...last.content.slice(0, -1), { ...last.content.at(-1), text: text.trimEnd() }] }];
+  return [
+    ...turns.slice(0, -1),
+    { ...last, content: [...last.content.slice(0, -1), { ...last.content.at(-1), text: text.trimEnd() }] },
+  ];
 }
+
+const images: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
+
+/**
+ * The content block for a file (Messages API reference, `ImageBlockParam` and `DocumentBlockParam`): images and PDF by address or as bytes, texts
+ * as their text. Fields in the part's own `providerData.anthropic` go onto the block: `{ citations: { enabled: true } }`, `{ context: '...' }`.
+ *
+ * @throws ConfigurationError `options` for what the API does not take.
+ */
+export function encodeFile(part: FilePart): JsonObject {
+  const file = inlined(part);
+  const mediaType = essence(file.mediaType);
+  const kind = mediaType.startsWith('image/') ? 'image' : 'document';
+  return {
+    type: kind,
+    source: sourceOf(file, mediaType),
+    ...defined({ title: kind === 'document' ? file.name : undefined }),
+    ...objectOf(part.providerData?.['anthropic']),
+  };
+}
+
+function sourceOf({ data, url }: FilePart, mediaType: string): JsonObject {
+  const image = mediaType.startsWith('image/');
+  if (url !== undefined) {
+    if (image || mediaType === 'application/pdf') return { type: 'url', url };
+    throw refused(
+      `by address only images and PDF: ${url} (${mediaType})`,
+      'Fetch it and pass its bytes: filePart(bytes, mediaType).',
+    );
+  }
+  if (image ? images.has(mediaType) : mediaType === 'application/pdf')
+    return { type: 'base64', media_type: mediaType, data };
+  const text = textInFile({ type: 'file', mediaType, data });
+  if (text !== undefined) return { type: 'text', media_type: 'text/plain', data: text };
+  throw refused(`no files of type ${mediaType}`, 'Pass JPEG, PNG, GIF, WebP, PDF or text.');
+}
+
+const refused = (what: string, next: string) => new ConfigurationError('options', `anthropic takes ${what}.`, next);

@@ -1,7 +1,6 @@
-import { isJsonObject } from '../../core/json.js';
-import type { JsonSchema, JsonValue } from '../../core/json.js';
-import { inWords, withInner } from '../shared/innerSchemas.js';
-import { listOf } from '../shared/values.js';
+import { isJsonObject, listOf } from '../../core/json/json.js';
+import type { JsonSchema, JsonValue } from '../../core/json/json.js';
+import { inWords, withInner } from '../shared/mapSchema.js';
 
 /** Keywords that the API refuses, in a schema of any type. */
 const refused: ReadonlySet<string> = new Set([
@@ -9,6 +8,7 @@ const refused: ReadonlySet<string> = new Set([
   ...['minLength', 'maxLength', 'maxItems', 'uniqueItems', 'minContains', 'maxContains'],
   ...['minProperties', 'maxProperties', 'patternProperties', 'propertyNames'],
 ]);
+
 /** Formats of strings that it knows. */
 const formats: ReadonlySet<unknown> = new Set([
   ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'],

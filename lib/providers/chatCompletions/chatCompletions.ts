@@ -1,7 +1,7 @@
+import { memoizePerMessage } from '../../protocol/encodeOnce.js';
 import type { Wire } from '../../protocol/wire.js';
 import { decodeChatCompletions } from './decode.js';
 import type { Dialect } from './dialect.js';
-import { perMessage } from '../shared/perMessage.js';
 import { encodeChatCompletions } from './encode.js';
 import { encodeMessage } from './messages.js';
 
@@ -12,7 +12,7 @@ import { encodeMessage } from './messages.js';
  * @param dialect Where the server differs in what it takes.
  */
 export function chatCompletions(model: string, dialect: Dialect): Wire {
-  const messageOf = perMessage((message) => encodeMessage(message, dialect));
+  const messageOf = memoizePerMessage((message) => encodeMessage(message, dialect));
   return {
     framing: 'sse',
     encode: (request) => encodeChatCompletions(model, request, dialect, messageOf),

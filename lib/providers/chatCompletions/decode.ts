@@ -1,17 +1,15 @@
 import type { Chunk } from '../../core/chunk.js';
 import { StreamInterruptedError } from '../../core/errors.js';
-import { isJsonObject, isRecord, numberOf, textOf } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import { isJsonObject, isRecord, numberOf, textOf } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { failureIn } from './failure.js';
-import { finishReasonOf } from '../shared/finishWords.js';
-import { finishWord, usageIn } from './finish.js';
-import { frameSources } from './pieces.js';
+import { finishReasonOf, firstAnswer } from '../shared/answer.js';
+import { frameSources } from './delta.js';
+import { failureIn, finishWord, usageIn } from './finish.js';
 import { createReader } from './reader.js';
 import type { Received } from './reader.js';
-import { taggedCalls } from './taggedCalls.js';
-import { firstAnswer } from '../shared/values.js';
+import { taggedCalls } from './textCalls.js';
 
 /**
  * Reads one streamed answer of the Chat Completions API, from any server that speaks it.

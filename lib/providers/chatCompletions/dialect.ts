@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 import type { Request, Thinking } from '../../core/model.js';
 

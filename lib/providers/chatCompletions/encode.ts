@@ -1,13 +1,11 @@
-import { defined } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import { defined } from '../../core/json/json.js';
+import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { functionTool } from '../shared/chatMessages.js';
-import { noBudget } from '../shared/noBudget.js';
-import type { Fields } from '../shared/values.js';
-import type { Dialect } from './dialect.js';
+import { functionTool, unsupportedBudget } from '../shared/encode.js';
 import { strictSchema } from '../shared/strictSchema.js';
+import type { Dialect } from './dialect.js';
 import { encodeMessage } from './messages.js';
 
 /**
@@ -34,16 +32,21 @@ export function encodeChatCompletions(
     temperature: request.temperature,
     top_p: request.topP,
     [maxTokens]: request.maxOutputTokens,
-    stop: request.stop?.length ? request.stop : undefined,
+    stop: request.stopSequences?.length ? request.stopSequences : undefined,
     seed: request.seed,
-    ...(request.thinking === undefined ? {} : (dialect.thinking ?? reasoningEffort(dialect.provider))(request.thinking)),
+    ...(request.thinking === undefined
+      ? {}
+      : (dialect.thinking ?? reasoningEffort(dialect.provider))(request.thinking)),
     stream: true,
     stream_options: streamUsage ? { include_usage: true } : undefined,
   });
   return { path, body: dialect.body?.(body, request) ?? body };
 }
 
-function encodeMessages(messages: readonly Message[], messageOf: (message: Message) => readonly JsonObject[]): readonly JsonObject[] {
+function encodeMessages(
+  messages: readonly Message[],
+  messageOf: (message: Message) => readonly JsonObject[],
+): readonly JsonObject[] {
   const encoded: JsonObject[] = [];
   for (const message of messages) for (const one of messageOf(message)) encoded.push(one);
   return encoded;
@@ -78,6 +81,6 @@ export function reasoningEffort(provider: string): (thinking: Thinking) => JsonO
     if (typeof thinking === 'boolean') return thinking ? {} : { reasoning_effort: 'none' };
     if (thinking.effort !== undefined) return { reasoning_effort: thinking.effort };
     if (thinking.budget === undefined) return {};
-    throw noBudget(provider, thinking.budget);
+    throw unsupportedBudget(provider, thinking.budget);
   };
 }

@@ -1,10 +1,10 @@
 import type { Chunk } from '../../core/chunk.js';
-import { GrowingText } from '../../core/growingText.js';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
-import { createEcho } from './echo.js';
-import { contentPieces, detailedReasoning, filesIn, fragmentsIn, plainReasoning, sourcesIn, textIn } from './pieces.js';
-import type { Kind } from './pieces.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
+import { contentPieces, detailedReasoning, filesIn, fragmentsIn, plainReasoning, sourcesIn, textIn } from './delta.js';
+import type { Kind } from './delta.js';
+import { createEcho } from './replay.js';
 
 /** How much of an answer has come: for the message of an interruption. */
 export interface Received {
@@ -40,7 +40,11 @@ function onlyField(delta: JsonObject): string | undefined {
 
 /** A reader that has read nothing. */
 export function createReader(provider: string, emit: (chunk: Chunk) => void): Reader {
-  const said: Record<Kind, GrowingText> = { text: new GrowingText(), thinking: new GrowingText(), refusal: new GrowingText() };
+  const said: Record<Kind, StringBuilder> = {
+    text: new StringBuilder(),
+    thinking: new StringBuilder(),
+    refusal: new StringBuilder(),
+  };
   const known = new Set<string>();
   const echo = createEcho();
   let fragments = 0;
@@ -95,7 +99,9 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
       const thinking = reasoning(delta);
       say('thinking', thinking);
       if (typeof content === 'string') say('text', content);
-      else for (const { kind, text } of contentPieces(content)) if (kind !== 'thinking' || thinking === '') say(kind, text);
+      else
+        for (const { kind, text } of contentPieces(content))
+          if (kind !== 'thinking' || thinking === '') say(kind, text);
       say('refusal', textIn(delta['refusal']));
       attach(filesIn(delta));
       cite(sourcesIn(delta));
@@ -103,9 +109,14 @@ export function createReader(provider: string, emit: (chunk: Chunk) => void): Re
     },
     snapshot(message) {
       if (said.thinking.length === 0 && echo.empty) echo.take(message, 0);
-      const whole: Record<Kind, string> = { thinking: reasoning(message), text: '', refusal: textIn(message['refusal']) };
+      const whole: Record<Kind, string> = {
+        thinking: reasoning(message),
+        text: '',
+        refusal: textIn(message['refusal']),
+      };
       const thought = whole.thinking;
-      for (const { kind, text } of contentPieces(message['content'])) if (kind !== 'thinking' || thought === '') whole[kind] += text;
+      for (const { kind, text } of contentPieces(message['content']))
+        if (kind !== 'thinking' || thought === '') whole[kind] += text;
       for (const kind of ['thinking', 'text', 'refusal'] as const) {
         if (whole[kind].startsWith(said[kind].toString())) say(kind, whole[kind].slice(said[kind].length));
       }

@@ -1,15 +1,13 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
-import { defined, isJsonObject, isRecord, numberOf, objectOf, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { defined, isJsonObject, isRecord, listOf, numberOf, objectOf, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { errorDetails, inBrackets, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createAnswer } from '../shared/answer.js';
-import { createCalls } from '../shared/calls.js';
-import { finishReasonOf as anyReason } from '../shared/finishWords.js';
-import { listOf } from '../shared/values.js';
+import { createAnswer, finishReasonOf as anyReason } from '../shared/answer.js';
+import { createCalls } from '../shared/callFragments.js';
 import { sourcesIn } from './sources.js';
 
 /**
@@ -84,7 +82,8 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
     next(frame, event) {
       const type = textOf(frame['type']) ?? event;
       const delta = objectOf(frame['delta']);
-      if (type === 'error' || frame['error'] || (type === undefined && frame['message'])) throw providerError('cohere', frame);
+      if (type === 'error' || frame['error'] || (type === undefined && frame['message']))
+        throw providerError('cohere', frame);
       answer.note('responseId', textOf(frame['id']));
       if (type === 'message-end') {
         const word = textOf(delta['finish_reason']);
@@ -101,7 +100,11 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
     end(terminal) {
       answer.ended(terminal);
       if (called && plan + thinking !== '') {
-        tell({ type: 'providerData', provider: 'cohere', data: defined({ tool_plan: textOf(plan), thinking: textOf(thinking) }) });
+        tell({
+          type: 'providerData',
+          provider: 'cohere',
+          data: defined({ tool_plan: textOf(plan), thinking: textOf(thinking) }),
+        });
       }
       answer.finish();
     },

@@ -1,10 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { defined } from '../../core/json/json.js';
+import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { functionTool } from '../shared/chatMessages.js';
-import type { Fields } from '../shared/values.js';
+import { functionTool } from '../shared/encode.js';
 import { encodeMessages } from './messages.js';
 
 /**
@@ -31,7 +30,7 @@ export function encodeChat(model: string, request: Request): WireRequest {
     temperature: request.temperature,
     p: request.topP,
     max_tokens: request.maxOutputTokens,
-    stop_sequences: request.stop?.length ? request.stop : undefined,
+    stop_sequences: request.stopSequences?.length ? request.stopSequences : undefined,
     seed: request.seed,
     thinking: thinking === undefined ? undefined : encodeThinking(thinking),
     stream: true,
@@ -44,7 +43,8 @@ export function encodeChat(model: string, request: Request): WireRequest {
  */
 function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
   if (tools.length === 0) return {};
-  if (parallelToolCalls === false) throw refused('always lets its models make several calls in one turn', 'Leave parallelToolCalls out.');
+  if (parallelToolCalls === false)
+    throw refused('always lets its models make several calls in one turn', 'Leave parallelToolCalls out.');
   if (typeof toolChoice !== 'object') {
     const choice = toolChoice === 'required' ? 'REQUIRED' : toolChoice === 'none' ? 'NONE' : undefined;
     return { tools: tools.map(functionTool), tool_choice: choice };
@@ -52,7 +52,10 @@ function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fi
   const { name } = toolChoice;
   const only = tools.filter((tool) => tool.name === name);
   if (only.length === 0)
-    throw refused(`cannot be made to call "${name}", which is not among the tools`, 'Add the tool, or change toolChoice.');
+    throw refused(
+      `cannot be made to call "${name}", which is not among the tools`,
+      'Add the tool, or change toolChoice.',
+    );
   return { tools: only.map(functionTool), tool_choice: 'REQUIRED' };
 }
 

@@ -1,11 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { objectOf, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { objectOf, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
-import { encodeSaid, encodeSystem, functionCall } from '../shared/chatMessages.js';
+import { encodeSaid, encodeSystem, functionCall, resultText } from '../shared/encode.js';
 import { dataUrl, essence, inlined, textInFile } from '../shared/files.js';
-import { resultText } from '../shared/results.js';
 
 /** What of a history goes back. */
 export interface Replay {
@@ -41,7 +40,8 @@ function encodeContent(part: Part): readonly JsonObject[] {
 /** Images by address or as bytes ("Using Cohere's models to work with image inputs"), texts as text; other files have no place in the API. */
 function encodeFile(part: FilePart): JsonObject {
   const file = inlined(part);
-  if (essence(file.mediaType).startsWith('image/')) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
+  if (essence(file.mediaType).startsWith('image/'))
+    return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
   const text = textInFile(file);
   if (text !== undefined) return { type: 'text', text };
   throw new ConfigurationError(

@@ -1,6 +1,5 @@
-import { defined, isRecord, textOf } from '../../core/json.js';
+import { defined, isRecord, listOf, textOf } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
-import { listOf } from '../shared/values.js';
 
 /**
  * The sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools; their fields are the user's own, of which
@@ -10,7 +9,8 @@ export function sourcesIn(citation: unknown): readonly SourcePart[] {
   const sources = isRecord(citation) ? listOf(citation['sources']) : [];
   return sources.filter(isRecord).map((source): SourcePart => {
     const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
-    const first = (...names: readonly string[]) => names.map((name) => textOf(content[name])).find((text) => text !== undefined);
+    const first = (...names: readonly string[]) =>
+      names.map((name) => textOf(content[name])).find((text) => text !== undefined);
     const fields = defined({
       id: textOf(source['id']) ?? first('id'),
       url: first('url', 'link', 'uri'),

@@ -1,14 +1,13 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
-import { isJsonObject, isRecord, objectOf, textOf } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
+import { isJsonObject, isRecord, listOf, objectOf, textOf } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 import { providerError, saysError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createAnswer } from '../shared/answer.js';
-import { firstAnswer, listOf } from '../shared/values.js';
+import { createAnswer, firstAnswer } from '../shared/answer.js';
 import { finishReasonOf, usageFrom } from './finish.js';
-import { provider } from './own.js';
-import { createPartReader } from './readParts.js';
+import { createPartReader } from './parts.js';
+import { provider } from './providerData.js';
 import { sourcesIn } from './sources.js';
 
 /** An answer that ended so was cut: a call that has not ended is no call. */
@@ -80,7 +79,8 @@ const known = (counts: Record<string, unknown>) =>
 function collect(into: Record<string, JsonValue>, from: JsonObject, fields: readonly string[]): void {
   for (const field of fields) {
     const value = from[field];
-    const says = typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : textOf(value) !== undefined;
+    const says =
+      typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : textOf(value) !== undefined;
     if (says && value !== undefined) into[field] = value;
   }
 }

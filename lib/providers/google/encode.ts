@@ -1,13 +1,13 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { defined } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { encodeContents, encodeInstructions } from './contents.js';
+import { encodeContents, encodeInstructions } from './messages.js';
+import { encodeThinking } from './models.js';
 import { isMixed } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
-import { encodeThinking } from './thinking.js';
 
 /**
  * The request of `streamGenerateContent` (API reference, "Generating content"). What the request leaves open is left to the API's default.
@@ -33,7 +33,7 @@ export function encodeGoogle(model: string, request: Request, serverTools: reado
     temperature: request.temperature,
     topP: request.topP,
     maxOutputTokens: request.maxOutputTokens,
-    stopSequences: request.stop?.length ? request.stop : undefined,
+    stopSequences: request.stopSequences?.length ? request.stopSequences : undefined,
     seed: request.seed,
     responseMimeType: output && 'application/json',
     responseJsonSchema: output,
@@ -58,7 +58,11 @@ function pathOf(model: string): string {
 function toolsFor({ tools = [], parallelToolCalls }: Request): readonly ToolDefinition[] | undefined {
   if (tools.length === 0) return undefined;
   if (parallelToolCalls === false) {
-    throw new ConfigurationError('options', 'google has no field that forbids several calls in one turn.', 'Leave parallelToolCalls out.');
+    throw new ConfigurationError(
+      'options',
+      'google has no field that forbids several calls in one turn.',
+      'Leave parallelToolCalls out.',
+    );
   }
   return tools;
 }
@@ -71,7 +75,14 @@ function encodeTool({ name, description, parameters }: ToolDefinition): JsonObje
 }
 
 /** What a schema of type object may say besides and still take nothing. */
-const plain: ReadonlySet<string> = new Set(['type', 'additionalProperties', 'required', '$schema', 'description', 'title']);
+const plain: ReadonlySet<string> = new Set([
+  'type',
+  'additionalProperties',
+  'required',
+  '$schema',
+  'description',
+  'title',
+]);
 
 /** The modes of `FunctionCallingConfig`. Beside Google's own tools, `VALIDATED` stands for `AUTO` (guide "Combine built-in tools and function calling"). */
 function encodeToolChoice(choice: ToolChoice, mixed: boolean): JsonObject {

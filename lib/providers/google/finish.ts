@@ -1,12 +1,13 @@
 import type { FinishReason } from '../../core/chunk.js';
-import { numberOf } from '../../core/json.js';
+import { numberOf } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as anyReason } from '../shared/finishWords.js';
+import { finishReasonOf as anyReason } from '../shared/answer.js';
 
 /** What the enum `FinishReason` of the API reference has beside the words that other APIs have too. `OTHER`, `LANGUAGE`, `NO_IMAGE` are `other`. */
 const filtered = /^(IMAGE_(SAFETY|PROHIBITED_CONTENT|RECITATION)|MODEL_ARMOR)$/;
-const failed = /^(MALFORMED_(FUNCTION_CALL|RESPONSE)|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE)$/;
+const failed =
+  /^(MALFORMED_(FUNCTION_CALL|RESPONSE)|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE)$/;
 
 /** What a finish reason of the wire means. */
 export function finishReasonOf(word: string): FinishReason {
@@ -31,4 +32,5 @@ export function usageFrom(counts: Record<string, unknown>): Usage {
 }
 
 /** What is known of two counts; of neither, nothing. */
-const sum = (a: number | undefined, b: number | undefined) => (a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0));
+const sum = (a: number | undefined, b: number | undefined) =>
+  a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);

@@ -3,7 +3,7 @@ import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
 import { encodeGoogle } from './encode.js';
-import { generationOf, provider } from './own.js';
+import { generationOf, provider } from './providerData.js';
 import type { GoogleTool } from './serverTools.js';
 
 /** What a model of Google can be told beside the transport. */

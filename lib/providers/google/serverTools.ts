@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import type { Request } from '../../core/model.js';
-import { generationOf } from './own.js';
+import { generationOf } from './providerData.js';
 
 /** A tool that Google runs, as its API takes it. Made by `googleTools`, or by hand for one that is not among them (`{ googleMaps: {} }`). */
 export interface GoogleTool {

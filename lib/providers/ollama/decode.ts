@@ -1,12 +1,10 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { defined, isJsonObject, numberOf, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { defined, isJsonObject, listOf, numberOf, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import { providerError, saysError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createAnswer } from '../shared/answer.js';
-import { finishReasonOf } from '../shared/finishWords.js';
-import { listOf } from '../shared/values.js';
+import { createAnswer, finishReasonOf } from '../shared/answer.js';
 import { provider } from './messages.js';
 
 /**
@@ -62,7 +60,9 @@ function fragmentOf(call: JsonObject): ToolCallFragment | undefined {
     ...defined({ id, providerData: id === undefined ? undefined : { [provider]: { id } } }),
     name,
     arguments:
-      args === undefined || args === null || typeof args === 'string' || isJsonObject(args) ? (args ?? null) : JSON.stringify(args),
+      args === undefined || args === null || typeof args === 'string' || isJsonObject(args)
+        ? (args ?? null)
+        : JSON.stringify(args),
     done: true,
   };
 }

@@ -1,11 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json.js';
-import type { JsonValue } from '../../core/json.js';
+import { defined } from '../../core/json/json.js';
+import type { JsonValue } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { functionTool } from '../shared/chatMessages.js';
-import { noBudget } from '../shared/noBudget.js';
+import { functionTool, unsupportedBudget } from '../shared/encode.js';
 import { encodeMessages, provider } from './messages.js';
 
 /**
@@ -21,7 +20,7 @@ export function encodeOllama(model: string, request: Request): WireRequest {
     temperature: request.temperature,
     top_p: request.topP,
     num_predict: request.maxOutputTokens,
-    stop: request.stop?.length ? request.stop : undefined,
+    stop: request.stopSequences?.length ? request.stopSequences : undefined,
     seed: request.seed,
   });
   const body = defined({
@@ -47,7 +46,8 @@ function toolsFor({ tools = [], toolChoice, parallelToolCalls }: Request): reado
       "Leave toolChoice at 'auto' or 'none', and ask for the call in the prompt.",
     );
   }
-  if (parallelToolCalls === false) throw refuse('has no field that forbids several calls in one turn', 'Leave parallelToolCalls out.');
+  if (parallelToolCalls === false)
+    throw refuse('has no field that forbids several calls in one turn', 'Leave parallelToolCalls out.');
   return tools;
 }
 
@@ -56,5 +56,5 @@ function encodeThinking(thinking: Thinking): JsonValue {
   if (typeof thinking === 'boolean') return thinking;
   if (thinking.effort !== undefined) return thinking.effort === 'minimal' ? 'low' : thinking.effort;
   if (thinking.budget === undefined) return true;
-  throw noBudget(provider, thinking.budget);
+  throw unsupportedBudget(provider, thinking.budget);
 }

@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined, objectOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { defined, objectOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { resultText } from '../shared/encode.js';
 import { essence, inlined, textInFile } from '../shared/files.js';
-import { resultText } from '../shared/results.js';
 
 /** The provider's name: the key of its data. */
 export const provider = 'ollama';
@@ -22,7 +22,9 @@ export function encodeMessages(messages: readonly Message[]): readonly JsonObjec
       calls = toolCallsOf(message);
       return encodeModel(message, calls);
     }
-    const results = message.parts.filter((part) => part.type === 'toolResult').map((result) => encodeResult(result, calls));
+    const results = message.parts
+      .filter((part) => part.type === 'toolResult')
+      .map((result) => encodeResult(result, calls));
     return [...results, ...encodeSaid(message)];
   });
 }

@@ -1,13 +1,13 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { isJsonObject, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createAnswer } from '../shared/answer.js';
-import { echoOf } from './echo.js';
-import { endingOf, failureOf, isError, statusOf, usageIn } from './ending.js';
-import { provider } from './name.js';
+import { endingOf, failureOf, isError, statusOf, usageIn } from './finish.js';
+import { provider } from './models.js';
 import { createOutput } from './output.js';
+import { echoOf } from './replay.js';
 import { isServerItem } from './serverItems.js';
 
 /**
@@ -41,7 +41,8 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
     next(frame, event) {
       const type = textOf(frame['type']) ?? textOf(event);
       if (isError(type, frame)) throw providerError(provider, frame);
-      const [name, response] = frame['object'] === 'response' ? ['response.completed', frame] : [type ?? '', frame['response']];
+      const [name, response] =
+        frame['object'] === 'response' ? ['response.completed', frame] : [type ?? '', frame['response']];
       if (!isJsonObject(response)) {
         output.event(name, frame);
         return undefined;

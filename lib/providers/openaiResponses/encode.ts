@@ -1,17 +1,17 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
-import type { Request, Thinking } from '../../core/model.js';
+import { defined } from '../../core/json/json.js';
+import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
+import type { Request, Thinking, ToolChoice } from '../../core/model.js';
+import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { noBudget } from '../shared/noBudget.js';
-import { strictSchema } from '../shared/strictSchema.js';
-import { lastContainer, takesAny } from './containers.js';
-import { encodeInput, encodeInstructions } from './input.js';
-import { provider } from './name.js';
+import { unsupportedBudget } from '../shared/encode.js';
+import { isStrict, strictSchema } from '../shared/strictSchema.js';
+import { encodeInput, encodeInstructions } from './messages.js';
+import { provider } from './models.js';
+import { inContainer, lastContainer, takesAny } from './replay.js';
 import { isUsable, secretsIn } from './serverTools.js';
 import type { ResponsesTool } from './serverTools.js';
 import { isContainerLost, isLost, sessionOf } from './session.js';
-import { encodeTools } from './tools.js';
 
 /** What is known of a model before a request. */
 export interface Known {
@@ -56,13 +56,17 @@ function encodeAttempt(model: string, request: Request, known: Known, gone: Gone
   const own = request.providerOptions?.[provider] ?? {};
   const stored = (own['store'] ?? known.store) !== false;
   // A conversation that the user has the API keep in another way is the user's.
-  const kept = stored && known.session !== false && !gone.session && !('previous_response_id' in own) && !('conversation' in own);
+  const kept =
+    stored && known.session !== false && !gone.session && !('previous_response_id' in own) && !('conversation' in own);
   const session = kept ? sessionOf(messages) : undefined;
   const serverTools = (known.serverTools ?? []).filter(isUsable);
   const last = serverTools.some(({ definition }) => takesAny(definition)) ? lastContainer(messages) : undefined;
   const container = last === gone.container ? undefined : last;
   const encrypted = known.reasons ?? (thinking !== undefined && thinking !== false);
-  const include = [...(encrypted ? ['reasoning.encrypted_content'] : []), ...serverTools.flatMap((tool) => tool.include ?? [])];
+  const include = [
+    ...(encrypted ? ['reasoning.encrypted_content'] : []),
+    ...serverTools.flatMap((tool) => tool.include ?? []),
+  ];
   // What the lost response referred to by id is lost with it: the history has to stand for itself.
   const input = session?.input ?? encodeInput(messages, { stored: stored && !gone.session, gone: gone.container });
   const body = defined({
@@ -96,7 +100,7 @@ function encodeAttempt(model: string, request: Request, known: Known, gone: Gone
 }
 
 /** The API refuses unknown parameters, and a wish that is dropped in silence is not what was asked for. */
-function refuseUnknown({ stop, seed }: Request): void {
+function refuseUnknown({ stopSequences: stop, seed }: Request): void {
   const [wish, value] = stop?.length ? ['stop', stop] : ['seed', seed];
   if (value === undefined) return;
   throw new ConfigurationError(
@@ -115,5 +119,43 @@ function encodeThinking(thinking: Thinking): JsonObject {
   if (thinking === false) return { effort: 'none' };
   const { effort, budget } = thinking === true ? {} : thinking;
   if (effort !== undefined || budget === undefined) return defined({ effort, summary: 'auto' });
-  throw noBudget(provider, budget);
+  throw unsupportedBudget(provider, budget);
+}
+
+/**
+ * The tools of a request, those that OpenAI runs behind ours, and how they are chosen. A tool choice without tools is refused.
+ *
+ * @param request What is asked for.
+ * @param serverTools The tools that OpenAI runs.
+ * @param container The container that the code interpreter is to go on in, where it has no other.
+ */
+export function encodeTools(
+  { tools = [], toolChoice, parallelToolCalls }: Request,
+  serverTools: readonly ResponsesTool[],
+  container: string | undefined,
+): Fields {
+  const own = serverTools.map(({ definition }) => definition);
+  if (tools.length + own.length === 0) return {};
+  return {
+    tools: [...tools.map(encodeTool), ...own.map((definition) => inContainer(definition, container))],
+    tool_choice: toolChoice && encodeToolChoice(toolChoice, tools, own),
+    parallel_tool_calls: parallelToolCalls,
+  };
+}
+
+/** `strict` is always said: left out, the API makes a schema strict where it can, so that optional parameters become required. */
+function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  const some = Object.keys(parameters['properties'] ?? {}).length > 0;
+  return { type: 'function', name, description, parameters, strict: some && isStrict(parameters) };
+}
+
+/** A name is that of a function; otherwise the type of a tool that OpenAI runs (`web_search`), or the label of an MCP server. */
+function encodeToolChoice(choice: ToolChoice, tools: readonly ToolDefinition[], own: readonly JsonObject[]): JsonValue {
+  if (typeof choice === 'string') return choice;
+  const { name } = choice;
+  if (!tools.some((tool) => tool.name === name)) {
+    if (own.some(({ type }) => type === name)) return { type: name };
+    if (own.some(({ server_label: label }) => label === name)) return { type: 'mcp', server_label: name };
+  }
+  return { type: 'function', name };
 }

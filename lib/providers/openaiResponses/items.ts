@@ -1,6 +1,6 @@
-import { numberOf, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
-import { endsCall, fits, repeatsCall, sameCall } from './matches.js';
+import { numberOf, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { saidIn, textsOf } from './texts.js';
 import type { Said } from './texts.js';
 
 /** An item of an answer, while it streams. */
@@ -48,7 +48,16 @@ export function createItems(): Items {
 
   const open = (type: string, id: string | undefined, index: number | undefined, opened?: JsonObject): Item => {
     const key = id !== undefined && !byId.has(id) ? id : `${id ?? 'item'}#${all.length}`;
-    const item: Item = { type, key, id, opened, whole: undefined, callId: textOf(opened?.['call_id']), known: false, said: new Map() };
+    const item: Item = {
+      type,
+      key,
+      id,
+      opened,
+      whole: undefined,
+      callId: textOf(opened?.['call_id']),
+      known: false,
+      said: new Map(),
+    };
     all.push(item);
     if (index !== undefined) byIndex.set(index, item);
     return learn(item, id);
@@ -80,7 +89,8 @@ export function createItems(): Items {
     about(type, event) {
       const id = textOf(event['item_id']);
       const index = numberOf(event['output_index']);
-      const item = withId(type, id) ?? all.find((one) => id !== undefined && one.callId === id && one.type === type && !one.whole);
+      const item =
+        withId(type, id) ?? all.find((one) => id !== undefined && one.callId === id && one.type === type && !one.whole);
       if (item) {
         item.known = true;
         return item;
@@ -94,7 +104,9 @@ export function createItems(): Items {
       if (item && sameCall(item, wire)) return item;
       const there = withCall(wire) ?? atIndex(type, index);
       if (there && fits(there, wire)) return learn(there, id);
-      const renamed = [item, index === undefined && id !== undefined ? undefined : there].find((one) => one && endsCall(one, wire));
+      const renamed = [item, index === undefined && id !== undefined ? undefined : there].find(
+        (one) => one && endsCall(one, wire),
+      );
       return renamed ? learn(renamed, id) : open(type, id, index);
     },
     settled(output) {
@@ -118,6 +130,65 @@ export function createItems(): Items {
   };
 }
 
-function fieldsOf(wire: JsonObject, event: JsonObject): readonly [type: string, id: string | undefined, index: number | undefined] {
+function fieldsOf(
+  wire: JsonObject,
+  event: JsonObject,
+): readonly [type: string, id: string | undefined, index: number | undefined] {
   return [textOf(wire['type']) ?? '', textOf(wire['id']) ?? textOf(event['item_id']), numberOf(event['output_index'])];
+}
+
+/** Whether the call ids do not contradict each other. */
+export function sameCall(item: Item, wire: JsonObject): boolean {
+  const callId = textOf(wire['call_id']);
+  return callId === undefined || item.callId === undefined || callId === item.callId;
+}
+
+/** Whether a snapshot may be one of an item that goes by another id: the same type and call, and all that was said of it. */
+export function fits(item: Item, wire: JsonObject): boolean {
+  const texts = textsOf(wire);
+  return (
+    item.type === wire['type'] &&
+    sameCall(item, wire) &&
+    [...item.said.keys()].every((kind) => (texts.get(kind) ?? []).join('').startsWith(saidIn(item.said, kind)))
+  );
+}
+
+/** Whether a snapshot ends a call that is still open, whatever its ids: the same name, and arguments that go on from those that came. */
+export function endsCall(item: Item, wire: JsonObject): boolean {
+  if (!areCalls(item, wire) || item.whole || !sameName(item, wire)) return false;
+  const [before, after] = [argumentsSoFar(item), argumentsIn(wire)];
+  return isPlaceholder(before) || after.startsWith(before) || unspaced(before) === unspaced(after);
+}
+
+/**
+ * Whether a snapshot shows a call once more, whatever its ids: the same name and the same arguments. vLLM makes up new ids for the whole response
+ * (vllm-project/vllm#47916), and a call that is taken for another runs twice.
+ */
+export function repeatsCall(item: Item, wire: JsonObject): boolean {
+  return areCalls(item, wire) && sameName(item, wire) && unspaced(argumentsSoFar(item)) === unspaced(argumentsIn(wire));
+}
+
+const areCalls = (item: Item, wire: JsonObject): boolean =>
+  item.type === 'function_call' && wire['type'] === 'function_call';
+function sameName(item: Item, wire: JsonObject): boolean {
+  const [ours, theirs] = [textOf((item.whole ?? item.opened)?.['name']), textOf(wire['name'])];
+  return ours === undefined || theirs === undefined || ours === theirs;
+}
+
+const argumentsIn = (wire: JsonObject): string => (textsOf(wire).get('arguments') ?? []).join('');
+function argumentsSoFar({ whole, said, opened }: Item): string {
+  if (whole) return argumentsIn(whole);
+  return saidIn(said, 'arguments') || argumentsIn(opened ?? {});
+}
+
+const isPlaceholder = (text: string): boolean => /^\s*(\{\s*\}|null)?\s*$/.test(text);
+
+/** Arguments as they are compared: JSON without the white space between its tokens; what is no JSON, as it is. */
+function unspaced(text: string): string {
+  if (isPlaceholder(text)) return '{}';
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return text; // cut, or never JSON: then only the same text is the same
+  }
 }

@@ -1,11 +1,10 @@
-import { defined } from '../../core/json.js';
+import { defined } from '../../core/json/json.js';
 import type { Model } from '../../core/model.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeResponses } from './decode.js';
 import { encodeResponses } from './encode.js';
-import { provider } from './name.js';
-import { reasons } from './reasons.js';
+import { provider, reasons } from './models.js';
 import type { ResponsesTool } from './serverTools.js';
 import { isResponse } from './session.js';
 

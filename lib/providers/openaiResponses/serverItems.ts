@@ -1,6 +1,5 @@
-import { defined, isJsonObject, numberOf, textOf, without } from '../../core/json.js';
-import type { JsonObject, JsonValue } from '../../core/json.js';
-import { listOf } from '../shared/values.js';
+import { defined, isJsonObject, listOf, numberOf, textOf, without } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Item } from './items.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 
 /** How the web is searched. */
 export interface WebSearchOptions {
@@ -8,7 +8,8 @@ export interface WebSearchOptions {
   readonly contextSize?: 'low' | 'medium' | 'high' | undefined;
   /** Where the user is, roughly. Country: two letters; time zone: as IANA names it. Default: not said. */
   readonly location?:
-    { readonly city?: string; readonly region?: string; readonly country?: string; readonly timezone?: string } | undefined;
+    | { readonly city?: string; readonly region?: string; readonly country?: string; readonly timezone?: string }
+    | undefined;
   /** Whether the metadata lists all pages that were looked at, not only those cited. Default: false. */
   readonly sources?: boolean | undefined;
 }
@@ -70,7 +71,8 @@ export type McpOptions = {
   /** The only tools the model may call. Default: all. */
   readonly allowedTools?: readonly string[] | undefined;
   /** Whether calls wait for an approval: all, none, or by the tool's name. Default: the API's, `always`. */
-  readonly requireApproval?: 'always' | 'never' | { readonly always?: readonly string[]; readonly never?: readonly string[] } | undefined;
+  readonly requireApproval?:
+    'always' | 'never' | { readonly always?: readonly string[]; readonly never?: readonly string[] } | undefined;
   /** Headers for the server. OpenAI does not keep them; they are in no error. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** An OAuth access token for the server. It is in no error. Default: none. */

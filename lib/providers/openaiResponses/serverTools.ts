@@ -1,6 +1,7 @@
-import { defined, objectOf, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
-import type { Fields } from '../shared/values.js';
+import { defined, objectOf, textOf } from '../../core/json/json.js';
+import type { Fields, JsonObject } from '../../core/json/json.js';
+import type { Part, TextPart } from '../../core/message.js';
+import { provider } from './models.js';
 import type {
   CodeInterpreterOptions,
   FileSearchOptions,
@@ -45,7 +46,14 @@ export const responsesTools = {
   },
 
   /** Searches files in vector stores. The files that the answer cites are sources. Without a vector store it is left out of the request. */
-  fileSearch({ vectorStoreIds, filters, maxResults, ranker, scoreThreshold, results = false }: FileSearchOptions): ResponsesTool {
+  fileSearch({
+    vectorStoreIds,
+    filters,
+    maxResults,
+    ranker,
+    scoreThreshold,
+    results = false,
+  }: FileSearchOptions): ResponsesTool {
     const ranking = defined({ ranker, score_threshold: scoreThreshold });
     return made(
       {
@@ -66,23 +74,39 @@ export const responsesTools = {
    */
   codeInterpreter({ container, fileIds, memoryLimit, outputs = true }: CodeInterpreterOptions = {}): ResponsesTool {
     const auto = { type: 'auto', ...defined({ file_ids: fileIds, memory_limit: memoryLimit }) };
-    return made({ type: 'code_interpreter', container: container ?? auto }, outputs ? ['code_interpreter_call.outputs'] : []);
+    return made(
+      { type: 'code_interpreter', container: container ?? auto },
+      outputs ? ['code_interpreter_call.outputs'] : [],
+    );
   },
 
   /** Makes images: each is a file. Partial ones are metadata. */
   imageGeneration(options: ImageGenerationOptions = {}): ResponsesTool {
-    const { model, action, size, quality, format, compression, background, moderation, inputFidelity, partialImages } = options;
+    const { model, action, size, quality, format, compression, background, moderation, inputFidelity, partialImages } =
+      options;
     return made({
       ...{ type: 'image_generation', model, action, size, quality, background, moderation },
-      ...{ output_format: format, output_compression: compression, input_fidelity: inputFidelity, partial_images: partialImages },
+      ...{
+        output_format: format,
+        output_compression: compression,
+        input_fidelity: inputFidelity,
+        partial_images: partialImages,
+      },
     });
   },
 
   /** Calls the tools of a remote MCP server, or of a connector of OpenAI's. By the API's default each call wants an approval (`mcpApproval`). */
   mcp(options: McpOptions): ResponsesTool {
-    const { serverLabel, serverUrl, connectorId, description, allowedTools, requireApproval, headers, authorization } = options;
+    const { serverLabel, serverUrl, connectorId, description, allowedTools, requireApproval, headers, authorization } =
+      options;
     return made({
-      ...{ type: 'mcp', server_label: serverLabel, server_url: serverUrl, connector_id: connectorId, server_description: description },
+      ...{
+        type: 'mcp',
+        server_label: serverLabel,
+        server_url: serverUrl,
+        connector_id: connectorId,
+        server_description: description,
+      },
       ...{ allowed_tools: allowedTools, headers, authorization },
       require_approval:
         typeof requireApproval === 'object'
@@ -95,7 +119,8 @@ export const responsesTools = {
   localShell: (): ResponsesTool => made({ type: 'local_shell' }),
 
   /** Any other tool of the API, as it documents it: `other({ type: 'computer_use_preview', ... })`. */
-  other: (definition: JsonObject & { readonly type: string }, include: readonly string[] = []): ResponsesTool => made(definition, include),
+  other: (definition: JsonObject & { readonly type: string }, include: readonly string[] = []): ResponsesTool =>
+    made(definition, include),
 };
 
 const named = (tools: readonly string[] | undefined): JsonObject | undefined => tools && { tool_names: tools };
@@ -114,4 +139,41 @@ export function isUsable({ definition }: ResponsesTool): boolean {
 export function secretsIn({ definition }: ResponsesTool): readonly string[] {
   const { authorization, headers } = definition;
   return [authorization, ...Object.values(objectOf(headers))].flatMap((value) => textOf(value) ?? []);
+}
+
+/**
+ * Answers the request of an MCP server's tool to be called (`mcp_approval_request`, told as metadata under `openai-responses`), in the next message:
+ *
+ * ```ts
+ * agent.stream(userMessage([mcpApproval(request.id, true)]), { messages });
+ * ```
+ *
+ * @param requestId The `id` of the request.
+ * @param approve Whether the tool may be called. Default: true.
+ * @param reason Why, for the model. Default: none is given.
+ * @returns A part of a user's message. Other providers ignore it.
+ */
+export function mcpApproval(requestId: string, approve = true, reason?: string): TextPart {
+  return reply(defined({ type: 'mcp_approval_response', approval_request_id: requestId, approve, reason }));
+}
+
+/**
+ * What came of a command of the local shell (`local_shell_call`, told as metadata under `openai-responses` with its `action`), in the next message.
+ *
+ * @param callId The `call_id` of the call.
+ * @param output What the command printed, or whatever the model should know of it.
+ * @returns A part of a user's message. Other providers ignore it.
+ */
+export function localShellOutput(callId: string, output: string): TextPart {
+  return reply({ type: 'local_shell_call_output', call_id: callId, output });
+}
+
+/** An input item of the Responses API, carried by a part that says nothing to anybody else. */
+const reply = (item: JsonObject): TextPart => ({ type: 'text', text: '', providerData: { [provider]: { item } } });
+
+/** The input items that a part of a user's message carries. */
+export function repliesIn(part: Part): readonly JsonObject[] {
+  const own = part.type === 'text' ? part.providerData?.[provider] : undefined;
+  const item = objectOf(objectOf(own)['item']);
+  return textOf(item['type']) === undefined ? [] : [item];
 }

@@ -1,9 +1,9 @@
-import { isRecord, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { isRecord, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
-import { encodeInput, isClientCall, isOutput } from './input.js';
-import { isAsItCame, isOf, isStored, outputOf, ownOf } from './modelItems.js';
+import { encodeInput, isClientCall, isOutput } from './messages.js';
+import { isAsItCame, isOf, isStored, outputOf, ownOf } from './replay.js';
 
 /** A conversation that OpenAI keeps, and what it has not seen of it yet. */
 export interface Session {
@@ -41,7 +41,12 @@ export function sessionOf(messages: readonly Message[]): Session | undefined {
 /** The ids that a response's calls have at OpenAI: ours may be others, made distinct within the conversation. */
 function wireIds(message: Message): ReadonlyMap<string, string> {
   const items = outputOf(message);
-  return new Map(toolCallsOf(message).map((call) => [call.id, textOf(items.find((item) => isOf(call, item))?.['call_id']) ?? call.id]));
+  return new Map(
+    toolCallsOf(message).map((call) => [
+      call.id,
+      textOf(items.find((item) => isOf(call, item))?.['call_id']) ?? call.id,
+    ]),
+  );
 }
 
 function areAnswered(output: readonly JsonObject[], input: readonly JsonObject[]): boolean {

@@ -1,9 +1,8 @@
-import { defined, isJsonObject, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { defined, isJsonObject, listOf, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { inlined } from '../shared/files.js';
-import { listOf } from '../shared/values.js';
-import { provider } from './name.js';
+import { provider } from './models.js';
 
 /** The annotations of an event or of an item: one that was added, those of a part, those of all parts. */
 export function annotationsIn(holder: JsonObject): readonly JsonObject[] {
@@ -22,7 +21,12 @@ export function sourceOf(annotation: JsonObject): { readonly key: string; readon
   const title = textOf(cited['title']) ?? textOf(cited['filename']);
   const source: SourcePart = {
     type: 'source',
-    ...defined({ id, url, title, providerData: container === undefined ? undefined : { [provider]: { container_id: container } } }),
+    ...defined({
+      id,
+      url,
+      title,
+      providerData: container === undefined ? undefined : { [provider]: { container_id: container } },
+    }),
   };
   return { key: JSON.stringify(['source', url, container, id]), source };
 }
@@ -35,11 +39,15 @@ export function filesOf(item: JsonObject): readonly { readonly key: string; read
   const mediaType = `image/${textOf(format) ?? 'png'}`;
   const own = defined({ providerData: id === undefined ? undefined : { [provider]: { id } } });
   const made =
-    data === undefined ? [] : [{ key: JSON.stringify(['made', id ?? data]), file: { type: 'file', mediaType, data, ...own } as const }];
+    data === undefined
+      ? []
+      : [{ key: JSON.stringify(['made', id ?? data]), file: { type: 'file', mediaType, data, ...own } as const }];
   const shown = type === 'code_interpreter_call' ? listOf(item['outputs']).filter(isJsonObject) : [];
   const images = shown.flatMap((output) => {
     const url = output['type'] === 'image' ? textOf(output['url']) : undefined;
-    return url === undefined ? [] : [{ key: JSON.stringify(['shown', url]), file: inlined({ type: 'file', mediaType: 'image/png', url }) }];
+    return url === undefined
+      ? []
+      : [{ key: JSON.stringify(['shown', url]), file: inlined({ type: 'file', mediaType: 'image/png', url }) }];
   });
   return [...made, ...images];
 }

@@ -1,6 +1,5 @@
-import { isJsonObject, numberOf, objectOf, textOf } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
-import { listOf } from '../shared/values.js';
+import { isJsonObject, listOf, numberOf, objectOf, textOf } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 
 /** What a text of an item is. */
 export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments';
@@ -44,7 +43,8 @@ export function textEvent(type: string, event: JsonObject): TextEvent | undefine
   const stream = streams.get(name);
   if (!stream) return undefined;
   const [kind, item] = stream;
-  const text = step === 'delta' ? wordsOf(event['delta']) : wordsOf(event['text'] ?? event['refusal'] ?? event['arguments']);
+  const text =
+    step === 'delta' ? wordsOf(event['delta']) : wordsOf(event['text'] ?? event['refusal'] ?? event['arguments']);
   return { kind, item, index: indexOf(event), text, whole: step === 'done' };
 }
 
@@ -52,10 +52,17 @@ function partEvent(event: JsonObject): TextEvent | undefined {
   const found = partText(objectOf(event['part']));
   if (!found) return undefined;
   const [kind, text] = found;
-  return { kind, item: kind === 'text' || kind === 'refusal' ? 'message' : 'reasoning', index: indexOf(event), text, whole: true };
+  return {
+    kind,
+    item: kind === 'text' || kind === 'refusal' ? 'message' : 'reasoning',
+    index: indexOf(event),
+    text,
+    whole: true,
+  };
 }
 
-const indexOf = (event: JsonObject): number => numberOf(event['content_index']) ?? numberOf(event['summary_index']) ?? 0;
+const indexOf = (event: JsonObject): number =>
+  numberOf(event['content_index']) ?? numberOf(event['summary_index']) ?? 0;
 
 const partKinds: ReadonlyMap<unknown, TextKind> = new Map([
   ['output_text', 'text'],
@@ -82,7 +89,9 @@ function wordsOf(value: unknown): string {
 export function textsOf(item: JsonObject): ReadonlyMap<TextKind, readonly string[]> {
   const texts = new Map<TextKind, string[]>();
   const put = (part: unknown, index: number) => {
-    const found = isJsonObject(part) ? partText(part) : ([item['type'] === 'reasoning' ? 'reasoning' : 'text', wordsOf(part)] as const);
+    const found = isJsonObject(part)
+      ? partText(part)
+      : ([item['type'] === 'reasoning' ? 'reasoning' : 'text', wordsOf(part)] as const);
     if (!found || found[1] === '') return;
     const list = texts.get(found[0]) ?? [];
     while (list.length < index) list.push('');

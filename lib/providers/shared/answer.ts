@@ -1,7 +1,7 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { StreamInterruptedError } from '../../core/errors.js';
-import { defined } from '../../core/json.js';
-import type { JsonValue } from '../../core/json.js';
+import { defined, isJsonObject, listOf } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 
 /** What the decoders of all wires do alike with one answer: metadata once, one finish reason, the last usage, an interruption. */
@@ -72,4 +72,35 @@ function interrupted(provider: string, characters: number): StreamInterruptedErr
     provider,
     `The answer of ${provider} ended without a finish reason, after ${characters} characters of text and thinking. Send the request again.`,
   );
+}
+
+/** One answer is asked for; of several (`n` or `candidateCount` in the provider's options) the one at index 0 counts. */
+export function firstAnswer(answers: unknown): JsonObject | undefined {
+  for (const answer of listOf(answers)) {
+    if (isJsonObject(answer) && (typeof answer['index'] !== 'number' || answer['index'] === 0)) return answer;
+  }
+  return undefined;
+}
+
+/** The words that answers end with, of all APIs, in either case: gateways pass on the words of other APIs (`MAX_TOKENS`, `end_turn`). */
+const reasons: readonly (readonly [FinishReason, RegExp])[] = [
+  ['stop', /^(stop|stop_sequence|eos|eos_token|end|end_turn|complete|completed|done)$/i],
+  [
+    'length',
+    /^(length|max_tokens|max_output_tokens|max_completion_tokens|model_length|model_context_window_exceeded)$/i,
+  ],
+  ['toolCalls', /^(tool_calls|tool_call|function_call|tool_use)$/i],
+  ['contentFilter', /^(content_filter|safety|refusal|sensitive|recitation|prohibited_content|blocklist|spii)$/i],
+  ['error', /^(error|network_error|insufficient_system_resource)$/i],
+];
+
+/**
+ * What a finish reason of a wire means, where the wire's own list has no such word: servers that speak another API than the model behind them pass on
+ * the model's words.
+ *
+ * @param word As it came.
+ * @returns `other` for a word that no API has.
+ */
+export function finishReasonOf(word: string): FinishReason {
+  return reasons.find(([, words]) => words.test(word))?.[0] ?? 'other';
 }

@@ -1,7 +1,6 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json.js';
+import { defined } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
-import { parseDataUrl } from './values.js';
 
 /** A file whose address is a data URL, with its bytes: it holds them, and few APIs take it as an address. Others as they are. */
 export function inlined(file: FilePart): FilePart {
@@ -55,4 +54,16 @@ export const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaT
 export function fileName({ name, mediaType }: FilePart): string {
   const subtype = essence(mediaType).split('/')[1] ?? '';
   return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
+}
+
+/** A data URL taken apart, or undefined when it is none in base64. */
+export function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
+  if (!/^data:/i.test(url)) return undefined;
+  const comma = url.indexOf(',');
+  const [mediaType, ...attributes] = url.slice('data:'.length, Math.max(comma, 0)).split(';');
+  if (comma < 0 || !attributes.some((attribute) => attribute.trim().toLowerCase() === 'base64')) return undefined;
+  return {
+    mediaType: mediaType === undefined || mediaType === '' ? 'text/plain' : mediaType,
+    data: url.slice(comma + 1),
+  };
 }

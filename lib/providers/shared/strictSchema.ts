@@ -1,8 +1,6 @@
-import { isJsonObject } from '../../core/json.js';
-import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.js';
-import { inWords, mapValues, withInner } from './innerSchemas.js';
-import { isStrict } from './isStrict.js';
-import { listOf } from './values.js';
+import { isJsonObject, isRecord, listOf } from '../../core/json/json.js';
+import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
+import { inWords, mapValues, withInner } from './mapSchema.js';
 
 /** Keywords that strict mode refuses, but that can be said in the description: whoever validates the answer checks them still. */
 const told: ReadonlySet<string> = new Set([
@@ -45,8 +43,89 @@ function closed(schema: JsonObject, properties: JsonObject): JsonObject {
   const required = new Set(listOf(schema['required']));
   return {
     ...schema,
-    properties: mapValues(properties, (inner, name) => (required.has(name) ? inner : { anyOf: [inner, { type: 'null' }] })),
+    properties: mapValues(properties, (inner, name) =>
+      required.has(name) ? inner : { anyOf: [inner, { type: 'null' }] },
+    ),
     required: Object.keys(properties),
     additionalProperties: schema['additionalProperties'] ?? false,
   };
+}
+
+/** The keywords that strict mode takes, by OpenAI's guide to structured outputs ("Supported schemas"). Any other one is refused with 400. */
+const supported: ReadonlySet<string> = new Set([
+  ...[
+    'type',
+    'properties',
+    'required',
+    'additionalProperties',
+    'items',
+    'enum',
+    'const',
+    'anyOf',
+    '$ref',
+    '$defs',
+    'definitions',
+  ],
+  ...['title', 'description', 'pattern', 'format', 'minItems', 'maxItems'],
+  ...['multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+]);
+
+/** The formats of strings that strict mode takes. */
+const formats: ReadonlySet<unknown> = new Set([
+  'date-time',
+  'time',
+  'date',
+  'duration',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'uuid',
+]);
+
+/** Limits of strict mode: schemas within schemas, properties and enum values in all. */
+const limits = { depth: 10, properties: 5000, values: 1000 } as const;
+
+/**
+ * Whether a JSON Schema satisfies the demands of strict structured output as it stands: the root an object, every object closed and all its
+ * properties required, no keyword but the supported ones, within the limits. It says no where it cannot be sure: a schema without `strict`
+ * is followed as well as the model can, one that is refused is an error.
+ *
+ * @param schema The schema of the whole answer.
+ */
+export function isStrict(schema: unknown): boolean {
+  if (!isRecord(schema) || schema['type'] !== 'object' || 'anyOf' in schema) return false;
+  const count = { properties: 0, values: 0 };
+  return isStrictPart(schema, 1, count) && count.properties <= limits.properties && count.values <= limits.values;
+}
+
+/** Counts as it goes; `depth` is how many schemas the part lies in, itself included. */
+function isStrictPart(schema: unknown, depth: number, count: { properties: number; values: number }): boolean {
+  if (!isRecord(schema) || depth > limits.depth || !Object.keys(schema).every((keyword) => supported.has(keyword)))
+    return false;
+  const { $ref, type, anyOf, items, enum: values, properties = {}, $defs = {}, definitions = {} } = schema;
+  // A reference stands alone: strict mode refuses keywords beside it.
+  if ($ref !== undefined) return typeof $ref === 'string' && $ref.startsWith('#') && Object.keys(schema).length === 1;
+  if (!isRecord(properties) || (type ?? anyOf) === undefined || (anyOf !== undefined && !Array.isArray(anyOf)))
+    return false;
+  const types = listOf(type);
+  const whole = types.includes('object') ? isClosed(schema, Object.keys(properties)) : !('properties' in schema);
+  if (!whole || (types.includes('array') && items === undefined) || !isStrictString(schema)) return false;
+  const named = [properties, $defs, definitions].flatMap((schemas) =>
+    isRecord(schemas) ? Object.values(schemas) : [],
+  );
+  count.properties += Object.keys(properties).length;
+  count.values += Array.isArray(values) ? values.length : 0;
+  return [...named, ...listOf(items), ...listOf(anyOf)].every((part) => isStrictPart(part, depth + 1, count));
+}
+
+/** An object names all its properties, requires them all, and takes no others. */
+function isClosed({ required, additionalProperties }: Record<string, unknown>, names: readonly string[]): boolean {
+  const wanted = new Set(listOf(required));
+  return additionalProperties === false && wanted.size === names.length && names.every((name) => wanted.has(name));
+}
+
+/** Patterns with look-around are refused ("regex lookaround is not supported"): zod before 4.6 writes them for emails. */
+function isStrictString({ format, pattern = '' }: Record<string, unknown>): boolean {
+  return (format === undefined || formats.has(format)) && typeof pattern === 'string' && !/\(\?(=|!|<)/.test(pattern);
 }

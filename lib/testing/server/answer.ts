@@ -1,8 +1,8 @@
 import { catchError, concat, concatMap, defer, from, map, of, takeWhile, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { errorText } from '../../core/errors.js';
-import { isJsonObject } from '../../core/json.js';
-import type { JsonObject } from '../../core/json.js';
+import { isJsonObject } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { linesFor, play } from '../script.js';
 import type { Lines, Script } from '../script.js';
 import type { Dialect, DialectWriter, Refusal } from './dialects/dialect.js';
@@ -30,20 +30,39 @@ export interface Answer {
 const nothing = bytesOf('');
 
 /** An answer that is no success. */
-export function refused(dialect: Dialect, refusal: Refusal, { headers, body }: Pick<Behaviour, 'headers' | 'body'> = {}): Answer {
+export function refused(
+  dialect: Dialect,
+  refusal: Refusal,
+  { headers, body }: Pick<Behaviour, 'headers' | 'body'> = {},
+): Answer {
   const content = body ?? dialect.errorBody(refusal);
   return {
     status: refusal.status,
-    headers: { 'content-type': typeof content === 'string' ? 'text/plain; charset=utf-8' : 'application/json', ...headers },
-    body: of({ bytes: bytesOf(typeof content === 'string' ? content : JSON.stringify(content)), frame: false, then: 'end' }),
+    headers: {
+      'content-type': typeof content === 'string' ? 'text/plain; charset=utf-8' : 'application/json',
+      ...headers,
+    },
+    body: of({
+      bytes: bytesOf(typeof content === 'string' ? content : JSON.stringify(content)),
+      frame: false,
+      then: 'end',
+    }),
   };
 }
 
 /** The given frames, as they are. */
 export function recorded(dialect: Dialect, behaviour: Behaviour, frames: readonly (string | Uint8Array)[]): Answer {
   const last = frames.length - 1;
-  const pieces = frames.map((frame, at): Piece => ({ bytes: bytesOf(frame), frame: true, ...(at === last ? { then: 'end' } : {}) }));
-  return answer(dialect, behaviour, pieces.length > 0 ? from(pieces) : of({ bytes: nothing, frame: false, then: 'end' }));
+  const pieces = frames.map((frame, at): Piece => ({
+    bytes: bytesOf(frame),
+    frame: true,
+    ...(at === last ? { then: 'end' } : {}),
+  }));
+  return answer(
+    dialect,
+    behaviour,
+    pieces.length > 0 ? from(pieces) : of({ bytes: nothing, frame: false, then: 'end' }),
+  );
 }
 
 /** What the script says to a request. */
@@ -78,7 +97,8 @@ export function scripted(
 
 /** The chunks in the words of the dialect. The last frame is known as the last, so that it can be written together with the end of the body. */
 function written(chunks: ReturnType<typeof play>, writer: DialectWriter, framing: Framing): Observable<Piece> {
-  const pieces = (frames: ReturnType<DialectWriter['end']>) => frames.map((frame): Piece => ({ bytes: framing.frame(frame), frame: true }));
+  const pieces = (frames: ReturnType<DialectWriter['end']>) =>
+    frames.map((frame): Piece => ({ bytes: framing.frame(frame), frame: true }));
   const ending = (frames: ReturnType<DialectWriter['end']>): Piece[] => {
     const all = pieces(frames);
     const last = all.pop();

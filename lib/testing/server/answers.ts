@@ -2,20 +2,28 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { Script } from '../script.js';
 import { recorded, refused, scripted } from './answer.js';
 import type { Answer } from './answer.js';
-import { anthropic } from './dialects/anthropic.js';
-import { chatCompletions } from './dialects/chatCompletions.js';
-import { cohere } from './dialects/cohere.js';
+import { anthropic } from './dialects/anthropic/anthropic.js';
+import { chatCompletions } from './dialects/chatCompletions/chatCompletions.js';
+import { mistral, openrouter } from './dialects/chatCompletions/variant.js';
+import { cohere } from './dialects/cohere/cohere.js';
 import type { Dialect, Refusal } from './dialects/dialect.js';
-import { google } from './dialects/google.js';
-import { mistral } from './dialects/mistral.js';
-import { ollama } from './dialects/ollama.js';
-import { openrouter } from './dialects/openrouter.js';
-import { responses } from './dialects/responses.js';
+import { google } from './dialects/google/google.js';
+import { ollama } from './dialects/ollama/ollama.js';
+import { responses } from './dialects/responses/responses.js';
 import { behaviourFor } from './options.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
 
 /** In the order in which they are asked whether they serve a path. Where none does, the words are OpenAI's. */
-const dialects: readonly Dialect[] = [mistral, openrouter, chatCompletions, anthropic, google, ollama, cohere, responses];
+const dialects: readonly Dialect[] = [
+  mistral,
+  openrouter,
+  chatCompletions,
+  anthropic,
+  google,
+  ollama,
+  cohere,
+  responses,
+];
 
 /**
  * The path of the base URL under which a provider's own function finds its dialect.
@@ -50,13 +58,18 @@ export function answers(script: Script<ServedTurn>, options: ServeOptions): (req
       toFail -= 1;
       const { status, retryAfter, body } = failFirst;
       const after = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
-      return refused(words, failure(status), { headers: { ...after, ...headers }, ...(body === undefined ? {} : { body }) });
+      return refused(words, failure(status), {
+        headers: { ...after, ...headers },
+        ...(body === undefined ? {} : { body }),
+      });
     }
     const key = words.keyIn ? words.keyIn(request.headers) : bearer(request.headers);
     if (apiKey !== undefined && key !== apiKey) return refused(words, failure(401), { headers });
     if (behaviour.raw) return recorded(words, behaviour, behaviour.raw);
     if ((behaviour.status ?? 200) >= 400) return refused(words, failure(behaviour.status ?? 500), behaviour);
-    const refusal = dialect ? (wrongMethod(request, path) ?? dialect.refusal(request.body, request.headers)) : unknownPath(request, path);
+    const refusal = dialect
+      ? (wrongMethod(request, path) ?? dialect.refusal(request.body, request.headers))
+      : unknownPath(request, path);
     return refusal || !dialect
       ? refused(words, refusal ?? unknownPath(request, path), { headers })
       : scripted(dialect, behaviour, script, ++turns, request);
@@ -80,12 +93,20 @@ const unknownPath = ({ method }: ServedRequest, path: string): Refusal => ({
 const wrongMethod = ({ method }: ServedRequest, path: string): Refusal | undefined =>
   method === 'POST'
     ? undefined
-    : { status: 405, type: 'invalid_request_error', code: 'method_not_supported', message: `Not allowed to ${method} on ${path}.` };
+    : {
+        status: 405,
+        type: 'invalid_request_error',
+        code: 'method_not_supported',
+        message: `Not allowed to ${method} on ${path}.`,
+      };
 
 /** What OpenAI says with a status (its guide "Error codes"). */
 function failure(status: number): Refusal {
-  if (status === 401) return { status, type: 'invalid_request_error', code: 'invalid_api_key', message: 'Incorrect API key provided.' };
-  if (status === 429) return { status, type: 'requests', code: 'rate_limit_exceeded', message: 'Rate limit reached for requests.' };
-  if (status >= 500) return { status, type: 'server_error', message: 'The server had an error while processing your request.' };
+  if (status === 401)
+    return { status, type: 'invalid_request_error', code: 'invalid_api_key', message: 'Incorrect API key provided.' };
+  if (status === 429)
+    return { status, type: 'requests', code: 'rate_limit_exceeded', message: 'Rate limit reached for requests.' };
+  if (status >= 500)
+    return { status, type: 'server_error', message: 'The server had an error while processing your request.' };
   return { status, type: 'invalid_request_error', message: `The request was refused with status ${status}.` };
 }

@@ -12,7 +12,8 @@ export interface Framing {
 const encoder = new TextEncoder();
 
 /** Bytes of a text; bytes as they are. */
-export const bytesOf = (content: string | Uint8Array): Uint8Array => (typeof content === 'string' ? encoder.encode(content) : content);
+export const bytesOf = (content: string | Uint8Array): Uint8Array =>
+  typeof content === 'string' ? encoder.encode(content) : content;
 
 /** The framing of a dialect, with the wished deviations (WHATWG HTML, "Server-sent events"). */
 export function framingOf({ framing }: Dialect, { lineEnds = '\n', comments, eventNames }: Behaviour): Framing {

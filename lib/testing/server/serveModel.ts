@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { concatMap, from, fromEvent, map, ReplaySubject, takeUntil, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { errorText } from '../../core/errors.js';
-import type { JsonValue } from '../../core/json.js';
+import type { JsonValue } from '../../core/json/json.js';
 import type { Script } from '../script.js';
 import { answers, basePath } from './answers.js';
 import { joined } from './framing.js';
@@ -111,7 +111,10 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
  * @param frames The frames, with their framing, exactly as sent.
  * @param options As for `serveModel`. The content type is `text/event-stream` unless `headers` has another.
  */
-export function serveFrames(frames: readonly (string | Uint8Array)[], options: Omit<ServeOptions, 'raw'> = {}): Promise<LoopbackServer> {
+export function serveFrames(
+  frames: readonly (string | Uint8Array)[],
+  options: Omit<ServeOptions, 'raw'> = {},
+): Promise<LoopbackServer> {
   return serveModel([], { ...options, raw: frames });
 }
 
@@ -121,7 +124,9 @@ function read(incoming: IncomingMessage): Observable<Omit<ServedRequest, 'order'
     map((pieces) => ({
       method: incoming.method ?? '',
       path: incoming.url ?? '',
-      headers: Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')])),
+      headers: Object.fromEntries(
+        Object.entries(incoming.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
+      ),
       body: parsed(new TextDecoder().decode(joined(pieces))),
     })),
   );
@@ -135,7 +140,12 @@ function parsed(text: string): JsonValue {
   }
 }
 
-function watch(request: number, response: ServerResponse, events: ReplaySubject<ServerEvent>, closing: () => boolean): Progress {
+function watch(
+  request: number,
+  response: ServerResponse,
+  events: ReplaySubject<ServerEvent>,
+  closing: () => boolean,
+): Progress {
   let reset = false;
   response.once('close', () =>
     events.next({ type: response.writableFinished ? 'finished' : reset || closing() ? 'reset' : 'closed', request }),

@@ -1,4 +1,4 @@
-import type { RecordedExchange, Recording } from '../recording.js';
+import type { RecordedExchange, Recording } from '../recording/recordFetch.js';
 import type { Behaviour, ServeOptions } from './options.js';
 import { serveModel } from './serveModel.js';
 import type { LoopbackServer } from './serveModel.js';
@@ -25,8 +25,16 @@ export function serveRecording(
   return serveModel([], { ...options, forRequest: exchanges.map((exchange) => behaviourOf(exchange, options)) });
 }
 
-function behaviourOf({ status, headers, frames, end }: RecordedExchange, options: Pick<ServeOptions, 'headers'>): Behaviour {
+function behaviourOf(
+  { status, headers, frames, end }: RecordedExchange,
+  options: Pick<ServeOptions, 'headers'>,
+): Behaviour {
   const raw = frames.length > 0 ? frames : ['']; // '': the headers alone
   if (status === undefined) return { raw, reset: 0 };
-  return { raw, status, headers: { ...headers, ...options.headers }, ...(end === 'broken' ? { reset: raw.length } : {}) };
+  return {
+    raw,
+    status,
+    headers: { ...headers, ...options.headers },
+    ...(end === 'broken' ? { reset: raw.length } : {}),
+  };
 }

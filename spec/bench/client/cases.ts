@@ -41,7 +41,12 @@ export function caseOf(name: string): Case {
         saved: Array.from({ length: parallelCalls }, (_, call) => documentOf(call, Math.floor(size / parallelCalls))),
       };
     case 'rounds':
-      return { scenario: name, tools: true, text: last, saved: Array.from({ length: size }, (_, round) => `round ${round}`) };
+      return {
+        scenario: name,
+        tools: true,
+        text: last,
+        saved: Array.from({ length: size }, (_, round) => `round ${round}`),
+      };
     case 'concurrent':
       return { scenario: 'text-500', tools: false, concurrent: size, text: deltasOf(500).join(''), saved: [] };
     case 'history':
@@ -52,7 +57,15 @@ export function caseOf(name: string): Case {
     case 'oneread':
     case 'reads': {
       const partial = recordsOf(size);
-      return { scenario: name, tools: false, text: '', saved: [], partial, deltas: piecesOf(partial), apart: kind === 'reads' };
+      return {
+        scenario: name,
+        tools: false,
+        text: '',
+        saved: [],
+        partial,
+        deltas: piecesOf(partial),
+        apart: kind === 'reads',
+      };
     }
     default:
       throw new Error(`There is no case "${name}".`);
@@ -75,7 +88,10 @@ function oneRun(
 ): { readonly outcome: Outcome; readonly done: Promise<void> } {
   const outcome: Outcome = { text: '', saved: [] };
   const messages: Job['messages'] = [
-    ...Array.from({ length: history }, (_, at) => ({ role: at % 2 === 0 ? ('user' as const) : ('assistant' as const), text: filler })),
+    ...Array.from({ length: history }, (_, at) => ({
+      role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
+      text: filler,
+    })),
     { role: 'user', text: 'Go on.' },
   ];
   const save = (content: string) => {
@@ -84,7 +100,15 @@ function oneRun(
   };
   const onText = (text: string) => (outcome.text += text);
   const onPartial = (partial: unknown) => (outcome.partial = partial);
-  const job: Job = { baseUrl: `${server}/${scenario}`, messages, save: tools ? save : undefined, onText, onPartial, deltas, apart };
+  const job: Job = {
+    baseUrl: `${server}/${scenario}`,
+    messages,
+    save: tools ? save : undefined,
+    onText,
+    onPartial,
+    deltas,
+    apart,
+  };
   return { outcome, done: library(job) };
 }
 
@@ -99,9 +123,11 @@ export async function measure(library: Library, which: Case, server: string): Pr
 }
 
 function verify({ text, saved, partial }: Outcome, which: Case): void {
-  if (which.partial !== undefined && JSON.stringify(partial) !== which.partial) throw new Error('the last partial object is not the whole');
+  if (which.partial !== undefined && JSON.stringify(partial) !== which.partial)
+    throw new Error('the last partial object is not the whole');
   if (text !== which.text) throw new Error(`wrong text: ${text.length} characters instead of ${which.text.length}`);
-  if (saved.length !== which.saved.length) throw new Error(`the tool ran ${saved.length} times instead of ${which.saved.length}`);
+  if (saved.length !== which.saved.length)
+    throw new Error(`the tool ran ${saved.length} times instead of ${which.saved.length}`);
   const expected = [...which.saved].sort();
   if ([...saved].sort().some((content, at) => content !== expected[at])) throw new Error('wrong arguments');
 }

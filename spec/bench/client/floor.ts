@@ -37,7 +37,8 @@ async function ask(api: ByHand, job: Job, history: readonly unknown[]): Promise<
   const decoder = new TextDecoder();
   const parser = createParser({ onEvent: ({ data }) => api.frame(data, answer, job.onText) });
   const reader = response.body!.getReader();
-  for (let read = await reader.read(); !read.done; read = await reader.read()) parser.feed(decoder.decode(read.value, { stream: true }));
+  for (let read = await reader.read(); !read.done; read = await reader.read())
+    parser.feed(decoder.decode(read.value, { stream: true }));
   return answer;
 }
 
@@ -53,7 +54,10 @@ async function run(api: ByHand, job: Job): Promise<void> {
 
 interface OpenaiFrame {
   choices: {
-    delta: { content?: string | null; tool_calls?: { index: number; id?: string; function: { name?: string; arguments?: string } }[] };
+    delta: {
+      content?: string | null;
+      tool_calls?: { index: number; id?: string; function: { name?: string; arguments?: string } }[];
+    };
   }[];
 }
 
@@ -63,7 +67,11 @@ const openaiByHand: ByHand = {
   body: (messages, { save }) => ({
     model: 'gpt-5',
     messages,
-    ...(save && { tools: [{ type: 'function', function: { name: 'save', description: saveDescription, parameters: saveParameters } }] }),
+    ...(save && {
+      tools: [
+        { type: 'function', function: { name: 'save', description: saveDescription, parameters: saveParameters } },
+      ],
+    }),
     stream: true,
     stream_options: { include_usage: true },
   }),
@@ -125,7 +133,10 @@ const anthropicByHand: ByHand = {
         ...calls.map(({ id, name, json }) => ({ type: 'tool_use', id, name, input: JSON.parse(json) as unknown })),
       ],
     },
-    { role: 'user', content: calls.map(({ id }, at) => ({ type: 'tool_result', tool_use_id: id, content: results[at] })) },
+    {
+      role: 'user',
+      content: calls.map(({ id }, at) => ({ type: 'tool_result', tool_use_id: id, content: results[at] })),
+    },
   ],
 };
 

@@ -74,7 +74,8 @@ async function runsOf(library: Library, other: Library | undefined): Promise<Pic
   const began = performance.now();
   const enough = () => performance.now() - began > task.budget;
   const measured = async (one: Library | undefined) => (one ? [await measure(one, which, task.server)] : []);
-  for (let warmup = 0; warmup < task.warmups && !enough(); warmup++) for (const one of [other, library]) await measured(one);
+  for (let warmup = 0; warmup < task.warmups && !enough(); warmup++)
+    for (const one of [other, library]) await measured(one);
   for (let run = 0; run < task.runs && (run === 0 || !enough()); run++) {
     against.push(...(await measured(other)));
     cpu.push(...(await measured(library)));
@@ -100,6 +101,8 @@ async function main(): Promise<Finding> {
   return { ...runs, latencies, imported, memory: process.resourceUsage().maxRSS / 1024 };
 }
 
-const said = await main().catch((thrown: unknown) => ({ failure: thrown instanceof Error ? thrown.message : String(thrown) }));
+const said = await main().catch((thrown: unknown) => ({
+  failure: thrown instanceof Error ? thrown.message : String(thrown),
+}));
 console.log(JSON.stringify(said));
 process.exit('failure' in said ? 1 : 0); // what a library leaves open is not this case's business

@@ -40,4 +40,5 @@ const format = { type: 'json_schema', json_schema: { name: 'records', schema: re
 const tool = { type: 'function', function: { name: 'save', description: saveDescription, parameters: recordsSchema } };
 
 export const output: Library = (job) => run(job, { response_format: format }, ({ content }) => content);
-export const toolArguments: Library = (job) => run(job, { tools: [tool] }, ({ tool_calls }) => tool_calls?.[0]?.function.arguments);
+export const toolArguments: Library = (job) =>
+  run(job, { tools: [tool] }, ({ tool_calls }) => tool_calls?.[0]?.function.arguments);

@@ -41,4 +41,5 @@ const textOf = (text: string) => ({ type: 'text', text });
 const pieceOf = (args: string) => ({ type: 'toolCallFragment', index: 0, id: 'call_0', name: 'save', arguments: args });
 
 export const output: Library = (job) => through(job, textOf, partialOutput<unknown>(), job.onPartial);
-export const toolArguments: Library = (job) => through(job, pieceOf, partialArguments(), (call) => job.onPartial(call.arguments));
+export const toolArguments: Library = (job) =>
+  through(job, pieceOf, partialArguments(), (call) => job.onPartial(call.arguments));

@@ -1,5 +1,12 @@
 /** Rivulet as its users run it: the agent, with its loop, tools, result and all. */
-import { anthropic as anthropicModel, createAgent, modelMessage, openai as openaiModel, tool, userMessage } from '../../../lib/index.js';
+import {
+  anthropic as anthropicModel,
+  createAgent,
+  modelMessage,
+  openai as openaiModel,
+  tool,
+  userMessage,
+} from '../../../lib/index.js';
 import type { Model } from '../../../lib/index.js';
 import { maxTurns, once, saveDescription, saveParameters } from './job.js';
 import type { Job, Library } from './job.js';

@@ -7,10 +7,16 @@ import { once } from './job.js';
 import type { Library } from './job.js';
 import type { Sample } from '../soak.js';
 
-const { module, server, seconds } = JSON.parse(process.argv[2] ?? '{}') as { module: string; server: string; seconds: number };
+const { module, server, seconds } = JSON.parse(process.argv[2] ?? '{}') as {
+  module: string;
+  server: string;
+  seconds: number;
+};
 const library = ((await import(module)) as { readonly openai: Library }).openai;
 // As a service has it: the models live as long as the process, and so would all that they hold on to.
-const modelOf = once((scenario) => openai('gpt-5', { apiKey: 'key', baseUrl: `${server}/${scenario}/v1`, retry: false }));
+const modelOf = once((scenario) =>
+  openai('gpt-5', { apiKey: 'key', baseUrl: `${server}/${scenario}/v1`, retry: false }),
+);
 
 const whole = (scenario: string) => () => measure(library, caseOf(scenario), server);
 
@@ -34,8 +40,11 @@ const leftInSilence = (scenario: string) => async () => {
 
 /** A run that ends with this error, and with no other. */
 const failing = (scenario: string, code: string) => async () => {
-  const thrown: unknown = await lastValueFrom(createAgent({ model: modelOf(scenario) }).stream('Go on.')).catch((error: unknown) => error);
-  if ((thrown as { code?: unknown }).code !== code) throw new Error(`${scenario} gave ${String(thrown)} instead of ${code}`);
+  const thrown: unknown = await lastValueFrom(createAgent({ model: modelOf(scenario) }).stream('Go on.')).catch(
+    (error: unknown) => error,
+  );
+  if ((thrown as { code?: unknown }).code !== code)
+    throw new Error(`${scenario} gave ${String(thrown)} instead of ${code}`);
 };
 
 /** A run with a typed output. */
@@ -69,7 +78,11 @@ while (performance.now() < end) {
   }
   await new Promise((resolve) => setTimeout(resolve, 50)); // what was left closes its sockets
   globalThis.gc?.();
-  samples.push({ runs, heap: process.memoryUsage().heapUsed / 2 ** 20, handles: process.getActiveResourcesInfo().length });
+  samples.push({
+    runs,
+    heap: process.memoryUsage().heapUsed / 2 ** 20,
+    handles: process.getActiveResourcesInfo().length,
+  });
 }
 console.log(JSON.stringify(samples));
 process.exit();

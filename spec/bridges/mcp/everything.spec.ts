@@ -4,7 +4,7 @@ import { createAgent } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/bridges/mcp/index.js';
 import type { McpTool } from '../../../lib/bridges/mcp/index.js';
 import type { JsonObject, RunEvent } from '../../../lib/index.js';
-import { call, scriptedModel } from '../../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
 import { everythingOverHttp, everythingOverStdio } from './servers.js';
 import type { Connected } from './servers.js';
 
@@ -66,14 +66,18 @@ describe.each([
       { type: 'image', mimeType: 'image/png', data: expect.stringMatching(/^iVBORw0KGgo/) },
       { type: 'text', text: 'The image above is the MCP logo.' },
     ]);
-    expect(await lastValueFrom(valuesOf('get-resource-reference', { resourceType: 'Text', resourceId: 1 }))).toContainEqual({
+    expect(
+      await lastValueFrom(valuesOf('get-resource-reference', { resourceType: 'Text', resourceId: 1 })),
+    ).toContainEqual({
       type: 'resource',
       resource: expect.objectContaining({ uri: 'demo://resource/dynamic/text/1', mimeType: 'text/plain' }),
     });
   });
 
   it('tell of their progress before the result', async () => {
-    const values = await firstValueFrom(valuesOf('trigger-long-running-operation', { duration: 0.06, steps: 3 }).pipe(toArray()));
+    const values = await firstValueFrom(
+      valuesOf('trigger-long-running-operation', { duration: 0.06, steps: 3 }).pipe(toArray()),
+    );
     // The client drops a progress that comes in one read with the answer, as the server's last one may.
     expect(values.slice(0, 2)).toEqual([
       { progress: 1, total: 3 },
@@ -88,7 +92,10 @@ describe.each([
     const calls = connected.sent.flatMap((message) =>
       'method' in message && message.method === 'tools/call' && 'id' in message ? message.id : [],
     );
-    expect(connected.sent.at(-1)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: calls.at(-1) } });
+    expect(connected.sent.at(-1)).toMatchObject({
+      method: 'notifications/cancelled',
+      params: { requestId: calls.at(-1) },
+    });
     expect(await lastValueFrom(valuesOf('echo', { message: 'still here' }))).toBe('Echo: still here');
   });
 
@@ -102,14 +109,16 @@ describe.each([
 
   it("serve an agent's run: progress, results, and failures that the model reads", async () => {
     const calls = [
-      call('get-sum', { a: 20, b: 22 }),
-      call('trigger-long-running-operation', { duration: 0.04, steps: 2 }),
-      call('get-resource-reference', { resourceType: 'Nope' }),
-      call('echo'),
+      toolCall('get-sum', { a: 20, b: 22 }),
+      toolCall('trigger-long-running-operation', { duration: 0.04, steps: 2 }),
+      toolCall('get-resource-reference', { resourceType: 'Nope' }),
+      toolCall('echo'),
     ];
     const model = scriptedModel([calls, 'It is 42.']);
     const ofTools = ({ type }: RunEvent) => type === 'toolProgress' || type === 'toolResult' || type === 'result';
-    const events = await firstValueFrom(createAgent({ model, tools }).stream('20 + 22?').pipe(filter(ofTools), toArray()));
+    const events = await firstValueFrom(
+      createAgent({ model, tools }).stream('20 + 22?').pipe(filter(ofTools), toArray()),
+    );
     expect(events.filter(({ type }) => type !== 'toolProgress')).toEqual([
       { type: 'toolResult', id: 'call_1_1', name: 'get-sum', result: 'The sum of 20 and 22 is 42.' },
       expect.objectContaining({ name: 'trigger-long-running-operation', result: expect.stringContaining('completed') }),

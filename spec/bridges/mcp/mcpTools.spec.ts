@@ -2,13 +2,26 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { CallToolResult, ClientOptions, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
 import { InMemoryServerEventBus, createMcpHandler } from '@modelcontextprotocol/server';
-import { ReplaySubject, Subject, concat, config, firstValueFrom, lastValueFrom, retry, skip, switchMap, take, timer, toArray } from 'rxjs';
+import {
+  ReplaySubject,
+  Subject,
+  concat,
+  config,
+  firstValueFrom,
+  lastValueFrom,
+  retry,
+  skip,
+  switchMap,
+  take,
+  timer,
+  toArray,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/bridges/mcp/index.js';
 import type { McpClient, McpTool, McpToolsOptions } from '../../../lib/bridges/mcp/index.js';
 import type { JsonValue, ToolResultEvent } from '../../../lib/index.js';
-import { call, scriptedModel } from '../../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
 import { inMemory, methods, named, newClient, newServer } from './servers.js';
 import type { Answers } from './servers.js';
 
@@ -36,7 +49,11 @@ function inOrder<T>(source: Observable<T>) {
   const all = new ReplaySubject<T>(Infinity);
   const subscription = source.subscribe(all);
   let read = 0;
-  return { next: () => firstValueFrom(all.pipe(skip(read++))), end: () => lastValueFrom(all, { defaultValue: undefined }), subscription };
+  return {
+    next: () => firstValueFrom(all.pipe(skip(read++))),
+    end: () => lastValueFrom(all, { defaultValue: undefined }),
+    subscription,
+  };
 }
 
 describe('the list of tools', () => {
@@ -51,7 +68,9 @@ describe('the list of tools', () => {
   });
 
   it('holds a tool once that two pages repeat', async () => {
-    const { client } = await serve({ list: (cursor) => ({ tools: [named('a')], ...(cursor ? {} : { nextCursor: 'second' }) }) });
+    const { client } = await serve({
+      list: (cursor) => ({ tools: [named('a')], ...(cursor ? {} : { nextCursor: 'second' }) }),
+    });
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
   });
 
@@ -108,7 +127,9 @@ describe('the list of tools', () => {
   it('is cancelled when it is left under way', async () => {
     const cancelled = new ReplaySubject<string>(1);
     const { client, server, sent } = await serve({ list: () => new Promise<never>(() => undefined) });
-    server.server.setNotificationHandler('notifications/cancelled', ({ params }) => cancelled.next(String(params.reason)));
+    server.server.setNotificationHandler('notifications/cancelled', ({ params }) =>
+      cancelled.next(String(params.reason)),
+    );
     const subscription = mcpTools(client).subscribe();
     await client.ping();
     const told = jest.fn();
@@ -214,7 +235,10 @@ describe('the list of tools', () => {
   });
 
   it('needs a connected client: one that is not would answer with no tools', async () => {
-    await expect(firstValueFrom(mcpTools(newClient()))).rejects.toMatchObject({ code: 'configuration', subject: 'mcp' });
+    await expect(firstValueFrom(mcpTools(newClient()))).rejects.toMatchObject({
+      code: 'configuration',
+      subject: 'mcp',
+    });
   });
 });
 
@@ -222,7 +246,10 @@ describe('over the revision of 2026-07-28', () => {
   async function modern(answers: Answers) {
     const bus = new InMemoryServerEventBus();
     const handler = createMcpHandler(() => newServer(answers), { bus });
-    const client = new Client({ name: 'spec', version: '1.0.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+    const client = new Client(
+      { name: 'spec', version: '1.0.0' },
+      { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+    );
     const cuts: (() => void)[] = []; // each ends an answer that streams, as a proxy would
     const fetch = async (url: string | URL, init?: RequestInit) => {
       const { body, status, headers } = await handler.fetch(new Request(url, init));
@@ -342,7 +369,7 @@ describe('a tool', () => {
     });
     const [here, there] = await Promise.all([serve(answers('12:00')), serve(answers('18:00'))]);
     const tools = [await only(here.client, { prefix: 'here_' }), await only(there.client, { prefix: 'there_' })];
-    const model = scriptedModel([[call('there_now'), call('here_now')], 'Six hours.']);
+    const model = scriptedModel([[toolCall('there_now'), toolCall('here_now')], 'Six hours.']);
     const events = await firstValueFrom(createAgent({ model, tools }).stream('How far apart?').pipe(toArray()));
     const results = events.filter((event): event is ToolResultEvent => event.type === 'toolResult');
     expect(results.map(({ name, result }) => [name, result])).toEqual([
@@ -362,7 +389,12 @@ describe('a tool', () => {
     };
     const { client } = await serve({ list: () => ({ tools: [{ name: 'read', title: 'Reads a file', inputSchema }] }) });
     const read = await only(client);
-    expect(read.parameters).toEqual({ type: 'object', properties: {}, required: ['path'], additionalProperties: false });
+    expect(read.parameters).toEqual({
+      type: 'object',
+      properties: {},
+      required: ['path'],
+      additionalProperties: false,
+    });
     expect(read.description).toBe('Reads a file');
   });
 
@@ -375,7 +407,7 @@ describe('a tool', () => {
         return new Promise<CallToolResult>(() => undefined);
       },
     });
-    const model = scriptedModel([[call('wait')], 'Too slow.']);
+    const model = scriptedModel([[toolCall('wait')], 'Too slow.']);
     const begun = firstValueFrom(started);
     const run = firstValueFrom(createAgent({ model, tools: [await only(client)], deadline: 20 }).run('Wait.'));
     const atServer = await begun;
@@ -425,13 +457,19 @@ describe('a tool', () => {
       return Promise.resolve({ content: [] });
     };
     await lastValueFrom((await only(client)).execute({}, { signal }));
-    await lastValueFrom((await only(client, { timeout: 10, maxTotalTimeout: 20, resetTimeoutOnProgress: false })).execute({}, { signal }));
-    expect(asked.map(({ timeout, maxTotalTimeout, resetTimeoutOnProgress }) => [timeout, maxTotalTimeout, resetTimeoutOnProgress])).toEqual(
-      [
-        [undefined, undefined, true],
-        [10, 20, false],
-      ],
+    await lastValueFrom(
+      (await only(client, { timeout: 10, maxTotalTimeout: 20, resetTimeoutOnProgress: false })).execute({}, { signal }),
     );
+    expect(
+      asked.map(({ timeout, maxTotalTimeout, resetTimeoutOnProgress }) => [
+        timeout,
+        maxTotalTimeout,
+        resetTimeoutOnProgress,
+      ]),
+    ).toEqual([
+      [undefined, undefined, true],
+      [10, 20, false],
+    ]);
   });
 
   it('is an error when the connection closes under it', async () => {
@@ -463,8 +501,14 @@ describe('a tool', () => {
   });
 
   it('has results that an event of the run knows as JSON', async () => {
-    const { client } = await serve({ list: () => ({ tools: [named('a')] }), call: () => ({ content: [{ type: 'text', text: 'A' }] }) });
-    const agent = createAgent({ model: scriptedModel([[call('a')], 'Done.']), tools: await firstValueFrom(mcpTools(client)) });
+    const { client } = await serve({
+      list: () => ({ tools: [named('a')] }),
+      call: () => ({ content: [{ type: 'text', text: 'A' }] }),
+    });
+    const agent = createAgent({
+      model: scriptedModel([[toolCall('a')], 'Done.']),
+      tools: await firstValueFrom(mcpTools(client)),
+    });
     const results: (JsonValue | undefined)[] = [];
     for (const event of await firstValueFrom(agent.stream('?').pipe(toArray()))) {
       if (event.type === 'toolResult') results.push(event.result satisfies JsonValue | undefined);

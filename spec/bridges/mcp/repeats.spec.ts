@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { repeats } from '../../../lib/bridges/mcp/repeats.js';
+import { repeats } from '../../../lib/bridges/mcp/result.js';
 import type { JsonValue } from '../../../lib/index.js';
 
 const repeated = (data: JsonValue, ...texts: readonly string[]) => texts.map(repeats(data, texts));
@@ -9,7 +9,9 @@ describe('a text repeats structured content', () => {
   it('that is its JSON, in any layout and order of keys', () => {
     expect(repeated({ a: [1, { b: null, c: '' }] }, '{\n  "a": [1, { "c": "", "b": null }]\n}')).toEqual([true]);
     fc.assert(
-      fc.property(fc.jsonValue(), fc.nat(4), (data, indent) => repeats(data as JsonValue, ['', ''])(JSON.stringify(data, null, indent))),
+      fc.property(fc.jsonValue(), fc.nat(4), (data, indent) =>
+        repeats(data as JsonValue, ['', ''])(JSON.stringify(data, null, indent)),
+      ),
     );
   });
   it('that holds what it says as its one result', () => {
@@ -20,7 +22,12 @@ describe('a text repeats structured content', () => {
     expect(repeated({ text: 'hello' }, 'hello')).toEqual([false]);
   });
   it('that lists what it and its neighbours say, in their order', () => {
-    expect(repeated({ result: ['a', { b: 1 }, [2, 3]] }, 'a', '{ "b": 1 }', '2', '3')).toEqual([true, true, true, true]);
+    expect(repeated({ result: ['a', { b: 1 }, [2, 3]] }, 'a', '{ "b": 1 }', '2', '3')).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
     expect(repeated({ result: ['a', 'b'] }, 'b', 'a')).toEqual([false, false]);
     expect(repeated({ result: ['a', 'b'] }, 'b')).toEqual([false]);
   });

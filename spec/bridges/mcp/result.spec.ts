@@ -21,19 +21,31 @@ describe('what an MCP server answered', () => {
     const structuredContent = { rows: 2 };
     const repeat = text(JSON.stringify(structuredContent));
     const both = { structuredContent, content: 'Only the first two of 500.\nAsk for more.' };
-    expect(resultOf('t', { content: [text('Only the first two of 500.'), text('Ask for more.')], structuredContent })).toEqual(both);
-    expect(resultOf('t', { content: [text('Only the first two of 500.'), repeat, text('Ask for more.')], structuredContent })).toEqual(
-      both,
-    );
+    expect(
+      resultOf('t', { content: [text('Only the first two of 500.'), text('Ask for more.')], structuredContent }),
+    ).toEqual(both);
+    expect(
+      resultOf('t', {
+        content: [text('Only the first two of 500.'), repeat, text('Ask for more.')],
+        structuredContent,
+      }),
+    ).toEqual(both);
     expect(resultOf('t', { content: [repeat, text(' ')], structuredContent })).toEqual(structuredContent);
   });
   it('is the structured content alone, where an SDK wrapped in it what the text says', () => {
-    expect(resultOf('t', { content: [text('hello')], structuredContent: { result: 'hello' } })).toEqual({ result: 'hello' });
-    expect(resultOf('t', { content: [text('a'), text('b')], structuredContent: { result: ['a', 'b'] } })).toEqual({ result: ['a', 'b'] });
+    expect(resultOf('t', { content: [text('hello')], structuredContent: { result: 'hello' } })).toEqual({
+      result: 'hello',
+    });
+    expect(resultOf('t', { content: [text('a'), text('b')], structuredContent: { result: ['a', 'b'] } })).toEqual({
+      result: ['a', 'b'],
+    });
   });
   it('is all contents, where there is more than text', () => {
     expect(resultOf('t', { content: [text('see'), image] })).toEqual([text('see'), image]);
-    expect(resultOf('t', { content: [image], structuredContent: { a: 1 } })).toEqual({ structuredContent: { a: 1 }, content: [image] });
+    expect(resultOf('t', { content: [image], structuredContent: { a: 1 } })).toEqual({
+      structuredContent: { a: 1 },
+      content: [image],
+    });
     expect(resultOf('t', { content: [text('{"a":1}'), text('see'), image], structuredContent: { a: 1 } })).toEqual({
       structuredContent: { a: 1 },
       content: [text('see'), image],
@@ -85,8 +97,12 @@ describe('what an MCP server answered', () => {
     expect(messageOf(text('{ "retryAfter": 30, "status": 429 }'))).toBe('{ "retryAfter": 30, "status": 429 }');
   });
   it('is an error also where the server has no words for it', () => {
-    expect(() => resultOf('read', { isError: true, content: [] })).toThrow('The tool "read" failed, and its MCP server does not say why.');
-    expect(() => resultOf('read', { isError: true, content: [image] })).toThrow('does not say why in words. See content.');
+    expect(() => resultOf('read', { isError: true, content: [] })).toThrow(
+      'The tool "read" failed, and its MCP server does not say why.',
+    );
+    expect(() => resultOf('read', { isError: true, content: [image] })).toThrow(
+      'does not say why in words. See content.',
+    );
     expect(() => resultOf('read', { isError: true, content: [text(' ')] })).toThrow('does not say why in words');
     for (const structuredContent of [{}, null]) {
       expect(() => resultOf('read', { isError: true, content: [], structuredContent })).toThrow('does not say why.');

@@ -37,14 +37,19 @@ export function recorded(transport: Transport): JSONRPCMessage[] {
 }
 
 /** The method names of requests and notifications, or those of one method whole. */
-export const methods = (sent: readonly JSONRPCMessage[]) => sent.flatMap((message) => ('method' in message ? message.method : []));
+export const methods = (sent: readonly JSONRPCMessage[]) =>
+  sent.flatMap((message) => ('method' in message ? message.method : []));
 
 const everything = resolve('node_modules/@modelcontextprotocol/server-everything/dist/index.js');
 
 /** The reference server of the MCP project, as a child process that speaks over its standard streams. */
 export async function everythingOverStdio(): Promise<Connected> {
   const client = newClient();
-  const transport = new StdioClientTransport({ command: process.execPath, args: [everything, 'stdio'], stderr: 'ignore' });
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [everything, 'stdio'],
+    stderr: 'ignore',
+  });
   const sent = recorded(transport);
   await client.connect(transport);
   return { client, sent, close: () => client.close() };
@@ -61,7 +66,9 @@ net.Server.prototype.listen = function (port, ...rest) {
 /** The same server, over streamable HTTP on a free port of 127.0.0.1. */
 export async function everythingOverHttp(): Promise<Connected> {
   const preload = `data:text/javascript,${encodeURIComponent(onLoopback)}`;
-  const child = spawn(process.execPath, ['--import', preload, everything, 'streamableHttp'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, ['--import', preload, everything, 'streamableHttp'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const exited = once(child, 'exit');
   const port = await new Promise<string>((found, failed) => {
     const lines: string[] = [];
@@ -91,7 +98,10 @@ export async function everythingOverHttp(): Promise<Connected> {
 /** What a server of a spec's own answers. */
 export interface Answers {
   readonly list: (cursor: string | undefined) => ListToolsResult | Promise<ListToolsResult>;
-  readonly call?: (params: CallToolRequest['params'], context: ServerContext) => CallToolResult | Promise<CallToolResult>;
+  readonly call?: (
+    params: CallToolRequest['params'],
+    context: ServerContext,
+  ) => CallToolResult | Promise<CallToolResult>;
 }
 
 /** A server with answers of the spec's own, made with the official server package. */
@@ -106,7 +116,10 @@ export function newServer({ list, call }: Answers): McpServer {
 }
 
 /** Such a server, in memory. */
-export async function inMemory(answers: Answers, options?: ClientOptions): Promise<Connected & { readonly server: McpServer }> {
+export async function inMemory(
+  answers: Answers,
+  options?: ClientOptions,
+): Promise<Connected & { readonly server: McpServer }> {
   const server = newServer(answers);
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   const sent = recorded(ours);

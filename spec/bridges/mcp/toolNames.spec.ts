@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { toolNames } from '../../../lib/bridges/mcp/toolNames.js';
+import { toolNames } from '../../../lib/bridges/mcp/mcpTools.js';
 
 describe('the names of tools', () => {
   it('stay as they are where every provider takes them', () => {

@@ -19,7 +19,11 @@ for (const path of exported) {
   const [imported, required] = [await import(name), require(name)];
   assert.notEqual(Object.keys(imported).length, 0, `${name} exports nothing`);
   // A module namespace of CommonJS would also have `default`: these are two builds, with one list of names.
-  assert.deepEqual(Object.keys(imported).sort(), Object.keys(required).sort(), `${name} differs between import and require`);
+  assert.deepEqual(
+    Object.keys(imported).sort(),
+    Object.keys(required).sort(),
+    `${name} differs between import and require`,
+  );
   assert.match(import.meta.resolve(name), /\/dist\/esm\//);
   assert.match(require.resolve(name), /[\\/]dist[\\/]cjs[\\/]/);
 }

@@ -13,7 +13,10 @@ module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, test
     execute: async ({ a, b }) => a + b,
   });
   const count = tool({ name: 'count', description: 'Counts to three.', execute: () => of(1, 2, 3) });
-  const script = [['Let me see.', call('add', { a: 1, b: 2 }), call('add', { a: 'one' }), call('count')], 'That makes 3.'];
+  const script = [
+    ['Let me see.', call('add', { a: 1, b: 2 }), call('add', { a: 'one' }), call('count')],
+    'That makes 3.',
+  ];
 
   async function runs(model) {
     const agent = createAgent({ model, system: 'Be brief.', tools: [add, count] });
@@ -48,13 +51,19 @@ module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, test
   try {
     await runs(at('the-key'));
     assert.equal(loopback.requests.length, 2);
-    const error = await failsWith({ code: 'http', status: 401, retryable: false }, createAgent({ model: at('not-the-key') }).run('Hello?'));
+    const error = await failsWith(
+      { code: 'http', status: 401, retryable: false },
+      createAgent({ model: at('not-the-key') }).run('Hello?'),
+    );
     assert.equal(error instanceof rivulet.HttpError, true);
     assert.equal(error.message.includes('not-the-key'), false);
   } finally {
     await loopback.close();
   }
-  const unscripted = await failsWith({ code: 'configuration' }, createAgent({ model: scriptedModel([]) }).run('Hello?'));
+  const unscripted = await failsWith(
+    { code: 'configuration' },
+    createAgent({ model: scriptedModel([]) }).run('Hello?'),
+  );
 
   // All entries of a build share one copy of what more than one of them needs: their errors are instances of the main entry's classes.
   const { ConfigurationError, RivuletError } = rivulet;

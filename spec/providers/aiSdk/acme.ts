@@ -10,7 +10,10 @@ export const usage = {
   inputTokens: { total: 30, noCache: 18, cacheRead: 10, cacheWrite: 2 },
   outputTokens: { total: 12, text: 7, reasoning: 5 },
 };
-export const finish = (unified: 'stop' | 'tool-calls' | 'other' | 'interrupted' = 'stop', raw?: string): LanguageModelV4StreamPart => ({
+export const finish = (
+  unified: 'stop' | 'tool-calls' | 'other' | 'interrupted' = 'stop',
+  raw?: string,
+): LanguageModelV4StreamPart => ({
   type: 'finish',
   usage,
   finishReason: { unified, raw },
@@ -18,7 +21,11 @@ export const finish = (unified: 'stop' | 'tool-calls' | 'other' | 'interrupted' 
 export const signed = (signature: string) => ({ providerMetadata: { acme: { signature } } });
 
 /** A model written to the specification V4: it answers with these parts, one a read, and notes what it was asked. */
-export function acme(parts: readonly LanguageModelV4StreamPart[], end: 'close' | 'hang' | Error = 'close', options: AiSdkOptions = {}) {
+export function acme(
+  parts: readonly LanguageModelV4StreamPart[],
+  end: 'close' | 'hang' | Error = 'close',
+  options: AiSdkOptions = {},
+) {
   const asked: LanguageModelV4CallOptions[] = [];
   const seen = { cancelled: false, pulled: 0 };
   let cancelled: () => void;
@@ -55,7 +62,8 @@ export function acme(parts: readonly LanguageModelV4StreamPart[], end: 'close' |
 }
 
 export const chunksOf = (model: Model, request = question) => lastValueFrom(model.stream(request).pipe(toArray()));
-export const endOf = async (model: Model, request = question) => lastValueFrom(model.stream(request).pipe(materialize(), toArray()));
+export const endOf = async (model: Model, request = question) =>
+  lastValueFrom(model.stream(request).pipe(materialize(), toArray()));
 export const messageOf = async (model: Model, request = question): Promise<Message> => {
   const events = await lastValueFrom(model.stream(request).pipe(accumulateToolCalls(), consolidate(), toArray()));
   return events.find((event) => event.type === 'message')!.message;

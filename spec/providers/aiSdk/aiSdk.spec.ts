@@ -19,7 +19,14 @@ describe('fromAiSdk: the parts of a stream', () => {
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: new Uint8Array([1, 2]) } },
       { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://acme.example/a.png') } },
       { type: 'source', sourceType: 'url', id: 's1', url: 'https://acme.example', title: 'Acme' },
-      { type: 'source', sourceType: 'document', id: 's2', mediaType: 'application/pdf', title: 'Paper', filename: 'p.pdf' },
+      {
+        type: 'source',
+        sourceType: 'document',
+        id: 's2',
+        mediaType: 'application/pdf',
+        title: 'Paper',
+        filename: 'p.pdf',
+      },
       { type: 'text-start', id: 'b' },
       { type: 'text-delta', id: 'b', delta: 'Hello.' },
       { type: 'text-end', id: 'b' },
@@ -27,9 +34,15 @@ describe('fromAiSdk: the parts of a stream', () => {
     ]);
     const thought = { before: [{ type: 'reasoning', text: 'Hm.' }] };
     expect(await chunksOf(model)).toEqual([
-      { type: 'metadata', metadata: { warnings: [{ type: 'unsupported', feature: 'seed' }], responseId: 'r1', model: 'm1-2026' } },
+      {
+        type: 'metadata',
+        metadata: { warnings: [{ type: 'unsupported', feature: 'seed' }], responseId: 'r1', model: 'm1-2026' },
+      },
       { type: 'thinking', text: 'Hm.' },
-      { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AQI=', providerData: { 'acme.chat': thought } } },
+      {
+        type: 'file',
+        file: { type: 'file', mediaType: 'image/png', data: 'AQI=', providerData: { 'acme.chat': thought } },
+      },
       { type: 'file', file: { type: 'file', mediaType: 'image/png', url: 'https://acme.example/a.png' } },
       { type: 'source', source: { type: 'source', id: 's1', url: 'https://acme.example', title: 'Acme' } },
       {
@@ -93,7 +106,9 @@ describe('fromAiSdk: the parts of a stream', () => {
     ]);
     const chunks = await chunksOf(model, { ...question, tools: [season] });
     expect(chunks.map(({ type }) => type)).toEqual(['metadata', 'metadata', 'metadata', 'text', 'text', 'finish']);
-    expect(chunks[2]).toMatchObject({ metadata: { providerToolResult: { toolName: 'web_search', result: { hits: 2 } } } });
+    expect(chunks[2]).toMatchObject({
+      metadata: { providerToolResult: { toolName: 'web_search', result: { hits: 2 } } },
+    });
   });
 });
 
@@ -110,7 +125,11 @@ describe('fromAiSdk: what the provider wants back', () => {
       { type: 'text-end', id: 't1', ...signed('text') },
       { type: 'tool-call', toolCallId: 'w1', toolName: 'web_search', input: '{"q":"x"}', providerExecuted: true },
       { type: 'tool-result', toolCallId: 'w1', toolName: 'web_search', result: [1] },
-      { type: 'reasoning-file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://acme.example/b.png') } },
+      {
+        type: 'reasoning-file',
+        mediaType: 'image/png',
+        data: { type: 'url', url: new URL('https://acme.example/b.png') },
+      },
       { type: 'text-start', id: 't2' },
       { type: 'text-delta', id: 't2', delta: 'Done.' },
       { type: 'text-end', id: 't2' },
@@ -121,7 +140,10 @@ describe('fromAiSdk: what the provider wants back', () => {
     ]);
     const model = await messageOf(first.model, { ...question, tools: [season] });
     expect(JSON.parse(JSON.stringify(model))).toEqual(model);
-    const answered: Message = { role: 'user', parts: [{ type: 'toolResult', id: 'c1', name: 'season', result: 'winter' }] };
+    const answered: Message = {
+      role: 'user',
+      parts: [{ type: 'toolResult', id: 'c1', name: 'season', result: 'winter' }],
+    };
     const second = acme([start, finish()]);
     await chunksOf(second.model, { messages: [...question.messages, model, answered] });
     const options = (signature: string) => ({ providerOptions: { acme: { signature } } });
@@ -133,14 +155,23 @@ describe('fromAiSdk: what the provider wants back', () => {
           { type: 'text', text: 'Look:', ...options('text') },
           { type: 'tool-call', toolCallId: 'w1', toolName: 'web_search', input: { q: 'x' }, providerExecuted: true },
           { type: 'tool-result', toolCallId: 'w1', toolName: 'web_search', output: { type: 'json', value: [1] } },
-          { type: 'reasoning-file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://acme.example/b.png') } },
+          {
+            type: 'reasoning-file',
+            mediaType: 'image/png',
+            data: { type: 'url', url: new URL('https://acme.example/b.png') },
+          },
           { type: 'text', text: 'Done.' },
           { type: 'reasoning', text: 'Second.' },
           { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: {}, ...options('call') },
           { type: 'custom', kind: 'acme.plan', ...options('plan') },
         ],
       },
-      { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c1', toolName: 'season', output: { type: 'text', value: 'winter' } }] },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'c1', toolName: 'season', output: { type: 'text', value: 'winter' } },
+        ],
+      },
     ]);
   });
 
@@ -150,7 +181,11 @@ describe('fromAiSdk: what the provider wants back', () => {
       role: 'model',
       parts: [
         { type: 'text', text: 'A', providerData: { openai: { metadata: { openai: { id: 1 } } } } },
-        { type: 'text', text: 'B', providerData: { 'acme.chat': { metadata: 'x', before: [{ type: 'nonsense' }, 3] } } },
+        {
+          type: 'text',
+          text: 'B',
+          providerData: { 'acme.chat': { metadata: 'x', before: [{ type: 'nonsense' }, 3] } },
+        },
       ],
       metadata: { 'acme.chat': 'odd' },
     };
@@ -200,7 +235,7 @@ describe('fromAiSdk: the call', () => {
     temperature: 0.1,
     topP: 0.2,
     maxOutputTokens: 3,
-    stop: ['END'],
+    stopSequences: ['END'],
     seed: 4,
     providerOptions: { acme: { tier: 'flex' } },
   } as const;
@@ -208,7 +243,12 @@ describe('fromAiSdk: the call', () => {
     role: 'tool',
     content: [
       { type: 'tool-result', toolCallId: 'c1', toolName: 'season', output: { type: 'json', value: { a: 1 } } },
-      { type: 'tool-result', toolCallId: 'c2', toolName: 'season', output: { type: 'error-text', value: 'no calendar' } },
+      {
+        type: 'tool-result',
+        toolCallId: 'c2',
+        toolName: 'season',
+        output: { type: 'error-text', value: 'no calendar' },
+      },
     ],
   };
 
@@ -224,7 +264,11 @@ describe('fromAiSdk: the call', () => {
             content: [
               { type: 'text', text: 'See' },
               { type: 'file', mediaType: 'application/pdf', data: { type: 'data', data: 'AQI=' }, filename: 'a.pdf' },
-              { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://acme.example/a.png') } },
+              {
+                type: 'file',
+                mediaType: 'image/png',
+                data: { type: 'url', url: new URL('https://acme.example/a.png') },
+              },
             ],
           },
           {
@@ -237,7 +281,9 @@ describe('fromAiSdk: the call', () => {
           results,
           { role: 'user', content: [{ type: 'text', text: 'And?' }] },
         ],
-        tools: [{ type: 'function', name: 'season', description: 'Now.', inputSchema: { type: 'object', properties: {} } }],
+        tools: [
+          { type: 'function', name: 'season', description: 'Now.', inputSchema: { type: 'object', properties: {} } },
+        ],
         toolChoice: { type: 'tool', toolName: 'season' },
         responseFormat: { type: 'json', schema: { type: 'object' } },
         temperature: 0.1,
@@ -286,13 +332,19 @@ describe('fromAiSdk: the call', () => {
 
   it('is not made for a wish that there is no field for, or that the model is known not to meet', async () => {
     const { model, asked } = acme([start, finish()]);
-    expect(await endOf(model, { ...question, parallelToolCalls: false })).toMatchObject([{ error: { subject: 'options' } }]);
-    expect(await endOf(model, { ...question, thinking: { budget: 100 } })).toMatchObject([{ error: { subject: 'options' } }]);
+    expect(await endOf(model, { ...question, parallelToolCalls: false })).toMatchObject([
+      { error: { subject: 'options' } },
+    ]);
+    expect(await endOf(model, { ...question, thinking: { budget: 100 } })).toMatchObject([
+      { error: { subject: 'options' } },
+    ]);
     const file = { type: 'file', mediaType: 'image/png', url: '/relative.png' } as const;
     expect(await endOf(model, { messages: [userMessage([file])] })).toMatchObject([{ error: { subject: 'options' } }]);
     const blind = acme([start, finish()], 'close', { capabilities: { vision: false } });
     const image = { ...file, url: 'https://acme.example/a.png' };
-    expect(await endOf(blind.model, { messages: [userMessage([image])] })).toMatchObject([{ error: { subject: 'capability' } }]);
+    expect(await endOf(blind.model, { messages: [userMessage([image])] })).toMatchObject([
+      { error: { subject: 'capability' } },
+    ]);
     expect([...asked, ...blind.asked]).toHaveLength(0);
   });
 });
@@ -305,7 +357,10 @@ describe('fromAiSdk: leaving and failing', () => {
     const half = new Promise<void>((resolve) => {
       const subscription = model.stream(question).subscribe(() => {
         subscription.unsubscribe();
-        expect({ aborted: asked[0]?.abortSignal?.aborted, cancelled: seen.cancelled }).toEqual({ aborted: true, cancelled: true });
+        expect({ aborted: asked[0]?.abortSignal?.aborted, cancelled: seen.cancelled }).toEqual({
+          aborted: true,
+          cancelled: true,
+        });
         resolve();
       });
     });
@@ -332,7 +387,12 @@ describe('fromAiSdk: leaving and failing', () => {
   });
 
   it.each([
-    ['an error part that is text', [text, { type: 'error', error: 'overloaded' }], 'close', { code: 'provider', message: /overloaded/ }],
+    [
+      'an error part that is text',
+      [text, { type: 'error', error: 'overloaded' }],
+      'close',
+      { code: 'provider', message: /overloaded/ },
+    ],
     [
       'an error part as JSON',
       [text, { type: 'error', error: { message: 'Too many', type: 'rate_limit_error' } }],
@@ -347,18 +407,29 @@ describe('fromAiSdk: leaving and failing', () => {
     ],
     [
       'an event that cannot be read',
-      [text, { type: 'error', error: Object.assign(new Error('bad JSON'), { name: 'AI_JSONParseError', text: '<html>' }) }],
+      [
+        text,
+        { type: 'error', error: Object.assign(new Error('bad JSON'), { name: 'AI_JSONParseError', text: '<html>' }) },
+      ],
       'close',
       { code: 'protocol', received: '<html>' },
     ],
     ['a stream that breaks', [text], new Error('terminated'), { code: 'stream_interrupted', message: /terminated/ }],
     ['a stream that ends without a finish', [text], 'close', { code: 'stream_interrupted' }],
-    ['a finish that says that it was interrupted', [text, finish('interrupted')], 'close', { code: 'stream_interrupted' }],
+    [
+      'a finish that says that it was interrupted',
+      [text, finish('interrupted')],
+      'close',
+      { code: 'stream_interrupted' },
+    ],
     ['a part that is none', [text, null], 'close', { name: 'TypeError' }],
   ] as const)('errors after what came: %s', async (_, parts, end, error) => {
     const { model } = acme(parts as unknown as LanguageModelV4StreamPart[], end);
     const expected = Object.fromEntries(
-      Object.entries(error).map(([key, value]) => [key, value instanceof RegExp ? expect.stringMatching(value) : value]),
+      Object.entries(error).map(([key, value]) => [
+        key,
+        value instanceof RegExp ? expect.stringMatching(value) : value,
+      ]),
     );
     expect(await endOf(model)).toMatchObject([
       { kind: 'N', value: { text: 'Half' } },
@@ -367,8 +438,14 @@ describe('fromAiSdk: leaving and failing', () => {
   });
 
   it('takes a finish that gives no word for its reason, where there is usage', async () => {
-    expect((await chunksOf(acme([text, finish('other')]).model)).at(-1)).toMatchObject({ type: 'finish', reason: 'unspecified' });
-    expect((await chunksOf(acme([text, finish('other', 'odd')]).model)).at(-1)).toMatchObject({ reason: 'other', rawReason: 'odd' });
+    expect((await chunksOf(acme([text, finish('other')]).model)).at(-1)).toMatchObject({
+      type: 'finish',
+      reason: 'unspecified',
+    });
+    expect((await chunksOf(acme([text, finish('other', 'odd')]).model)).at(-1)).toMatchObject({
+      reason: 'other',
+      rawReason: 'odd',
+    });
   });
 
   it('refuses a model of another version', () => {

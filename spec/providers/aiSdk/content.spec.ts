@@ -44,7 +44,9 @@ describe('createContent: texts', () => {
       { type: 'reasoning-end', id: 'r' },
     ];
     const call: LanguageModelV4StreamPart = { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: '{}' };
-    expect(await sentBack(...said('a', 'A'), ...thought, ...said('b', 'B'), call, ...thought, ...said('c', 'C'))).toEqual([
+    expect(
+      await sentBack(...said('a', 'A'), ...thought, ...said('b', 'B'), call, ...thought, ...said('c', 'C')),
+    ).toEqual([
       { type: 'text', text: 'A' },
       { type: 'reasoning', text: 'Hm.' },
       { type: 'text', text: 'B' },
@@ -56,7 +58,9 @@ describe('createContent: texts', () => {
 
   it('are not joined with one that has metadata', async () => {
     const options = { providerOptions: { acme: { signature: 'x' } } };
-    expect(await sentBack(...said('a', 'Plain.'), ...said('b', 'Signed.', signed('x')), ...said('c', 'Plain again.'))).toEqual([
+    expect(
+      await sentBack(...said('a', 'Plain.'), ...said('b', 'Signed.', signed('x')), ...said('c', 'Plain again.')),
+    ).toEqual([
       { type: 'text', text: 'Plain.' },
       { type: 'text', text: 'Signed.', ...options },
       { type: 'text', text: 'Plain again.' },
@@ -80,7 +84,12 @@ describe('createContent: texts', () => {
 describe('createContent: reasoning', () => {
   const begin: LanguageModelV4StreamPart = { type: 'reasoning-start', id: 'r' };
   const end: LanguageModelV4StreamPart = { type: 'reasoning-end', id: 'r' };
-  const thinks = (delta: string, metadata = {}): LanguageModelV4StreamPart => ({ type: 'reasoning-delta', id: 'r', delta, ...metadata });
+  const thinks = (delta: string, metadata = {}): LanguageModelV4StreamPart => ({
+    type: 'reasoning-delta',
+    id: 'r',
+    delta,
+    ...metadata,
+  });
   const call: LanguageModelV4StreamPart = { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: '{}' };
   const called = { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: {} };
   const options = (signature: string) => ({ providerOptions: { acme: { signature } } });
@@ -96,17 +105,31 @@ describe('createContent: reasoning', () => {
     ['a text', said('a', 'A'), [{ type: 'text', text: 'A' }]],
     ['a text that is signed', said('a', 'A', signed('y')), [{ type: 'text', text: 'A', ...options('y') }]],
   ])('stands where it began, though it ends behind %s', async (_, parts, back) => {
-    expect(await sentBack(begin, thinks('Hm', signed('x')), thinks('.'), ...parts, end)).toEqual([thought('Hm.', 'x'), ...back]);
+    expect(await sentBack(begin, thinks('Hm', signed('x')), thinks('.'), ...parts, end)).toEqual([
+      thought('Hm.', 'x'),
+      ...back,
+    ]);
   });
 
   it('that goes on behind a part goes on there, and so does what is only known of it then', async () => {
-    expect(await sentBack(begin, thinks('One.'), call, thinks('Two.'), end)).toEqual([thought('One.'), called, thought('Two.')]);
-    expect(await sentBack(begin, thinks('One.'), call, { ...end, ...signed('x') })).toEqual([thought('One.'), called, thought('', 'x')]);
+    expect(await sentBack(begin, thinks('One.'), call, thinks('Two.'), end)).toEqual([
+      thought('One.'),
+      called,
+      thought('Two.'),
+    ]);
+    expect(await sentBack(begin, thinks('One.'), call, { ...end, ...signed('x') })).toEqual([
+      thought('One.'),
+      called,
+      thought('', 'x'),
+    ]);
   });
 
   it('is one, though a text begins within it that has nothing to say yet', async () => {
     const [opened, ...rest] = said('a', 'A');
-    expect(await sentBack(begin, thinks('Hm'), opened!, thinks('.'), end, ...rest)).toEqual([thought('Hm.'), { type: 'text', text: 'A' }]);
+    expect(await sentBack(begin, thinks('Hm'), opened!, thinks('.'), end, ...rest)).toEqual([
+      thought('Hm.'),
+      { type: 'text', text: 'A' },
+    ]);
   });
 
   it('without text has its metadata, or leaves nothing', async () => {

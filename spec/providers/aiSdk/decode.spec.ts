@@ -54,6 +54,9 @@ describe('decodeParts', () => {
         resolve();
       });
     });
-    expect({ cancelled: seen.cancelled, aborted: asked[0]?.abortSignal?.aborted }).toEqual({ cancelled: true, aborted: true });
+    expect({ cancelled: seen.cancelled, aborted: asked[0]?.abortSignal?.aborted }).toEqual({
+      cancelled: true,
+      aborted: true,
+    });
   });
 });

@@ -18,18 +18,27 @@ describe('callFailure', () => {
     expect(await failing(refused)).toMatchObject([{ kind: 'E', error: { code: 'connection', retryable: true } }]);
   });
 
-  it.each([true, false])("takes an error within an answer of status 200 for the provider's, retryable: %s", async (isRetryable) => {
-    const inside = new APICallError({ ...call, message: 'Overloaded', statusCode: 200, isRetryable, data: { type: 'overloaded_error' } });
-    expect(await failing(inside)).toMatchObject([
-      {
-        kind: 'E',
-        error: {
-          code: 'provider',
-          retryable: isRetryable,
-          message: expect.stringContaining('Overloaded'),
-          data: { type: 'overloaded_error' },
+  it.each([true, false])(
+    "takes an error within an answer of status 200 for the provider's, retryable: %s",
+    async (isRetryable) => {
+      const inside = new APICallError({
+        ...call,
+        message: 'Overloaded',
+        statusCode: 200,
+        isRetryable,
+        data: { type: 'overloaded_error' },
+      });
+      expect(await failing(inside)).toMatchObject([
+        {
+          kind: 'E',
+          error: {
+            code: 'provider',
+            retryable: isRetryable,
+            message: expect.stringContaining('Overloaded'),
+            data: { type: 'overloaded_error' },
+          },
         },
-      },
-    ]);
-  });
+      ]);
+    },
+  );
 });

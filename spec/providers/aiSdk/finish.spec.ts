@@ -8,30 +8,45 @@ import { acme, chunksOf, endOf, finish } from './acme.js';
 const text: LanguageModelV4StreamPart = { type: 'text-delta', id: 't', delta: 'Hello.' };
 
 describe('finishOf', () => {
-  it.each([undefined, null, {}, { inputTokens: undefined, outputTokens: {} }])('takes a finish with the usage %j', async (usage) => {
-    const ending = (finishReason: object) => acme([text, { type: 'finish', usage, finishReason } as LanguageModelV4StreamPart]).model;
-    expect(await chunksOf(ending({ unified: 'stop', raw: 'end_turn' }))).toEqual([
-      { type: 'text', text: 'Hello.' },
-      { type: 'finish', reason: 'stop', rawReason: 'end_turn' },
-    ]);
-    expect(await endOf(ending({ unified: 'other', raw: undefined }))).toMatchObject([
-      { kind: 'N', value: { text: 'Hello.' } },
-      { kind: 'E', error: { code: 'stream_interrupted' } },
-    ]);
-  });
+  it.each([undefined, null, {}, { inputTokens: undefined, outputTokens: {} }])(
+    'takes a finish with the usage %j',
+    async (usage) => {
+      const ending = (finishReason: object) =>
+        acme([text, { type: 'finish', usage, finishReason } as LanguageModelV4StreamPart]).model;
+      expect(await chunksOf(ending({ unified: 'stop', raw: 'end_turn' }))).toEqual([
+        { type: 'text', text: 'Hello.' },
+        { type: 'finish', reason: 'stop', rawReason: 'end_turn' },
+      ]);
+      expect(await endOf(ending({ unified: 'other', raw: undefined }))).toMatchObject([
+        { kind: 'N', value: { text: 'Hello.' } },
+        { kind: 'E', error: { code: 'stream_interrupted' } },
+      ]);
+    },
+  );
 
   it.each([
     ['stop', 'pause_turn'],
     ['other', 'compaction'],
   ] as const)('takes %s for a pause where the provider says %s', async (unified, raw) => {
-    expect((await chunksOf(acme([text, finish(unified, raw)]).model)).at(-1)).toMatchObject({ reason: 'paused', rawReason: raw });
+    expect((await chunksOf(acme([text, finish(unified, raw)]).model)).at(-1)).toMatchObject({
+      reason: 'paused',
+      rawReason: raw,
+    });
   });
 
   it.each([[[text]], [[]]])('goes on after a pause, with what was done so far in its order: %j', async (before) => {
     const search = { toolCallId: 'w1', toolName: 'web_search' };
     const turns = [
-      acme([...before, { type: 'tool-call', ...search, input: '{"q":"x"}', providerExecuted: true }, finish('stop', 'pause_turn')]),
-      acme([{ type: 'tool-result', ...search, result: [1] }, { ...text, delta: 'Found.' }, finish('stop', 'pause_turn')]),
+      acme([
+        ...before,
+        { type: 'tool-call', ...search, input: '{"q":"x"}', providerExecuted: true },
+        finish('stop', 'pause_turn'),
+      ]),
+      acme([
+        { type: 'tool-result', ...search, result: [1] },
+        { ...text, delta: 'Found.' },
+        finish('stop', 'pause_turn'),
+      ]),
       acme([{ ...text, delta: 'Done.' }, finish()]),
     ];
     const left = turns[Symbol.iterator]();

@@ -6,7 +6,7 @@ import { createAgent, tool, userMessage } from 'rivulet';
 import type { Chunk, Model } from 'rivulet';
 import { fromAiSdk } from 'rivulet/ai-sdk';
 import type { AiSdkOptions } from 'rivulet/ai-sdk';
-import { call } from 'rivulet/testing';
+import { toolCall } from 'rivulet/testing';
 import { serveFrames, serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
 
@@ -24,7 +24,9 @@ afterEach(() => server.close());
 describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () => {
   it('streams text, with usage and metadata, under the provider and the name of the model', async () => {
     await serving(
-      serveModel([['A river', ' flows.', { type: 'finish', reason: 'stop', usage: { input: 20, output: 10, cachedInput: 8 } }]]),
+      serveModel([
+        ['A river', ' flows.', { type: 'finish', reason: 'stop', usage: { input: 20, output: 10, cachedInput: 8 } }],
+      ]),
     );
     const model = chat();
     expect(model).toMatchObject({ provider: 'openai.chat', name: 'gpt-5' });
@@ -32,7 +34,12 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
       { type: 'metadata', metadata: { responseId: expect.any(String), model: 'gpt-5' } },
       { type: 'text', text: 'A river' },
       { type: 'text', text: ' flows.' },
-      { type: 'finish', reason: 'stop', rawReason: 'stop', usage: { input: 20, output: 10, total: 30, cachedInput: 8, reasoning: 0 } },
+      {
+        type: 'finish',
+        reason: 'stop',
+        rawReason: 'stop',
+        usage: { input: 20, output: 10, total: 30, cachedInput: 8, reasoning: 0 },
+      },
     ]);
   });
 
@@ -49,7 +56,10 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
 
   it('runs two tools called in one turn, and sends their results with the calls they answer', async () => {
     await serving(
-      serveModel([['Let me look.', call('temperature', { city: 'Oslo' }), call('season')], ['It is cold.']], { apiKey, cut: 7 }),
+      serveModel([['Let me look.', toolCall('temperature', { city: 'Oslo' }), toolCall('season')], ['It is cold.']], {
+        apiKey,
+        cut: 7,
+      }),
     );
     const agent = createAgent({
       model: chat(),
@@ -70,7 +80,7 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
         }),
       ],
       temperature: 0.5,
-      stop: ['END'],
+      stopSequences: ['END'],
       maxOutputTokens: 99,
       providerOptions: { openai: { user: 'u1' } },
     });
@@ -131,7 +141,14 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     expect(refused).toMatchObject([
       {
         kind: 'E',
-        error: { code: 'http', status: 429, retryable: true, providerCode: 'rate_limit_exceeded', retryAfter: 0, requestId: 'req_1' },
+        error: {
+          code: 'http',
+          status: 429,
+          retryable: true,
+          providerCode: 'rate_limit_exceeded',
+          retryAfter: 0,
+          requestId: 'req_1',
+        },
       },
     ]);
     await server.close();
@@ -142,13 +159,22 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     const [unauthorized] = await notifications(chat({ retry: {} }));
     expect(unauthorized).toMatchObject({
       kind: 'E',
-      error: { code: 'http', status: 401, retryable: false, message: expect.stringContaining('Incorrect API key provided') },
+      error: {
+        code: 'http',
+        status: 401,
+        retryable: false,
+        message: expect.stringContaining('Incorrect API key provided'),
+      },
     });
     expect(server.requests).toHaveLength(1);
   });
 
   it('errors after the text for an error inside the stream, and for a connection that breaks', async () => {
-    await serving(serveModel([['Half', { error: new Error('The engine stalled.') }], 'Half of it.'], { forRequest: [{}, { reset: 2 }] }));
+    await serving(
+      serveModel([['Half', { error: new Error('The engine stalled.') }], 'Half of it.'], {
+        forRequest: [{}, { reset: 2 }],
+      }),
+    );
     const texts = (one: ObservableNotification<Chunk>) => one.kind !== 'N' || one.value.type === 'text';
     expect((await notifications(chat())).filter(texts)).toMatchObject([
       { kind: 'N', value: { text: 'Half' } },
@@ -163,7 +189,9 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
   it('takes a body that ends too early for what it is: no partial call', async () => {
     const delta = (content: unknown) =>
       `data: ${JSON.stringify({ id: 'c', created: 1, model: 'm', choices: [{ index: 0, delta: content }] })}\n\n`;
-    const begun = { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'season', arguments: '{"a"' } }] };
+    const begun = {
+      tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'season', arguments: '{"a"' } }],
+    };
     await serving(serveFrames([delta({ role: 'assistant', content: 'Hm' }), delta(begun)]));
     const seen = await notifications(chat());
     expect(seen.at(-1)).toMatchObject({ kind: 'E', error: { code: 'stream_interrupted' } });
@@ -171,8 +199,15 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
 
   it('asks for structured output by the schema', async () => {
     await serving(serveModel(['{"a":1}']));
-    const output = { type: 'object', properties: { a: { type: 'number' } }, required: ['a'], additionalProperties: false };
+    const output = {
+      type: 'object',
+      properties: { a: { type: 'number' } },
+      required: ['a'],
+      additionalProperties: false,
+    };
     await lastValueFrom(chat().stream({ ...question, output }));
-    expect(server.requests[0]?.body).toMatchObject({ response_format: { type: 'json_schema', json_schema: { schema: output } } });
+    expect(server.requests[0]?.body).toMatchObject({
+      response_format: { type: 'json_schema', json_schema: { schema: output } },
+    });
   });
 });

@@ -31,7 +31,9 @@ async function notifications(timeout: AiSdkOptions['timeout'], silentFor: number
       return Promise.resolve({ stream });
     },
   };
-  const seen = lastValueFrom(fromAiSdk(model, { retry: false, timeout }).stream(question).pipe(materialize(), toArray()));
+  const seen = lastValueFrom(
+    fromAiSdk(model, { retry: false, timeout }).stream(question).pipe(materialize(), toArray()),
+  );
   await jest.advanceTimersByTimeAsync(600_000);
   return seen;
 }
@@ -42,7 +44,9 @@ describe('fromAiSdk: silence', () => {
   });
 
   it('ends an answer that has not begun in time, and one that has and falls silent', async () => {
-    expect(await notifications({ first: 60_000 }, 0)).toMatchObject([{ kind: 'E', error: { code: 'timeout', phase: 'first' } }]);
+    expect(await notifications({ first: 60_000 }, 0)).toMatchObject([
+      { kind: 'E', error: { code: 'timeout', phase: 'first' } },
+    ]);
     expect((await notifications(undefined, 121_000)).slice(1)).toMatchObject([
       { kind: 'N', value: { text: 'Well' } },
       { kind: 'E', error: { code: 'timeout', phase: 'each' } },

@@ -10,7 +10,13 @@ const page = (id: string, path: string): LanguageModelV4Source => ({
   id,
   url: `https://acme.example/${path}`,
 });
-const paper: LanguageModelV4Source = { type: 'source', sourceType: 'document', id: 'p', mediaType: 'application/pdf', title: 'Paper' };
+const paper: LanguageModelV4Source = {
+  type: 'source',
+  sourceType: 'document',
+  id: 'p',
+  mediaType: 'application/pdf',
+  title: 'Paper',
+};
 type Citations = Extract<LanguageModelV4StreamPart, { type: 'text-end' }>['citations'];
 const end = (citations: Citations): LanguageModelV4StreamPart => ({ type: 'text-end', id: 't', citations: citations! });
 
@@ -23,7 +29,11 @@ async function sources(...parts: LanguageModelV4StreamPart[]) {
 describe('createSources', () => {
   it('tells what a text cites, with the passage, and each passage once', async () => {
     const cited = { source: paper, citedText: 'It is so.', startIndex: 0, endIndex: 4 };
-    const [first, second, ...more] = await sources(begin, text, end([cited, { ...cited, citedText: 'And so.' }, cited]));
+    const [first, second, ...more] = await sources(
+      begin,
+      text,
+      end([cited, { ...cited, citedText: 'And so.' }, cited]),
+    );
     expect(first).toEqual({
       type: 'source',
       id: 'p',
@@ -37,7 +47,10 @@ describe('createSources', () => {
 
   it('tells no source twice that came by itself: before the text, or within it', async () => {
     const [a, b, c] = [page('1', 'a'), page('2', 'b'), page('3', 'c')];
-    const citations = [a, b].map((source) => ({ source: { ...source, id: `${source.id}-cited` }, citedText: 'It is so.' }));
+    const citations = [a, b].map((source) => ({
+      source: { ...source, id: `${source.id}-cited` },
+      citedText: 'It is so.',
+    }));
     expect(await sources(a, begin, b, text, c, end(citations))).toEqual([
       { type: 'source', id: '1', url: 'https://acme.example/a' },
       { type: 'source', id: '2', url: 'https://acme.example/b', text: 'It is so.' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';
-import { anthropic as dialect } from '../../../lib/testing/server/dialects/anthropic.js';
+import { anthropic as dialect } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { RivuletError } from '../../../lib/core/errors.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import type { Message } from '../../../lib/core/message.js';
 import { decodeMessages } from '../../../lib/providers/anthropic/decode.js';
 import { encodeConversation } from '../../../lib/providers/anthropic/messages.js';
@@ -12,7 +12,8 @@ itReadsRecordings('anthropic', decodeMessages);
 
 const read = (...frames: readonly JsonObject[]) => readAnswer(decodeMessages, frames);
 /** What goes back of an answer. */
-const replayed = (message: Message | undefined) => encodeConversation(message ? [message] : []).messages[0]?.['content'];
+const replayed = (message: Message | undefined) =>
+  encodeConversation(message ? [message] : []).messages[0]?.['content'];
 
 describe('anthropic: an answer', () => {
   it('tells its id and model once, before the first chunk, and nothing before an error', () => {
@@ -35,7 +36,10 @@ describe('anthropic: an answer', () => {
     ['invalid_request_error', false],
     ['authentication_error', false],
   ])('fails with %s inside the stream, retryable: %s', (type, retryable) => {
-    const { error, text: said } = read(begin(), ...text(0, 'Half'), { type: 'error', error: { type, message: 'No more.' } });
+    const { error, text: said } = read(begin(), ...text(0, 'Half'), {
+      type: 'error',
+      error: { type, message: 'No more.' },
+    });
     expect(said).toBe('Half');
     expect(error).toMatchObject({
       code: 'provider',
@@ -67,13 +71,23 @@ describe('anthropic: an answer', () => {
       begin({ usage }),
       ...end('end_turn', { input_tokens: 5, output_tokens: 40, output_tokens_details: { thinking_tokens: 30 } }),
     );
-    expect(finish?.usage).toEqual({ input: 115, output: 40, total: 155, cachedInput: 100, cacheWriteInput: 10, reasoning: 30 });
+    expect(finish?.usage).toEqual({
+      input: 115,
+      output: 40,
+      total: 155,
+      cachedInput: 100,
+      cacheWriteInput: 10,
+      reasoning: 30,
+    });
   });
 
   it('does not lose its input to zeros that a compatible server sends at the end, and has no usage where all is 0', () => {
     const zeros = { input_tokens: 0, output_tokens: 7 };
     expect(read(begin(), ...end('end_turn', zeros)).finish?.usage).toEqual({ input: 20, output: 7, total: 27 });
-    const none = read(begin({ usage: { input_tokens: 0, output_tokens: 0 } }), ...end('end_turn', { output_tokens: 0 }));
+    const none = read(
+      begin({ usage: { input_tokens: 0, output_tokens: 0 } }),
+      ...end('end_turn', { output_tokens: 0 }),
+    );
     expect(none.finish).not.toHaveProperty('usage');
   });
 
@@ -95,7 +109,12 @@ describe('anthropic: an answer', () => {
 
 describe('anthropic: calls', () => {
   it('come whole at the end of their block, also without arguments once something follows', () => {
-    const { chunks } = read(begin(), ...toolUse(0, 'a', 'now'), ...toolUse(1, 'b', 'add', '{"x":', '1}'), ...end('tool_use'));
+    const { chunks } = read(
+      begin(),
+      ...toolUse(0, 'a', 'now'),
+      ...toolUse(1, 'b', 'add', '{"x":', '1}'),
+      ...end('tool_use'),
+    );
     expect(chunks.slice(1, -1)).toEqual([
       { type: 'toolCallFragment', index: 0, id: 'a', name: 'now' },
       { type: 'toolCallFragment', index: 0, done: true },
@@ -110,7 +129,9 @@ describe('anthropic: calls', () => {
     const cut = read(begin(), ...toolUse(0, 'a', 'write', '{"text":"once upon'), ...end('max_tokens'));
     expect(cut.calls).toEqual([]);
     expect(read(begin(), ...toolUse(0, 'a', 'delete_all'), ...end('max_tokens')).calls).toEqual([]);
-    expect(read(begin(), ...toolUse(0, 'a', 'now'), ...end('tool_use')).calls).toMatchObject([{ name: 'now', arguments: {} }]);
+    expect(read(begin(), ...toolUse(0, 'a', 'now'), ...end('tool_use')).calls).toMatchObject([
+      { name: 'now', arguments: {} },
+    ]);
   });
 
   it('of a server that leaves starts and stops out are read all the same', () => {
@@ -217,7 +238,11 @@ describe('anthropic: what goes back', () => {
 
   it('keeps the caller of a call that the server’s own code made', () => {
     const caller = { type: 'code_execution_20250825', tool_id: 's1' };
-    const { message } = read(begin(), ...block(0, { type: 'tool_use', id: 'a', name: 'now', input: {}, caller }), ...end('tool_use'));
+    const { message } = read(
+      begin(),
+      ...block(0, { type: 'tool_use', id: 'a', name: 'now', input: {}, caller }),
+      ...end('tool_use'),
+    );
     expect(replayed(message)).toEqual([{ type: 'tool_use', id: 'a', name: 'now', input: {}, caller }]);
   });
 });
@@ -238,7 +263,14 @@ describe('anthropic: any frames', () => {
   );
   const delta = fc.record(
     {
-      type: fc.constantFrom('text_delta', 'thinking_delta', 'signature_delta', 'input_json_delta', 'citations_delta', 'x'),
+      type: fc.constantFrom(
+        'text_delta',
+        'thinking_delta',
+        'signature_delta',
+        'input_json_delta',
+        'citations_delta',
+        'x',
+      ),
       text: json,
       thinking: json,
       signature: json,
@@ -262,7 +294,15 @@ describe('anthropic: any frames', () => {
   );
   const index = fc.oneof(fc.nat(2), json);
   const frame = fc.record(
-    { type, index, delta: fc.oneof(delta, json), content_block: fc.oneof(content_block, json), message: json, usage: json, error: json },
+    {
+      type,
+      index,
+      delta: fc.oneof(delta, json),
+      content_block: fc.oneof(content_block, json),
+      message: json,
+      usage: json,
+      error: json,
+    },
     { requiredKeys: ['type'] },
   );
 
@@ -281,7 +321,11 @@ describe('anthropic: any frames', () => {
 describe('anthropic: arguments that come as an object', () => {
   it('are those of the call', () => {
     const delta = { type: 'input_json_delta', partial_json: { city: 'Oslo' } };
-    const { message } = read(begin(), ...block(0, { type: 'tool_use', id: 't', name: 'f', input: {} }, delta), ...end('tool_use'));
+    const { message } = read(
+      begin(),
+      ...block(0, { type: 'tool_use', id: 't', name: 'f', input: {} }, delta),
+      ...end('tool_use'),
+    );
     expect(message?.parts).toMatchObject([{ type: 'toolCall', id: 't', name: 'f', arguments: { city: 'Oslo' } }]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { FilePart, Message } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
@@ -8,9 +8,14 @@ import { encodeRequest } from '../../../lib/providers/anthropic/encode.js';
 import { outputSchema } from '../../../lib/providers/anthropic/schema.js';
 
 const messages = [userMessage('Name a river.')];
-const body = (request: Partial<Request> = {}, model = 'claude-sonnet-4-5') => encodeRequest(model, { messages, ...request }).body;
+const body = (request: Partial<Request> = {}, model = 'claude-sonnet-4-5') =>
+  encodeRequest(model, { messages, ...request }).body;
 const sent = (...history: readonly Message[]) => body({ messages: history })['messages'];
-const add = { name: 'add', description: 'Adds.', parameters: { type: 'object', properties: { a: { type: 'number' } } } };
+const add = {
+  name: 'add',
+  description: 'Adds.',
+  parameters: { type: 'object', properties: { a: { type: 'number' } } },
+};
 
 describe('anthropic: a request', () => {
   it('has what the API demands, and nothing that was not asked for', () => {
@@ -27,7 +32,7 @@ describe('anthropic: a request', () => {
   });
 
   it('has a field for each setting', () => {
-    expect(body({ temperature: 0.5, topP: 0.9, maxOutputTokens: 100, stop: ['END'] })).toMatchObject({
+    expect(body({ temperature: 0.5, topP: 0.9, maxOutputTokens: 100, stopSequences: ['END'] })).toMatchObject({
       temperature: 0.5,
       top_p: 0.9,
       max_tokens: 100,
@@ -52,7 +57,9 @@ describe('anthropic: a request', () => {
 
   it('offers tools and says which to call', () => {
     const tools = [add];
-    expect(body({ tools })).toMatchObject({ tools: [{ name: 'add', description: 'Adds.', input_schema: add.parameters }] });
+    expect(body({ tools })).toMatchObject({
+      tools: [{ name: 'add', description: 'Adds.', input_schema: add.parameters }],
+    });
     expect(body({ tools })).not.toHaveProperty('tool_choice');
     const choice = (request: Partial<Request>) => body({ tools, ...request })['tool_choice'];
     expect(choice({ toolChoice: 'auto' })).toEqual({ type: 'auto' });
@@ -65,7 +72,9 @@ describe('anthropic: a request', () => {
     });
     expect(choice({ parallelToolCalls: false })).toEqual({ type: 'auto', disable_parallel_tool_use: true });
     expect(body({ toolChoice: 'required' })).not.toHaveProperty('tool_choice'); // without tools it is refused
-    expect(body({ tools: [{ ...add, parameters: {} }] })).toMatchObject({ tools: [{ input_schema: { type: 'object' } }] });
+    expect(body({ tools: [{ ...add, parameters: {} }] })).toMatchObject({
+      tools: [{ input_schema: { type: 'object' } }],
+    });
   });
 });
 
@@ -107,9 +116,14 @@ describe('anthropic: thinking', () => {
     expect(thinking({ budget: 2000 })['thinking']).toEqual({ type: 'enabled', budget_tokens: 2000 });
     expect(thinking(false)['thinking']).toEqual({ type: 'disabled' });
     expect(thinking({ budget: 70_000 })).toMatchObject({ max_tokens: 71_024, thinking: { budget_tokens: 70_000 } });
-    expect(thinking(true, undefined, { maxOutputTokens: 4000 })).toMatchObject({ max_tokens: 4000, thinking: { budget_tokens: 2000 } });
+    expect(thinking(true, undefined, { maxOutputTokens: 4000 })).toMatchObject({
+      max_tokens: 4000,
+      thinking: { budget_tokens: 2000 },
+    });
     expect(() => thinking({ budget: 500 })).toThrow(/at least 1024/);
-    expect(() => thinking({ budget: 2000 }, undefined, { maxOutputTokens: 2000 })).toThrow(/less than the answer's limit/);
+    expect(() => thinking({ budget: 2000 }, undefined, { maxOutputTokens: 2000 })).toThrow(
+      /less than the answer's limit/,
+    );
     expect(() => thinking(true, undefined, { maxOutputTokens: 1000 })).toThrow(/maxOutputTokens/);
   });
 
@@ -127,7 +141,11 @@ describe('anthropic: thinking', () => {
   it('is not to be had from old ones, which are not told to leave it', () => {
     expect(() => thinking(true, 'claude-3-5-haiku-20241022')).toThrow(/does not think/);
     expect(thinking(false, 'claude-3-5-haiku-20241022')).not.toHaveProperty('thinking');
-    expect(anthropic('claude-3-5-haiku-20241022').capabilities).toMatchObject({ thinking: false, typedOutput: false, vision: true });
+    expect(anthropic('claude-3-5-haiku-20241022').capabilities).toMatchObject({
+      thinking: false,
+      typedOutput: false,
+      vision: true,
+    });
     expect(anthropic('claude-opus-5').capabilities).toMatchObject({ thinking: true, typedOutputWithTools: true });
   });
 });
@@ -218,12 +236,16 @@ describe('anthropic: a conversation', () => {
   });
 
   it('that ends with the model ends without white space', () => {
-    expect(sent(userMessage('Hi'), modelMessage('The answer is \n'))).toMatchObject([{}, { content: [{ text: 'The answer is' }] }]);
+    expect(sent(userMessage('Hi'), modelMessage('The answer is \n'))).toMatchObject([
+      {},
+      { content: [{ text: 'The answer is' }] },
+    ]);
   });
 
   it('takes images and documents, as bytes and by address', () => {
     const file = (part: Omit<FilePart, 'type'>): FilePart => ({ type: 'file', ...part }) as FilePart;
-    const content = (part: Omit<FilePart, 'type'>) => (sent(userMessage([file(part)])) as readonly JsonObject[])[0]?.['content'];
+    const content = (part: Omit<FilePart, 'type'>) =>
+      (sent(userMessage([file(part)])) as readonly JsonObject[])[0]?.['content'];
     expect(content({ mediaType: 'image/png', data: 'AAAA' })).toEqual([
       { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
     ]);
@@ -258,7 +280,10 @@ describe('anthropic: an output schema', () => {
   it('that the API takes goes as it is, beside the effort', () => {
     const schema = {
       type: 'object',
-      properties: { mail: { type: 'string', format: 'email', description: 'Where.' }, n: { type: ['integer', 'null'] } },
+      properties: {
+        mail: { type: 'string', format: 'email', description: 'Where.' },
+        n: { type: ['integer', 'null'] },
+      },
       required: ['mail'],
       additionalProperties: false,
     };
@@ -274,7 +299,10 @@ describe('anthropic: an output schema', () => {
     expect(
       outputSchema({
         type: 'object',
-        properties: { minimum: { type: 'string', format: 'phone' }, list: { type: 'array', items: inner, minItems: 2 } },
+        properties: {
+          minimum: { type: 'string', format: 'phone' },
+          list: { type: 'array', items: inner, minItems: 2 },
+        },
         $defs: { inner },
         anyOf: [inner],
       }),

@@ -1,9 +1,16 @@
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 
 /** Frames of the Messages API, as short as they can be. */
 export const begin = (message: JsonObject = {}): JsonObject => ({
   type: 'message_start',
-  message: { id: 'msg_1', model: 'claude-x', content: [], stop_reason: null, usage: { input_tokens: 20, output_tokens: 1 }, ...message },
+  message: {
+    id: 'msg_1',
+    model: 'claude-x',
+    content: [],
+    stop_reason: null,
+    usage: { input_tokens: 20, output_tokens: 1 },
+    ...message,
+  },
 });
 
 /** A block from its start to its stop. */
@@ -25,9 +32,16 @@ export const thinking = (index: number, thought: string, signature: string): rea
   );
 
 export const toolUse = (index: number, id: string, name: string, ...json: readonly string[]): readonly JsonObject[] =>
-  block(index, { type: 'tool_use', id, name, input: {} }, ...json.map((partial_json) => ({ type: 'input_json_delta', partial_json })));
+  block(
+    index,
+    { type: 'tool_use', id, name, input: {} },
+    ...json.map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+  );
 
-export const end = (stop_reason: string | null = 'end_turn', usage: JsonObject = { output_tokens: 12 }): readonly JsonObject[] => [
+export const end = (
+  stop_reason: string | null = 'end_turn',
+  usage: JsonObject = { output_tokens: 12 },
+): readonly JsonObject[] => [
   { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage },
   { type: 'message_stop' },
 ];

@@ -16,7 +16,11 @@ describe('anthropic: what compatible servers send differently', () => {
   it('arguments that have lost their beginning: shown as invalid, not as empty', () => {
     const { calls, finish } = readAnswer(decodeMessages, [
       begin(),
-      ...block(0, { type: 'tool_use', id: 'a', name: 'bash', input: {} }, { type: 'input_json_delta', partial_json: 'command": "ls"}' }),
+      ...block(
+        0,
+        { type: 'tool_use', id: 'a', name: 'bash', input: {} },
+        { type: 'input_json_delta', partial_json: 'command": "ls"}' },
+      ),
       ...end('tool_use'),
     ]);
     expect(calls).toMatchObject([{ name: 'bash', arguments: { _raw: 'command": "ls"}', _error: 'invalid_json' } }]);
@@ -36,8 +40,16 @@ describe('anthropic: what compatible servers send differently', () => {
     const { text: said, calls } = readAnswer(decodeMessages, [
       begin(),
       ...text(0, 'Look.'),
-      ...block(0, { type: 'tool_use', id: 'a', name: 'x', input: {} }, { type: 'input_json_delta', partial_json: '{"n":1}' }),
-      ...block(0, { type: 'tool_use', id: 'b', name: 'y', input: {} }, { type: 'input_json_delta', partial_json: '{"n":2}' }),
+      ...block(
+        0,
+        { type: 'tool_use', id: 'a', name: 'x', input: {} },
+        { type: 'input_json_delta', partial_json: '{"n":1}' },
+      ),
+      ...block(
+        0,
+        { type: 'tool_use', id: 'b', name: 'y', input: {} },
+        { type: 'input_json_delta', partial_json: '{"n":2}' },
+      ),
       ...end('tool_use'),
     ]);
     expect(said).toBe('Look.');

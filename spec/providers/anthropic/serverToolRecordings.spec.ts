@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { isJsonObject, textOf } from '../../../lib/core/json.js';
-import type { JsonObject, JsonValue } from '../../../lib/core/json.js';
+import { isJsonObject, textOf } from '../../../lib/core/json/json.js';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { decodeMessages } from '../../../lib/providers/anthropic/decode.js';
 import { encodeRequest } from '../../../lib/providers/anthropic/encode.js';
@@ -17,16 +17,22 @@ const framesIn = (file: string) =>
 function answerIn(file: string) {
   const frames = framesIn(file);
   const { chunks, message } = readAnswer(decodeMessages, frames);
-  const { body } = encodeRequest('claude-sample-1', { messages: [userMessage('?'), ...(message ? [message] : []), userMessage('!')] });
+  const { body } = encodeRequest('claude-sample-1', {
+    messages: [userMessage('?'), ...(message ? [message] : []), userMessage('!')],
+  });
   const replayed = (body['messages'] as readonly JsonObject[])[1]?.['content'] as readonly JsonObject[];
   return {
     frames,
     replayed,
     message,
-    tools: chunks.flatMap((chunk) => (chunk.type === 'metadata' && chunk.metadata['serverTool'] ? [chunk.metadata['serverTool']] : [])),
+    tools: chunks.flatMap((chunk) =>
+      chunk.type === 'metadata' && chunk.metadata['serverTool'] ? [chunk.metadata['serverTool']] : [],
+    ),
     sources: chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : [])),
     files: chunks.flatMap((chunk) => (chunk.type === 'file' ? [chunk.file] : [])),
-    containers: chunks.flatMap((chunk) => (chunk.type === 'metadata' && chunk.metadata['container'] ? [chunk.metadata['container']] : [])),
+    containers: chunks.flatMap((chunk) =>
+      chunk.type === 'metadata' && chunk.metadata['container'] ? [chunk.metadata['container']] : [],
+    ),
   };
 }
 
@@ -41,7 +47,8 @@ function blocksOf(frames: readonly JsonObject[]): readonly JsonObject[] {
     if (type !== 'content_block_delta' || !block || !isJsonObject(delta)) continue;
     if (typeof delta['text'] === 'string') block['text'] = (textOf(block['text']) ?? '') + delta['text'];
     if (typeof delta['partial_json'] === 'string') json.set(at, `${json.get(at) ?? ''}${delta['partial_json']}`);
-    if (isJsonObject(delta['citation'])) block['citations'] = [...((block['citations'] ?? []) as JsonObject[]), delta['citation']];
+    if (isJsonObject(delta['citation']))
+      block['citations'] = [...((block['citations'] ?? []) as JsonObject[]), delta['citation']];
   }
   for (const [at, pieces] of json) Object.assign(blocks[at] ?? {}, { input: JSON.parse(pieces) as JsonValue });
   return blocks;
@@ -65,7 +72,9 @@ function joined(blocks: readonly JsonObject[]): readonly JsonObject[] {
 
 describe('anthropic: recorded tools of the server', () => {
   it('web fetch: each call and its result in order; the pages are sources, what was read are files, each once, and parts', () => {
-    const { frames, replayed, tools, sources, files, message } = answerIn('spec/recordings/anthropic/web-fetch.chunks.txt');
+    const { frames, replayed, tools, sources, files, message } = answerIn(
+      'spec/recordings/anthropic/web-fetch.chunks.txt',
+    );
     expect(tools).toEqual(blocksOf(frames).filter(({ type }) => type !== 'text'));
     expect(tools).toHaveLength(6);
     expect(sources).toEqual([
@@ -116,7 +125,9 @@ describe('anthropic: recorded tools of the server', () => {
   });
 
   withShared('code execution: two calls with their results in order, and the container', () => {
-    const { frames, replayed, tools, sources, files, containers, message } = answerIn(`${shared}/code-execution.chunks.txt`);
+    const { frames, replayed, tools, sources, files, containers, message } = answerIn(
+      `${shared}/code-execution.chunks.txt`,
+    );
     expect(tools).toEqual(blocksOf(frames).filter(({ type }) => type !== 'text'));
     expect(tools).toHaveLength(4);
     expect([...sources, ...files]).toEqual([]);

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import type { RunEvent } from '../../../lib/core/event.js';
-import { textOf } from '../../../lib/core/json.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import { textOf } from '../../../lib/core/json/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
@@ -17,7 +17,8 @@ import { begin, block, end, text } from './frames.js';
 
 const model = 'claude-sonnet-4-5';
 const messages = [userMessage('What is the tide in Brest?')];
-const tools = (...serverTools: readonly AnthropicTool[]) => encodeRequest(model, { messages }, serverTools).body['tools'];
+const tools = (...serverTools: readonly AnthropicTool[]) =>
+  encodeRequest(model, { messages }, serverTools).body['tools'];
 const add = { name: 'add', description: 'Adds.', parameters: {} };
 
 /** A message of an answer that ran code. */
@@ -33,7 +34,11 @@ const raw = (...frames: readonly JsonObject[]) =>
 
 const bodiesOf = (server: LoopbackServer) => server.requests.map(({ body }) => body as JsonObject);
 
-async function over<T>(script: Script<ServedTurn>, options: ServeOptions, use: (server: LoopbackServer) => Promise<T>): Promise<T> {
+async function over<T>(
+  script: Script<ServedTurn>,
+  options: ServeOptions,
+  use: (server: LoopbackServer) => Promise<T>,
+): Promise<T> {
   const server = await serveModel(script, options);
   try {
     return await use(server);
@@ -57,7 +62,12 @@ describe('anthropic: the tools that Anthropic runs', () => {
       allowedDomains: ['tides.example'],
       userLocation: { city: 'Brest', country: 'FR', timezone: 'Europe/Paris' },
     });
-    const fetch = anthropicTools.webFetch({ blockedDomains: ['x.example'], citations: true, maxContentTokens: 5000, version: '20260209' });
+    const fetch = anthropicTools.webFetch({
+      blockedDomains: ['x.example'],
+      citations: true,
+      maxContentTokens: 5000,
+      version: '20260209',
+    });
     expect(tools(search, fetch)).toEqual([
       {
         type: 'web_search_20250305',
@@ -77,15 +87,19 @@ describe('anthropic: the tools that Anthropic runs', () => {
   });
 
   it('stand behind the tools of the request, and have a choice and its limits like these', () => {
-    const { body } = encodeRequest(model, { messages, tools: [add], toolChoice: 'required', parallelToolCalls: false }, [
-      anthropicTools.webSearch(),
-    ]);
+    const { body } = encodeRequest(
+      model,
+      { messages, tools: [add], toolChoice: 'required', parallelToolCalls: false },
+      [anthropicTools.webSearch()],
+    );
     expect(body['tools']).toEqual([
       { name: 'add', description: 'Adds.', input_schema: { type: 'object' } },
       { type: 'web_search_20250305', name: 'web_search' },
     ]);
     expect(body['tool_choice']).toEqual({ type: 'any', disable_parallel_tool_use: true });
-    expect(encodeRequest(model, { messages, toolChoice: { name: 'web_search' } }, [anthropicTools.webSearch()]).body).toMatchObject({
+    expect(
+      encodeRequest(model, { messages, toolChoice: { name: 'web_search' } }, [anthropicTools.webSearch()]).body,
+    ).toMatchObject({
       tool_choice: { type: 'tool', name: 'web_search' },
     });
   });
@@ -109,11 +123,15 @@ describe('anthropic: the tools that Anthropic runs', () => {
 describe('anthropic: the betas of tools', () => {
   it('are added to those of the user, each once, whatever the case of the header', () => {
     const wanted = [anthropicTools.codeExecution(), anthropicTools.webFetch(), anthropicTools.webFetch()];
-    expect(withBetas({ 'Anthropic-Beta': 'context-1m-2025-08-07, web-fetch-2025-09-10', 'X-Team': 'a' }, wanted)).toEqual({
+    expect(
+      withBetas({ 'Anthropic-Beta': 'context-1m-2025-08-07, web-fetch-2025-09-10', 'X-Team': 'a' }, wanted),
+    ).toEqual({
       'anthropic-beta': 'context-1m-2025-08-07,web-fetch-2025-09-10,code-execution-2025-08-25',
       'x-team': 'a',
     });
-    expect(withBetas(undefined, wanted)).toEqual({ 'anthropic-beta': 'code-execution-2025-08-25,web-fetch-2025-09-10' });
+    expect(withBetas(undefined, wanted)).toEqual({
+      'anthropic-beta': 'code-execution-2025-08-25,web-fetch-2025-09-10',
+    });
   });
 
   it('leave the headers alone where there are none', () => {
@@ -126,14 +144,22 @@ describe('anthropic: the betas of tools', () => {
       const options = { apiKey: 'k', baseUrl: server.url, headers: { 'Anthropic-Beta': 'mine-2025-01-01' } };
       const serverTools = [anthropicTools.codeExecution(), anthropicTools.webFetch()];
       await lastValueFrom(anthropic(model, { ...options, serverTools }).stream({ messages }));
-      expect(server.requests[0]?.headers['anthropic-beta']).toBe('mine-2025-01-01,code-execution-2025-08-25,web-fetch-2025-09-10');
+      expect(server.requests[0]?.headers['anthropic-beta']).toBe(
+        'mine-2025-01-01,code-execution-2025-08-25,web-fetch-2025-09-10',
+      );
     }));
 });
 
 describe('anthropic: the container', () => {
   const sent = (history: readonly Message[], ...serverTools: readonly AnthropicTool[]) =>
     encodeRequest(model, { messages: history }, serverTools).body['container'];
-  const history = [...messages, ran('container_1'), userMessage('And then?'), ran('container_2'), userMessage('And now?')];
+  const history = [
+    ...messages,
+    ran('container_1'),
+    userMessage('And then?'),
+    ran('container_2'),
+    userMessage('And now?'),
+  ];
 
   it('of the last answer that has one goes into the next request, if code can run there', () => {
     expect(sent(history, anthropicTools.codeExecution())).toBe('container_2');
@@ -147,14 +173,18 @@ describe('anthropic: the container', () => {
     const container = { id: 'container_9', expires_at: '2026-03-01T07:00:00Z' };
     const [delta, stop] = end('end_turn');
     const ended = [{ ...delta, delta: { stop_reason: 'end_turn', stop_sequence: null, container } }, stop ?? {}];
-    return over(['Hello again.'], { forRequest: [{ raw: raw(begin(), ...text(0, 'Done.'), ...ended) }] }, async (server) => {
-      const agent = createAgent({
-        model: anthropic(model, { apiKey: 'k', baseUrl: server.url, serverTools: [anthropicTools.codeExecution()] }),
-      });
-      const first = await lastValueFrom(agent.run(messages));
-      await lastValueFrom(agent.run('And now?', { messages: [...messages, ...first.messages] }));
-      expect(bodiesOf(server).map((body) => body['container'])).toEqual([undefined, 'container_9']);
-    });
+    return over(
+      ['Hello again.'],
+      { forRequest: [{ raw: raw(begin(), ...text(0, 'Done.'), ...ended) }] },
+      async (server) => {
+        const agent = createAgent({
+          model: anthropic(model, { apiKey: 'k', baseUrl: server.url, serverTools: [anthropicTools.codeExecution()] }),
+        });
+        const first = await lastValueFrom(agent.run(messages));
+        await lastValueFrom(agent.run('And now?', { history: [...messages, ...first.messages] }));
+        expect(bodiesOf(server).map((body) => body['container'])).toEqual([undefined, 'container_9']);
+      },
+    );
   });
 
   it('that is gone is done without: the same request goes once more, without it', () => {
@@ -163,7 +193,11 @@ describe('anthropic: the container', () => {
       body: { type: 'error', error: { type: 'invalid_request_error', message: 'container_2: container expired' } },
     };
     return over(['Fine.'], { forRequest: [gone] }, async (server) => {
-      const wired = anthropic(model, { apiKey: 'k', baseUrl: server.url, serverTools: [anthropicTools.codeExecution()] });
+      const wired = anthropic(model, {
+        apiKey: 'k',
+        baseUrl: server.url,
+        serverTools: [anthropicTools.codeExecution()],
+      });
       const chunks = await lastValueFrom(wired.stream({ messages: history }).pipe(toArray()));
       expect(chunks).toContainEqual({ type: 'text', text: 'Fine.' });
       const [first, second] = bodiesOf(server);
@@ -235,7 +269,11 @@ describe('anthropic: a turn that is paused', () => {
     expect(bodies[1]?.['tools']).toEqual(bodies[0]?.['tools']);
     expect(events.flatMap((event) => (event.type === 'turn' ? [event.finishReason] : []))).toEqual(['paused', 'stop']);
     const done = resultOf(events);
-    expect(done).toMatchObject({ text: 'Let me search.Once more.High water is at 04:12.', finishReason: 'stop', turns: 2 });
+    expect(done).toMatchObject({
+      text: 'Let me search.Once more.High water is at 04:12.',
+      finishReason: 'stop',
+      turns: 2,
+    });
     expect(done?.messages.map(({ role }) => role)).toEqual(['model', 'model']);
     const shown = events.flatMap((event) =>
       event.type === 'metadata' && event.metadata['serverTool'] ? [event.metadata['serverTool']] : [],

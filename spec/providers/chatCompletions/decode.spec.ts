@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { ProviderError } from '../../../lib/core/errors.js';
-import type { JsonObject, JsonValue } from '../../../lib/core/json.js';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { delta, frame, read } from './reading.js';
 
 const finish = (reason: string, rest: object = {}) => ({ type: 'finish', reason, ...rest });
@@ -10,7 +10,12 @@ describe('decodeChatCompletions: text and thinking', () => {
   it('emits metadata once, just before the first other chunk, and the finish last', () => {
     const { chunks } = read([
       { id: '', model: '', choices: [], prompt_filter_results: [] },
-      { id: 'a1', model: 'm', service_tier: 'flex', choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] },
+      {
+        id: 'a1',
+        model: 'm',
+        service_tier: 'flex',
+        choices: [{ index: 0, delta: { role: 'assistant', content: '' } }],
+      },
       { id: 'a1', model: 'm', choices: [{ index: 0, delta: { content: 'Hi' } }] },
       { id: 'a1', model: 'm', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
       { id: 'a1', model: 'm', choices: [], usage: { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3 } },
@@ -143,7 +148,10 @@ describe('decodeChatCompletions: text and thinking', () => {
     const cite = { type: 'url_citation', url_citation: { url: 'https://a.test/', title: 'A', content: 'said' } };
     const { chunks } = read([
       delta({ images: [image], annotations: [cite] }),
-      { ...frame({ message: { images: [image], annotations: [cite] } }), citations: ['https://a.test/', 'https://b.test/'] },
+      {
+        ...frame({ message: { images: [image], annotations: [cite] } }),
+        citations: ['https://a.test/', 'https://b.test/'],
+      },
     ]);
     expect(chunks.slice(0, -1)).toEqual([
       { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'iVBORw0=' } },
@@ -208,20 +216,23 @@ describe('decodeChatCompletions: tool calls', () => {
       true,
       'deep',
     );
-    expect(chunks).toContainEqual(expect.objectContaining({ type: 'toolCallFragment', providerData: { deep: { extra_content: extra } } }));
+    expect(chunks).toContainEqual(
+      expect.objectContaining({ type: 'toolCallFragment', providerData: { deep: { extra_content: extra } } }),
+    );
     const alone = { tool_calls: [{ extra_content: extra }] };
     expect(read([delta(alone)], true, 'deep').chunks).toContainEqual({
       type: 'toolCallFragment',
       providerData: { deep: { extra_content: extra } },
     });
     expect(chunks.at(-2)).toEqual({ type: 'providerData', provider: 'deep', data: { reasoning_content: 'Hm, yes' } });
-    expect(read([delta({ reasoning_content: 'Hm' }), delta({ content: 'Hi' }, 'stop')]).chunks.map(({ type }) => type)).not.toContain(
-      'providerData',
-    );
+    expect(
+      read([delta({ reasoning_content: 'Hm' }), delta({ content: 'Hi' }, 'stop')]).chunks.map(({ type }) => type),
+    ).not.toContain('providerData');
   });
 
   it('joins the pieces of signed reasoning as they have to be sent back', () => {
-    const piece = (fields: JsonObject) => delta({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }] });
+    const piece = (fields: JsonObject) =>
+      delta({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }] });
     const { chunks } = read([
       piece({ text: 'We ' }),
       piece({ text: 'add.', signature: null }),
@@ -282,7 +293,11 @@ describe('decodeChatCompletions: the finish', () => {
       frame({ delta: {}, usage: { prompt_tokens: 3, completion_tokens: 2, cached_tokens: 1 } }),
       { input: 3, output: 2, total: 5, cachedInput: 1 },
     ],
-    ['x_groq (Groq)', { x_groq: { usage: { prompt_tokens: 3, completion_tokens: 2 } } }, { input: 3, output: 2, total: 5 }],
+    [
+      'x_groq (Groq)',
+      { x_groq: { usage: { prompt_tokens: 3, completion_tokens: 2 } } },
+      { input: 3, output: 2, total: 5 },
+    ],
     [
       'the top, with cache and reasoning (OpenAI)',
       {
@@ -298,7 +313,14 @@ describe('decodeChatCompletions: the finish', () => {
     ],
     [
       'the top, reasoning counted apart (xAI)',
-      { usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 16, completion_tokens_details: { reasoning_tokens: 5 } } },
+      {
+        usage: {
+          prompt_tokens: 9,
+          completion_tokens: 2,
+          total_tokens: 16,
+          completion_tokens_details: { reasoning_tokens: 5 },
+        },
+      },
       { input: 9, output: 7, total: 16, reasoning: 5 },
     ],
     [
@@ -353,11 +375,29 @@ describe('decodeChatCompletions: errors', () => {
     ['an object with a number', { error: { message: 'slow down', code: 429 } }, 'slow down', '429', true],
     ['an object with a number as text', { error: { message: 'no', code: '400' } }, 'no', '400', false],
     ['an exhausted account', { error: { message: 'pay', type: 'insufficient_quota', code: 429 } }, 'pay', '429', false],
-    ['vLLM, flat', { object: 'error', message: 'too long', type: 'BadRequestError', code: 400 }, 'too long', '400', false],
-    ['vLLM, flat, 500', { object: 'error', message: 'died', type: 'InternalServerError', code: 500 }, 'died', '500', true],
+    [
+      'vLLM, flat',
+      { object: 'error', message: 'too long', type: 'BadRequestError', code: 400 },
+      'too long',
+      '400',
+      false,
+    ],
+    [
+      'vLLM, flat, 500',
+      { object: 'error', message: 'died', type: 'InternalServerError', code: 500 },
+      'died',
+      '500',
+      true,
+    ],
     ['FastAPI', { detail: 'Not Found' }, 'Not Found', undefined, false],
     ['FastAPI, a list', { detail: [{ loc: ['body'], msg: 'bad' }] }, 'bad', undefined, false],
-    ['a gateway', { message: 'Endpoint request timed out', code: 'gateway_timeout' }, 'timed out', 'gateway_timeout', true],
+    [
+      'a gateway',
+      { message: 'Endpoint request timed out', code: 'gateway_timeout' },
+      'timed out',
+      'gateway_timeout',
+      true,
+    ],
     [
       'Anthropic, through a gateway',
       { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
@@ -365,11 +405,26 @@ describe('decodeChatCompletions: errors', () => {
       'overloaded_error',
       true,
     ],
-    ['MiniMax', { choices: null, base_resp: { status_code: 1008, status_msg: 'no balance' } }, 'no balance', '1008', false],
-    ['OpenRouter, in the choice', frame({ delta: {}, error: { code: 502, message: 'bad upstream' } }), 'bad upstream', '502', true],
+    [
+      'MiniMax',
+      { choices: null, base_resp: { status_code: 1008, status_msg: 'no balance' } },
+      'no balance',
+      '1008',
+      false,
+    ],
+    [
+      'OpenRouter, in the choice',
+      frame({ delta: {}, error: { code: 502, message: 'bad upstream' } }),
+      'bad upstream',
+      '502',
+      true,
+    ],
     [
       'OpenRouter, by type',
-      { error: { code: 400, message: 'x', metadata: { error_type: 'provider_unavailable', raw: 'upstream said y' } }, choices: [] },
+      {
+        error: { code: 400, message: 'x', metadata: { error_type: 'provider_unavailable', raw: 'upstream said y' } },
+        choices: [],
+      },
       'x: upstream said y',
       '400',
       true,
@@ -388,7 +443,10 @@ describe('decodeChatCompletions: errors', () => {
   });
 
   it('keeps the text that came before the error and with it', () => {
-    const { chunks } = failed(delta({ content: 'Let ' }), { ...delta({ content: 'me' }, 'error'), error: { message: 'gone', code: 502 } });
+    const { chunks } = failed(delta({ content: 'Let ' }), {
+      ...delta({ content: 'me' }, 'error'),
+      error: { message: 'gone', code: 502 },
+    });
     expect(chunks).toEqual([
       { type: 'text', text: 'Let ' },
       { type: 'text', text: 'me' },
@@ -410,14 +468,19 @@ describe('decodeChatCompletions: errors', () => {
 describe('decodeChatCompletions: anything at all', () => {
   const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
   const wild = (...fields: string[]) =>
-    fc.record(Object.fromEntries(fields.map((field) => [field, json])), { requiredKeys: [] }) as fc.Arbitrary<JsonObject>;
+    fc.record(Object.fromEntries(fields.map((field) => [field, json])), {
+      requiredKeys: [],
+    }) as fc.Arbitrary<JsonObject>;
   const call = fc.oneof(json, wild('index', 'id', 'name', 'arguments', 'extra_content'), wild('function'));
   const fields = fc.record(
     {
       content: fc.oneof(json, fc.array(wild('type', 'text', 'thinking', 'image_url', 'refusal'))),
       reasoning_details: fc.oneof(json, fc.array(wild('type', 'text', 'summary', 'data', 'index', 'id', 'signature'))),
       ...Object.fromEntries(
-        ['reasoning', 'reasoning_content', 'refusal', 'function_call', 'images', 'annotations'].map((field) => [field, json]),
+        ['reasoning', 'reasoning_content', 'refusal', 'function_call', 'images', 'annotations'].map((field) => [
+          field,
+          json,
+        ]),
       ),
       tool_calls: fc.oneof(json, fc.array(call)),
     },
@@ -439,7 +502,9 @@ describe('decodeChatCompletions: anything at all', () => {
     {
       choices: fc.oneof(json, fc.array(choice)),
       ...Object.fromEntries(
-        ['id', 'model', 'usage', 'x_groq', 'error', 'object', 'message', 'detail', 'citations', 'base_resp'].map((name) => [name, json]),
+        ['id', 'model', 'usage', 'x_groq', 'error', 'object', 'message', 'detail', 'citations', 'base_resp'].map(
+          (name) => [name, json],
+        ),
       ),
     },
     { requiredKeys: [] },

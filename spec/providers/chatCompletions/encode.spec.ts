@@ -8,7 +8,8 @@ import { encodeChatCompletions } from '../../../lib/providers/chatCompletions/en
 
 const encode = (request: Partial<Request>, dialect: Partial<Dialect> = {}) =>
   encodeChatCompletions('m', { messages: [userMessage('Hi')], ...request }, { provider: 'server', ...dialect });
-const messagesOf = (messages: readonly Message[], dialect: Partial<Dialect> = {}) => encode({ messages }, dialect).body['messages'];
+const messagesOf = (messages: readonly Message[], dialect: Partial<Dialect> = {}) =>
+  encode({ messages }, dialect).body['messages'];
 const contentOf = (parts: readonly Part[], dialect: Partial<Dialect> = {}) => messagesOf([userMessage(parts)], dialect);
 const tool = { name: 'f', description: 'Does f.', parameters: { type: 'object', properties: {} } };
 const streamed = { stream: true, stream_options: { include_usage: true } };
@@ -30,7 +31,7 @@ describe('encodeChatCompletions: the request', () => {
         temperature: 0,
         topP: 0.5,
         maxOutputTokens: 100,
-        stop: ['END'],
+        stopSequences: ['END'],
         seed: 7,
         thinking: { effort: 'low', budget: 1000 },
         output: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false },
@@ -46,7 +47,12 @@ describe('encodeChatCompletions: the request', () => {
         json_schema: {
           name: 'output',
           strict: true,
-          schema: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false },
+          schema: {
+            type: 'object',
+            properties: { a: { type: 'string' } },
+            required: ['a'],
+            additionalProperties: false,
+          },
         },
       },
       temperature: 0,
@@ -60,13 +66,13 @@ describe('encodeChatCompletions: the request', () => {
   });
 
   it('forces a tool by name, and says nothing of tools where there are none', () => {
-    expect(encode({ tools: [tool], toolChoice: { name: 'f' } }).body['tool_choice']).toEqual({ type: 'function', function: { name: 'f' } });
-    expect(Object.keys(encode({ tools: [], toolChoice: 'auto', parallelToolCalls: true, stop: [] }).body)).toEqual([
-      'model',
-      'messages',
-      'stream',
-      'stream_options',
-    ]);
+    expect(encode({ tools: [tool], toolChoice: { name: 'f' } }).body['tool_choice']).toEqual({
+      type: 'function',
+      function: { name: 'f' },
+    });
+    expect(
+      Object.keys(encode({ tools: [], toolChoice: 'auto', parallelToolCalls: true, stopSequences: [] }).body),
+    ).toEqual(['model', 'messages', 'stream', 'stream_options']);
   });
 
   it('makes a schema strict where that can be done, and asks for strict output only there', () => {
@@ -97,7 +103,9 @@ describe('encodeChatCompletions: the request', () => {
         path: '/v2/chat',
         maxTokens: 'max_completion_tokens',
         streamUsage: false,
-        thinking: (thinking) => ({ reasoning: typeof thinking === 'object' ? { max_tokens: thinking.budget ?? 0 } : {} }),
+        thinking: (thinking) => ({
+          reasoning: typeof thinking === 'object' ? { max_tokens: thinking.budget ?? 0 } : {},
+        }),
         body: ({ seed, ...rest }) => ({ ...rest, random_seed: seed ?? null }),
       },
     );
@@ -140,7 +148,11 @@ describe('encodeChatCompletions: messages', () => {
         content: 'Let me look.',
         tool_calls: [
           { id: 'a', type: 'function', function: { name: 'tide', arguments: '{"at":"Brest"}' } },
-          { id: 'b', type: 'function', function: { name: 'wind', arguments: '{"_raw":"{\\"at","_error":"invalid_json"}' } },
+          {
+            id: 'b',
+            type: 'function',
+            function: { name: 'wind', arguments: '{"_raw":"{\\"at","_error":"invalid_json"}' },
+          },
         ],
       },
       { role: 'tool', tool_call_id: 'a', content: '{"high":"4 am"}' },
@@ -154,7 +166,11 @@ describe('encodeChatCompletions: messages', () => {
     const results = ['plain', '', 3, null, false, [1], { a: 1 }];
     const sent = contentOf(results.map((result) => ({ type: 'toolResult', id: 'a', name: 'f', result })));
     expect(sent).toEqual(
-      ['plain', '', '3', 'null', 'false', '[1]', '{"a":1}'].map((content) => ({ role: 'tool', tool_call_id: 'a', content })),
+      ['plain', '', '3', 'null', 'false', '[1]', '{"a":1}'].map((content) => ({
+        role: 'tool',
+        tool_call_id: 'a',
+        content,
+      })),
     );
   });
 
@@ -171,7 +187,11 @@ describe('encodeChatCompletions: messages', () => {
         systemMessage(''),
       ]),
     ).toEqual([
-      { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
+      },
     ]);
   });
 
@@ -192,13 +212,20 @@ describe('encodeChatCompletions: messages', () => {
     decoder.next({ choices: [{ delta: { tool_calls: [{ id: 'a', function: { name: 'f', arguments: text } }] } }] });
     const args = JSON.parse(String(fragments[0])) as never;
     const body = encode({ messages: [modelMessage([{ type: 'toolCall', id: 'a', name: 'f', arguments: args }])] }).body;
-    expect(JSON.parse(JSON.stringify(body))).toHaveProperty(['messages', '0', 'tool_calls', '0', 'function', 'arguments'], text);
+    expect(JSON.parse(JSON.stringify(body))).toHaveProperty(
+      ['messages', '0', 'tool_calls', '0', 'function', 'arguments'],
+      text,
+    );
   });
 
   it('gives a provider back what was its own, and no other', () => {
     const extra = { google: { thought_signature: 's' } };
-    const own = modelMessage([{ type: 'toolCall', id: 'a', name: 'f', arguments: {}, providerData: { server: { extra_content: extra } } }]);
-    const history = [{ ...own, metadata: { server: { reasoning_content: 'Hm', note: 'ours' }, other: { reasoning_details: [] } } }];
+    const own = modelMessage([
+      { type: 'toolCall', id: 'a', name: 'f', arguments: {}, providerData: { server: { extra_content: extra } } },
+    ]);
+    const history = [
+      { ...own, metadata: { server: { reasoning_content: 'Hm', note: 'ours' }, other: { reasoning_details: [] } } },
+    ];
     expect(messagesOf(history)).toEqual([
       {
         role: 'assistant',
@@ -216,7 +243,11 @@ describe('encodeChatCompletions: files', () => {
   const base64 = 'R3LDvMOfZQ==';
 
   it.each<[string, FilePart, object]>([
-    ['an image', filePart(bytes, 'image/png'), { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } }],
+    [
+      'an image',
+      filePart(bytes, 'image/png'),
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } },
+    ],
     [
       'an image by address',
       filePart(new URL('https://a.test/i.png'), 'image/png'),
@@ -236,7 +267,11 @@ describe('encodeChatCompletions: files', () => {
     ],
     ['a named text', filePart(bytes, 'text/markdown', 'a.md'), { type: 'text', text: 'a.md:\nGrüße' }],
     ['JSON', filePart(bytes, 'application/json; charset=utf-8'), { type: 'text', text: 'Grüße' }],
-    ['a data URL', filePart(new URL(`data:text/plain;base64,${base64}`), 'text/plain'), { type: 'text', text: 'Grüße' }],
+    [
+      'a data URL',
+      filePart(new URL(`data:text/plain;base64,${base64}`), 'text/plain'),
+      { type: 'text', text: 'Grüße' },
+    ],
   ])('sends %s', (_, file, part) => {
     const question = { type: 'text', text: 'What is it?' } as const;
     expect(contentOf([question, file])).toEqual([{ role: 'user', content: [question, part] }]);

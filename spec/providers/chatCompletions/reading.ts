@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
 import type { Chunk, FinishChunk } from '../../../lib/core/chunk.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 
 /** What a decoder made of an answer. */
 export interface Read {
@@ -31,23 +31,39 @@ export function read(
     error = thrown;
   }
   const joined = (type: 'text' | 'thinking') => chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
-  return { chunks, text: joined('text'), thinking: joined('thinking'), finish: chunks.find((chunk) => chunk.type === 'finish'), error };
+  return {
+    chunks,
+    text: joined('text'),
+    thinking: joined('thinking'),
+    finish: chunks.find((chunk) => chunk.type === 'finish'),
+    error,
+  };
 }
 
-const isNamed = (frame: object): frame is { readonly data: JsonObject; readonly event: string } => 'event' in frame && 'data' in frame;
+const isNamed = (frame: object): frame is { readonly data: JsonObject; readonly event: string } =>
+  'event' in frame && 'data' in frame;
 
 /** A frame with one choice. */
-export const frame = (choice: JsonObject, rest: JsonObject = {}): JsonObject => ({ choices: [{ index: 0, ...choice }], ...rest });
+export const frame = (choice: JsonObject, rest: JsonObject = {}): JsonObject => ({
+  choices: [{ index: 0, ...choice }],
+  ...rest,
+});
 
 /** A frame with a delta. */
-export const delta = (fields: JsonObject, finish: string | null = null): JsonObject => frame({ delta: fields, finish_reason: finish });
+export const delta = (fields: JsonObject, finish: string | null = null): JsonObject =>
+  frame({ delta: fields, finish_reason: finish });
 
 export interface Expected {
   readonly text: string;
   readonly reasoning?: string;
   readonly finishReason: string;
   readonly finishReasonAlsoAccepted?: string[];
-  readonly usage: { readonly input?: number; readonly output?: number; readonly reasoning?: number; readonly cacheRead?: number } | null;
+  readonly usage: {
+    readonly input?: number;
+    readonly output?: number;
+    readonly reasoning?: number;
+    readonly cacheRead?: number;
+  } | null;
   readonly error: { readonly message?: string } | null;
   readonly toolCalls: readonly { readonly id: string | null; readonly name: string; readonly arguments: JsonObject }[];
 }
@@ -66,7 +82,13 @@ export function recordings(folder: string): readonly Recording[] {
     .map((file) => {
       const name = file.slice(0, -'.chunks.txt'.length);
       const lines = readFileSync(`${folder}/${file}`, 'utf8').split('\n').filter(Boolean);
-      const { expected } = JSON.parse(readFileSync(`${folder}/${name}.expected.json`, 'utf8')) as { expected: Expected };
-      return { name: `${folder.split('/').at(-1)}/${name}`, frames: lines.map((line) => JSON.parse(line) as JsonObject), expected };
+      const { expected } = JSON.parse(readFileSync(`${folder}/${name}.expected.json`, 'utf8')) as {
+        expected: Expected;
+      };
+      return {
+        name: `${folder.split('/').at(-1)}/${name}`,
+        frames: lines.map((line) => JSON.parse(line) as JsonObject),
+        expected,
+      };
     });
 }

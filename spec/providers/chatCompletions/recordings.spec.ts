@@ -1,10 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { read, recordings } from './reading.js';
 import type { Recording } from './reading.js';
 
-const words: Record<string, string> = { 'tool-calls': 'toolCalls', 'content-filter': 'contentFilter', unknown: 'unspecified' };
+const words: Record<string, string> = {
+  'tool-calls': 'toolCalls',
+  'content-filter': 'contentFilter',
+  unknown: 'unspecified',
+};
 
 function check({ frames, expected }: Recording) {
   const { text, thinking, finish, chunks, error } = read(frames);
@@ -18,9 +22,9 @@ function check({ frames, expected }: Recording) {
     return;
   }
   expect(error).toBeUndefined();
-  expect([expected.finishReason, ...(expected.finishReasonAlsoAccepted ?? [])].map((word) => words[word] ?? word)).toContain(
-    finish?.reason,
-  );
+  expect(
+    [expected.finishReason, ...(expected.finishReasonAlsoAccepted ?? [])].map((word) => words[word] ?? word),
+  ).toContain(finish?.reason);
   if (expected.usage === null) expect(finish?.usage).toBeUndefined();
   else {
     const { input, output, reasoning, cacheRead } = expected.usage;
@@ -71,11 +75,15 @@ if (existsSync(quirksFile)) {
       if (expected.text !== undefined) expect(got.text).toBe(expected.text);
       if (expected.thinking !== undefined) expect(got.thinking).toBe(expected.thinking);
       if (expected.error === false) expect(got.error).toBeUndefined();
-      if (typeof expected.error === 'string') expect(String(got.error).toLowerCase()).toContain(expected.error.toLowerCase());
+      if (typeof expected.error === 'string')
+        expect(String(got.error).toLowerCase()).toContain(expected.error.toLowerCase());
       const reasons: readonly unknown[] = [expected.finishReason ?? got.finish?.reason].flat();
       expect(reasons).toContain(got.error === undefined ? got.finish?.reason : 'error');
       if (expected.usage)
-        expect(got.finish?.usage).toMatchObject({ input: expected.usage.inputTokens, output: expected.usage.outputTokens });
+        expect(got.finish?.usage).toMatchObject({
+          input: expected.usage.inputTokens,
+          output: expected.usage.outputTokens,
+        });
     });
   });
 }

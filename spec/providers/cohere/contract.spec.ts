@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { cohere } from '../../../lib/providers/cohere/cohere.js';
-import { cohere as dialect } from '../../../lib/testing/server/dialects/cohere.js';
+import { cohere as dialect } from '../../../lib/testing/server/dialects/cohere/cohere.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 
 const provider: ProviderUnderTest = {
   name: 'cohere',
-  make: (baseUrl, options) => cohere('command-a-reasoning-08-2025', { ...options, baseUrl: baseUrl.replace('/v1', '/v2') }),
+  make: (baseUrl, options) =>
+    cohere('command-a-reasoning-08-2025', { ...options, baseUrl: baseUrl.replace('/v1', '/v2') }),
   dialect,
   thinking: { budget: 500 },
   passingCode: 'ERROR',
@@ -19,7 +20,11 @@ describe('cohere: the second request of a run', () => {
     const { bodies, headers, paths } = await runTwoTurns(provider);
     expect(paths).toEqual(['/v2/chat', '/v2/chat']);
     expect(headers[1]?.['authorization']).toMatch(/^Bearer /);
-    const call = (id: string, name: string, args: string) => ({ id, type: 'function', function: { name, arguments: args } });
+    const call = (id: string, name: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    });
     expect(bodies[1]).toEqual({
       model: 'command-a-reasoning-08-2025',
       messages: [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { RivuletError } from '../../../lib/core/errors.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { decodeChat } from '../../../lib/providers/cohere/decode.js';
 import { itReadsRecordings, readAnswer } from '../../support/recordedAnswers.js';
 
@@ -11,7 +11,10 @@ const read = (...frames: readonly JsonObject[]) => readAnswer(decodeChat, frames
 const begin = { type: 'message-start', id: 'co-1', delta: { message: { role: 'assistant', content: [] } } };
 const said = (type: string, message: JsonObject, index = 0): JsonObject => ({ type, index, delta: { message } });
 const content = (fields: JsonObject) => said('content-delta', { content: fields });
-const end = (finish_reason: string, more: JsonObject = {}): JsonObject => ({ type: 'message-end', delta: { finish_reason, ...more } });
+const end = (finish_reason: string, more: JsonObject = {}): JsonObject => ({
+  type: 'message-end',
+  delta: { finish_reason, ...more },
+});
 
 describe('cohere: an answer', () => {
   it('tells its id once, before the first chunk, and nothing before an error', () => {
@@ -22,7 +25,11 @@ describe('cohere: an answer', () => {
     ]);
     const failed = read(begin, end('ERROR', { error: 'down' }));
     expect(failed.chunks).toEqual([]);
-    expect(failed.error).toMatchObject({ code: 'provider', retryable: true, message: expect.stringContaining('down') as unknown });
+    expect(failed.error).toMatchObject({
+      code: 'provider',
+      retryable: true,
+      message: expect.stringContaining('down') as unknown,
+    });
   });
 
   it.each([
@@ -40,7 +47,9 @@ describe('cohere: an answer', () => {
 
   it('counts what the model read, not what is billed, and nothing where only that is told', () => {
     const billed_units = { input_tokens: 1, output_tokens: 2 };
-    const told = end('COMPLETE', { usage: { billed_units, tokens: { input_tokens: 30, output_tokens: 4 }, cached_tokens: 20 } });
+    const told = end('COMPLETE', {
+      usage: { billed_units, tokens: { input_tokens: 30, output_tokens: 4 }, cached_tokens: 20 },
+    });
     expect(read(begin, told).finish?.usage).toEqual({ input: 30, output: 4, total: 34, cachedInput: 20 });
     expect(read(begin, end('COMPLETE', { usage: { billed_units } })).finish).not.toHaveProperty('usage');
   });
@@ -50,7 +59,11 @@ describe('cohere: an answer', () => {
   });
 
   it('fails with a time-out, and with a frame that is an error', () => {
-    expect(read(begin, end('TIMEOUT')).error).toMatchObject({ code: 'provider', providerCode: 'TIMEOUT', retryable: true });
+    expect(read(begin, end('TIMEOUT')).error).toMatchObject({
+      code: 'provider',
+      providerCode: 'TIMEOUT',
+      retryable: true,
+    });
     expect(read({ message: 'no such model' }).error).toMatchObject({ code: 'provider', retryable: false });
   });
 
@@ -86,10 +99,24 @@ describe('cohere: an answer', () => {
 
   it('gives chunks, or an error of ours, for any frames', () => {
     const json = fc.jsonValue();
-    const message = fc.record({ content: json, tool_plan: json, tool_calls: json, citations: json }, { requiredKeys: [] });
-    const delta = fc.record({ message: fc.oneof(message, json), finish_reason: json, usage: json, error: json }, { requiredKeys: [] });
+    const message = fc.record(
+      { content: json, tool_plan: json, tool_calls: json, citations: json },
+      { requiredKeys: [] },
+    );
+    const delta = fc.record(
+      { message: fc.oneof(message, json), finish_reason: json, usage: json, error: json },
+      { requiredKeys: [] },
+    );
     const type = fc.constantFrom(
-      ...['message-start', 'content-start', 'content-delta', 'tool-plan-delta', 'tool-call-start', 'tool-call-delta', 'tool-call-end'],
+      ...[
+        'message-start',
+        'content-start',
+        'content-delta',
+        'tool-plan-delta',
+        'tool-call-start',
+        'tool-call-delta',
+        'tool-call-end',
+      ],
       ...['citation-start', 'message-end', 'toString', 'new'],
     );
     const frame = fc.record({ type, index: json, id: json, delta: fc.oneof(delta, json) }, { requiredKeys: ['type'] });
@@ -105,8 +132,15 @@ describe('cohere: an answer', () => {
 
 describe('cohere: calls in the first event', () => {
   it('are calls, also beside others', () => {
-    const calls = ['a', 'b'].map((id) => ({ id, type: 'function', function: { name: 'f', arguments: `{"of":"${id}"}` } }));
-    const { message } = read({ ...said('message-start', { role: 'assistant', tool_calls: calls }), id: 'co-1' }, end('TOOL_CALL'));
+    const calls = ['a', 'b'].map((id) => ({
+      id,
+      type: 'function',
+      function: { name: 'f', arguments: `{"of":"${id}"}` },
+    }));
+    const { message } = read(
+      { ...said('message-start', { role: 'assistant', tool_calls: calls }), id: 'co-1' },
+      end('TOOL_CALL'),
+    );
     expect(message?.parts).toMatchObject([
       { type: 'toolCall', id: 'a', arguments: { of: 'a' } },
       { type: 'toolCall', id: 'b', arguments: { of: 'b' } },

@@ -20,7 +20,17 @@ describe('cohere: a request', () => {
 
   it('has a field for each setting', () => {
     const output = { type: 'object', properties: {}, required: [] };
-    expect(body({ temperature: 0.3, topP: 0.5, maxOutputTokens: 10, stop: ['END'], seed: 7, output, thinking: true })).toMatchObject({
+    expect(
+      body({
+        temperature: 0.3,
+        topP: 0.5,
+        maxOutputTokens: 10,
+        stopSequences: ['END'],
+        seed: 7,
+        output,
+        thinking: true,
+      }),
+    ).toMatchObject({
       temperature: 0.3,
       p: 0.5,
       max_tokens: 10,
@@ -39,14 +49,19 @@ describe('cohere: a request', () => {
     expect(body({ tools, toolChoice: 'auto' })).not.toHaveProperty('tool_choice');
     expect(body({ tools, toolChoice: 'none' })['tool_choice']).toBe('NONE');
     expect(body({ tools, toolChoice: 'required' })['tool_choice']).toBe('REQUIRED');
-    expect(body({ tools, toolChoice: { name: 'now' } })).toMatchObject({ tools: [{ function: { name: 'now' } }], tool_choice: 'REQUIRED' });
+    expect(body({ tools, toolChoice: { name: 'now' } })).toMatchObject({
+      tools: [{ function: { name: 'now' } }],
+      tool_choice: 'REQUIRED',
+    });
     expect(body({ tools, toolChoice: { name: 'now' } })['tools']).toHaveLength(1);
     expect(() => body({ tools, toolChoice: { name: 'other' } })).toThrow(/"other".*not among the tools/);
     expect(() => body({ tools, parallelToolCalls: false })).toThrow(/several calls/);
   });
 
   it('does not hold a schema and tools together', () => {
-    expect(() => body({ tools: [add], output: { type: 'object' } })).toThrow(/tools and an output schema in one request/);
+    expect(() => body({ tools: [add], output: { type: 'object' } })).toThrow(
+      /tools and an output schema in one request/,
+    );
     expect(cohere('command-a-03-2025').capabilities).toMatchObject({ typedOutput: true, typedOutputWithTools: false });
   });
 
@@ -69,13 +84,19 @@ describe('cohere: a request', () => {
     expect(body({ messages: parts('text/plain', btoa('hi')) })).toMatchObject({
       messages: [{ content: [{}, { type: 'text', text: 'hi' }] }],
     });
-    expect(() => body({ messages: parts('application/pdf', 'AAAA') })).toThrow(/application\/pdf.*text of the document/);
+    expect(() => body({ messages: parts('application/pdf', 'AAAA') })).toThrow(
+      /application\/pdf.*text of the document/,
+    );
   });
 
   it('gives the plan and the thinking back with the calls, and no thinking where thinking is off', () => {
     const call = { type: 'toolCall', id: 'a', name: 'now', arguments: {} } as const;
     const history: Message[] = [
-      { role: 'model', parts: [call], metadata: { cohere: { tool_plan: 'I will look.', thinking: 'hm' }, openai: { x: 1 } } },
+      {
+        role: 'model',
+        parts: [call],
+        metadata: { cohere: { tool_plan: 'I will look.', thinking: 'hm' }, openai: { x: 1 } },
+      },
       userMessage([{ type: 'toolResult', id: 'a', name: 'now', result: '' }]),
       modelMessage('It is six.'),
     ];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { google } from '../../../lib/providers/google/google.js';
-import { google as dialect } from '../../../lib/testing/server/dialects/google.js';
+import { google as dialect } from '../../../lib/testing/server/dialects/google/google.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 
@@ -28,14 +28,23 @@ describe('google: the second request of a run', () => {
           role: 'model',
           parts: [
             { text: 'Let me look.' },
-            { functionCall: { id: 'call_1_1', name: 'temperature', args: { city: 'Oslo' } }, thoughtSignature: 'c2lnbmF0dXJl1' },
+            {
+              functionCall: { id: 'call_1_1', name: 'temperature', args: { city: 'Oslo' } },
+              thoughtSignature: 'c2lnbmF0dXJl1',
+            },
             { functionCall: { id: 'call_1_2', name: 'season', args: {} } },
           ],
         },
         {
           role: 'user',
           parts: [
-            { functionResponse: { id: 'call_1_1', name: 'temperature', response: { result: { city: 'Oslo', celsius: -3 } } } },
+            {
+              functionResponse: {
+                id: 'call_1_1',
+                name: 'temperature',
+                response: { result: { city: 'Oslo', celsius: -3 } },
+              },
+            },
             { functionResponse: { id: 'call_1_2', name: 'season', response: { error: 'no calendar' } } },
           ],
         },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { JsonObject, JsonValue } from '../../../lib/core/json.js';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { decodeGoogle } from '../../../lib/providers/google/decode.js';
 import { encodeGoogle } from '../../../lib/providers/google/encode.js';
@@ -21,11 +21,14 @@ const replayed = (...frames: readonly JsonObject[]) => {
   const { body } = encodeGoogle('gemini-2.5-flash', { messages: [userMessage('Hi'), ...(message ? [message] : [])] });
   return (body['contents'] as readonly JsonObject[])[1]?.['parts'];
 };
-const calls = (...frames: readonly JsonObject[]) => read(...frames, stop).calls.map(({ name, arguments: args }) => [name, args]);
+const calls = (...frames: readonly JsonObject[]) =>
+  read(...frames, stop).calls.map(({ name, arguments: args }) => [name, args]);
 
 describe('google: text, thoughts and what is known of an answer', () => {
   it('tells metadata once, just before the first other chunk, and the finish last with the last usage', () => {
-    const usage = (candidatesTokenCount: number): JsonObject => ({ usageMetadata: { promptTokenCount: 3, candidatesTokenCount } });
+    const usage = (candidatesTokenCount: number): JsonObject => ({
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount },
+    });
     const { chunks } = read(
       { usageMetadata: { promptTokenCount: 3 }, responseId: 'r1' },
       frame([{ text: 'Hm', thought: true }, { text: 'Hi' }], {}, usage(1)),
@@ -43,7 +46,12 @@ describe('google: text, thoughts and what is known of an answer', () => {
 
   it('ends for the last reason when the answer went on behind the first, as translators stamp STOP on chunks without content', () => {
     const said = frame([{ text: 'Rhine' }]);
-    const { finish, text } = read(stop, said, call({ name: 'f', args: { a: 1 } }), frame([], { finishReason: 'MAX_TOKENS' }));
+    const { finish, text } = read(
+      stop,
+      said,
+      call({ name: 'f', args: { a: 1 } }),
+      frame([], { finishReason: 'MAX_TOKENS' }),
+    );
     expect(text).toBe('Rhine');
     expect(finish).toMatchObject({ reason: 'length', rawReason: 'MAX_TOKENS' });
     expect(read(said, stop, frame([], { finishReason: 'OTHER' })).finish).toMatchObject({ reason: 'stop' });
@@ -57,7 +65,9 @@ describe('google: text, thoughts and what is known of an answer', () => {
 
   it('keeps the counts that a later, shorter usage leaves out', () => {
     const full = { promptTokenCount: 3, candidatesTokenCount: 2, thoughtsTokenCount: 4, totalTokenCount: 9 };
-    const { finish } = read(frame([{ text: 'a' }], {}, { usageMetadata: full }), stop, { usageMetadata: { promptTokenCount: 3 } });
+    const { finish } = read(frame([{ text: 'a' }], {}, { usageMetadata: full }), stop, {
+      usageMetadata: { promptTokenCount: 3 },
+    });
     expect(finish?.usage).toEqual({ input: 3, output: 6, total: 9, reasoning: 4 });
   });
 
@@ -101,8 +111,14 @@ describe('google: text, thoughts and what is known of an answer', () => {
 
   it('says why an answer was not simply finished, and nothing of the kind of one that was', () => {
     const why = { finishMessage: 'Bad call', safetyRatings: [{ category: 'X' }] };
-    expect(read(frame([], { finishReason: 'MALFORMED_FUNCTION_CALL', ...why })).chunks).toContainEqual({ type: 'metadata', metadata: why });
-    expect(read(frame([], { finishReason: 'STOP', ...why })).chunks).not.toContainEqual({ type: 'metadata', metadata: why });
+    expect(read(frame([], { finishReason: 'MALFORMED_FUNCTION_CALL', ...why })).chunks).toContainEqual({
+      type: 'metadata',
+      metadata: why,
+    });
+    expect(read(frame([], { finishReason: 'STOP', ...why })).chunks).not.toContainEqual({
+      type: 'metadata',
+      metadata: why,
+    });
   });
 
   it('takes a refused prompt for a content filter', () => {
@@ -125,7 +141,12 @@ describe('google: text, thoughts and what is known of an answer', () => {
   ])('reports error %i in a stream, and whether it passes', (code, status, retryable) => {
     const { text, error } = read(frame([{ text: 'Half' }]), { error: { code, message: 'No.', status } });
     expect(text).toBe('Half');
-    expect(error).toMatchObject({ code: 'provider', providerCode: status, retryable, message: expect.stringContaining('No.') as unknown });
+    expect(error).toMatchObject({
+      code: 'provider',
+      providerCode: status,
+      retryable,
+      message: expect.stringContaining('No.') as unknown,
+    });
   });
 });
 
@@ -173,7 +194,10 @@ describe('google: calls', () => {
   });
 
   it('joins arguments at paths, with the name in each part or in the first', () => {
-    const piece = (text: string, rest: JsonObject = {}) => ({ partialArgs: [{ jsonPath: '$.text', stringValue: text }], ...rest });
+    const piece = (text: string, rest: JsonObject = {}) => ({
+      partialArgs: [{ jsonPath: '$.text', stringValue: text }],
+      ...rest,
+    });
     expect(
       calls(
         call({ name: 'f', id: '1', ...piece('Hel', { willContinue: true }) }),
@@ -197,27 +221,47 @@ describe('google: calls', () => {
   });
 
   it('reads any path, also one that would reach the prototype or make a list of billions', () => {
-    const args = ['$.__proto__.polluted', '$[\'a.b\']["c"]', '$.list[4000000000]', '$.list[1].deep', '$', '', 'bare', '$.bad[*]'];
-    const partialArgs = [...args.map((jsonPath) => ({ jsonPath, stringValue: 'v' })), { jsonPath: '$.none' }, null, 7] as JsonValue;
+    const args = [
+      '$.__proto__.polluted',
+      '$[\'a.b\']["c"]',
+      '$.list[4000000000]',
+      '$.list[1].deep',
+      '$',
+      '',
+      'bare',
+      '$.bad[*]',
+    ];
+    const partialArgs = [
+      ...args.map((jsonPath) => ({ jsonPath, stringValue: 'v' })),
+      { jsonPath: '$.none' },
+      null,
+      7,
+    ] as JsonValue;
     const [[, found] = []] = calls(call({ name: 'f', partialArgs }));
     expect(found).toMatchObject({ 'a.b': { c: 'v' }, list: [{ deep: 'v' }, 'v'], bare: 'v' });
     expect(Object.keys(found as object)).toContain('__proto__');
     expect({}).not.toHaveProperty('polluted');
   });
 
-  it.each(['MAX_TOKENS', 'SAFETY', 'MALFORMED_FUNCTION_CALL'])('exposes no call whose arguments were cut by %s', (finishReason) => {
-    const whole = call({ name: 'f', args: { a: 1 } });
-    const half = call({ name: 'g', partialArgs: [{ jsonPath: '$.a', numberValue: 1 }], willContinue: true });
-    expect(read(whole, half, frame([], { finishReason })).calls).toMatchObject([{ name: 'f' }]);
-    expect(read(whole, half).calls).toMatchObject([{ name: 'f' }]);
-  });
+  it.each(['MAX_TOKENS', 'SAFETY', 'MALFORMED_FUNCTION_CALL'])(
+    'exposes no call whose arguments were cut by %s',
+    (finishReason) => {
+      const whole = call({ name: 'f', args: { a: 1 } });
+      const half = call({ name: 'g', partialArgs: [{ jsonPath: '$.a', numberValue: 1 }], willContinue: true });
+      expect(read(whole, half, frame([], { finishReason })).calls).toMatchObject([{ name: 'f' }]);
+      expect(read(whole, half).calls).toMatchObject([{ name: 'f' }]);
+    },
+  );
 });
 
 describe('google: what goes back', () => {
   it('returns each signature on the call it came with, and an id only where there was one', () => {
     expect(
       replayed(
-        frame([{ functionCall: { name: 'f', args: { a: 1 } }, thoughtSignature: 's1' }, { functionCall: { name: 'f', args: { a: 2 } } }]),
+        frame([
+          { functionCall: { name: 'f', args: { a: 1 } }, thoughtSignature: 's1' },
+          { functionCall: { name: 'f', args: { a: 2 } } },
+        ]),
         call({ id: 'x', name: 'g', args: {} }, { thoughtSignature: 's2' }),
         call({ name: 'h', willContinue: true }, { thoughtSignature: 's3' }),
         call({ partialArgs: [{ jsonPath: '$.b', boolValue: false }] }),
@@ -232,8 +276,12 @@ describe('google: what goes back', () => {
   });
 
   it('returns the signature of a text on the very part, an empty one too', () => {
-    const text = (part: string, thoughtSignature?: string) => frame([{ text: part, ...(thoughtSignature ? { thoughtSignature } : {}) }]);
-    expect(replayed(text('The '), text('sea'), text('', 's'), stop)).toEqual([{ text: 'The sea' }, { text: '', thoughtSignature: 's' }]);
+    const text = (part: string, thoughtSignature?: string) =>
+      frame([{ text: part, ...(thoughtSignature ? { thoughtSignature } : {}) }]);
+    expect(replayed(text('The '), text('sea'), text('', 's'), stop)).toEqual([
+      { text: 'The sea' },
+      { text: '', thoughtSignature: 's' },
+    ]);
     expect(replayed(text('The '), text('sea', 's1'), text(' is'), text(' calm.', 's2'), text(' Ok'), stop)).toEqual([
       { text: 'The ' },
       { text: 'sea', thoughtSignature: 's1' },
@@ -247,7 +295,13 @@ describe('google: what goes back', () => {
     const thought = { text: 'Hm.', thought: true, thoughtSignature: 's' };
     const code = { executableCode: { language: 'PYTHON', code: 'print(1)' } };
     const result = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1\n' } };
-    const answer = [frame([thought, { text: 'I run it.' }]), frame([code]), frame([result]), frame([{ text: 'It is 1.' }]), stop] as const;
+    const answer = [
+      frame([thought, { text: 'I run it.' }]),
+      frame([code]),
+      frame([result]),
+      frame([{ text: 'It is 1.' }]),
+      stop,
+    ] as const;
     expect(replayed(...answer)).toEqual([thought, { text: 'I run it.' }, code, result, { text: 'It is 1.' }]);
     const { chunks, text, thinking } = read(...answer);
     expect([thinking, text]).toEqual(['Hm.', 'I run it.It is 1.']);
@@ -276,7 +330,9 @@ describe('google: files and sources', () => {
 
   it('gives each source once, and the grounding as metadata before the finish', () => {
     const web = (uri: string) => ({ web: { uri, title: uri.slice(-1) } });
-    const grounding = (...groundingChunks: JsonObject[]) => ({ groundingMetadata: { groundingChunks, webSearchQueries: ['q'] } });
+    const grounding = (...groundingChunks: JsonObject[]) => ({
+      groundingMetadata: { groundingChunks, webSearchQueries: ['q'] },
+    });
     const { chunks } = read(
       frame([{ text: 'a' }], { groundingMetadata: {} }),
       frame([], grounding(web('https://a'), { retrievedContext: { title: 'T', text: 'said' } })),
@@ -319,11 +375,22 @@ describe('google: whatever comes', () => {
     { requiredKeys: [] },
   );
   const candidate = fc.record(
-    { content: fc.oneof(odd, fc.record({ parts: fc.oneof(odd, fc.array(part)) })), finishReason: odd, groundingMetadata: odd, index: odd },
+    {
+      content: fc.oneof(odd, fc.record({ parts: fc.oneof(odd, fc.array(part)) })),
+      finishReason: odd,
+      groundingMetadata: odd,
+      index: odd,
+    },
     { requiredKeys: [] },
   );
   const anyFrame = fc.record(
-    { candidates: fc.oneof(odd, fc.array(candidate)), usageMetadata: odd, promptFeedback: odd, error: odd, responseId: odd },
+    {
+      candidates: fc.oneof(odd, fc.array(candidate)),
+      usageMetadata: odd,
+      promptFeedback: odd,
+      error: odd,
+      responseId: odd,
+    },
     { requiredKeys: [] },
   );
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
@@ -10,8 +10,10 @@ import { google } from '../../../lib/providers/google/google.js';
 import { answering } from '../answering.js';
 
 const messages = [userMessage('Hi')];
-const body = (request: Partial<Request>, model = 'gemini-2.5-flash') => encodeGoogle(model, { messages, ...request }).body;
-const contents = (conversation: readonly Message[], model?: string) => body({ messages: conversation }, model)['contents'];
+const body = (request: Partial<Request>, model = 'gemini-2.5-flash') =>
+  encodeGoogle(model, { messages, ...request }).body;
+const contents = (conversation: readonly Message[], model?: string) =>
+  body({ messages: conversation }, model)['contents'];
 const config = (request: Partial<Request>, model?: string) => body(request, model)['generationConfig'];
 const thinking = (model: string, wish: Request['thinking']) =>
   (config(wish === undefined ? {} : { thinking: wish }, model) as JsonObject | undefined)?.['thinkingConfig'];
@@ -28,12 +30,14 @@ describe('google: the request', () => {
   });
 
   it('takes a name with its folder', () => {
-    expect(encodeGoogle('models/gemini-2.5-pro', { messages }).path).toBe('/models/gemini-2.5-pro:streamGenerateContent?alt=sse');
+    expect(encodeGoogle('models/gemini-2.5-pro', { messages }).path).toBe(
+      '/models/gemini-2.5-pro:streamGenerateContent?alt=sse',
+    );
     expect(encodeGoogle('tunedModels/mine', { messages }).path).toBe('/tunedModels/mine:streamGenerateContent?alt=sse');
   });
 
   it('puts each setting in its field', () => {
-    const settings = { temperature: 0, topP: 0.9, maxOutputTokens: 10, stop: ['END'], seed: 7 };
+    const settings = { temperature: 0, topP: 0.9, maxOutputTokens: 10, stopSequences: ['END'], seed: 7 };
     expect(config({ ...settings, output })).toEqual({
       temperature: 0,
       topP: 0.9,
@@ -43,11 +47,15 @@ describe('google: the request', () => {
       responseMimeType: 'application/json',
       responseJsonSchema: output,
     });
-    expect(body({ stop: [] })).not.toHaveProperty('generationConfig');
+    expect(body({ stopSequences: [] })).not.toHaveProperty('generationConfig');
   });
 
   it('declares tools, and how they are to be used', () => {
-    const empty = { name: 'now', description: 'Now.', parameters: { type: 'object', properties: {}, additionalProperties: false } };
+    const empty = {
+      name: 'now',
+      description: 'Now.',
+      parameters: { type: 'object', properties: {}, additionalProperties: false },
+    };
     expect(body({ tools: [...tools, empty] })).toMatchObject({
       tools: [
         {
@@ -92,10 +100,16 @@ describe('google: the request', () => {
     expect(thinking('gemini-2.5-flash', true)).toEqual({ includeThoughts: true, thinkingBudget: -1 });
     expect(thinking('gemini-2.5-flash', false)).toEqual({ thinkingBudget: 0 });
     expect(thinking('gemini-2.5-flash', { effort: 'medium' })).toEqual({ includeThoughts: true, thinkingBudget: 8192 });
-    expect(thinking('gemini-2.5-flash', { effort: 'low', budget: 99 })).toEqual({ includeThoughts: true, thinkingBudget: 99 });
+    expect(thinking('gemini-2.5-flash', { effort: 'low', budget: 99 })).toEqual({
+      includeThoughts: true,
+      thinkingBudget: 99,
+    });
     expect(thinking('gemini-3-flash-preview', true)).toEqual({ includeThoughts: true });
     expect(thinking('gemini-3-flash-preview', false)).toEqual({ thinkingLevel: 'minimal' });
-    expect(thinking('gemini-3-pro-preview', { effort: 'low', budget: 99 })).toEqual({ includeThoughts: true, thinkingLevel: 'low' });
+    expect(thinking('gemini-3-pro-preview', { effort: 'low', budget: 99 })).toEqual({
+      includeThoughts: true,
+      thinkingLevel: 'low',
+    });
     expect(thinking('gemini-3-pro-preview', { budget: 99 })).toEqual({ includeThoughts: true, thinkingBudget: 99 });
     expect(() => thinking('gemini-2.5-pro', false)).toThrow(/gemini-2.5-pro cannot be asked not to think.*Flash/);
   });
@@ -130,18 +144,31 @@ describe('google: the conversation', () => {
   });
 
   const foreign = (id: string, name = 'f') =>
-    ({ type: 'toolCall', id, name, arguments: { a: 1 }, providerData: { anthropic: { signature: 'no' }, openai: { id } } }) as const;
+    ({
+      type: 'toolCall',
+      id,
+      name,
+      arguments: { a: 1 },
+      providerData: { anthropic: { signature: 'no' }, openai: { id } },
+    }) as const;
   const result = (id: string, name = 'f') => ({ type: 'toolResult', id, name, result: [1] }) as const;
 
   it('answers calls in their order, in a content of its own', () => {
     const conversation = [
       userMessage('Go'),
       modelMessage([{ type: 'source', url: 'https://x' }, foreign('c1'), foreign('c2', 'g')]),
-      userMessage([{ type: 'toolResult', id: 'c2', name: 'g', error: 'no' }, result('c1'), { type: 'text', text: 'And?' }]),
+      userMessage([
+        { type: 'toolResult', id: 'c2', name: 'g', error: 'no' },
+        result('c1'),
+        { type: 'text', text: 'And?' },
+      ]),
     ];
     expect(contents(conversation)).toEqual([
       { role: 'user', parts: [{ text: 'Go' }] },
-      { role: 'model', parts: [{ functionCall: { name: 'f', args: { a: 1 } } }, { functionCall: { name: 'g', args: { a: 1 } } }] },
+      {
+        role: 'model',
+        parts: [{ functionCall: { name: 'f', args: { a: 1 } } }, { functionCall: { name: 'g', args: { a: 1 } } }],
+      },
       {
         role: 'user',
         parts: [
@@ -154,8 +181,18 @@ describe('google: the conversation', () => {
   });
 
   it('gives Gemini 3 the documented stand-in for signatures that another model did not make, in the current turn', () => {
-    const turn = (id: string) => [modelMessage([foreign(id), foreign(`${id}b`)]), userMessage([result(id), result(`${id}b`)])];
-    const conversation = [userMessage('One'), ...turn('a'), modelMessage('Done.'), userMessage('Two'), ...turn('b'), ...turn('c')];
+    const turn = (id: string) => [
+      modelMessage([foreign(id), foreign(`${id}b`)]),
+      userMessage([result(id), result(`${id}b`)]),
+    ];
+    const conversation = [
+      userMessage('One'),
+      ...turn('a'),
+      modelMessage('Done.'),
+      userMessage('Two'),
+      ...turn('b'),
+      ...turn('c'),
+    ];
     const signatures = (model: string) =>
       (contents(conversation, model) as readonly { readonly role: string; readonly parts: readonly JsonObject[] }[])
         .filter(({ parts }) => parts.some((part) => part['functionCall']))

@@ -5,7 +5,10 @@ import { google } from '../../../lib/providers/google/google.js';
 import { answering } from '../answering.js';
 
 const messages = [userMessage('Name a river.')];
-const answer = { candidates: [{ content: { parts: [{ text: 'Loire' }] }, finishReason: 'STOP' }], modelVersion: 'gemini-2.5-flash' };
+const answer = {
+  candidates: [{ content: { parts: [{ text: 'Loire' }] }, finishReason: 'STOP' }],
+  modelVersion: 'gemini-2.5-flash',
+};
 
 describe('google', () => {
   it('streams an answer of the Gemini API, with the key in its own header', async () => {
@@ -21,7 +24,9 @@ describe('google', () => {
       { type: 'text', text: 'Loire' },
       { type: 'finish', reason: 'stop', rawReason: 'STOP' },
     ]);
-    expect(seen[0]?.url).toBe('https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
+    expect(seen[0]?.url).toBe(
+      'https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse',
+    );
     expect(seen[0]?.headers.get('x-goog-api-key')).toBe('k');
     expect(seen[0]?.headers.has('authorization')).toBe(false);
     expect(seen[0]?.body).toMatchObject({ generationConfig: { temperature: 1, topK: 5 }, safetySettings: [] });
@@ -37,8 +42,12 @@ describe('google', () => {
       message: expect.stringContaining('API key not valid: [key].') as unknown,
     });
     const refused = () =>
-      Promise.resolve(new Response(JSON.stringify(error), { status: 400, headers: { 'content-type': 'application/json' } }));
-    await expect(lastValueFrom(google('m', { apiKey: 'k-secret', fetch: refused }).stream({ messages }))).rejects.toMatchObject({
+      Promise.resolve(
+        new Response(JSON.stringify(error), { status: 400, headers: { 'content-type': 'application/json' } }),
+      );
+    await expect(
+      lastValueFrom(google('m', { apiKey: 'k-secret', fetch: refused }).stream({ messages })),
+    ).rejects.toMatchObject({
       code: 'http',
       status: 400,
       message: expect.stringContaining('API key not valid: [key]') as unknown,

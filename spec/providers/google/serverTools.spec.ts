@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { tool } from '../../../lib/core/tool.js';
@@ -48,32 +48,46 @@ describe('google: the tools that Google runs', () => {
       contents: [{ role: 'user', parts: [{ text: 'How warm is the northernmost city of Norway?' }] }],
       tools: [
         { googleSearch: {} },
-        { googleSearch: { timeRangeFilter: { startTime: '2026-01-01T00:00:00.000Z', endTime: '2026-02-01T00:00:00Z' } } },
+        {
+          googleSearch: { timeRangeFilter: { startTime: '2026-01-01T00:00:00.000Z', endTime: '2026-02-01T00:00:00Z' } },
+        },
         { codeExecution: {} },
         { urlContext: {} },
       ],
     });
   });
 
-  it.each(['gemini-3-pro-preview', 'gemini-flash-latest'])('stand beside functions with %s, which is asked to tell of both', (model) => {
-    const { tools, toolConfig } = body(model, { tools: [temperature] }, googleTools.search(), { definition: { googleMaps: {} } });
-    expect(tools).toEqual([
-      { functionDeclarations: [{ name: 'temperature', description: 'Of a city.', parametersJsonSchema: temperature.parameters }] },
-      { googleSearch: {} },
-      { googleMaps: {} },
-    ]);
-    expect(toolConfig).toEqual({ includeServerSideToolInvocations: true });
-  });
+  it.each(['gemini-3-pro-preview', 'gemini-flash-latest'])(
+    'stand beside functions with %s, which is asked to tell of both',
+    (model) => {
+      const { tools, toolConfig } = body(model, { tools: [temperature] }, googleTools.search(), {
+        definition: { googleMaps: {} },
+      });
+      expect(tools).toEqual([
+        {
+          functionDeclarations: [
+            { name: 'temperature', description: 'Of a city.', parametersJsonSchema: temperature.parameters },
+          ],
+        },
+        { googleSearch: {} },
+        { googleMaps: {} },
+      ]);
+      expect(toolConfig).toEqual({ includeServerSideToolInvocations: true });
+    },
+  );
 
   it.each([
     ['auto', { mode: 'VALIDATED' }],
     ['required', { mode: 'ANY' }],
     ['none', { mode: 'NONE' }],
     [{ name: 'temperature' }, { mode: 'ANY', allowedFunctionNames: ['temperature'] }],
-  ] as const)('beside functions, have the tool choice %j in a mode that the API takes there', (toolChoice, functionCallingConfig) => {
-    const { toolConfig } = body('gemini-3-flash-preview', { tools: [temperature], toolChoice }, googleTools.search());
-    expect(toolConfig).toEqual({ functionCallingConfig, includeServerSideToolInvocations: true });
-  });
+  ] as const)(
+    'beside functions, have the tool choice %j in a mode that the API takes there',
+    (toolChoice, functionCallingConfig) => {
+      const { toolConfig } = body('gemini-3-flash-preview', { tools: [temperature], toolChoice }, googleTools.search());
+      expect(toolConfig).toEqual({ functionCallingConfig, includeServerSideToolInvocations: true });
+    },
+  );
 
   it('are refused before the request beside functions or a schema where the model takes them alone', () => {
     const asked = (request: Partial<Request>) => () => body('gemini-2.5-flash', request, googleTools.search());
@@ -91,7 +105,9 @@ describe('google: the tools that Google runs', () => {
     try {
       const model = google('gemini-3-flash-preview', { apiKey: 'k', baseUrl: server.urlFor('google'), retry: false });
       const providerOptions = { google: { tools: [{ functionDeclarations: [{ name: 'a' }] }, { googleSearch: {} }] } };
-      await expect(lastValueFrom(model.stream({ messages, providerOptions }))).rejects.toThrow(/include_server_side_tool_invocations/);
+      await expect(lastValueFrom(model.stream({ messages, providerOptions }))).rejects.toThrow(
+        /include_server_side_tool_invocations/,
+      );
     } finally {
       await server.close();
     }
@@ -106,7 +122,9 @@ describe('google: recorded tools of the server', () => {
     expect(metadata).toHaveLength(2);
     expect(metadata[1]).toMatchObject({
       groundingMetadata: { groundingChunks: [{ web: { uri: 'https://tides.example/brest' } }] },
-      urlContextMetadata: { urlMetadata: [{}, { retrievedUrl: 'https://gone.example', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' }] },
+      urlContextMetadata: {
+        urlMetadata: [{}, { retrievedUrl: 'https://gone.example', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' }],
+      },
     });
   });
 
@@ -143,7 +161,8 @@ describe('google: recorded tools of the server', () => {
       expect(first?.['toolConfig']).toEqual({ includeServerSideToolInvocations: true });
       expect(second?.['toolConfig']).toEqual(first?.['toolConfig']);
       const parts = framesIn('spec/recordings/google/tool-combination.chunks.txt').map(
-        (frame) => ((frame['candidates'] as JsonObject[])[0]?.['content'] as { readonly parts: readonly JsonObject[] }).parts[0],
+        (frame) =>
+          ((frame['candidates'] as JsonObject[])[0]?.['content'] as { readonly parts: readonly JsonObject[] }).parts[0],
       );
       expect(second?.['contents']).toEqual([
         { role: 'user', parts: [{ text: 'How warm is the northernmost city of Norway?' }] },
@@ -160,21 +179,24 @@ describe('google: recorded tools of the server', () => {
   });
 
   const shared = '../shared/recordings/google/search-grounding.chunks.txt';
-  (existsSync(shared) ? it : it.skip)('search: four pages are sources, each once, and what rests on them is told once', () => {
-    const { sources, metadata, message } = answerIn(shared);
-    expect(sources.map(({ title }) => title)).toEqual([
-      'Weather information for locality: San Francisco, administrative_area: CA',
-      'sftourismtips.com',
-      'clothesforecast.com',
-      'whimsysoul.com',
-    ]);
-    expect(message?.parts.filter(({ type }) => type === 'source')).toEqual(sources);
-    expect(metadata).toHaveLength(2);
-    expect(Object.keys(metadata[1]?.['groundingMetadata'] ?? {})).toEqual([
-      'searchEntryPoint',
-      'groundingChunks',
-      'groundingSupports',
-      'webSearchQueries',
-    ]);
-  });
+  (existsSync(shared) ? it : it.skip)(
+    'search: four pages are sources, each once, and what rests on them is told once',
+    () => {
+      const { sources, metadata, message } = answerIn(shared);
+      expect(sources.map(({ title }) => title)).toEqual([
+        'Weather information for locality: San Francisco, administrative_area: CA',
+        'sftourismtips.com',
+        'clothesforecast.com',
+        'whimsysoul.com',
+      ]);
+      expect(message?.parts.filter(({ type }) => type === 'source')).toEqual(sources);
+      expect(metadata).toHaveLength(2);
+      expect(Object.keys(metadata[1]?.['groundingMetadata'] ?? {})).toEqual([
+        'searchEntryPoint',
+        'groundingChunks',
+        'groundingSupports',
+        'webSearchQueries',
+      ]);
+    },
+  );
 });

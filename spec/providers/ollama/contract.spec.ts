@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
-import { ollama as dialect } from '../../../lib/testing/server/dialects/ollama.js';
+import { ollama as dialect } from '../../../lib/testing/server/dialects/ollama/ollama.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 
@@ -31,7 +31,10 @@ describe('ollama: the second request of a run', () => {
           role: 'assistant',
           content: 'Let me look.',
           thinking: 'Two look-ups are needed.',
-          tool_calls: [{ function: { name: 'temperature', arguments: { city: 'Oslo' } } }, { function: { name: 'season', arguments: {} } }],
+          tool_calls: [
+            { function: { name: 'temperature', arguments: { city: 'Oslo' } } },
+            { function: { name: 'season', arguments: {} } },
+          ],
         },
         { role: 'tool', tool_name: 'temperature', content: '{"city":"Oslo","celsius":-3}' },
         { role: 'tool', tool_name: 'season', content: '{"error":"no calendar"}' },

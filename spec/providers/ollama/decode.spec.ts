@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { decodeOllama } from '../../../lib/providers/ollama/decode.js';
 import { wholeAnswer } from '../wholeAnswer.js';
 
@@ -10,14 +10,19 @@ const line = (message: JsonObject, rest: JsonObject = {}): JsonObject => ({
   done: false,
   ...rest,
 });
-const done = (reason: string | null = 'stop', rest: JsonObject = {}) => line({}, { done: true, done_reason: reason, ...rest });
+const done = (reason: string | null = 'stop', rest: JsonObject = {}) =>
+  line({}, { done: true, done_reason: reason, ...rest });
 const read = (...lines: readonly JsonObject[]) => wholeAnswer(decodeOllama, lines);
 const called = (name: string, args: JsonObject | string, rest: JsonObject = {}): JsonObject =>
   line({ tool_calls: [{ ...rest, function: { index: 0, name, arguments: args } }] });
 
 describe('ollama: an answer', () => {
   it('is metadata, thinking, text and one finish with usage', () => {
-    const { chunks } = read(line({ thinking: 'Hm' }), line({ content: 'Hi' }), done('stop', { prompt_eval_count: 3, eval_count: 2 }));
+    const { chunks } = read(
+      line({ thinking: 'Hm' }),
+      line({ content: 'Hi' }),
+      done('stop', { prompt_eval_count: 3, eval_count: 2 }),
+    );
     expect(chunks).toEqual([
       { type: 'metadata', metadata: { model: 'm' } },
       { type: 'thinking', text: 'Hm' },
@@ -73,7 +78,13 @@ describe('ollama: an answer', () => {
 
 describe('ollama: calls', () => {
   it('keeps calls apart that say the same under an index that starts anew', () => {
-    const { calls, finish } = read(called('f', { a: 1 }), called('f', { a: 1 }), called('now', {}), called('now', {}), done());
+    const { calls, finish } = read(
+      called('f', { a: 1 }),
+      called('f', { a: 1 }),
+      called('now', {}),
+      called('now', {}),
+      done(),
+    );
     expect(calls.map(({ name, arguments: args }) => [name, args])).toEqual([
       ['f', { a: 1 }],
       ['f', { a: 1 }],
@@ -85,11 +96,15 @@ describe('ollama: calls', () => {
 
   it('takes arguments as JSON text too, and keeps an id that there is, to give it back', () => {
     const { calls } = read(called('f', '{"a":1}', { id: 'call_x' }), done());
-    expect(calls).toEqual([{ type: 'toolCall', id: 'call_x', name: 'f', arguments: { a: 1 }, providerData: { ollama: { id: 'call_x' } } }]);
+    expect(calls).toEqual([
+      { type: 'toolCall', id: 'call_x', name: 'f', arguments: { a: 1 }, providerData: { ollama: { id: 'call_x' } } },
+    ]);
   });
 
   it('keeps what was thought before a call, to give it back, and only then', () => {
-    expect(read(line({ thinking: 'Hm, ' }), line({ thinking: 'f.' }), called('f', { a: 1 }), done()).message?.metadata).toEqual({
+    expect(
+      read(line({ thinking: 'Hm, ' }), line({ thinking: 'f.' }), called('f', { a: 1 }), done()).message?.metadata,
+    ).toEqual({
       ollama: { thinking: 'Hm, f.' },
     });
     expect(read(line({ thinking: 'Hm' }), line({ content: 'Hi' }), done()).message).toEqual({
@@ -103,9 +118,15 @@ describe('ollama: whatever comes', () => {
   const odd = fc.oneof(fc.jsonValue(), fc.constant(null), fc.constant(''), fc.constant([]));
   const call = fc.oneof(
     odd,
-    fc.record({ id: odd, function: fc.record({ name: odd, arguments: odd }, { requiredKeys: [] }) }, { requiredKeys: [] }),
+    fc.record(
+      { id: odd, function: fc.record({ name: odd, arguments: odd }, { requiredKeys: [] }) },
+      { requiredKeys: [] },
+    ),
   );
-  const message = fc.record({ content: odd, thinking: odd, images: odd, tool_calls: fc.oneof(odd, fc.array(call)) }, { requiredKeys: [] });
+  const message = fc.record(
+    { content: odd, thinking: odd, images: odd, tool_calls: fc.oneof(odd, fc.array(call)) },
+    { requiredKeys: [] },
+  );
   const anyLine = fc.record(
     { model: odd, message: fc.oneof(odd, message), done: odd, done_reason: odd, prompt_eval_count: odd, error: odd },
     { requiredKeys: [] },

@@ -22,7 +22,9 @@ describe('ollama: the request', () => {
 
   it('puts each setting in its field', () => {
     const output = { type: 'object' };
-    expect(body({ temperature: 0, topP: 0.9, maxOutputTokens: 10, stop: ['END'], seed: 7, output })).toMatchObject({
+    expect(
+      body({ temperature: 0, topP: 0.9, maxOutputTokens: 10, stopSequences: ['END'], seed: 7, output }),
+    ).toMatchObject({
       format: output,
       options: { temperature: 0, top_p: 0.9, num_predict: 10, stop: ['END'], seed: 7 },
     });
@@ -44,7 +46,11 @@ describe('ollama: the request', () => {
   });
 
   it.each<[string, Partial<Request>, RegExp]>([
-    ['a call that is demanded', { tools, toolChoice: 'required' }, /cannot be told to call a tool \(toolChoice: required\).*'auto'/],
+    [
+      'a call that is demanded',
+      { tools, toolChoice: 'required' },
+      /cannot be told to call a tool \(toolChoice: required\).*'auto'/,
+    ],
     ['a certain tool', { tools, toolChoice: { name: 'f' } }, /toolChoice: f/],
     ['one call at a time', { tools, parallelToolCalls: false }, /no field that forbids several calls/],
     ['a budget for thinking', { thinking: { budget: 100 } }, /no budget for thinking \(100 tokens\).*effort/],
@@ -53,7 +59,11 @@ describe('ollama: the request', () => {
       { messages: [userMessage([filePart(new URL('https://x/y.png'), 'image/png')])] },
       /no files by address.*filePart/,
     ],
-    ['a PDF', { messages: [userMessage([filePart(bytes('%PDF'), 'application/pdf')])] }, /no application\/pdf files.*images/],
+    [
+      'a PDF',
+      { messages: [userMessage([filePart(bytes('%PDF'), 'application/pdf')])] },
+      /no application\/pdf files.*images/,
+    ],
   ])('refuses %s before any request, and says what to do', (_, request, why) => {
     expect(() => body(request)).toThrow(why);
   });
@@ -65,7 +75,9 @@ describe('ollama: what it cannot do', () => {
     ['a PDF', { messages: [userMessage([filePart(bytes('%PDF'), 'application/pdf')])] }],
   ])('refuses %s by its capabilities, before any request', async (_, request) => {
     const fetch: typeof globalThis.fetch = () => Promise.reject(new Error('no request was expected'));
-    await expect(lastValueFrom(ollama('m', { fetch }).stream({ messages, ...request }))).rejects.toMatchObject({ subject: 'capability' });
+    await expect(lastValueFrom(ollama('m', { fetch }).stream({ messages, ...request }))).rejects.toMatchObject({
+      subject: 'capability',
+    });
   });
 });
 
@@ -98,7 +110,10 @@ describe('ollama: the conversation', () => {
       {
         role: 'assistant',
         content: '',
-        tool_calls: [{ id: 'x', function: { name: 'f', arguments: { a: 1 } } }, { function: { name: 'f', arguments: { a: 1 } } }],
+        tool_calls: [
+          { id: 'x', function: { name: 'f', arguments: { a: 1 } } },
+          { function: { name: 'f', arguments: { a: 1 } } },
+        ],
       },
       { role: 'tool', tool_name: 'f', tool_call_id: 'x', content: 'plain' },
       { role: 'tool', tool_name: 'f', content: '{"error":"no"}' },

@@ -1,11 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { read } from './reading.js';
 
 type Event = JsonObject;
-const created: Event = { type: 'response.created', response: { id: 'resp_1', model: 'gpt-5', status: 'in_progress', output: [] } };
-const added = (item: JsonObject, index = 0): Event => ({ type: 'response.output_item.added', output_index: index, item });
-const ended = (item: JsonObject, index = 0): Event => ({ type: 'response.output_item.done', output_index: index, item });
+const created: Event = {
+  type: 'response.created',
+  response: { id: 'resp_1', model: 'gpt-5', status: 'in_progress', output: [] },
+};
+const added = (item: JsonObject, index = 0): Event => ({
+  type: 'response.output_item.added',
+  output_index: index,
+  item,
+});
+const ended = (item: JsonObject, index = 0): Event => ({
+  type: 'response.output_item.done',
+  output_index: index,
+  item,
+});
 const delta = (words: string, id = 'msg_1', rest: JsonObject = {}): Event => ({
   ...{ type: 'response.output_text.delta', item_id: id, output_index: 0, content_index: 0, delta: words },
   ...rest,
@@ -17,7 +28,13 @@ const args = (piece: string, id = 'fc_1', index = 0): Event => ({
   ...{ type: 'response.function_call_arguments.delta', item_id: id, output_index: index, delta: piece },
 });
 const message = (words: string, id = 'msg_1', annotations: readonly JsonObject[] = []): JsonObject => ({
-  ...{ type: 'message', id, status: 'completed', role: 'assistant', content: [{ type: 'output_text', text: words, annotations }] },
+  ...{
+    type: 'message',
+    id,
+    status: 'completed',
+    role: 'assistant',
+    content: [{ type: 'output_text', text: words, annotations }],
+  },
 });
 const call = (rest: JsonObject = {}): JsonObject => ({
   ...{ type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'add', arguments: '{"a":1}', status: 'completed' },
@@ -29,14 +46,24 @@ const over = (output: readonly JsonObject[] = [], rest: JsonObject = {}): Event 
 });
 const toolEvents = async (frames: readonly Event[]) =>
   (await read(frames)).chunks.flatMap((chunk) =>
-    chunk.type === 'metadata' && chunk.metadata['openai-responses'] !== undefined ? [chunk.metadata['openai-responses']] : [],
+    chunk.type === 'metadata' && chunk.metadata['openai-responses'] !== undefined
+      ? [chunk.metadata['openai-responses']]
+      : [],
   );
 
 describe('openai-responses: text', () => {
   it('streams, and the snapshots that repeat it add nothing', async () => {
     const part = { type: 'output_text', text: 'Hello', annotations: [] };
     const partDone = { type: 'response.content_part.done', item_id: 'msg_1', output_index: 0, content_index: 0, part };
-    const frames = [created, added(message('')), delta('Hel'), delta('lo'), textDone('Hello'), partDone, ended(message('Hello'))];
+    const frames = [
+      created,
+      added(message('')),
+      delta('Hel'),
+      delta('lo'),
+      textDone('Hello'),
+      partDone,
+      ended(message('Hello')),
+    ];
     const { chunks, finish } = await read([...frames, over([message('Hello')])]);
     expect(chunks.slice(0, 3)).toEqual([
       { type: 'metadata', metadata: { responseId: 'resp_1', model: 'gpt-5' } },
@@ -53,17 +80,37 @@ describe('openai-responses: text', () => {
     ['only in the whole response', [over([message('Hello')])]],
     ['only in an item that was announced with it', [added(message('Hello')), over()]],
     ['half in deltas, half in a snapshot', [delta('Hel'), ended(message('Hello')), over()]],
-    ['in deltas under an id, with a whole response under another', [delta('Hel'), delta('lo'), over([message('Hello', 'other')])]],
+    [
+      'in deltas under an id, with a whole response under another',
+      [delta('Hel'), delta('lo'), over([message('Hello', 'other')])],
+    ],
     [
       'under ids that differ from event to event',
-      [added(message('', 'a')), delta('Hel', 'b'), delta('lo', 'c'), ended(message('Hello', 'd')), over([message('Hello', 'e')])],
+      [
+        added(message('', 'a')),
+        delta('Hel', 'b'),
+        delta('lo', 'c'),
+        ended(message('Hello', 'd')),
+        over([message('Hello', 'e')]),
+      ],
     ],
-    ['without ids', [delta('Hel', ''), delta('lo', ''), ended({ ...message('Hello'), id: '' }), over([{ ...message('Hello'), id: null }])]],
+    [
+      'without ids',
+      [
+        delta('Hel', ''),
+        delta('lo', ''),
+        ended({ ...message('Hello'), id: '' }),
+        over([{ ...message('Hello'), id: null }]),
+      ],
+    ],
     [
       'with a content index in the deltas that the snapshot does not know',
       [delta('Hello', 'msg_1', { content_index: 3 }), textDone('Hello'), over([message('Hello')])],
     ],
-    ['in a response that is one frame, not streamed', [{ object: 'response', status: 'completed', output: [message('Hello')] }]],
+    [
+      'in a response that is one frame, not streamed',
+      [{ object: 'response', status: 'completed', output: [message('Hello')] }],
+    ],
     ['with a last event of another name', [delta('Hello'), { ...over([message('Hello')]), type: 'response.done' }]],
   ];
   it.each(whole)('comes out once when it is %s', async (_, frames) => {
@@ -78,8 +125,15 @@ describe('openai-responses: text', () => {
       { type: 'output_text', text: 'a' },
       { type: 'output_text', text: 'b' },
     ];
-    const frames = [delta('a', 'm1', { output_index: 0 }), delta('b', 'm1', { output_index: 7, content_index: 1 }), delta('c', 'm2')];
-    const { text, message: made } = await read([...frames, over([{ ...message('', 'm1'), content: two }, message('cd', 'm2')])]);
+    const frames = [
+      delta('a', 'm1', { output_index: 0 }),
+      delta('b', 'm1', { output_index: 7, content_index: 1 }),
+      delta('c', 'm2'),
+    ];
+    const { text, message: made } = await read([
+      ...frames,
+      over([{ ...message('', 'm1'), content: two }, message('cd', 'm2')]),
+    ]);
     expect(text).toBe('abcd');
     expect(made?.metadata).toMatchObject({
       'openai-responses': {
@@ -92,7 +146,12 @@ describe('openai-responses: text', () => {
   });
 
   it('of two messages that come in turns is not told apart afterwards', async () => {
-    const { text, message: made } = await read([delta('a', 'm1'), delta('b', 'm2', { output_index: 1 }), delta('c', 'm1'), over()]);
+    const { text, message: made } = await read([
+      delta('a', 'm1'),
+      delta('b', 'm2', { output_index: 1 }),
+      delta('c', 'm1'),
+      over(),
+    ]);
     expect(text).toBe('abc');
     expect(made?.metadata).toEqual({ 'openai-responses': { responseId: 'resp_1' } });
   });
@@ -109,10 +168,17 @@ describe('openai-responses: text', () => {
       text,
       finish,
       message: made,
-    } = await read([refusal('delta', 'delta', 'I will'), refusal('done', 'refusal', 'I will not.'), ended(item), over([item])]);
+    } = await read([
+      refusal('delta', 'delta', 'I will'),
+      refusal('done', 'refusal', 'I will not.'),
+      ended(item),
+      over([item]),
+    ]);
     expect(text).toBe('I will not.');
     expect(finish).toMatchObject({ reason: 'contentFilter', rawReason: 'completed' });
-    expect(made?.metadata).toMatchObject({ 'openai-responses': { output: [{ id: 'msg_1', length: 11, refusal: true }] } });
+    expect(made?.metadata).toMatchObject({
+      'openai-responses': { output: [{ id: 'msg_1', length: 11, refusal: true }] },
+    });
   });
 });
 
@@ -156,9 +222,20 @@ describe('openai-responses: thinking', () => {
 });
 
 describe('openai-responses: calls', () => {
-  const sum = { type: 'toolCall', id: 'call_1', name: 'add', arguments: { a: 1 }, providerData: { 'openai-responses': { id: 'fc_1' } } };
+  const sum = {
+    type: 'toolCall',
+    id: 'call_1',
+    name: 'add',
+    arguments: { a: 1 },
+    providerData: { 'openai-responses': { id: 'fc_1' } },
+  };
   const open = call({ arguments: '', status: 'in_progress' });
-  const argsDone = { type: 'response.function_call_arguments.done', item_id: 'fc_1', output_index: 0, arguments: '{"a":1}' };
+  const argsDone = {
+    type: 'response.function_call_arguments.done',
+    item_id: 'fc_1',
+    output_index: 0,
+    arguments: '{"a":1}',
+  };
 
   const whole: readonly (readonly [string, readonly Event[]])[] = [
     ['streamed', [added(open), args('{"a'), args('":1}'), argsDone, ended(call()), over([call()])]],
@@ -167,11 +244,23 @@ describe('openai-responses: calls', () => {
     ['whole in the response', [over([call()])]],
     ['whole where it is announced', [added(call()), over()]],
     ['announced with a placeholder', [added(open), args('{}'), ended(call()), over([call()])]],
-    ['under a whole response of other ids', [added(open), args('{"a":1}'), ended(call()), over([call({ id: 'other' })])]],
-    ['under a whole response of other ids and call ids', [ended(call()), over([call({ id: 'fc_z', call_id: 'call_z' })])]],
+    [
+      'under a whole response of other ids',
+      [added(open), args('{"a":1}'), ended(call()), over([call({ id: 'other' })])],
+    ],
+    [
+      'under a whole response of other ids and call ids',
+      [ended(call()), over([call({ id: 'fc_z', call_id: 'call_z' })])],
+    ],
     ['under a whole response of other call ids', [ended(call()), over([call({ call_id: 'call_z' })])]],
-    ['under a done item of another call id', [added(open), args('{"a":1}'), ended(call({ call_id: 'call_z' })), over()]],
-    ['under another id and call id at the same index', [added(open), ended(call({ id: 'fc_z', call_id: 'call_z' })), over()]],
+    [
+      'under a done item of another call id',
+      [added(open), args('{"a":1}'), ended(call({ call_id: 'call_z' })), over()],
+    ],
+    [
+      'under another id and call id at the same index',
+      [added(open), ended(call({ id: 'fc_z', call_id: 'call_z' })), over()],
+    ],
     [
       'under new ids in every snapshot, spaced otherwise',
       [
@@ -179,7 +268,10 @@ describe('openai-responses: calls', () => {
         over([call({ id: 'fc_z', call_id: 'call_z', arguments: '{"a": 1}' })]),
       ],
     ],
-    ['announced, and only in a whole response of other ids', [added(open), over([call({ id: 'fc_z', call_id: 'call_z' })])]],
+    [
+      'announced, and only in a whole response of other ids',
+      [added(open), over([call({ id: 'fc_z', call_id: 'call_z' })])],
+    ],
     ['with arguments as an object', [ended(call({ arguments: { a: 1 } })), over()]],
   ];
   it.each(whole)('come out once and whole when they are %s', async (_, frames) => {
@@ -224,7 +316,12 @@ describe('openai-responses: calls', () => {
   it('that are alike are two, also where every snapshot renames them', async () => {
     const named = (id: string, rest: JsonObject = {}) => call({ id: `fc_${id}`, call_id: `call_${id}`, ...rest });
     const { calls } = await read([
-      ...[added(named('1', { arguments: '' }), 0), added(named('2', { arguments: '' }), 1), ended(named('x'), 0), ended(named('y'), 1)],
+      ...[
+        added(named('1', { arguments: '' }), 0),
+        added(named('2', { arguments: '' }), 1),
+        ended(named('x'), 0),
+        ended(named('y'), 1),
+      ],
       over([named('v'), named('w')]),
     ]);
     expect(calls).toMatchObject([
@@ -246,7 +343,11 @@ describe('openai-responses: calls', () => {
 
   it('in parallel whose deltas carry the call id for the id of the item, and no index, stay apart', async () => {
     const second = { id: 'fc_2', call_id: 'call_2', name: 'sub' };
-    const piece = (words: string, id: string) => ({ type: 'response.function_call_arguments.delta', item_id: id, delta: words });
+    const piece = (words: string, id: string) => ({
+      type: 'response.function_call_arguments.delta',
+      item_id: id,
+      delta: words,
+    });
     const { calls } = await read([
       ...[added(open), added(call({ ...second, arguments: '' }), 1)],
       ...[piece('{"a"', 'call_1'), piece('{"b"', 'call_2'), piece(':1}', 'call_1'), piece(':2}', 'call_2')],
@@ -263,7 +364,12 @@ describe('openai-responses: calls', () => {
       type: 'response.incomplete',
       response: { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, output: [] },
     };
-    const { calls, finish } = await read([added(open), args('{"a'), ended(call({ arguments: '{"a', status: 'incomplete' })), incomplete]);
+    const { calls, finish } = await read([
+      added(open),
+      args('{"a'),
+      ended(call({ arguments: '{"a', status: 'incomplete' })),
+      incomplete,
+    ]);
     expect(calls).toEqual([]);
     expect(finish).toMatchObject({ reason: 'length', rawReason: 'max_output_tokens' });
   });
@@ -271,7 +377,11 @@ describe('openai-responses: calls', () => {
   it('that only the whole response shows are exposed if it says that they are whole, or was not cut itself', async () => {
     const ending = (status: string, ofCall: string) => ({
       type: `response.${status}`,
-      response: { status, incomplete_details: { reason: 'max_output_tokens' }, output: [call({ arguments: '{"a":', status: ofCall })] },
+      response: {
+        status,
+        incomplete_details: { reason: 'max_output_tokens' },
+        output: [call({ arguments: '{"a":', status: ofCall })],
+      },
     });
     expect((await read([added(open), args('{"a":'), ending('incomplete', 'in_progress')])).calls).toEqual([]);
     const both = [call({ id: 'fc_0', call_id: 'call_0' }), call({ arguments: '{"a":', status: 'in_progress' })];
@@ -283,7 +393,11 @@ describe('openai-responses: calls', () => {
 describe('openai-responses: the end', () => {
   const incomplete = (reason: string | null) => ({
     type: 'response.incomplete',
-    response: { status: 'incomplete', incomplete_details: reason === null ? null : { reason }, output: [message('Half')] },
+    response: {
+      status: 'incomplete',
+      incomplete_details: reason === null ? null : { reason },
+      output: [message('Half')],
+    },
   });
   it.each([
     ['max_output_tokens', 'length', 'max_output_tokens'],
@@ -307,14 +421,26 @@ describe('openai-responses: the end', () => {
       ...{ input_tokens: 50, input_tokens_details: { cached_tokens: 20 }, output_tokens: 30 },
       ...{ output_tokens_details: { reasoning_tokens: 10 }, total_tokens: 80 },
     };
-    expect((await read([over([], { usage })])).finish?.usage).toEqual({ input: 50, output: 30, total: 80, cachedInput: 20, reasoning: 10 });
+    expect((await read([over([], { usage })])).finish?.usage).toEqual({
+      input: 50,
+      output: 30,
+      total: 80,
+      cachedInput: 20,
+      reasoning: 10,
+    });
     expect((await read([over([], { usage: null })])).finish).not.toHaveProperty('usage');
-    expect((await read([over([], { usage: { input_tokens: 0, output_tokens: 0 } })])).finish).not.toHaveProperty('usage');
+    expect((await read([over([], { usage: { input_tokens: 0, output_tokens: 0 } })])).finish).not.toHaveProperty(
+      'usage',
+    );
   });
 
   it('without any word of it is an interruption after the text; [DONE] is a word', async () => {
     const cut = await read([created, delta('Half')]);
-    expect(cut).toMatchObject({ text: 'Half', finish: undefined, error: { code: 'stream_interrupted', retryable: true } });
+    expect(cut).toMatchObject({
+      text: 'Half',
+      finish: undefined,
+      error: { code: 'stream_interrupted', retryable: true },
+    });
     expect((await read([created, delta('All')], true)).finish).toEqual({ type: 'finish', reason: 'unspecified' });
   });
 });
@@ -380,7 +506,11 @@ describe('openai-responses: sources and files', () => {
     start_index: 0,
     end_index: 1,
   };
-  const annotate = (annotation: JsonObject) => ({ type: 'response.output_text.annotation.added', item_id: 'msg_1', annotation });
+  const annotate = (annotation: JsonObject) => ({
+    type: 'response.output_text.annotation.added',
+    item_id: 'msg_1',
+    annotation,
+  });
 
   it('comes each once, whether it is cited again or repeated in snapshots', async () => {
     const whole = message('Hello', 'msg_1', [page, { ...page, start_index: 3 }, file]);
@@ -389,7 +519,12 @@ describe('openai-responses: sources and files', () => {
       { type: 'source', source: { type: 'source', url: 'https://a.example', title: 'A' } },
       {
         type: 'source',
-        source: { type: 'source', id: 'cfile_1', title: 'plot.png', providerData: { 'openai-responses': { container_id: 'cntr_1' } } },
+        source: {
+          type: 'source',
+          id: 'cfile_1',
+          title: 'plot.png',
+          providerData: { 'openai-responses': { container_id: 'cntr_1' } },
+        },
       },
     ]);
     expect(text).toBe('Hello');
@@ -410,11 +545,25 @@ describe('openai-responses: sources and files', () => {
       revised_prompt: 'p',
       result: 'AQID',
     };
-    const frames = [added({ type: item.type, id: 'ig_1', status: 'in_progress' }), partial, partial, ended(item), over([item])];
+    const frames = [
+      added({ type: item.type, id: 'ig_1', status: 'in_progress' }),
+      partial,
+      partial,
+      ended(item),
+      over([item]),
+    ];
     const { chunks, message: made } = await read(frames);
-    const image = { type: 'file', mediaType: 'image/webp', data: 'AQID', providerData: { 'openai-responses': { id: 'ig_1' } } };
+    const image = {
+      type: 'file',
+      mediaType: 'image/webp',
+      data: 'AQID',
+      providerData: { 'openai-responses': { id: 'ig_1' } },
+    };
     expect(chunks.filter(({ type }) => type === 'file')).toEqual([{ type: 'file', file: image }]);
-    expect(made).toMatchObject({ parts: [image], metadata: { 'openai-responses': { output: [{ id: 'ig_1', revised_prompt: 'p' }] } } });
+    expect(made).toMatchObject({
+      parts: [image],
+      metadata: { 'openai-responses': { output: [{ id: 'ig_1', revised_prompt: 'p' }] } },
+    });
     expect(JSON.stringify(made?.metadata)).not.toContain('AQID');
     expect(await toolEvents(frames)).toEqual([
       { type: 'image_generation_call', id: 'ig_1', status: 'in_progress' },
@@ -451,8 +600,20 @@ describe('openai-responses: what the server runs itself', () => {
   });
 
   it('is told as metadata, in order, each once, and is no call for the client', async () => {
-    const search = { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'rivers' } };
-    const code = { type: 'code_interpreter_call', id: 'ci_1', status: 'completed', code: 'x=1', container_id: 'c', outputs: null };
+    const search = {
+      type: 'web_search_call',
+      id: 'ws_1',
+      status: 'completed',
+      action: { type: 'search', query: 'rivers' },
+    };
+    const code = {
+      type: 'code_interpreter_call',
+      id: 'ci_1',
+      status: 'completed',
+      code: 'x=1',
+      container_id: 'c',
+      outputs: null,
+    };
     const frames = [
       added({ type: 'web_search_call', id: 'ws_1', status: 'in_progress' }),
       ...['in_progress', 'searching', 'completed'].map((name) => step('web_search_call', name, 'ws_1')),

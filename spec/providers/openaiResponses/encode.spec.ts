@@ -1,17 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
-import { reasons } from '../../../lib/providers/openaiResponses/reasons.js';
+import { reasons } from '../../../lib/providers/openaiResponses/models.js';
 
 const hello = userMessage('Hello');
 const body = (request: Partial<Request>, model = 'gpt-4o', store?: boolean) =>
   encodeResponses(model, { messages: [hello], ...request }, { store, reasons: reasons(model), session: false }).body;
 const input = (messages: readonly Message[], store?: boolean) => body({ messages }, 'gpt-4o', store)['input'];
 const said = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
-const answered = (text: string) => ({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text, annotations: [] }] });
+const answered = (text: string) => ({
+  type: 'message',
+  role: 'assistant',
+  content: [{ type: 'output_text', text, annotations: [] }],
+});
 const call = (id: string, own?: string): Part => ({
   type: 'toolCall',
   id,
@@ -38,8 +42,16 @@ describe('openai-responses: the request', () => {
   });
 
   it('has a field for each setting', () => {
-    expect(body({ temperature: 0.5, topP: 0.9, maxOutputTokens: 100, stop: [] }, 'gpt-4o', false)).toEqual({
-      ...{ model: 'gpt-4o', input: [said('Hello')], temperature: 0.5, top_p: 0.9, max_output_tokens: 100, store: false, stream: true },
+    expect(body({ temperature: 0.5, topP: 0.9, maxOutputTokens: 100, stopSequences: [] }, 'gpt-4o', false)).toEqual({
+      ...{
+        model: 'gpt-4o',
+        input: [said('Hello')],
+        temperature: 0.5,
+        top_p: 0.9,
+        max_output_tokens: 100,
+        store: false,
+        stream: true,
+      },
     });
   });
 
@@ -51,7 +63,12 @@ describe('openai-responses: the request', () => {
   });
 
   it('declares tools flat, strict where their schema is', () => {
-    const strict = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false };
+    const strict = {
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      required: ['a'],
+      additionalProperties: false,
+    };
     const loose = { type: 'object', properties: { a: { type: 'string' } } };
     const tools = [strict, loose].map((parameters, at) => ({ name: `t${at}`, description: 'd', parameters }));
     expect(body({ tools, toolChoice: { name: 't0' }, parallelToolCalls: false })).toMatchObject({
@@ -67,14 +84,27 @@ describe('openai-responses: the request', () => {
   });
 
   it('asks for an answer by a JSON schema in text.format', () => {
-    const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false };
-    expect(body({ output: schema })['text']).toEqual({ format: { type: 'json_schema', name: 'output', strict: true, schema } });
+    const schema = {
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      required: ['a'],
+      additionalProperties: false,
+    };
+    expect(body({ output: schema })['text']).toEqual({
+      format: { type: 'json_schema', name: 'output', strict: true, schema },
+    });
   });
 
   it('asks for a summary where thinking is wanted, and for encrypted reasoning only of models that reason', () => {
-    expect(body({ thinking: true }, 'gpt-5')).toMatchObject({ reasoning: { summary: 'auto' }, include: ['reasoning.encrypted_content'] });
+    expect(body({ thinking: true }, 'gpt-5')).toMatchObject({
+      reasoning: { summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
+    });
     expect(body({ thinking: { effort: 'low' } }, 'gpt-5')['reasoning']).toEqual({ effort: 'low', summary: 'auto' });
-    expect(body({ thinking: { effort: 'low', budget: 5 } }, 'gpt-5')['reasoning']).toEqual({ effort: 'low', summary: 'auto' });
+    expect(body({ thinking: { effort: 'low', budget: 5 } }, 'gpt-5')['reasoning']).toEqual({
+      effort: 'low',
+      summary: 'auto',
+    });
     expect(body({ thinking: false }, 'gpt-5.1')['reasoning']).toEqual({ effort: 'none' });
     expect(body({ thinking: true }, 'a-deployment')).toHaveProperty('include');
     expect(body({}, 'a-deployment')).not.toHaveProperty('include');
@@ -125,14 +155,20 @@ describe('openai-responses: the request', () => {
   });
 
   it('refuses sound, and says what to do', () => {
-    expect(() => input([userMessage([filePart(new Uint8Array([1]), 'audio/wav')])])).toThrow(/takes no audio\/wav.*Use openai\(\)/s);
+    expect(() => input([userMessage([filePart(new Uint8Array([1]), 'audio/wav')])])).toThrow(
+      /takes no audio\/wav.*Use openai\(\)/s,
+    );
   });
 });
 
 describe('openai-responses: history of other providers', () => {
   it('goes text by text and call by call, in order, results before the words of the user', () => {
     const metadata = { anthropic: { thinking: 'x' }, 'openai-responses': 'nonsense' };
-    const model: Message = { role: 'model', parts: [text('Let me '), text('look.'), call('a'), text('And'), call('b')], metadata };
+    const model: Message = {
+      role: 'model',
+      parts: [text('Let me '), text('look.'), call('a'), text('And'), call('b')],
+      metadata,
+    };
     const results = userMessage([
       { type: 'toolResult', id: 'a', name: 'look', result: { sky: 'blue' } },
       { type: 'toolResult', id: 'b', name: 'look', error: 'too dark' },
@@ -197,7 +233,9 @@ describe('openai-responses: what it made itself', () => {
   });
 
   it('goes without ids where its text was edited since, so that no id stands for something else', () => {
-    const edited = parts.map((part) => (part.type === 'text' && part.text === 'There.' ? text('There, edited.') : part));
+    const edited = parts.map((part) =>
+      part.type === 'text' && part.text === 'There.' ? text('There, edited.') : part,
+    );
     expect(input([hello, ofOurs(edited, output), result('a')])).toEqual([
       said('Hello'),
       answered('Wait'),
@@ -221,7 +259,11 @@ describe('openai-responses: what it made itself', () => {
 
   it('gives a refusal back as one', () => {
     const refused = ofOurs([text('No.')], [{ type: 'message', id: 'msg_1', length: 3, refusal: true }]);
-    expect(input([hello, refused, hello])).toMatchObject([{}, { id: 'msg_1', content: [{ type: 'refusal', refusal: 'No.' }] }, {}]);
+    expect(input([hello, refused, hello])).toMatchObject([
+      {},
+      { id: 'msg_1', content: [{ type: 'refusal', refusal: 'No.' }] },
+      {},
+    ]);
   });
 
   it('goes back without reasoning that nothing follows, and without calls that the client has not answered', () => {
@@ -232,8 +274,15 @@ describe('openai-responses: what it made itself', () => {
       action: { type: 'exec', command: ['ls'] },
       status: 'completed',
     };
-    const cut = ofOurs([text('Hm.')], [{ type: 'message', id: 'msg_1', length: 3 }, reasoning('rs_1'), open, reasoning('rs_2')]);
-    expect(input([hello, cut, hello])).toEqual([said('Hello'), { ...answered('Hm.'), id: 'msg_1', status: 'completed' }, said('Hello')]);
+    const cut = ofOurs(
+      [text('Hm.')],
+      [{ type: 'message', id: 'msg_1', length: 3 }, reasoning('rs_1'), open, reasoning('rs_2')],
+    );
+    expect(input([hello, cut, hello])).toEqual([
+      said('Hello'),
+      { ...answered('Hm.'), id: 'msg_1', status: 'completed' },
+      said('Hello'),
+    ]);
     const ran = { type: 'shell_call', id: 'sh_1', call_id: 's', action: {}, status: 'completed' };
     const shown = { type: 'shell_call_output', id: 'sho_1', call_id: 's', output: [] };
     expect(input([hello, ofOurs([text('Hm.')], [ran, shown, { type: 'message', id: 'm', length: 3 }])])).toMatchObject([
@@ -259,7 +308,9 @@ describe('openai-responses: what it made itself', () => {
       { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'look', arguments: '{"at":"sky"}' },
       { type: 'function_call_output', call_id: 'a', output: 'blue' },
     ]);
-    expect(body({ messages: sent, providerOptions: { 'openai-responses': { store: false } } })['input']).toEqual(input(sent, false));
+    expect(body({ messages: sent, providerOptions: { 'openai-responses': { store: false } } })['input']).toEqual(
+      input(sent, false),
+    );
     expect(input(sent)).toHaveLength(6);
     const metadata = { 'openai-responses': { responseId: 'resp_1', stored: false, output: items } };
     const unstored = { ...modelMessage([text('Hm.'), call('a', 'fc_1')]), metadata };

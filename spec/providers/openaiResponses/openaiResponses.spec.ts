@@ -3,7 +3,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import { userMessage } from '../../../lib/core/message.js';
 import type { RequestSettings } from '../../../lib/core/model.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import { responses } from '../../../lib/testing/server/dialects/responses.js';
+import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { answering } from '../answering.js';
@@ -105,7 +105,15 @@ describe('openaiResponses: the second request of a run', () => {
       make: (baseUrl, options) => openaiResponses('gpt-5', { ...options, baseUrl, store: false }),
     });
     expect(bodies.map(({ store }) => store)).toEqual([false, false]);
-    expect(bodies[1]?.['input']).toMatchObject([{}, { type: 'reasoning', encrypted_content: 'encrypted_1_1' }, {}, {}, {}, {}, {}]);
+    expect(bodies[1]?.['input']).toMatchObject([
+      {},
+      { type: 'reasoning', encrypted_content: 'encrypted_1_1' },
+      {},
+      {},
+      {},
+      {},
+      {},
+    ]);
     expect(messages[0]?.metadata).toMatchObject({ 'openai-responses': { responseId: 'resp_1', stored: false } });
   });
 });
@@ -117,7 +125,10 @@ describe('openaiResponses', () => {
     const { fetch, seen } = answering(
       { type: 'response.created', response: { id: 'resp_1', model: 'gpt-5' } },
       { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Loire' },
-      { type: 'response.completed', response: { id: 'resp_1', status: 'completed', usage: { input_tokens: 5, output_tokens: 1 } } },
+      {
+        type: 'response.completed',
+        response: { id: 'resp_1', status: 'completed', usage: { input_tokens: 5, output_tokens: 1 } },
+      },
     );
     const model = openaiResponses('gpt-5', { apiKey: 'k', fetch });
     expect(await lastValueFrom(model.stream({ messages }).pipe(toArray()))).toEqual([
@@ -152,7 +163,7 @@ describe('openaiResponses', () => {
   });
 
   const impossible: readonly (readonly [string, RequestSettings])[] = [
-    ['stop texts', { stop: ['END'] }],
+    ['stop texts', { stopSequences: ['END'] }],
     ['a seed', { seed: 7 }],
     ['a budget for thinking', { thinking: { budget: 1000 } }],
   ];

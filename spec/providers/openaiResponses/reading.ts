@@ -1,7 +1,7 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
 import type { Chunk, FinishChunk } from '../../../lib/core/chunk.js';
 import type { ToolCallEvent } from '../../../lib/core/event.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import type { Message } from '../../../lib/core/message.js';
 import { accumulateToolCalls } from '../../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../../lib/operators/consolidate.js';

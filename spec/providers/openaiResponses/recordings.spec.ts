@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { textOf } from '../../../lib/core/json.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import { textOf } from '../../../lib/core/json/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
@@ -17,11 +17,16 @@ async function check({ frames, expected }: Recording) {
   expect(thinking).toBe(expected.reasoning ?? '');
   expect(calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }))).toEqual(expected.toolCalls);
   if (expected.error) {
-    expect(error).toMatchObject({ code: 'provider', message: expect.stringContaining(expected.error.message ?? '') as unknown });
+    expect(error).toMatchObject({
+      code: 'provider',
+      message: expect.stringContaining(expected.error.message ?? '') as unknown,
+    });
     return;
   }
   expect(error).toBeUndefined();
-  const reasons = [expected.finishReason, ...(expected.finishReasonAlsoAccepted ?? [])].map((word) => words[word] ?? word);
+  const reasons = [expected.finishReason, ...(expected.finishReasonAlsoAccepted ?? [])].map(
+    (word) => words[word] ?? word,
+  );
   expect(reasons).toContain(finish?.reason);
   const { input, output, reasoning, cacheRead } = expected.usage ?? {};
   expect(finish?.usage).toMatchObject({
@@ -66,7 +71,9 @@ describe('openai-responses: recorded streams', () => {
     const after = results.length > 0 ? userMessage(results) : userMessage('Go on.');
     const history = [userMessage('Hi'), ...(message ? [message] : []), after];
     const { body } = encodeResponses('gpt-5', { messages: history }, { session: false });
-    const items = (body['input'] as readonly JsonObject[]).filter(({ type, role }) => role !== 'user' && type !== 'function_call_output');
+    const items = (body['input'] as readonly JsonObject[]).filter(
+      ({ type, role }) => role !== 'user' && type !== 'function_call_output',
+    );
     const output = final(frames)['output'] as readonly JsonObject[];
     expect(items.map(({ id, type }) => [id, type])).toEqual(output.map(({ id, type }) => [id, type]));
     const texts = items.flatMap(({ content }) => (content as readonly JsonObject[] | undefined) ?? []);
@@ -81,7 +88,9 @@ describe('openai-responses: recorded streams', () => {
       'https://rivers.example/loire',
       'https://hills.example/',
     ]);
-    const told = chunks.flatMap((chunk) => (chunk.type === 'metadata' ? [chunk.metadata['openai-responses']] : [])).filter(Boolean);
+    const told = chunks
+      .flatMap((chunk) => (chunk.type === 'metadata' ? [chunk.metadata['openai-responses']] : []))
+      .filter(Boolean);
     expect(told).toMatchObject([
       { id: 'ws_b2', status: 'in_progress' },
       { id: 'ws_b2', status: 'searching' },
@@ -95,9 +104,29 @@ describe('openai-responses: recorded streams', () => {
 
 describe('openai-responses: whatever a server sends', () => {
   const types = [
-    ...['created', 'completed', 'incomplete', 'failed', 'output_item.added', 'output_item.done', 'content_part.done', 'output_text.delta'],
-    ...['output_text.done', 'refusal.done', 'reasoning_summary_text.delta', 'reasoning_summary_part.done', 'function_call_arguments.delta'],
-    ...['function_call_arguments.done', 'output_text.annotation.added', 'image_generation_call.partial_image', 'mcp_call.completed'],
+    ...[
+      'created',
+      'completed',
+      'incomplete',
+      'failed',
+      'output_item.added',
+      'output_item.done',
+      'content_part.done',
+      'output_text.delta',
+    ],
+    ...[
+      'output_text.done',
+      'refusal.done',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_part.done',
+      'function_call_arguments.delta',
+    ],
+    ...[
+      'function_call_arguments.done',
+      'output_text.annotation.added',
+      'image_generation_call.partial_image',
+      'mcp_call.completed',
+    ],
   ].map((type) => `response.${type}`);
   const fields = [
     ...[
@@ -187,7 +216,9 @@ describe('openai-responses: whatever a server sends', () => {
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 5 }), { minLength: frames.length, maxLength: frames.length }),
         async (indices) => {
-          const mixed = frames.map((one, at) => ('output_index' in one ? { ...one, output_index: indices[at] ?? 0 } : one));
+          const mixed = frames.map((one, at) =>
+            'output_index' in one ? { ...one, output_index: indices[at] ?? 0 } : one,
+          );
           const got = await read(mixed);
           expect([got.text, got.thinking, got.calls]).toEqual([text, thinking, calls]);
         },

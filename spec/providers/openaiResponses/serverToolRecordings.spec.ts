@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject, JsonValue } from '../../../lib/core/json.js';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { recordings } from '../chatCompletions/reading.js';
 import { read } from './reading.js';
 import type { Read } from './reading.js';
@@ -11,7 +11,12 @@ const steps = ({ chunks }: Read): readonly JsonValue[] =>
   chunks.flatMap((chunk): readonly JsonValue[] => {
     const fact = chunk.type === 'metadata' ? (chunk.metadata['openai-responses'] as JsonObject | undefined) : undefined;
     if (!fact) return [];
-    return [[fact['type'] ?? null, fact['status'] ?? fact['delta'] ?? Object.keys(fact).filter((key) => key !== 'type' && key !== 'id')]];
+    return [
+      [
+        fact['type'] ?? null,
+        fact['status'] ?? fact['delta'] ?? Object.keys(fact).filter((key) => key !== 'type' && key !== 'id'),
+      ],
+    ];
   });
 const sources = ({ chunks }: Read) => chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []));
 const files = ({ chunks }: Read) => chunks.flatMap((chunk) => (chunk.type === 'file' ? [chunk.file] : []));
@@ -42,31 +47,47 @@ describe('openai-responses: recorded answers of tools that OpenAI runs', () => {
     expect(files(answer)).toEqual([]);
   });
 
-  itReads('image-generation', 'each step once, the image on its way as metadata, and the image itself as one file', (answer) => {
-    const image = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
-    expect(steps(answer).map((step) => (step as readonly JsonValue[])[1])).toEqual([
-      ...['in_progress', 'generating', ['partial_image_index', 'partial_image_b64'], 'generating'],
-    ]);
-    expect(files(answer)).toMatchObject([{ type: 'file', mediaType: 'image/png', data: image }]);
-    expect(JSON.stringify(answer.message?.metadata)).not.toContain(image);
-    expect(answer.message?.parts.map(({ type }) => type)).toEqual(['file', 'text']);
-  });
+  itReads(
+    'image-generation',
+    'each step once, the image on its way as metadata, and the image itself as one file',
+    (answer) => {
+      const image = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
+      expect(steps(answer).map((step) => (step as readonly JsonValue[])[1])).toEqual([
+        ...['in_progress', 'generating', ['partial_image_index', 'partial_image_b64'], 'generating'],
+      ]);
+      expect(files(answer)).toMatchObject([{ type: 'file', mediaType: 'image/png', data: image }]);
+      expect(JSON.stringify(answer.message?.metadata)).not.toContain(image);
+      expect(answer.message?.parts.map(({ type }) => type)).toEqual(['file', 'text']);
+    },
+  );
 
-  itReads('mcp-approval', 'the list of tools by their names, and the request for approval with its arguments', (answer) => {
-    const facts = answer.chunks.flatMap((chunk) => (chunk.type === 'metadata' ? [chunk.metadata['openai-responses']] : [])).filter(Boolean);
-    expect(facts).toMatchObject([
-      { type: 'mcp_list_tools', status: 'in_progress' },
-      { type: 'mcp_list_tools', server_label: 'zip1', tools: expect.arrayContaining(['create_short_url']) as unknown },
-      {
-        type: 'mcp_approval_request',
-        server_label: 'zip1',
-        name: 'create_short_url',
-        arguments: expect.stringContaining('ai-sdk.dev') as unknown,
-      },
-    ]);
-    expect(answer.calls).toEqual([]);
-    expect(answer.message?.metadata).toMatchObject({ 'openai-responses': { output: [{}, {}, { type: 'mcp_approval_request' }] } });
-  });
+  itReads(
+    'mcp-approval',
+    'the list of tools by their names, and the request for approval with its arguments',
+    (answer) => {
+      const facts = answer.chunks
+        .flatMap((chunk) => (chunk.type === 'metadata' ? [chunk.metadata['openai-responses']] : []))
+        .filter(Boolean);
+      expect(facts).toMatchObject([
+        { type: 'mcp_list_tools', status: 'in_progress' },
+        {
+          type: 'mcp_list_tools',
+          server_label: 'zip1',
+          tools: expect.arrayContaining(['create_short_url']) as unknown,
+        },
+        {
+          type: 'mcp_approval_request',
+          server_label: 'zip1',
+          name: 'create_short_url',
+          arguments: expect.stringContaining('ai-sdk.dev') as unknown,
+        },
+      ]);
+      expect(answer.calls).toEqual([]);
+      expect(answer.message?.metadata).toMatchObject({
+        'openai-responses': { output: [{}, {}, { type: 'mcp_approval_request' }] },
+      });
+    },
+  );
 
   itReads(
     'code-interpreter-files',

@@ -2,13 +2,13 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import { localShellOutput, mcpApproval } from '../../../lib/providers/openaiResponses/replies.js';
+import { localShellOutput, mcpApproval } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
 import type { ResponsesTool } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
@@ -19,7 +19,12 @@ const body = (serverTools: readonly ResponsesTool[], request: Partial<Request> =
   encodeResponses('gpt-4o', { messages: [userMessage('Hi')], ...request }, { serverTools }).body;
 
 describe('responsesTools: what is asked for', () => {
-  const cases: readonly (readonly [what: string, tool: ResponsesTool, definition: JsonObject, include?: readonly string[]])[] = [
+  const cases: readonly (readonly [
+    what: string,
+    tool: ResponsesTool,
+    definition: JsonObject,
+    include?: readonly string[],
+  ])[] = [
     ['a web search', responsesTools.webSearch(), { type: 'web_search' }],
     [
       'a web search with everything',
@@ -37,7 +42,11 @@ describe('responsesTools: what is asked for', () => {
       },
       ['web_search_call.action.sources'],
     ],
-    ['a file search', responsesTools.fileSearch({ vectorStoreIds: ['vs_1'] }), { type: 'file_search', vector_store_ids: ['vs_1'] }],
+    [
+      'a file search',
+      responsesTools.fileSearch({ vectorStoreIds: ['vs_1'] }),
+      { type: 'file_search', vector_store_ids: ['vs_1'] },
+    ],
     [
       'a file search with everything',
       responsesTools.fileSearch({
@@ -45,7 +54,12 @@ describe('responsesTools: what is asked for', () => {
         ...{ ranker: 'auto', scoreThreshold: 0.5, results: true },
       }),
       {
-        ...{ type: 'file_search', vector_store_ids: ['vs_1'], filters: { type: 'eq', key: 'year', value: 2024 }, max_num_results: 5 },
+        ...{
+          type: 'file_search',
+          vector_store_ids: ['vs_1'],
+          filters: { type: 'eq', key: 'year', value: 2024 },
+          max_num_results: 5,
+        },
         ranking_options: { ranker: 'auto', score_threshold: 0.5 },
       },
       ['file_search_call.results'],
@@ -73,8 +87,21 @@ describe('responsesTools: what is asked for', () => {
         ...{ background: 'opaque', moderation: 'low', inputFidelity: 'high', partialImages: 2 },
       }),
       {
-        ...{ type: 'image_generation', model: 'gpt-image-1', action: 'edit', size: '1024x1024', quality: 'low', output_format: 'webp' },
-        ...{ output_compression: 80, background: 'opaque', moderation: 'low', input_fidelity: 'high', partial_images: 2 },
+        ...{
+          type: 'image_generation',
+          model: 'gpt-image-1',
+          action: 'edit',
+          size: '1024x1024',
+          quality: 'low',
+          output_format: 'webp',
+        },
+        ...{
+          output_compression: 80,
+          background: 'opaque',
+          moderation: 'low',
+          input_fidelity: 'high',
+          partial_images: 2,
+        },
       },
     ],
     [
@@ -127,11 +154,18 @@ describe('responsesTools: what is asked for', () => {
   });
 
   it('can be chosen by type, or by the label of the server, unless a function has the name', () => {
-    const servers = [responsesTools.webSearch(), responsesTools.mcp({ serverLabel: 'numbers', serverUrl: 'https://mcp.example' })];
-    const chosen = (name: string, tools: Request['tools'] = []) => body(servers, { toolChoice: { name }, tools })['tool_choice'];
+    const servers = [
+      responsesTools.webSearch(),
+      responsesTools.mcp({ serverLabel: 'numbers', serverUrl: 'https://mcp.example' }),
+    ];
+    const chosen = (name: string, tools: Request['tools'] = []) =>
+      body(servers, { toolChoice: { name }, tools })['tool_choice'];
     expect(chosen('web_search')).toEqual({ type: 'web_search' });
     expect(chosen('numbers')).toEqual({ type: 'mcp', server_label: 'numbers' });
-    expect(chosen('numbers', [{ name: 'numbers', description: '', parameters: {} }])).toEqual({ type: 'function', name: 'numbers' });
+    expect(chosen('numbers', [{ name: 'numbers', description: '', parameters: {} }])).toEqual({
+      type: 'function',
+      name: 'numbers',
+    });
     expect(body(servers, { toolChoice: 'required' })['tool_choice']).toBe('required');
   });
 });
@@ -143,7 +177,14 @@ const ran = (container: string, id = 'resp_1'): Message => ({
       responseId: id,
       output: [
         { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'secret' },
-        { type: 'code_interpreter_call', id: 'ci_1', status: 'completed', code: '1+2', container_id: container, outputs: null },
+        {
+          type: 'code_interpreter_call',
+          id: 'ci_1',
+          status: 'completed',
+          code: '1+2',
+          container_id: container,
+          outputs: null,
+        },
         { type: 'message', id: 'msg_1', length: 6 },
       ],
     },
@@ -174,8 +215,17 @@ describe('openai-responses: the container of a conversation', () => {
     const serverTools = [responsesTools.codeInterpreter()];
     const first = encodeResponses('gpt-5', { messages }, { serverTools, session: false });
     const input = first.body['input'] as readonly JsonObject[];
-    expect(input.map(({ type }) => type)).toEqual(['message', 'reasoning', 'code_interpreter_call', 'message', 'message']);
-    const expired = Object.assign(new Error('expired'), { status: 400, body: '{"error":{"message":"Container is expired."}}' });
+    expect(input.map(({ type }) => type)).toEqual([
+      'message',
+      'reasoning',
+      'code_interpreter_call',
+      'message',
+      'message',
+    ]);
+    const expired = Object.assign(new Error('expired'), {
+      status: 400,
+      body: '{"error":{"message":"Container is expired."}}',
+    });
     const second = first.instead?.(expired);
     expect(second?.body).toEqual({
       ...first.body,
@@ -192,7 +242,11 @@ describe('openai-responses: the container of a conversation', () => {
     const refused = (words: string) => Object.assign(new Error(words), { status: 404 });
     const second = first.instead?.(refused("Container 'cntr_1' not found."));
     const third = second?.instead?.(refused("Previous response with id 'resp_1' not found."));
-    expect([first, second, third].map((request) => request?.body['previous_response_id'])).toEqual(['resp_1', 'resp_1', undefined]);
+    expect([first, second, third].map((request) => request?.body['previous_response_id'])).toEqual([
+      'resp_1',
+      'resp_1',
+      undefined,
+    ]);
     expect(third?.body['tools']).toEqual([{ type: 'code_interpreter', container: { type: 'auto' } }]);
     expect(third?.instead?.(refused("Container, previous_response_id: 'resp_1', 'cntr_1'"))).toBeUndefined();
   });
@@ -209,7 +263,13 @@ describe('openai-responses: tools that ask something of the user, over HTTP', ()
     return server;
   };
   const fact = (data: JsonObject): Chunk => ({ type: 'metadata', metadata: { [own]: data } });
-  const request = { type: 'mcp_approval_request', id: 'mcpr_1', server_label: 'numbers', name: 'add', arguments: '{"a":1}' };
+  const request = {
+    type: 'mcp_approval_request',
+    id: 'mcpr_1',
+    server_label: 'numbers',
+    name: 'add',
+    arguments: '{"a":1}',
+  };
   const shell = {
     type: 'local_shell_call',
     id: 'lsh_1',
@@ -223,28 +283,48 @@ describe('openai-responses: tools that ask something of the user, over HTTP', ()
     const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url });
     const agent = createAgent({ model });
     const events = await lastValueFrom(agent.stream('Add.').pipe(toArray()));
-    const told = events.flatMap((event) => (event.type === 'metadata' && own in event.metadata ? [event.metadata[own]] : []));
+    const told = events.flatMap((event) =>
+      event.type === 'metadata' && own in event.metadata ? [event.metadata[own]] : [],
+    );
     expect(told).toContainEqual(request);
     expect(told.filter((data) => JSON.stringify(data).includes('arguments'))).toHaveLength(1);
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
     const answer = userMessage([mcpApproval('mcpr_1', false, 'Not now.')]);
-    const { text } = await firstValueFrom(agent.run(answer, { messages: [userMessage('Add.'), ...messages] }));
+    const { text } = await firstValueFrom(agent.run(answer, { history: [userMessage('Add.'), ...messages] }));
     expect(text).toBe('Done.');
-    const response = { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: false, reason: 'Not now.' };
+    const response = {
+      type: 'mcp_approval_response',
+      approval_request_id: 'mcpr_1',
+      approve: false,
+      reason: 'Not now.',
+    };
     expect(server.requests[1]?.body).toMatchObject({ previous_response_id: 'resp_1', input: [response] });
-    const stateless = encodeResponses('gpt-4o', { messages: [userMessage('Add.'), ...messages, answer] }, { session: false });
+    const stateless = encodeResponses(
+      'gpt-4o',
+      { messages: [userMessage('Add.'), ...messages, answer] },
+      { session: false },
+    );
     expect(stateless.body['input']).toMatchObject([{ role: 'user' }, request, response]);
   });
 
   it('tell a command of the local shell, and take its output; a command that nobody ran is no response to go on from', async () => {
     const server = await serve([[fact(shell)], 'Two files.']);
-    const model = openaiResponses('codex-mini-latest', { apiKey: 'k', baseUrl: server.url, serverTools: [responsesTools.localShell()] });
+    const model = openaiResponses('codex-mini-latest', {
+      apiKey: 'k',
+      baseUrl: server.url,
+      serverTools: [responsesTools.localShell()],
+    });
     const agent = createAgent({ model });
     const { messages } = await firstValueFrom(agent.run('List.'));
     const history = [userMessage('List.'), ...messages.filter(({ role }) => role === 'model')];
-    await firstValueFrom(agent.run(userMessage([localShellOutput('call_s', 'a b'), { type: 'text', text: 'So?' }]), { messages: history }));
+    await firstValueFrom(
+      agent.run(userMessage([localShellOutput('call_s', 'a b'), { type: 'text', text: 'So?' }]), { history: history }),
+    );
     const output = { type: 'local_shell_call_output', call_id: 'call_s', output: 'a b' };
-    expect(server.requests[1]?.body).toMatchObject({ previous_response_id: 'resp_1', input: [output, { role: 'user' }] });
+    expect(server.requests[1]?.body).toMatchObject({
+      previous_response_id: 'resp_1',
+      input: [output, { role: 'user' }],
+    });
     const ignored = encodeResponses('codex-mini-latest', { messages: [...history, userMessage('Never mind.')] });
     expect(ignored.body).not.toHaveProperty('previous_response_id');
     expect(ignored.body['input']).toMatchObject([{ role: 'user' }, { role: 'user' }]);
@@ -256,28 +336,48 @@ describe('openai-responses: tools that ask something of the user, over HTTP', ()
       { type: 'code_interpreter_call', id: 'ci_1', delta: '1 +' },
       { type: 'code_interpreter_call', id: 'ci_1', delta: ' 2' },
       { type: 'code_interpreter_call', id: 'ci_1', status: 'interpreting' },
-      { type: 'code_interpreter_call', id: 'ci_1', status: 'completed', code: '1 + 2', container_id: 'cntr_1', outputs: [] },
+      {
+        type: 'code_interpreter_call',
+        id: 'ci_1',
+        status: 'completed',
+        code: '1 + 2',
+        container_id: 'cntr_1',
+        outputs: [],
+      },
       { type: 'image_generation_call', id: 'ig_1', status: 'in_progress' },
       { type: 'image_generation_call', id: 'ig_1', partial_image_index: 0, partial_image_b64: 'AQ==' },
       { type: 'image_generation_call', id: 'ig_1', status: 'completed' },
     ];
     const server = await serve([[...steps.map(fact), 'Three.'], 'And.']);
-    const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url, serverTools: [responsesTools.codeInterpreter()] });
+    const model = openaiResponses('gpt-4o', {
+      apiKey: 'k',
+      baseUrl: server.url,
+      serverTools: [responsesTools.codeInterpreter()],
+    });
     const events = await lastValueFrom(createAgent({ model }).stream('1 + 2?').pipe(toArray()));
-    const told = events.flatMap((event) => (event.type === 'metadata' && own in event.metadata ? [event.metadata[own]] : []));
+    const told = events.flatMap((event) =>
+      event.type === 'metadata' && own in event.metadata ? [event.metadata[own]] : [],
+    );
     expect(told).toEqual(steps);
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
-    await firstValueFrom(createAgent({ model }).run('And?', { messages: [userMessage('1 + 2?'), ...messages] }));
+    await firstValueFrom(createAgent({ model }).run('And?', { history: [userMessage('1 + 2?'), ...messages] }));
     expect(server.requests[1]?.body).toMatchObject({ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] });
   });
 
   it('show the token of an MCP server in no error', async () => {
     const server = await serve([], { status: 400, body: 'The server said: Bearer s3cr3t-token, x-key: k3y-of-mcp.' });
     const mcp = responsesTools.mcp({
-      ...{ serverLabel: 'n', serverUrl: 'https://mcp.example', authorization: 's3cr3t-token', headers: { 'x-key': 'k3y-of-mcp' } },
+      ...{
+        serverLabel: 'n',
+        serverUrl: 'https://mcp.example',
+        authorization: 's3cr3t-token',
+        headers: { 'x-key': 'k3y-of-mcp' },
+      },
     });
     const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url, retry: false, serverTools: [mcp] });
-    const error: unknown = await lastValueFrom(model.stream({ messages: [userMessage('Hi')] })).catch((thrown: unknown) => thrown);
+    const error: unknown = await lastValueFrom(model.stream({ messages: [userMessage('Hi')] })).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(error).toMatchObject({ code: 'http', body: expect.stringContaining('[key]') as unknown });
     expect(JSON.stringify(error) + String(error)).not.toMatch(/s3cr3t|k3y/);
   });

@@ -1,15 +1,15 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
-import { isRecord } from '../../../lib/core/json.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import { isRecord } from '../../../lib/core/json/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { Model, Request } from '../../../lib/core/model.js';
 import { tool } from '../../../lib/core/tool.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import { call, scriptedModel } from '../../../lib/testing/index.js';
+import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 import { answering } from '../answering.js';
@@ -22,7 +22,12 @@ const asked = (id: string, item = `fc_${id}`): Part => ({
   providerData: { [own]: { id: item } },
 });
 const result = (id: string): Part => ({ type: 'toolResult', id, name: 'look', result: 'blue' });
-const response = (id: string, parts: readonly Part[], output: readonly JsonObject[], rest: JsonObject = {}): Message => ({
+const response = (
+  id: string,
+  parts: readonly Part[],
+  output: readonly JsonObject[],
+  rest: JsonObject = {},
+): Message => ({
   ...modelMessage(parts),
   metadata: { [own]: { responseId: id, output, ...rest } },
 });
@@ -30,7 +35,10 @@ const loire = response('resp_1', [text('Loire')], [{ type: 'message', id: 'msg_1
 
 /** The body that is sent for a history. */
 async function bodyFor(messages: readonly Message[], options: ResponsesOptions = {}, rest: Partial<Request> = {}) {
-  const { fetch, seen } = answering({ type: 'response.completed', response: { id: 'resp_9', status: 'completed', output: [] } });
+  const { fetch, seen } = answering({
+    type: 'response.completed',
+    response: { id: 'resp_9', status: 'completed', output: [] },
+  });
   const model = openaiResponses('gpt-4o', { apiKey: 'k', fetch, ...options });
   await lastValueFrom(model.stream({ messages, ...rest }).pipe(toArray()));
   expect(seen).toHaveLength(1);
@@ -41,12 +49,22 @@ describe('openai-responses: what is sent in a session', () => {
   it('is what is newer than the newest response, its id, and the system prompt', async () => {
     const history = [systemMessage('Be brief.'), userMessage('Name a river.'), loire, userMessage('Longer?')];
     expect(await bodyFor(history)).toEqual({
-      ...{ model: 'gpt-4o', instructions: 'Be brief.', previous_response_id: 'resp_1', input: [said('Longer?')], stream: true },
+      ...{
+        model: 'gpt-4o',
+        instructions: 'Be brief.',
+        previous_response_id: 'resp_1',
+        input: [said('Longer?')],
+        stream: true,
+      },
     });
   });
 
   it('is the id alone where nothing is newer', async () => {
-    expect(await bodyFor([userMessage('Go on.'), loire])).toEqual({ model: 'gpt-4o', previous_response_id: 'resp_1', stream: true });
+    expect(await bodyFor([userMessage('Go on.'), loire])).toEqual({
+      model: 'gpt-4o',
+      previous_response_id: 'resp_1',
+      stream: true,
+    });
   });
 
   it('is outputs for the calls of the response, under the ids that the API gave them', async () => {
@@ -59,7 +77,11 @@ describe('openai-responses: what is sent in a session', () => {
         { type: 'function_call', id: 'fc_b', call_id: 'b' },
       ],
     );
-    const body = await bodyFor([userMessage('Look.'), calls, userMessage([result('renamed'), result('a'), text('Well?')])]);
+    const body = await bodyFor([
+      userMessage('Look.'),
+      calls,
+      userMessage([result('renamed'), result('a'), text('Well?')]),
+    ]);
     expect(body).toMatchObject({ previous_response_id: 'resp_1' });
     expect(body['input']).toEqual([
       { type: 'function_call_output', call_id: 'b', output: 'blue' },
@@ -93,7 +115,12 @@ describe('openai-responses: what is sent in a session', () => {
     ['sessions are not wanted', loire, { session: false }, {}],
     ['the text was edited since', { ...loire, parts: [text('Loire, surely')] }, {}, {}],
     ['another provider made it', { ...modelMessage('Hi'), metadata: { openai: { responseId: 'resp_1' } } }, {}, {}],
-    ['a call of it was cut', response('resp_1', [text('Hi')], [{ type: 'function_call', id: 'fc_1', call_id: 'a' }]), {}, {}],
+    [
+      'a call of it was cut',
+      response('resp_1', [text('Hi')], [{ type: 'function_call', id: 'fc_1', call_id: 'a' }]),
+      {},
+      {},
+    ],
   ])('is the whole conversation where %s', async (_, answer, options, rest) => {
     const body = await bodyFor([userMessage('1'), answer, userMessage('2')], options, rest);
     expect(body).not.toHaveProperty('previous_response_id');
@@ -102,14 +129,20 @@ describe('openai-responses: what is sent in a session', () => {
 
   it('is the whole conversation where the user has the API keep it in another way', async () => {
     const history = [userMessage('1'), loire, userMessage('2')];
-    for (const extra of [{ conversation: 'conv_1' }, { previous_response_id: null }, { previous_response_id: 'resp_0' }]) {
+    for (const extra of [
+      { conversation: 'conv_1' },
+      { previous_response_id: null },
+      { previous_response_id: 'resp_0' },
+    ]) {
       const body = await bodyFor(history, {}, { providerOptions: { [own]: extra } });
       expect(body).toMatchObject({ ...extra, input: whole });
     }
   });
 
   it('goes on from an older response where the newest cannot be gone on from', async () => {
-    const unstored = response('resp_2', [text('Seine')], [{ type: 'message', id: 'msg_2', length: 5 }], { stored: false });
+    const unstored = response('resp_2', [text('Seine')], [{ type: 'message', id: 'msg_2', length: 5 }], {
+      stored: false,
+    });
     const body = await bodyFor([userMessage('1'), loire, userMessage('2'), unstored, userMessage('3')]);
     expect(body['previous_response_id']).toBe('resp_1');
     expect(body['input']).toMatchObject([said('2'), { role: 'assistant' }, said('3')]);
@@ -132,7 +165,7 @@ describe('openai-responses: sessions over HTTP', () => {
   const at = (server: LoopbackServer, options: ResponsesOptions = {}) =>
     openaiResponses('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false, ...options });
   const turn = async (model: Model, history: readonly Message[], question: string) => {
-    const { messages } = await firstValueFrom(createAgent({ model }).run(question, { messages: history }));
+    const { messages } = await firstValueFrom(createAgent({ model }).run(question, { history: history }));
     return [...history, userMessage(question), ...messages.filter(({ role }) => role === 'model')];
   };
 
@@ -159,19 +192,26 @@ describe('openai-responses: sessions over HTTP', () => {
     let heard: readonly JsonObject[] = [];
     const server = await serve((request) => {
       heard = request.messages;
-      return request.turn === 1 ? [call('look', {})] : 'Blue.';
+      return request.turn === 1 ? [toolCall('look', {})] : 'Blue.';
     });
     const look = tool({ name: 'look', description: 'Looks.', execute: () => 'blue' });
     await firstValueFrom(createAgent({ model: at(server), tools: [look] }).run('What colour?'));
     expect(bodies(server)[1]).toMatchObject({
-      ...{ previous_response_id: 'resp_1', input: [{ type: 'function_call_output', call_id: 'call_1_1', output: 'blue' }] },
+      ...{
+        previous_response_id: 'resp_1',
+        input: [{ type: 'function_call_output', call_id: 'call_1_1', output: 'blue' }],
+      },
     });
     expect(heard.map(({ type }) => type)).toEqual(['message', 'function_call', 'function_call_output']);
   });
 
   it('fall back to the whole history, once, where the server does not know the response', async () => {
     const server = await serve(['Three.']);
-    const history = [systemMessage('Be brief.'), userMessage('1'), { ...loire, metadata: { [own]: { responseId: 'resp_old' } } }];
+    const history = [
+      systemMessage('Be brief.'),
+      userMessage('1'),
+      { ...loire, metadata: { [own]: { responseId: 'resp_old' } } },
+    ];
     const chunks = await lastValueFrom(
       at(server)
         .stream({ messages: [...history, userMessage('2')] })
@@ -207,8 +247,14 @@ describe('openai-responses: sessions over HTTP', () => {
 
   const lost = (status: number, error: JsonObject) => ({ status, body: { error } });
   it.each([
-    ['OpenAI', lost(400, { message: "Previous response with id 'resp_1' not found.", code: 'previous_response_not_found' })],
-    ['a server that has a 404 for it', lost(404, { message: "Response with id 'resp_1' not found.", type: 'NotFoundError' })],
+    [
+      'OpenAI',
+      lost(400, { message: "Previous response with id 'resp_1' not found.", code: 'previous_response_not_found' }),
+    ],
+    [
+      'a server that has a 404 for it',
+      lost(404, { message: "Response with id 'resp_1' not found.", type: 'NotFoundError' }),
+    ],
     ['a server without sessions', lost(422, { message: "Unknown parameter: 'previous_response_id'." })],
   ])('fall back by the words of %s', async (_, refusal) => {
     const server = await serve(['Fine.'], { forRequest: [refusal] });
@@ -220,8 +266,14 @@ describe('openai-responses: sessions over HTTP', () => {
   });
 
   it('fall back when the stream begins with that error', async () => {
-    const event = { type: 'error', code: 'previous_response_not_found', message: "Previous response with id 'resp_1' not found." };
-    const server = await serve(['Fine.'], { forRequest: [{ raw: [`event: error\ndata: ${JSON.stringify(event)}\n\n`] }] });
+    const event = {
+      type: 'error',
+      code: 'previous_response_not_found',
+      message: "Previous response with id 'resp_1' not found.",
+    };
+    const server = await serve(['Fine.'], {
+      forRequest: [{ raw: [`event: error\ndata: ${JSON.stringify(event)}\n\n`] }],
+    });
     await lastValueFrom(at(server).stream({ messages: [userMessage('1'), loire, userMessage('2')] }));
     expect(sentBy(server).map(([id]) => id)).toEqual(['resp_1', null]);
   });

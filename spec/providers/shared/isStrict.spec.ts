@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
-import { isStrict } from '../../../lib/providers/shared/isStrict.js';
+import { isStrict } from '../../../lib/providers/shared/strictSchema.js';
 
 const object = (properties: object, rest: object = {}) => ({
   type: 'object',
@@ -18,13 +18,24 @@ describe('isStrict', () => {
     ['an empty object', object({})],
     [
       'scalars',
-      object({ a: { type: 'string' }, b: { type: 'integer', minimum: 1 }, c: { type: ['number', 'null'] }, d: { type: 'boolean' } }),
+      object({
+        a: { type: 'string' },
+        b: { type: 'integer', minimum: 1 },
+        c: { type: ['number', 'null'] },
+        d: { type: 'boolean' },
+      }),
     ],
-    ['lists of objects', object({ a: { type: 'array', items: object({ b: { type: 'string', enum: ['x', 'y'] } }), minItems: 1 } })],
+    [
+      'lists of objects',
+      object({ a: { type: 'array', items: object({ b: { type: 'string', enum: ['x', 'y'] } }), minItems: 1 } }),
+    ],
     ['a choice below the root', object({ a: { anyOf: [{ type: 'string' }, object({}), { type: 'null' }] } })],
     [
       'a recursive definition',
-      object({ a: { $ref: '#/$defs/node' } }, { $defs: { node: object({ next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } }) } }),
+      object(
+        { a: { $ref: '#/$defs/node' } },
+        { $defs: { node: object({ next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } }) } },
+      ),
     ],
     [
       'what zod makes of common schemas',
@@ -62,11 +73,17 @@ describe('isStrict', () => {
     ['keywords beside a reference', object({ a: { $ref: '#', description: 'x' } })],
     ['a reference elsewhere', object({ a: { $ref: 'https://a.test/s.json' } })],
     ['an unknown format', object({ a: { type: 'string', format: 'uri' } })],
-    ['look-around, as older zod writes for an email', object({ a: { type: 'string', format: 'email', pattern: '^(?!\\.)a' } })],
+    [
+      'look-around, as older zod writes for an email',
+      object({ a: { type: 'string', format: 'email', pattern: '^(?!\\.)a' } }),
+    ],
     ['an optional property of zod', schemaOf(z.object({ a: z.string().optional() }))],
     ['a record of zod', schemaOf(z.object({ a: z.record(z.string(), z.string()) }))],
     ['a bad definition', object({}, { $defs: { a: { type: 'object' } } })],
-    ['more than a thousand values', object({ a: { type: 'integer', enum: Array.from({ length: 1001 }, (_, at) => at) } })],
+    [
+      'more than a thousand values',
+      object({ a: { type: 'integer', enum: Array.from({ length: 1001 }, (_, at) => at) } }),
+    ],
     ['eleven levels', Array.from({ length: 11 }).reduce<object>((inner) => object({ a: inner }), { type: 'string' })],
   ])('says no to %s', (_, schema) => {
     expect(isStrict(schema)).toBe(false);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { filePart, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
-import { perMessage } from '../../../lib/providers/shared/perMessage.js';
+import { memoizePerMessage } from '../../../lib/protocol/encodeOnce.js';
 
 describe('perMessage', () => {
   const counting = () => {
     const encoded: Message[] = [];
-    const encode = perMessage((message) => {
+    const encode = memoizePerMessage((message) => {
       encoded.push(message);
       return [{ role: message.role, parts: message.parts.length }];
     });
@@ -30,7 +30,7 @@ describe('perMessage', () => {
 
   it('keeps nothing of a message that cannot be encoded', () => {
     let attempt = 0;
-    const encode = perMessage(() => {
+    const encode = memoizePerMessage(() => {
       if (attempt++ === 0) throw new Error('no field for it');
       return [];
     });

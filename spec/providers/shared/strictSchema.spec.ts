@@ -22,7 +22,12 @@ describe('strictSchema', () => {
           people: { anyOf: [{ type: 'number' }, { type: 'null' }] },
           tags: {
             type: 'array',
-            items: { type: 'object', properties: { t: { type: 'string' } }, required: ['t'], additionalProperties: false },
+            items: {
+              type: 'object',
+              properties: { t: { type: 'string' } },
+              required: ['t'],
+              additionalProperties: false,
+            },
           },
         },
         required: ['name', 'people', 'tags'],
@@ -32,7 +37,12 @@ describe('strictSchema', () => {
   });
 
   it('leaves a schema that is strict as it is', () => {
-    const strict = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false };
+    const strict = {
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      required: ['a'],
+      additionalProperties: false,
+    };
     expect(strictSchema(strict)).toEqual({ schema: strict, strict: true });
     expect(strictSchema(strict).schema).toBe(strict);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject } from '../../../lib/core/json.js';
-import { refusalOf } from '../../../lib/testing/server/dialects/anthropicRequest.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
+import { refusalOf } from '../../../lib/testing/server/dialects/anthropic/request.js';
 
 const question: JsonObject = { role: 'user', content: 'Name a river.' };
 const made = (...before: readonly JsonObject[]): JsonObject => ({
@@ -30,6 +30,8 @@ describe('the loopback Messages API', () => {
     expect(refused([question, made(thought), answered()], thinking)).toBeUndefined();
     expect(refused([question, made(thought), answered(), made(), answered()], thinking)).toBeUndefined();
     expect(refused([question, made(), answered()], { thinking: { type: 'adaptive' } })).toBeUndefined();
-    expect(refused([question, made(), answered(), { role: 'assistant', content: 'Loire' }, question], thinking)).toBeUndefined();
+    expect(
+      refused([question, made(), answered(), { role: 'assistant', content: 'Loire' }, question], thinking),
+    ).toBeUndefined();
   });
 });

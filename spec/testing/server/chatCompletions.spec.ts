@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { ProviderError } from '../../../lib/core/errors.js';
-import type { JsonObject } from '../../../lib/core/json.js';
-import { call, scriptedModel } from '../../../lib/testing/index.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
+import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
 import type { Step } from '../../../lib/testing/index.js';
-import { chatCompletions } from '../../../lib/testing/server/dialects/chatCompletions.js';
+import { chatCompletions } from '../../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
 
 const body: JsonObject = { model: 'gpt-5', messages: [{ role: 'user', content: 'Hello' }], stream: true };
 
@@ -48,7 +48,7 @@ describe('chatCompletions, from the server', () => {
   });
 
   it('sends a whole call as OpenAI does: id and name first, then the arguments in pieces, counted from 0', async () => {
-    expect(await deltas([call('add', { a: 1, b: 22 }), call('now', {}, 'mine')])).toEqual([
+    expect(await deltas([toolCall('add', { a: 1, b: 22 }), toolCall('now', {}, 'mine')])).toEqual([
       { role: 'assistant', content: null },
       calls({ index: 0, id: 'call_1_1', type: 'function', function: { name: 'add', arguments: '' } }),
       calls({ index: 0, function: { arguments: '{"a":1,"' } }),
@@ -57,14 +57,16 @@ describe('chatCompletions, from the server', () => {
       calls({ index: 1, function: { arguments: '{}' } }),
       {},
     ]);
-    expect((await reasons([call('add')])).at(-1)).toBe('tool_calls');
+    expect((await reasons([toolCall('add')])).at(-1)).toBe('tool_calls');
   });
 
   it('never cuts arguments inside a character', async () => {
     const args = { text: '😀'.repeat(20) };
-    const pieces = (await deltas([call('say', args)])).flatMap(
+    const pieces = (await deltas([toolCall('say', args)])).flatMap(
       (delta) =>
-        (delta as { tool_calls?: { function: { arguments: string } }[] }).tool_calls?.map((entry) => entry.function.arguments) ?? [],
+        (delta as { tool_calls?: { function: { arguments: string } }[] }).tool_calls?.map(
+          (entry) => entry.function.arguments,
+        ) ?? [],
     );
     expect(pieces.length).toBeGreaterThan(3);
     expect(() => pieces.map(encodeURIComponent)).not.toThrow(); // it throws at half a surrogate pair
@@ -113,7 +115,9 @@ describe('chatCompletions, from the server', () => {
     const usage = { input: 10, output: 5, cachedInput: 4, reasoning: 2 };
     const steps: Step[] = ['Hi', { type: 'finish', reason: 'stop', usage }];
     const asked = await payloads(steps, { stream_options: { include_usage: true } });
-    expect(asked.slice(0, -2)).toEqual(Array.from({ length: 3 }, () => expect.objectContaining({ usage: null }) as unknown));
+    expect(asked.slice(0, -2)).toEqual(
+      Array.from({ length: 3 }, () => expect.objectContaining({ usage: null }) as unknown),
+    );
     expect(asked.slice(-2)).toEqual([
       expect.objectContaining({
         choices: [],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { cutter } from '../../../lib/testing/server/cutter.js';
+import { cutter } from '../../../lib/testing/server/respond.js';
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const decode = (pieces: readonly Uint8Array[]) => pieces.map((piece) => new TextDecoder().decode(piece));
@@ -29,7 +29,11 @@ describe('cutter', () => {
 
   it('goes on by the size from a flush in the middle', () => {
     const cuts = cutter(2);
-    expect(decode([...cuts.next(encode('a')), ...cuts.flush(), ...cuts.next(encode('bcd')), ...cuts.flush()])).toEqual(['a', 'bc', 'd']);
+    expect(decode([...cuts.next(encode('a')), ...cuts.flush(), ...cuts.next(encode('bcd')), ...cuts.flush()])).toEqual([
+      'a',
+      'bc',
+      'd',
+    ]);
   });
 
   it('loses and adds no byte, however the body comes and is cut', () => {

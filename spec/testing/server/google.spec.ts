@@ -1,13 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { ProviderError } from '../../../lib/core/errors.js';
-import type { JsonObject } from '../../../lib/core/json.js';
-import { google } from '../../../lib/testing/server/dialects/google.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
+import { google } from '../../../lib/testing/server/dialects/google/google.js';
 
 const path = '/v1/models/gemini-x:streamGenerateContent';
 const written = (...chunks: readonly Chunk[]) => {
   const writer = google.writer({ turn: 1, path, body: {} });
-  return [...chunks.flatMap((chunk) => writer.next(chunk)), ...writer.end()].map(({ data }) => JSON.parse(data) as JsonObject);
+  return [...chunks.flatMap((chunk) => writer.next(chunk)), ...writer.end()].map(
+    ({ data }) => JSON.parse(data) as JsonObject,
+  );
 };
 const parts = (...chunks: readonly Chunk[]) =>
   written(...chunks).flatMap(
@@ -15,7 +17,9 @@ const parts = (...chunks: readonly Chunk[]) =>
   );
 const user = (...some: JsonObject[]): JsonObject => ({ role: 'user', parts: some });
 const model = (...some: JsonObject[]): JsonObject => ({ role: 'model', parts: some });
-const call = (name: string, id?: string): JsonObject => ({ functionCall: { name, args: {}, ...(id === undefined ? {} : { id }) } });
+const call = (name: string, id?: string): JsonObject => ({
+  functionCall: { name, args: {}, ...(id === undefined ? {} : { id }) },
+});
 const response = (name: string, id?: string): JsonObject => ({
   functionResponse: { name, response: { result: 1 }, ...(id === undefined ? {} : { id }) },
 });
@@ -24,7 +28,13 @@ describe('google, from the server', () => {
   it('says one part a frame, and the reason with usage on the last', () => {
     const envelope = { modelVersion: 'gemini-x', responseId: 'response-1' };
     const usage = { input: 5, output: 7, reasoning: 4 };
-    expect(written({ type: 'thinking', text: 'Hm' }, { type: 'text', text: 'Hi' }, { type: 'finish', reason: 'stop', usage })).toEqual([
+    expect(
+      written(
+        { type: 'thinking', text: 'Hm' },
+        { type: 'text', text: 'Hi' },
+        { type: 'finish', reason: 'stop', usage },
+      ),
+    ).toEqual([
       { candidates: [{ content: { parts: [{ text: 'Hm', thought: true }], role: 'model' }, index: 0 }], ...envelope },
       { candidates: [{ content: { parts: [{ text: 'Hi' }], role: 'model' }, index: 0 }], ...envelope },
       {
@@ -70,8 +80,16 @@ describe('google, from the server', () => {
     ['no contents', {}, 'contents is not specified'],
     ['a content without parts', { contents: [user()] }, 'must not be empty'],
     ['another role', { contents: [{ role: 'assistant', parts: [{ text: 'a' }] }] }, 'valid role'],
-    ['a call without its result', { contents: [model(call('f'), call('g')), user(response('f'))] }, 'number of function response parts'],
-    ['text among the results', { contents: [model(call('f')), user(response('f'), { text: 'a' })] }, 'number of function response parts'],
+    [
+      'a call without its result',
+      { contents: [model(call('f'), call('g')), user(response('f'))] },
+      'number of function response parts',
+    ],
+    [
+      'text among the results',
+      { contents: [model(call('f')), user(response('f'), { text: 'a' })] },
+      'number of function response parts',
+    ],
     ['an id that was not given', { contents: [model(call('f')), user(response('f', 'x'))] }, 'matches a function call'],
     ['an id that is missing', { contents: [model(call('f', 'x')), user(response('f'))] }, 'matches a function call'],
   ])('refuses a body with %s', (_, body, why) => {
@@ -79,7 +97,12 @@ describe('google, from the server', () => {
   });
 
   it('has nothing against a right one', () => {
-    const contents = [user({ text: 'a' }), model(call('f', 'x'), call('f')), user(response('f', 'x'), response('f')), user({ text: 'b' })];
+    const contents = [
+      user({ text: 'a' }),
+      model(call('f', 'x'), call('f')),
+      user(response('f', 'x'), response('f')),
+      user({ text: 'b' }),
+    ];
     expect(google.refusal({ contents })).toBeUndefined();
     expect(google.keyIn?.({ 'x-goog-api-key': 'k' })).toBe('k');
   });

@@ -1,16 +1,16 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message, Part } from '../../../lib/core/message.js';
 import { modelByName, registeredProviders } from '../../../lib/registry/index.js';
-import { anthropic } from '../../../lib/testing/server/dialects/anthropic.js';
-import { chatCompletions } from '../../../lib/testing/server/dialects/chatCompletions.js';
+import { anthropic } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
+import { chatCompletions } from '../../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
 import type { Dialect } from '../../../lib/testing/server/dialects/dialect.js';
-import { google } from '../../../lib/testing/server/dialects/google.js';
-import { ollama } from '../../../lib/testing/server/dialects/ollama.js';
-import { responses } from '../../../lib/testing/server/dialects/responses.js';
+import { google } from '../../../lib/testing/server/dialects/google/google.js';
+import { ollama } from '../../../lib/testing/server/dialects/ollama/ollama.js';
+import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServedTurn } from '../../../lib/testing/server/index.js';
 
@@ -61,9 +61,12 @@ const conversation: readonly Message[] = [
 ];
 
 describe('what a script sees of the conversation', () => {
-  it.each(providers)('%s: instructions, texts, parallel calls, results and errors, as they were before its wire', async (provider) => {
-    expect(numbered(await seenOf(provider, conversation))).toEqual(numbered(conversation));
-  });
+  it.each(providers)(
+    '%s: instructions, texts, parallel calls, results and errors, as they were before its wire',
+    async (provider) => {
+      expect(numbered(await seenOf(provider, conversation))).toEqual(numbered(conversation));
+    },
+  );
 
   const ofBytes = providers.filter((name) => name !== 'cohere'); // whose default model sees nothing
   it.each(ofBytes)('%s: an image by its bytes', async (provider) => {
@@ -103,9 +106,15 @@ describe('what a script sees of the conversation', () => {
   it('leaves out thinking, signed or not', () => {
     const thought = { type: 'thinking', thinking: 'Hm', signature: 's' };
     const said = [modelMessage('Hi')];
-    expect(anthropic.history({ messages: [{ role: 'assistant', content: [thought, { type: 'text', text: 'Hi' }] }] })).toEqual(said);
-    expect(chatCompletions.history({ messages: [{ role: 'assistant', content: [thought, { type: 'text', text: 'Hi' }] }] })).toEqual(said);
-    expect(google.history({ contents: [{ role: 'model', parts: [{ text: 'Hm', thought: true }, { text: 'Hi' }] }] })).toEqual(said);
+    expect(
+      anthropic.history({ messages: [{ role: 'assistant', content: [thought, { type: 'text', text: 'Hi' }] }] }),
+    ).toEqual(said);
+    expect(
+      chatCompletions.history({ messages: [{ role: 'assistant', content: [thought, { type: 'text', text: 'Hi' }] }] }),
+    ).toEqual(said);
+    expect(
+      google.history({ contents: [{ role: 'model', parts: [{ text: 'Hm', thought: true }, { text: 'Hi' }] }] }),
+    ).toEqual(said);
     const items = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm' }] },
       { role: 'assistant', content: 'Hi' },
@@ -115,11 +124,33 @@ describe('what a script sees of the conversation', () => {
 
   const dialects = { anthropic, chatCompletions, google, ollama, responses } satisfies Record<string, Dialect>;
   it.each(Object.entries(dialects))('%s: any body is read', (_, dialect) => {
-    const names = fc.constantFrom('messages', 'contents', 'input', 'role', 'content', 'parts', 'tool_calls', 'function', 'type', 'source');
+    const names = fc.constantFrom(
+      'messages',
+      'contents',
+      'input',
+      'role',
+      'content',
+      'parts',
+      'tool_calls',
+      'function',
+      'type',
+      'source',
+    );
     const values = fc.letrec<{ value: unknown }>((tie) => ({
       value: fc.oneof(
         { maxDepth: 6 },
-        fc.constantFrom(null, 1, '', 'tool', 'assistant', 'tool_use', 'tool_result', 'image', 'text', 'function_call_output'),
+        fc.constantFrom(
+          null,
+          1,
+          '',
+          'tool',
+          'assistant',
+          'tool_use',
+          'tool_result',
+          'image',
+          'text',
+          'function_call_output',
+        ),
         fc.array(tie('value'), { maxLength: 3 }),
         fc.dictionary(names, tie('value'), { maxKeys: 4 }),
       ),
@@ -138,7 +169,9 @@ describe('what a script sees of the conversation', () => {
 describe('the base URL of a provider', () => {
   it('has the path under which its own function finds its own dialect, for each of the registry', async () => {
     server = await serveModel(() => 'Hi.');
-    const paths = new Map(Object.entries({ mistral: '/mistral/v1', openrouter: '/api/v1', google: '/v1beta', ollama: '', cohere: '/v2' }));
+    const paths = new Map(
+      Object.entries({ mistral: '/mistral/v1', openrouter: '/api/v1', google: '/v1beta', ollama: '', cohere: '/v2' }),
+    );
     for (const provider of providers) {
       expect(server.urlFor(provider)).toBe(`http://127.0.0.1:${server.port}${paths.get(provider) ?? '/v1'}`);
     }

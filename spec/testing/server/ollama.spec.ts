@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { ollama as model } from '../../../lib/providers/ollama/ollama.js';
-import { ollama } from '../../../lib/testing/server/dialects/ollama.js';
+import { ollama } from '../../../lib/testing/server/dialects/ollama/ollama.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 
 const said = (role: string, rest: JsonObject = {}): JsonObject => ({ role, content: 'a', ...rest });
@@ -35,7 +35,11 @@ describe('ollama, from the server', () => {
     ['no messages', { model: 'm' }, 'messages'],
     ['another role', { model: 'm', messages: [said('developer')] }, 'invalid role'],
     ['content that is no text', { model: 'm', messages: [said('user', { content: [] })] }, 'content'],
-    ['an image that is no base64', { model: 'm', messages: [said('user', { images: ['data:image/png;base64,aa'] })] }, 'base64'],
+    [
+      'an image that is no base64',
+      { model: 'm', messages: [said('user', { images: ['data:image/png;base64,aa'] })] },
+      'base64',
+    ],
     ['an unknown way to think', { model: 'm', messages: [said('user')], think: 'deeply' }, 'invalid think value'],
     ['no stream', { model: 'm', messages: [said('user')], stream: false }, 'only streams'],
   ])('refuses a body with %s', (_, body, why) => {

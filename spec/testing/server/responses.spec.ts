@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { from, lastValueFrom, toArray } from 'rxjs';
-import type { JsonObject } from '../../../lib/core/json.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import { responses } from '../../../lib/testing/server/dialects/responses.js';
+import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn } from '../../../lib/testing/server/index.js';
 
@@ -43,7 +43,9 @@ describe('the loopback provider in the words of the Responses API', () => {
       { index: 'fc_1_3', done: true },
       { index: 'fc_1_4', done: true },
     ]);
-    expect(of('finish')).toMatchObject([{ reason: 'toolCalls', usage: { input: 9, output: 4, total: 13, cachedInput: 3, reasoning: 2 } }]);
+    expect(of('finish')).toMatchObject([
+      { reason: 'toolCalls', usage: { input: 9, output: 4, total: 13, cachedInput: 3, reasoning: 2 } },
+    ]);
   });
 
   it.each([
@@ -54,7 +56,11 @@ describe('the loopback provider in the words of the Responses API', () => {
     ['unspecified', 'unspecified', undefined],
   ] as const)('ends by %s', async (reason, expected, word) => {
     const chunks = await ask([['Hi', { type: 'finish', reason }]]);
-    expect(chunks.at(-1)).toEqual({ type: 'finish', reason: expected, ...(word === undefined ? {} : { rawReason: word }) });
+    expect(chunks.at(-1)).toEqual({
+      type: 'finish',
+      reason: expected,
+      ...(word === undefined ? {} : { rawReason: word }),
+    });
   });
 
   it('does not end a call that the limit has cut', async () => {
@@ -65,16 +71,29 @@ describe('the loopback provider in the words of the Responses API', () => {
 
   it('has no words for what the API has none for', async () => {
     const retracted = ask(() => from([{ type: 'retract' } as const]));
-    await expect(retracted).rejects.toMatchObject({ code: 'provider', message: expect.stringContaining('"retract"') as unknown });
+    await expect(retracted).rejects.toMatchObject({
+      code: 'provider',
+      message: expect.stringContaining('"retract"') as unknown,
+    });
   });
 
   it('writes what is told of tools that the server runs as their items and events, and each item in the whole response', async () => {
     const fact = (data: JsonObject) => ({ type: 'metadata', metadata: { 'openai-responses': data } }) as const;
-    const item = { type: 'mcp_call', id: 'mcp_1', status: 'completed', name: 'add', server_label: 'n', arguments: '{}', output: '1' };
+    const item = {
+      type: 'mcp_call',
+      id: 'mcp_1',
+      status: 'completed',
+      name: 'add',
+      server_label: 'n',
+      arguments: '{}',
+      output: '1',
+    };
     const writer = responses.writer({ turn: 1, path: '/v1/responses', body: {} });
-    const facts = [{ type: 'mcp_call', id: 'mcp_1', status: 'in_progress' }, { type: 'mcp_call', id: 'mcp_1', delta: '{}' }, item].map(
-      fact,
-    );
+    const facts = [
+      { type: 'mcp_call', id: 'mcp_1', status: 'in_progress' },
+      { type: 'mcp_call', id: 'mcp_1', delta: '{}' },
+      item,
+    ].map(fact);
     const frames = [...facts, { type: 'finish', reason: 'stop' } as const].flatMap((chunk) => writer.next(chunk));
     expect(frames.map(({ event }) => event)).toEqual([
       'response.created',
@@ -85,14 +104,20 @@ describe('the loopback provider in the words of the Responses API', () => {
       'response.mcp_call.completed',
       'response.output_item.done',
     ]);
-    expect(JSON.parse(writer.end()[0]?.data ?? '')).toMatchObject({ type: 'response.completed', response: { output: [item] } });
+    expect(JSON.parse(writer.end()[0]?.data ?? '')).toMatchObject({
+      type: 'response.completed',
+      response: { output: [item] },
+    });
     await expect(ask([[{ type: 'metadata', metadata: { a: 1 } }]])).rejects.toMatchObject({
       message: expect.stringContaining('"metadata"') as unknown,
     });
   });
 
   const post = async (server: LoopbackServer, body: JsonObject) => {
-    const answer = await fetch(`${server.url}/responses`, { method: 'POST', body: JSON.stringify({ model: 'm', stream: true, ...body }) });
+    const answer = await fetch(`${server.url}/responses`, {
+      method: 'POST',
+      body: JSON.stringify({ model: 'm', stream: true, ...body }),
+    });
     return { status: answer.status, text: await answer.text() };
   };
   const serve = async (script: Script<ServedTurn>) => {
@@ -104,7 +129,12 @@ describe('the loopback provider in the words of the Responses API', () => {
   it('keeps each response under its id, and gives a script the whole conversation that follows from it', async () => {
     const heard: (readonly (string | undefined)[])[] = [];
     const server = await serve(({ turn, history }) => {
-      heard.push(history.flatMap(({ role, parts }) => [role, ...parts.map((part) => (part.type === 'text' ? part.text : part.type))]));
+      heard.push(
+        history.flatMap(({ role, parts }) => [
+          role,
+          ...parts.map((part) => (part.type === 'text' ? part.text : part.type)),
+        ]),
+      );
       return `answer ${turn}`;
     });
     await post(server, { input: 'one' });
@@ -157,7 +187,11 @@ describe('the loopback provider in the words of the Responses API', () => {
     ['no model', body({ model: '' }), /'model'/],
     ['no input', { model: 'm', stream: true }, /'input'/],
     ['an empty input', body({ input: [] }), /empty/],
-    ['a tool in the form of the other API', body({ tools: [{ type: 'function', function: { name: 'x' } }] }), /tools\[0\]\.name/],
+    [
+      'a tool in the form of the other API',
+      body({ tools: [{ type: 'function', function: { name: 'x' } }] }),
+      /tools\[0\]\.name/,
+    ],
     ['no wish to stream', body({ stream: false }), /stream/],
     ['a call without its output', body({ input: [user, asked] }), /No tool output found for function call a/],
     ['an output without its call', body({ input: [user, answered] }), /No tool call found.*a/],

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { userMessage } from '../../../lib/core/message.js';
-import { call } from '../../../lib/testing/index.js';
+import { toolCall } from '../../../lib/testing/index.js';
 import { serveFrames, serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServedTurn, ServerEvent } from '../../../lib/testing/server/index.js';
 
@@ -61,7 +61,7 @@ describe('serveModel', () => {
   });
 
   it('plays a dialogue turn by turn, and says when the script is over', async () => {
-    server = await serveModel([[call('add', { a: 1 })], 'Done.']);
+    server = await serveModel([[toolCall('add', { a: 1 })], 'Done.']);
     expect(await (await ask()).text()).toContain('"finish_reason":"tool_calls"');
     expect(await (await ask()).text()).toContain('"content":"Done."');
     const third = await ask();
@@ -105,12 +105,24 @@ describe('serveModel', () => {
   it('objects to what the real server objects to, and keeps the turn', async () => {
     server = await serveModel(['Hi.'], { apiKey: 'right' });
     const headers = { authorization: 'Bearer right' };
-    const error = async (response: Response) => [response.status, ((await response.json()) as { error: { code: unknown } }).error.code];
+    const error = async (response: Response) => [
+      response.status,
+      ((await response.json()) as { error: { code: unknown } }).error.code,
+    ];
     expect(await error(await ask())).toEqual([401, 'invalid_api_key']);
-    expect(await error(await fetch(`${server.url}/elsewhere`, { method: 'POST', headers, body: '{}' }))).toEqual([404, 'unknown_url']);
-    expect(await error(await fetch(`${server.url}/chat/completions`, { headers }))).toEqual([405, 'method_not_supported']);
+    expect(await error(await fetch(`${server.url}/elsewhere`, { method: 'POST', headers, body: '{}' }))).toEqual([
+      404,
+      'unknown_url',
+    ]);
+    expect(await error(await fetch(`${server.url}/chat/completions`, { headers }))).toEqual([
+      405,
+      'method_not_supported',
+    ]);
     expect(await error(await ask('not an object', { headers }))).toEqual([400, null]);
-    expect(await error(await ask({ ...question, messages: undefined }, { headers }))).toEqual([400, 'missing_required_parameter']);
+    expect(await error(await ask({ ...question, messages: undefined }, { headers }))).toEqual([
+      400,
+      'missing_required_parameter',
+    ]);
     expect(await (await ask(question, { headers })).text()).toBe(hi.join(''));
   });
 
@@ -133,7 +145,11 @@ describe('serveModel', () => {
       forRequest: [{ status: 503, body: '<html>down</html>', headers: { 'content-type': 'text/html' } }],
     });
     const down = await ask();
-    expect([down.status, down.headers.get('content-type'), await down.text()]).toEqual([503, 'text/html', '<html>down</html>']);
+    expect([down.status, down.headers.get('content-type'), await down.text()]).toEqual([
+      503,
+      'text/html',
+      '<html>down</html>',
+    ]);
     expect((await ask()).status).toBe(200);
     await server.close();
 
@@ -227,7 +243,14 @@ describe('serveModel', () => {
   it('waits between frames', async () => {
     server = await serveModel(['Hi.'], { delay: 1 });
     expect(await (await ask()).text()).toBe(hi.join(''));
-    expect(await lastValueFrom(kinds().pipe(take(6), toArray()))).toEqual(['request', 'frame', 'frame', 'frame', 'frame', 'finished']);
+    expect(await lastValueFrom(kinds().pipe(take(6), toArray()))).toEqual([
+      'request',
+      'frame',
+      'frame',
+      'frame',
+      'frame',
+      'finished',
+    ]);
   });
 
   it('follows an Observable turn frame by frame, and leaves it when the client leaves', async () => {
@@ -255,7 +278,11 @@ describe('serveModel', () => {
   });
 
   it('answers two dialogues at once, each by its own messages', async () => {
-    server = await serveModel(({ messages }) => [`You said ${JSON.stringify(messages[0]?.['content'])}`, { delay: 1 }, '.']);
+    server = await serveModel(({ messages }) => [
+      `You said ${JSON.stringify(messages[0]?.['content'])}`,
+      { delay: 1 },
+      '.',
+    ]);
     const answers = await Promise.all(
       ['A', 'B'].map(async (content) => (await ask({ ...question, messages: [{ role: 'user', content }] })).text()),
     );
@@ -280,7 +307,9 @@ describe('serveModel', () => {
   it('survives a client that leaves in the middle of its request', async () => {
     server = await serveModel(['Hi.']);
     const socket = connect(server.port, '127.0.0.1');
-    socket.write('POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"model"', () => socket.destroy());
+    socket.write('POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"model"', () =>
+      socket.destroy(),
+    );
     await once(socket, 'close');
     expect(await (await ask()).text()).toBe(hi.join(''));
     expect(server.requests).toHaveLength(1);

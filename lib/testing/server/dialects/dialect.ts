@@ -1,5 +1,5 @@
 import type { Chunk } from '../../../core/chunk.js';
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/json/json.js';
 import type { Message } from '../../../core/message.js';
 
 /** One frame of an answer, not yet delimited. */

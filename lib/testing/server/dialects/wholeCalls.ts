@@ -1,7 +1,7 @@
 import type { ToolCallFragment } from '../../../core/chunk.js';
 import { ConfigurationError } from '../../../core/errors.js';
-import { isJsonObject } from '../../../core/json.js';
-import type { JsonObject } from '../../../core/json.js';
+import { isJsonObject } from '../../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../../core/json/json.js';
 import type { ProviderData } from '../../../core/message.js';
 
 /** A call as a wire says it that has no words for pieces of one. */
@@ -72,5 +72,16 @@ function parsed(name: string, text: string): JsonObject {
     'script',
     `This wire has no words for the arguments of a call of "${name}" that are no JSON object: ${text}`,
     'Give the frames with the option raw.',
+  );
+}
+
+/** Providers cut arguments by tokens, of a few characters each. */
+const pieceLength = 8;
+
+/** The JSON text of a value in pieces. By code points: a half surrogate is no text that a server could send. */
+export function jsonPieces(value: JsonValue): readonly string[] {
+  const points = Array.from(JSON.stringify(value));
+  return Array.from({ length: Math.ceil(points.length / pieceLength) }, (_, at) =>
+    points.slice(at * pieceLength, (at + 1) * pieceLength).join(''),
   );
 }

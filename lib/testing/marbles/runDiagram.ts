@@ -1,0 +1,132 @@
+import { take } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { ConfigurationError } from '../../core/errors.js';
+import { isRecord } from '../../core/json/json.js';
+import { drawnSubscriptions } from './line.js';
+import type { DiagramLine } from './line.js';
+import type { Diagram } from './parseDiagram.js';
+import { parseDiagram } from './parseDiagram.js';
+
+export { parseDiagram } from './parseDiagram.js';
+export type { Diagram } from './parseDiagram.js';
+export type { DiagramLine, DrawnEvent } from './line.js';
+
+/**
+ * The streams of a diagram by title. They are Observables of `never`, which every operator takes; say more where a function needs it:
+ * `({ turn1, tool }: Streams<'turn1' | 'tool', Chunk>) => ...`.
+ */
+export type Streams<Title extends string = string, T = never> = Readonly<Record<Title, Observable<T>>>;
+
+/** An event more than is drawn fails the test; this many more end it, so that an endless result is a failure and not a hang. */
+const endless = 100;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const pick = (error: unknown, fields: readonly string[]): unknown =>
+  error instanceof Error || isRecord(error)
+    ? Object.fromEntries(fields.map((field) => [field, (error as unknown as Fields)[field]]))
+    : error;
+
+interface Message {
+  readonly frame: number;
+  readonly notification: { readonly kind: string; readonly value?: unknown; readonly error?: unknown };
+}
+
+const isMessages = (value: unknown): value is readonly Message[] =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every((item) => isRecord(item) && 'frame' in item && 'notification' in item);
+
+/** Messages as a failed comparison should show them; of an error, the fields that the diagram names. */
+const readable = (messages: readonly Message[], fields: readonly string[]): unknown =>
+  messages.map(({ frame, notification: { kind, value, error } }) => {
+    if (kind === 'C') return { frame, complete: true };
+    if (kind === 'E') return { frame, error: pick(error, fields) };
+    return isMessages(value) ? { frame, stream: readable(value, fields) } : { frame, value };
+  });
+
+const errorOf = (fields: Fields): Error => Object.assign(new Error(), fields);
+
+/** A title that is not drawn is a mistake in the test, and would be `undefined` somewhere deep in an operator. */
+const named = (streams: Record<string, Observable<unknown>>): Record<string, Observable<unknown>> =>
+  new Proxy(streams, {
+    get(target, title) {
+      if (typeof title === 'symbol' || Object.hasOwn(target, title)) return Reflect.get(target, title) as unknown;
+      throw new ConfigurationError(
+        'diagram',
+        `The diagram has no stream "${title}" above its box.`,
+        `There is ${Object.keys(target).join(', ') || 'none'}.`,
+      );
+    },
+  });
+
+const lifeOf = (line: DiagramLine): string | undefined =>
+  line.subs?.[0] ?? (line.start > 0 ? `${'-'.repeat(line.start)}^` : undefined);
+
+/**
+ * Runs a diagram as a test, in virtual time: one frame is one millisecond.
+ *
+ * The streams above the box are fed to `build`; the one below it is expected of what `build` returns. A line is cold unless it has
+ * `kind = hot`. A cold line has to be subscribed in the frame in which it is drawn to begin, and released where it ends; `subs = ^--!` says
+ * otherwise (several, for a line subscribed again: `subs = ^--!, -----^--!`; `none`, for one never subscribed), and of a hot line says when. Below the output,
+ * `subs` is the consumer's subscription.
+ *
+ * A `#` of an input emits an `Error` with the fields of `%: # = {...}`; of the output's error, these fields are compared.
+ *
+ * ```ts
+ * it('doubles', () => runDiagram(text, ({ source }) => source.pipe(map((n) => 2 * n)), (actual, expected) => expect(actual).toEqual(expected)));
+ * ```
+ *
+ * @param text The diagram, as `parseDiagram` takes it.
+ * @param build Makes the result from the streams, which are named by their titles (default `source`).
+ * @param assertEqual Compares, deeply, and throws. Called once for the output and once for the subscriptions of each input.
+ * @throws What `parseDiagram`, `build` or `assertEqual` throws.
+ */
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- S is what the caller annotates its streams with
+export function runDiagram<S extends Readonly<Record<string, Observable<unknown>>> = Streams<'source'> & Streams>(
+  text: string,
+  build: (streams: S, diagram: Diagram) => Observable<unknown>,
+  assertEqual: (actual: unknown, expected: unknown) => void,
+): void {
+  const diagram = parseDiagram(text);
+  const { inputs, output, inners, error } = diagram;
+  const expectsError = output.events.some(({ mark }) => mark === '#');
+  const fields = expectsError ? Object.keys(output.error ?? error) : ['name', 'message'];
+  const inputLogs = new Map<unknown, string>();
+  const scheduler = new TestScheduler((actual: unknown, expected: unknown) => {
+    const title = inputLogs.get(actual);
+    const show = (log: unknown) =>
+      title === undefined
+        ? { [output.title]: readable(log as readonly Message[], fields) }
+        : { [`subscriptions of ${title}`]: log };
+    assertEqual(show(actual), show(expected));
+  });
+  scheduler.run(({ cold, hot, expectObservable, expectSubscriptions }) => {
+    const values: Record<string, unknown> = { ...diagram.values };
+    for (const [letter, line] of Object.entries(inners))
+      values[letter] = cold(line.marbles, diagram.values, errorOf(line.error ?? error));
+    const streams = inputs.map((line) => {
+      const failure = errorOf(line.error ?? error);
+      const stream = line.hot
+        ? hot('-'.repeat(line.start) + line.marbles, values, failure)
+        : cold(line.marbles, values, failure);
+      return { line, stream };
+    });
+    const result = build(
+      named(Object.fromEntries(streams.map(({ line, stream }) => [line.title, stream]))) as unknown as S,
+      diagram,
+    );
+    const limit = output.events.length + endless;
+    expectObservable(result.pipe(take(limit)), lifeOf(output)).toBe(
+      '-'.repeat(output.start) + output.marbles,
+      values,
+      output.error ?? error,
+    );
+    for (const { line, stream } of streams) {
+      if (line.hot && !line.subs) continue;
+      inputLogs.set(stream.subscriptions, line.title);
+      expectSubscriptions(stream.subscriptions).toBe([...drawnSubscriptions(line)]);
+    }
+  });
+}

@@ -1,0 +1,47 @@
+/** What stands where a secret stood. */
+const mark = '[key]';
+
+/** A text without the secrets. */
+export const redactText = (text: string, secrets: readonly string[]): string =>
+  secrets.reduce((clean, secret) => clean.replaceAll(secret, mark), text);
+
+/**
+ * Frames without the secrets, also without those that lie across several: the mark stands in the frame where the secret begins.
+ *
+ * @param frames The frames.
+ * @param secrets The secrets, longest first.
+ */
+export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
+  const found = occurrences(frames.join(''), secrets);
+  let offset = 0;
+  return frames.map((frame) => {
+    const [start, end] = [offset, offset + frame.length];
+    offset = end;
+    let clean = '';
+    let at = start;
+    for (const [from, to] of found) {
+      if (to <= at || from >= end) continue;
+      clean += frame.slice(at - start, Math.max(from, at) - start) + (from >= start ? mark : '');
+      at = Math.min(to, end);
+    }
+    return clean + frame.slice(at - start);
+  });
+}
+
+/** Where the secrets are, in order and without overlaps: of two at the same place the longer one counts. */
+function occurrences(text: string, secrets: readonly string[]): readonly (readonly [from: number, to: number])[] {
+  const all = secrets.flatMap((secret) => {
+    const found: (readonly [number, number])[] = [];
+    for (let at = text.indexOf(secret); at !== -1; at = text.indexOf(secret, at + secret.length))
+      found.push([at, at + secret.length]);
+    return found;
+  });
+  let reached = 0;
+  return all
+    .sort(([a, aEnd], [b, bEnd]) => a - b || bEnd - aEnd)
+    .filter(([from, to]) => {
+      const apart = from >= reached;
+      if (apart) reached = to;
+      return apart;
+    });
+}

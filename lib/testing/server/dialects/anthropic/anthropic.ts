@@ -1,0 +1,163 @@
+import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
+import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import type { Usage } from '../../../../core/usage.js';
+import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { jsonPieces } from '../wholeCalls.js';
+import { anthropicHistory } from './history.js';
+import { refusalOf } from './request.js';
+
+/**
+ * Anthropic's Messages API as server-sent events, as its page "Streaming messages" documents them: `message_start`, blocks that start, grow and
+ * stop, `message_delta` with the stop reason and the usage, `message_stop`. Thinking ends with a signature, a source is a citation of the text.
+ *
+ * Ids and signatures do not vary: the same script gives the same bytes.
+ */
+export const anthropic: Dialect = {
+  framing: 'sse',
+  contentType: 'text/event-stream; charset=utf-8',
+  bases: { anthropic: '/v1' },
+  serves: (path) => path.endsWith('/messages'),
+  keyIn: (headers) => headers['x-api-key'],
+  refusal: refusalOf,
+  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  history: anthropicHistory,
+  writer: ({ turn, body }) => writer(turn, body),
+  errorBody: ({ status, type, message }) => ({
+    type: 'error',
+    error: { type: errorTypes.get(status) ?? type, message },
+  }),
+};
+
+/** The types of errors, by status (its page "Errors"). */
+const errorTypes: ReadonlyMap<number, string> = new Map([
+  [400, 'invalid_request_error'],
+  [401, 'authentication_error'],
+  [402, 'billing_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [413, 'request_too_large'],
+  [429, 'rate_limit_error'],
+  [500, 'api_error'],
+  [504, 'timeout_error'],
+  [529, 'overloaded_error'],
+]);
+
+function writer(turn: number, body: JsonObject): DialectWriter {
+  const blocks = new Map<string | number, number>();
+  let last = -1;
+  let current: string | undefined;
+  let begun = false;
+  let finish: FinishChunk | undefined;
+
+  const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
+    event: type,
+    data: JSON.stringify({ type, ...fields }),
+  });
+  const delta = (fields: JsonObject, index = last) => frame('content_block_delta', { index, delta: fields });
+  const begin = (): DialectFrame[] => {
+    if (begun) return [];
+    begun = true;
+    const usage = { input_tokens: 0, output_tokens: 0 };
+    const message = { id: `msg_${turn}`, type: 'message', role: 'assistant', model: body['model'] ?? '', content: [] };
+    return [
+      frame('message_start', { message: { ...message, stop_reason: null, stop_sequence: null, usage } }),
+      frame('ping'),
+    ];
+  };
+  const stop = (): DialectFrame[] => {
+    if (current === undefined) return [];
+    const signed = current === 'thinking' ? [delta({ type: 'signature_delta', signature: `sig_${turn}_${last}` })] : [];
+    current = undefined;
+    return [...signed, frame('content_block_stop', { index: last })];
+  };
+  const open = (type: string, block: JsonObject): DialectFrame[] => {
+    const before = stop();
+    last += 1;
+    current = type;
+    return [...before, frame('content_block_start', { index: last, content_block: { type, ...block } })];
+  };
+  const within = (type: string, block: JsonObject, fields: JsonObject) => [
+    ...(current === type ? [] : open(type, block)),
+    delta(fields),
+  ];
+  const toolUse = ({ index, id, name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
+    const key = index ?? textOf(id) ?? last;
+    const known = name === undefined ? blocks.get(key) : undefined;
+    const started = known === undefined ? open('tool_use', { id: id ?? '', name: name ?? '', input: {} }) : [];
+    const at = known ?? last;
+    blocks.set(key, at);
+    const json = typeof args === 'object' && args !== null ? jsonPieces(args) : [args ?? ''];
+    const deltas = json.map((partial_json) => delta({ type: 'input_json_delta', partial_json }, at));
+    return [...started, ...deltas, ...(done && at === last ? stop() : [])];
+  };
+
+  return {
+    next(chunk) {
+      if (chunk.type === 'finish') {
+        finish = chunk;
+        return [...begin(), ...stop()];
+      }
+      if (chunk.type === 'toolCallFragment') return [...begin(), ...toolUse(chunk)];
+      if (chunk.type === 'text')
+        return [...begin(), ...within('text', { text: '' }, { type: 'text_delta', text: chunk.text })];
+      if (chunk.type === 'thinking')
+        return [
+          ...begin(),
+          ...within('thinking', { thinking: '', signature: '' }, { type: 'thinking_delta', thinking: chunk.text }),
+        ];
+      if (chunk.type === 'source') return [...begin(), ...within('text', { text: '' }, citation(chunk))];
+      throw new ConfigurationError(
+        'script',
+        `The Messages API has no words for a "${chunk.type}" chunk.`,
+        'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
+      );
+    },
+    error: (error) => {
+      const type = (isRecord(error) ? textOf(error['providerCode']) : undefined) ?? 'api_error';
+      return [frame('error', { error: { type, message: errorText(error) } })];
+    },
+    end() {
+      if (!finish) return [];
+      const reason = finish.reason === 'unspecified' ? null : wireReason(finish);
+      const usage = wireUsage(finish.usage ?? {});
+      return [
+        frame('message_delta', { delta: { stop_reason: reason, stop_sequence: null }, usage }),
+        frame('message_stop'),
+      ];
+    },
+  };
+}
+
+function citation({ source: { url, title, text } }: Extract<Chunk, { type: 'source' }>): JsonObject {
+  const page = {
+    type: 'web_search_result_location',
+    url: url ?? '',
+    title: title ?? null,
+    cited_text: text ?? '',
+    encrypted_index: 'index',
+  };
+  return { type: 'citations_delta', citation: page };
+}
+
+const words: Readonly<Record<string, string>> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  toolCalls: 'tool_use',
+  contentFilter: 'refusal',
+  paused: 'pause_turn',
+};
+
+const wireReason = ({ reason, rawReason }: FinishChunk): string => rawReason ?? words[reason] ?? reason;
+
+/** Cached tokens are counted beside the input here. */
+function wireUsage({ input, output, cachedInput, cacheWriteInput, reasoning }: Usage): JsonObject {
+  return {
+    ...(input === undefined ? {} : { input_tokens: input - (cachedInput ?? 0) - (cacheWriteInput ?? 0) }),
+    ...(cacheWriteInput === undefined ? {} : { cache_creation_input_tokens: cacheWriteInput }),
+    ...(cachedInput === undefined ? {} : { cache_read_input_tokens: cachedInput }),
+    output_tokens: output ?? 0,
+    ...(reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: reasoning } }),
+  };
+}

@@ -1,0 +1,29 @@
+import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import type { Message, Part } from '../../../../core/message.js';
+import { createConversation, fileParts, objectsIn, outcomeOf, textParts, textsIn } from '../history.js';
+
+/** The conversation of a request of the Messages API: blocks of text, calls, results and files. Thinking is no part of a message. */
+export function anthropicHistory(body: JsonObject): readonly Message[] {
+  const conversation = createConversation();
+  conversation.add('system', textParts(...textsIn(body['system'])));
+  for (const { role, content } of objectsIn(body['messages'])) {
+    const ours = role === 'assistant' ? 'model' : 'user';
+    if (typeof content === 'string') conversation.add(ours, textParts(content));
+    for (const block of objectsIn(content)) {
+      if (block['type'] === 'tool_use') conversation.call(block['id'], block['name'], block['input']);
+      else if (block['type'] === 'tool_result')
+        conversation.result(block['tool_use_id'], undefined, outcomeOf(block['content'], block['is_error'] === true));
+      else conversation.add(ours, partsOf(block));
+    }
+  }
+  return conversation.messages;
+}
+
+function partsOf({ type, text, source, title }: JsonObject): readonly Part[] {
+  if (type === 'text') return textParts(text);
+  if ((type !== 'image' && type !== 'document') || !isJsonObject(source)) return [];
+  if (source['type'] === 'text') return textParts(source['data']);
+  const mediaType = textOf(source['media_type']) ?? (type === 'image' ? 'image/*' : 'application/pdf');
+  return fileParts(source['url'] ?? `data:${mediaType};base64,${textOf(source['data']) ?? ''}`, mediaType, title);
+}

@@ -1,0 +1,170 @@
+import type {
+  Chunk,
+  FinishChunk,
+  SourceChunk,
+  TextChunk,
+  ThinkingChunk,
+  ToolCallFragment,
+} from '../../../../core/chunk.js';
+import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
+import type { Usage } from '../../../../core/usage.js';
+import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { jsonPieces } from '../wholeCalls.js';
+import { chatHistory } from './history.js';
+
+/**
+ * OpenAI's Chat Completions as server-sent events, as its API reference documents them ("The chat completion chunk object"): a first delta with
+ * the role, one delta a chunk, `finish_reason` on an empty delta, usage in a last chunk without choices if `stream_options.include_usage` asked
+ * for it and the script's `finish` states it, `[DONE]`. Thinking is `reasoning_content`, as the servers that show it have it (DeepSeek, vLLM).
+ *
+ * Ids and times do not vary: the same script gives the same bytes.
+ */
+export const chatCompletions: Dialect = {
+  framing: 'sse',
+  contentType: 'text/event-stream; charset=utf-8',
+  bases: { openai: '/v1', together: '/v1' },
+  serves: (path) => path.endsWith('/chat/completions'),
+  refusal: refusalOf,
+  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  history: chatHistory,
+  writer: ({ turn, body }) => writer(turn, body),
+  errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
+};
+
+function refusalOf(body: unknown): Refusal | undefined {
+  const refuse = (message: string, code?: string): Refusal => ({
+    status: 400,
+    type: 'invalid_request_error',
+    message,
+    ...(code === undefined ? {} : { code }),
+  });
+  if (!isRecord(body))
+    return refuse('We could not parse the JSON body of your request. The API expects a JSON object.');
+  if (textOf(body['model']) === undefined) return refuse('you must provide a model parameter');
+  const { messages } = body as { readonly messages?: unknown };
+  if (messages === undefined) return refuse("Missing required parameter: 'messages'.", 'missing_required_parameter');
+  if (!Array.isArray(messages) || !messages.every(isRecord))
+    return refuse("Invalid type for 'messages': expected an array of objects.", 'invalid_type');
+  if (messages.length === 0)
+    return refuse("Invalid 'messages': empty array. Expected an array with minimum length 1.", 'empty_array');
+  if (body['stream'] !== true)
+    return refuse("This loopback server only streams: send 'stream': true.", 'unsupported_value');
+  return undefined;
+}
+
+function writer(turn: number, body: JsonObject): DialectWriter {
+  const asked = isJsonObject(body['stream_options']) && body['stream_options']['include_usage'] === true;
+  const envelope = {
+    id: `chatcmpl-${turn}`,
+    object: 'chat.completion.chunk',
+    created: 1_700_000_000,
+    model: body['model'] ?? '',
+  };
+  const toolCalls = toolCallWriter();
+  let begun = false;
+  let finish: FinishChunk | undefined;
+
+  const frame = (choices: readonly JsonObject[], usage: JsonObject | null = null): DialectFrame => ({
+    data: JSON.stringify({ ...envelope, choices, ...(asked ? { usage } : {}) }),
+  });
+  const delta = (part: JsonObject, reason: string | null = null) =>
+    frame([{ index: 0, delta: part, logprobs: null, finish_reason: reason }]);
+  const begin = (chunk: Chunk): DialectFrame[] => {
+    if (begun) return [];
+    begun = true;
+    return [delta({ role: 'assistant', content: chunk.type === 'text' || chunk.type === 'finish' ? '' : null })];
+  };
+
+  return {
+    next(chunk) {
+      if (chunk.type !== 'finish') {
+        const deltas = chunk.type === 'toolCallFragment' ? toolCalls(chunk) : [deltaOf(chunk)];
+        return [...begin(chunk), ...deltas.map((part) => delta(part))];
+      }
+      finish = chunk;
+      return chunk.reason === 'unspecified' ? begin(chunk) : [...begin(chunk), delta({}, wireReason(chunk))];
+    },
+    error: (error) => [{ data: JSON.stringify(chatCompletions.errorBody(failureOf(error))) }],
+    end() {
+      if (!finish) return [];
+      return [...(asked && finish.usage ? [frame([], wireUsage(finish.usage))] : []), { data: '[DONE]' }];
+    },
+  };
+}
+
+function deltaOf(chunk: Exclude<Chunk, ToolCallFragment | FinishChunk>): JsonObject {
+  if (isText(chunk)) return { content: chunk.text };
+  if (isThinking(chunk)) return { reasoning_content: chunk.text };
+  if (isCitation(chunk))
+    return {
+      annotations: [
+        { type: 'url_citation', url_citation: { url: chunk.source.url ?? '', title: chunk.source.title ?? '' } },
+      ],
+    };
+  throw new ConfigurationError(
+    'script',
+    `Chat Completions has no words for a "${chunk.type}" chunk.`,
+    'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
+  );
+}
+
+const isText = (chunk: Chunk): chunk is TextChunk => chunk.type === 'text';
+const isThinking = (chunk: Chunk): chunk is ThinkingChunk => chunk.type === 'thinking';
+const isCitation = (chunk: Chunk): chunk is SourceChunk => chunk.type === 'source' && chunk.source.url !== undefined;
+
+/** The deltas of tool calls: what a fragment says is said as it is, and a whole call comes as OpenAI sends it, the name first and then the arguments in pieces. */
+function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
+  const indices = new Map<string, number>();
+  let current = -1;
+  let highest = -1;
+  const enter = (index: number) => {
+    current = index;
+    highest = Math.max(highest, index);
+    return index;
+  };
+  const indexOf = ({ index, id, name }: ToolCallFragment): number => {
+    if (typeof index === 'number') return enter(index);
+    const key = index ?? textOf(id);
+    if (key === undefined && textOf(name) === undefined && current >= 0) return current;
+    const known = key === undefined ? undefined : indices.get(key);
+    if (known !== undefined) return enter(known);
+    if (key !== undefined) indices.set(key, highest + 1);
+    return enter(highest + 1);
+  };
+  return (fragment) => {
+    const { id, name, arguments: args } = fragment;
+    const index = indexOf(fragment);
+    const entry = (head: JsonObject, fn: JsonObject): JsonObject => ({
+      tool_calls: [{ index, ...head, function: fn }],
+    });
+    const head = { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { type: 'function' }) };
+    const named = name === undefined ? {} : { name };
+    if (typeof args !== 'object' || args === null) return [entry(head, { ...named, arguments: args ?? '' })];
+    return [
+      entry(head, { ...named, arguments: '' }),
+      ...jsonPieces(args).map((piece) => entry({}, { arguments: piece })),
+    ];
+  };
+}
+
+function wireReason({ reason, rawReason }: FinishChunk): string {
+  return rawReason ?? (reason === 'toolCalls' ? 'tool_calls' : reason === 'contentFilter' ? 'content_filter' : reason);
+}
+
+function wireUsage({ input, output, total, cachedInput, reasoning }: Usage): JsonObject {
+  const known: readonly (readonly [string, JsonValue | undefined])[] = [
+    ['prompt_tokens', input],
+    ['completion_tokens', output],
+    ['total_tokens', total ?? (input !== undefined && output !== undefined ? input + output : undefined)],
+    ['prompt_tokens_details', cachedInput === undefined ? undefined : { cached_tokens: cachedInput }],
+    ['completion_tokens_details', reasoning === undefined ? undefined : { reasoning_tokens: reasoning }],
+  ];
+  return Object.fromEntries(known.filter((entry): entry is readonly [string, JsonValue] => entry[1] !== undefined));
+}
+
+function failureOf(error: unknown): Refusal {
+  const code = isRecord(error) ? textOf(error['providerCode']) : undefined;
+  return { status: 500, type: 'server_error', message: errorText(error), ...(code === undefined ? {} : { code }) };
+}

@@ -1,0 +1,52 @@
+import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import type { Message, Part } from '../../../../core/message.js';
+import { createConversation, fileParts, objectsIn, outcomeOf, textParts } from '../history.js';
+
+/**
+ * The conversation of a request whose `messages` have a role, a content and calls: Chat Completions and its variants, Cohere (`tool_plan` is what the
+ * model said before its calls), Ollama (arguments are objects, calls and results go without ids, images stand beside the content).
+ */
+export function chatHistory(body: JsonObject): readonly Message[] {
+  const conversation = createConversation();
+  for (const message of objectsIn(body['messages'])) {
+    const { role, content } = message;
+    if (role === 'tool')
+      conversation.result(message['tool_call_id'], message['tool_name'] ?? message['name'], outcomeOf(content));
+    else {
+      const images = Array.isArray(message['images']) ? message['images'] : [];
+      const said = [...textParts(message['tool_plan']), ...partsOf(content), ...images.flatMap(image)];
+      conversation.add(roles.get(role) ?? 'user', said);
+      for (const call of objectsIn(message['tool_calls'])) {
+        const called = isJsonObject(call['function']) ? call['function'] : {};
+        conversation.call(call['id'], called['name'], called['arguments']);
+      }
+    }
+  }
+  return conversation.messages;
+}
+
+const roles: ReadonlyMap<unknown, Message['role']> = new Map([
+  ['system', 'system'],
+  ['developer', 'system'],
+  ['assistant', 'model'],
+]);
+
+const image = (data: unknown): readonly Part[] =>
+  typeof data === 'string' ? fileParts(`data:image/*;base64,${data}`, 'image/*') : [];
+
+/** Thinking within the content is no part of a message. */
+function partsOf(content: unknown): readonly Part[] {
+  if (typeof content === 'string') return textParts(content);
+  return objectsIn(content).flatMap((part): readonly Part[] => {
+    const { type, text, image_url: picture, input_audio: sound, file } = part;
+    if (type === 'text' || type === 'refusal') return textParts(text ?? part['refusal']);
+    if (type === 'image_url') return fileParts(isJsonObject(picture) ? picture['url'] : picture, 'image/*');
+    if (type === 'document_url') return fileParts(part['document_url'], 'application/pdf', part['document_name']);
+    if (type === 'file' && isJsonObject(file))
+      return fileParts(file['file_data'], 'application/octet-stream', file['filename']);
+    if (type !== 'input_audio') return [];
+    if (!isJsonObject(sound)) return fileParts(sound, 'audio/*');
+    return fileParts(`data:audio/${textOf(sound['format']) ?? '*'};base64,${textOf(sound['data']) ?? ''}`, 'audio/*');
+  });
+}

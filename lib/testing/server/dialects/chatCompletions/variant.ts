@@ -1,0 +1,168 @@
+import type { Chunk } from '../../../../core/chunk.js';
+import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
+import { chatCompletions } from './chatCompletions.js';
+
+/** Where a server of the Chat Completions API differs from OpenAI's. */
+export interface Variant {
+  readonly bases: Dialect['bases'];
+  readonly serves: (path: string) => boolean;
+  /** What it objects to beyond what OpenAI does. Default: nothing. */
+  readonly refusal?: (body: JsonObject) => Refusal | undefined;
+  /** What a chunk becomes before it is written. Default: itself. */
+  readonly chunk?: (chunk: Chunk) => Chunk;
+  /** What a frame becomes before it is sent. Default: itself. */
+  readonly frame?: (frame: JsonObject) => JsonObject;
+  /** Whether usage is always told, with the finish. Default: in a frame of its own, as OpenAI does when it is asked. */
+  readonly usageWithFinish?: boolean;
+}
+
+/** The Chat Completions API as another server speaks it: the frames of OpenAI's, rewritten. */
+export function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
+  const rewritten = ({ data }: DialectFrame): DialectFrame => {
+    const parsed: unknown = data === '[DONE]' ? undefined : JSON.parse(data);
+    return { data: isJsonObject(parsed) ? JSON.stringify(rewrite?.(parsed) ?? parsed) : data };
+  };
+  return {
+    ...chatCompletions,
+    bases,
+    serves,
+    refusal: (body) => chatCompletions.refusal(body) ?? (isJsonObject(body) ? refusal?.(body) : undefined),
+    writer({ turn, path, body }) {
+      const asked = usageWithFinish ? { ...body, stream_options: { include_usage: true } } : body;
+      const writer = chatCompletions.writer({ turn, path, body: asked });
+      let finish: readonly DialectFrame[] = [];
+      return {
+        next(said) {
+          const frames = writer.next(chunk?.(said) ?? said);
+          if (said.type !== 'finish' || !usageWithFinish) return frames.map(rewritten);
+          finish = frames;
+          return [];
+        },
+        error: (error) => [...finish, ...writer.error(error)].map(rewritten),
+        end: () => (usageWithFinish ? joined([...finish, ...writer.end()]) : writer.end()).map(rewritten),
+      };
+    },
+  };
+}
+
+/** Usage from the frame that has no choices goes into the frame before it. */
+function joined(frames: readonly DialectFrame[]): readonly DialectFrame[] {
+  return frames.flatMap((frame, at) => {
+    const [parsed, next] = [parse(frame), parse(frames[at + 1])];
+    if (isUsage(parsed) && at > 0) return [];
+    if (!parsed || !isUsage(next)) return [frame];
+    return [{ data: JSON.stringify({ ...parsed, usage: next?.['usage'] }) }];
+  });
+}
+
+const isUsage = (frame: JsonObject | undefined): boolean =>
+  Array.isArray(frame?.['choices']) && frame['choices'].length === 0;
+
+function parse(frame: DialectFrame | undefined): JsonObject | undefined {
+  const parsed: unknown = frame === undefined || frame.data === '[DONE]' ? undefined : JSON.parse(frame.data);
+  return isJsonObject(parsed) ? parsed : undefined;
+}
+
+/** A frame with its first choice rewritten. */
+export function withChoice(
+  frame: JsonObject,
+  rewrite: (choice: JsonObject, delta: JsonObject) => JsonObject,
+): JsonObject {
+  const choices = Array.isArray(frame['choices']) ? frame['choices'].filter(isJsonObject) : [];
+  return {
+    ...frame,
+    choices: choices.map((choice) => rewrite(choice, isJsonObject(choice['delta']) ? choice['delta'] : {})),
+  };
+}
+
+/**
+ * OpenRouter's Chat Completions, at `/api/v1/chat/completions`: `reasoning` with the same text in `reasoning_details`, the maker's own word for the
+ * finish, the cost beside the usage, and errors within the stream as it documents them ("Errors and debugging"): a number for a code, and a choice
+ * that finished with `error`. (Its comments are the server's option `comments`.)
+ */
+export const openrouter = variant({
+  bases: { openrouter: '/api/v1' },
+  serves: (path) => path.endsWith('/api/v1/chat/completions'),
+  usageWithFinish: true,
+  frame: (frame) => {
+    const { usage, error, ...rest }: JsonObject = { provider: 'Loopback', ...frame };
+    if (isJsonObject(error)) return failed(error);
+    const told = isJsonObject(usage) ? { ...rest, usage: { ...usage, cost: 0.00012 } } : rest;
+    return withChoice(told, (choice, delta) => ({
+      ...choice,
+      native_finish_reason: choice['finish_reason'] ?? null,
+      delta: reasoning(delta),
+    }));
+  },
+});
+function reasoning({ reasoning_content: text, ...rest }: JsonObject): JsonObject {
+  if (text === undefined) return rest;
+  return {
+    ...rest,
+    content: '',
+    reasoning: text,
+    reasoning_details: [{ type: 'reasoning.text', text, format: 'loopback-v1', index: 0 }],
+  };
+}
+
+function failed({ message, code }: JsonObject): JsonObject {
+  const known = textOf(code) ?? '';
+  return {
+    error: { code: /^\d+$/.test(known) ? Number(known) : known === '' ? 502 : known, message: message ?? '' },
+    choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error', native_finish_reason: null }],
+  };
+}
+
+/**
+ * Mistral's chat, at `/mistral/v1/chat/completions`: whole calls, thinking as parts of `content`, usage with the finish; and what it refuses, in the words
+ * that bug reports quote: fields it does not know, ids that are not nine letters and digits, roles out of order.
+ */
+export const mistral = variant({
+  bases: { mistral: '/mistral/v1' },
+  serves: (path) => path.endsWith('/mistral/v1/chat/completions'),
+  refusal,
+  usageWithFinish: true,
+  chunk: (chunk) =>
+    chunk.type === 'toolCallFragment' && isJsonObject(chunk.arguments)
+      ? { ...chunk, arguments: JSON.stringify(chunk.arguments) }
+      : chunk,
+  frame: (frame) => {
+    const { usage, ...rest } = frame;
+    const told = isJsonObject(usage) ? { ...rest, usage } : rest;
+    return Array.isArray(frame['choices'])
+      ? withChoice(told, (choice, delta) => ({ ...choice, delta: thinking(delta) }))
+      : told;
+  },
+});
+function thinking({ reasoning_content: text, ...rest }: JsonObject): JsonObject {
+  return text === undefined ? rest : { ...rest, content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] };
+}
+
+function refusal(body: JsonObject): Refusal | undefined {
+  const unknown = ['stream_options', 'seed', 'max_completion_tokens'].find((field) => body[field] !== undefined);
+  if (unknown)
+    return { status: 422, type: 'invalid_request_error', message: `Extra inputs are not permitted: body.${unknown}` };
+  const messages = Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : [];
+  const bad = messages.flatMap(idsIn).find((id) => !/^[a-zA-Z0-9]{9}$/.test(id));
+  if (bad !== undefined)
+    return refused(`Tool call id was ${bad} but must be a-z, A-Z, 0-9, with a length of 9.`, '3280');
+  const early = messages.some(({ role }, at) => role === 'user' && messages[at - 1]?.['role'] === 'tool');
+  if (early) return refused("Unexpected role 'user' after role 'tool'", '3230');
+  const last = messages.at(-1);
+  return last?.['role'] === 'assistant' && last['prefix'] !== true
+    ? refused('Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant', '3230')
+    : undefined;
+}
+
+const refused = (message: string, code: string): Refusal => ({
+  status: 400,
+  type: 'invalid_request_message_order',
+  message,
+  code,
+});
+function idsIn(message: JsonObject): readonly string[] {
+  const calls = Array.isArray(message['tool_calls']) ? message['tool_calls'].filter(isJsonObject) : [];
+  return [...calls.map(({ id }) => id), message['tool_call_id']].flatMap((id) => textOf(id) ?? []);
+}

@@ -1,0 +1,166 @@
+import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
+import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import type { Usage } from '../../../../core/usage.js';
+import { chatHistory } from '../chatCompletions/history.js';
+import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { jsonPieces } from '../wholeCalls.js';
+
+/**
+ * Cohere's Chat API, version 2, as server-sent events, as its pages "A Guide to Streaming Responses" and "Streaming for tool use" document them:
+ * typed events, contents and calls that start, grow and end, `message-end` with the finish reason and the usage. A failure in the middle is a
+ * `message-end` with an error.
+ *
+ * Ids do not vary: the same script gives the same bytes.
+ */
+export const cohere: Dialect = {
+  framing: 'sse',
+  contentType: 'text/event-stream; charset=utf-8',
+  bases: { cohere: '/v2' },
+  serves: (path) => /\/v\d+\/chat$/.test(path),
+  refusal: (body) => {
+    const message = objection(body);
+    return message === undefined ? undefined : ({ status: 400, type: 'invalid_request', message } satisfies Refusal);
+  },
+  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  history: chatHistory,
+  writer: ({ turn }) => writer(turn),
+  errorBody: ({ message }) => ({ id: 'error', message }),
+};
+
+function objection(body: unknown): string | undefined {
+  if (!isRecord(body)) return 'invalid request: cannot parse the body';
+  if (textOf(body['model']) === undefined) return 'invalid request: model is required';
+  if (body['stream'] !== true) return "This loopback server only streams: send 'stream': true.";
+  const { messages } = body;
+  if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isRecord))
+    return 'invalid request: messages must not be empty';
+  if (isRecord(body['response_format']) && body['tools'] !== undefined)
+    return 'response_format is not supported with tools';
+  const open = new Set<string>();
+  for (const message of messages) {
+    const { role, content, tool_calls: toolCalls } = message;
+    if (role === 'tool' && !open.delete(textOf(message['tool_call_id']) ?? ''))
+      return 'tool_call_id does not match a tool call before it';
+    if (role !== 'tool' && open.size > 0) return `tool calls without results: ${[...open].join(', ')}`;
+    if (!Array.isArray(toolCalls)) continue;
+    if (
+      typeof content === 'string' ||
+      (Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === 'text'))
+    )
+      return "text content is not allowed when tool_calls are provided. If you wish to pass a tool plan, use 'tool_plan'";
+    for (const call of toolCalls) open.add(isRecord(call) ? (textOf(call['id']) ?? '') : '');
+  }
+  return open.size > 0 ? `tool calls without results: ${[...open].join(', ')}` : undefined;
+}
+
+function writer(turn: number): DialectWriter {
+  let contents = -1;
+  let calls = -1;
+  let current: 'text' | 'thinking' | 'call' | undefined;
+  let begun = false;
+  let finish: FinishChunk | undefined;
+
+  const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
+    event: type,
+    data: JSON.stringify({ type, ...fields }),
+  });
+  const said = (type: string, message: JsonObject, index?: number) =>
+    frame(type, { ...(index === undefined ? {} : { index }), delta: { message } });
+  const begin = (): DialectFrame[] => {
+    if (begun) return [];
+    begun = true;
+    const message = { role: 'assistant', content: [], tool_plan: '', tool_calls: [], citations: [] };
+    return [frame('message-start', { id: `cohere-${turn}`, delta: { message } })];
+  };
+  const stop = (): DialectFrame[] => {
+    const ended = current;
+    current = undefined;
+    if (ended === undefined) return [];
+    return [ended === 'call' ? frame('tool-call-end', { index: calls }) : frame('content-end', { index: contents })];
+  };
+  const content = (type: 'text' | 'thinking', text: string): DialectFrame[] => {
+    const started =
+      current === type ? [] : [...stop(), said('content-start', { content: { type, [type]: '' } }, ++contents)];
+    current = type;
+    return [...started, said('content-delta', { content: { [type]: text } }, contents)];
+  };
+  const toolCall = ({ id, name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
+    const started =
+      name === undefined && current === 'call'
+        ? []
+        : [
+            ...stop(),
+            said(
+              'tool-call-start',
+              { tool_calls: { id: id ?? '', type: 'function', function: { name: name ?? '', arguments: '' } } },
+              ++calls,
+            ),
+          ];
+    current = 'call';
+    const json = typeof args === 'object' && args !== null ? jsonPieces(args) : [args ?? ''];
+    const deltas = json.map((piece) =>
+      said('tool-call-delta', { tool_calls: { function: { arguments: piece } } }, calls),
+    );
+    return [...started, ...deltas, ...(done ? stop() : [])];
+  };
+  const words = (chunk: Exclude<Chunk, FinishChunk>): DialectFrame[] => {
+    if (chunk.type === 'text' || chunk.type === 'thinking') return content(chunk.type, chunk.text);
+    if (chunk.type === 'toolCallFragment') return toolCall(chunk);
+    if (chunk.type === 'source') {
+      const { id = 'doc:0', url, title, text } = chunk.source;
+      const document = {
+        id,
+        ...(url === undefined ? {} : { url }),
+        ...(title === undefined ? {} : { title }),
+        ...(text === undefined ? {} : { text }),
+      };
+      const citation = { start: 0, end: 0, text: '', sources: [{ type: 'document', id, document }] };
+      return [said('citation-start', { citations: citation }, 0), frame('citation-end', { index: 0 })];
+    }
+    throw new ConfigurationError(
+      'script',
+      `Cohere's Chat API has no words for a "${chunk.type}" chunk.`,
+      'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
+    );
+  };
+
+  return {
+    next(chunk) {
+      if (chunk.type !== 'finish') return [...begin(), ...words(chunk)];
+      finish = chunk;
+      return [...begin(), ...stop()];
+    },
+    error: (error) => [frame('message-end', { delta: { error: errorText(error), finish_reason: 'ERROR' } })],
+    end() {
+      if (!finish) return [];
+      const reason =
+        finish.reason === 'unspecified'
+          ? {}
+          : { finish_reason: finish.rawReason ?? reasons[finish.reason] ?? finish.reason };
+      return [
+        frame('message-end', { delta: { ...reason, ...(finish.usage ? { usage: wireUsage(finish.usage) } : {}) } }),
+      ];
+    },
+  };
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  stop: 'COMPLETE',
+  length: 'MAX_TOKENS',
+  toolCalls: 'TOOL_CALL',
+  error: 'ERROR',
+};
+
+function wireUsage({ input, output, cachedInput }: Usage): JsonObject {
+  const tokens = {
+    ...(input === undefined ? {} : { input_tokens: input }),
+    ...(output === undefined ? {} : { output_tokens: output }),
+  };
+  return {
+    billed_units: { input_tokens: 1, output_tokens: 1 },
+    tokens,
+    ...(cachedInput === undefined ? {} : { cached_tokens: cachedInput }),
+  };
+}

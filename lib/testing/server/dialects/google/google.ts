@@ -1,0 +1,203 @@
+import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
+import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
+import type { ProviderData } from '../../../../core/message.js';
+import type { Usage } from '../../../../core/usage.js';
+import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { wholeCalls } from '../wholeCalls.js';
+import type { WholeCall } from '../wholeCalls.js';
+import { googleHistory } from './history.js';
+
+/**
+ * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it ("GenerateContentResponse"): parts of one candidate,
+ * whole calls of which the first has a thought signature (guide "Thought signatures"), an id where the script gives one, `STOP` with calls too,
+ * usage with the finish reason, no terminal mark.
+ *
+ * Ids and signatures do not vary: the same script gives the same bytes.
+ */
+export const google: Dialect = {
+  framing: 'sse',
+  contentType: 'text/event-stream',
+  bases: { google: '/v1beta' },
+  serves: (path) => path.endsWith(':streamGenerateContent'),
+  keyIn: (headers) => headers['x-goog-api-key'],
+  refusal: googleRefusal,
+  messages: (body) => (Array.isArray(body['contents']) ? body['contents'].filter(isJsonObject) : []),
+  history: googleHistory,
+  writer: ({ turn, path }) => writer(turn, /\/([^/:]+):/.exec(path)?.[1] ?? ''),
+  errorBody: ({ status, message }) => ({ error: { code: status, message, status: words.get(status) ?? 'UNKNOWN' } }),
+};
+
+/** The names of the statuses (`google.rpc.Code`). */
+const words: ReadonlyMap<number, string> = new Map([
+  [400, 'INVALID_ARGUMENT'],
+  [401, 'UNAUTHENTICATED'],
+  [403, 'PERMISSION_DENIED'],
+  [404, 'NOT_FOUND'],
+  [429, 'RESOURCE_EXHAUSTED'],
+  [500, 'INTERNAL'],
+  [503, 'UNAVAILABLE'],
+  [504, 'DEADLINE_EXCEEDED'],
+]);
+
+function writer(turn: number, model: string): DialectWriter {
+  const calls = wholeCalls();
+  let signed = false;
+  const frame = (candidate: JsonObject, more: JsonObject = {}): DialectFrame => ({
+    data: JSON.stringify({
+      candidates: [{ ...candidate, index: 0 }],
+      ...more,
+      modelVersion: model,
+      responseId: `response-${turn}`,
+    }),
+  });
+  const parts = (...some: JsonObject[]): JsonObject => ({ content: { parts: some, role: 'model' } });
+  const callPart = ({ id, name, arguments: args, providerData }: WholeCall): JsonObject => {
+    const signature = signatureIn(providerData) ?? (signed ? undefined : `c2lnbmF0dXJl${turn}`);
+    signed = true;
+    const functionCall = { ...(id === undefined ? {} : { id }), name, args };
+    return { functionCall, ...(signature === undefined ? {} : { thoughtSignature: signature }) };
+  };
+  const written = (some: readonly WholeCall[]) => some.map((call) => frame(parts(callPart(call))));
+
+  return {
+    next(chunk) {
+      if (chunk.type === 'toolCallFragment') return written(calls.add(chunk));
+      const before = written(calls.flush());
+      if (chunk.type !== 'finish')
+        return [...before, frame(chunk.type === 'source' ? grounded(chunk.source) : parts(partOf(chunk)))];
+      const usage: JsonObject = chunk.usage ? { usageMetadata: wireUsage(chunk.usage) } : {};
+      if (chunk.reason === 'unspecified') return before;
+      return [...before, frame({ ...parts({ text: '' }), finishReason: wireReason(chunk) }, usage)];
+    },
+    error: (error) => [{ data: JSON.stringify(failure(error)) }],
+    end: () => [],
+  };
+}
+
+const signatureIn = (data: ProviderData | undefined): string | undefined => {
+  const own = data?.['google'];
+  return isJsonObject(own) ? textOf(own['thoughtSignature']) : undefined;
+};
+
+function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 'source' }>): JsonObject {
+  if (chunk.type === 'thinking') return { text: chunk.text, thought: true };
+  if (chunk.type === 'text') {
+    const signature = signatureIn(chunk.providerData);
+    return { text: chunk.text, ...(signature === undefined ? {} : { thoughtSignature: signature }) };
+  }
+  if (chunk.type === 'file' && chunk.file.data !== undefined)
+    return { inlineData: { mimeType: chunk.file.mediaType, data: chunk.file.data } };
+  throw new ConfigurationError(
+    'script',
+    `The Gemini API has no words for a "${chunk.type}" chunk.`,
+    'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
+  );
+}
+
+const grounded = ({ url, title }: { readonly url?: string; readonly title?: string }): JsonObject => ({
+  groundingMetadata: { groundingChunks: [{ web: { uri: url ?? '', title: title ?? '' } }] },
+});
+
+function wireReason({ reason, rawReason }: FinishChunk): string {
+  const known = {
+    stop: 'STOP',
+    toolCalls: 'STOP',
+    length: 'MAX_TOKENS',
+    contentFilter: 'SAFETY',
+    error: 'MALFORMED_FUNCTION_CALL',
+  } as const;
+  return rawReason ?? (reason in known ? known[reason as keyof typeof known] : 'OTHER');
+}
+
+/** Thoughts are counted beside the candidates. */
+function wireUsage({ input, output, total, cachedInput, reasoning }: Usage): JsonObject {
+  const known: readonly (readonly [string, JsonValue | undefined])[] = [
+    ['promptTokenCount', input],
+    ['candidatesTokenCount', output === undefined ? undefined : output - (reasoning ?? 0)],
+    ['totalTokenCount', total ?? (input !== undefined && output !== undefined ? input + output : undefined)],
+    ['cachedContentTokenCount', cachedInput],
+    ['thoughtsTokenCount', reasoning],
+  ];
+  return Object.fromEntries(known.filter((entry): entry is readonly [string, JsonValue] => entry[1] !== undefined));
+}
+
+function failure(error: unknown): JsonObject {
+  const word = (isRecord(error) ? textOf(error['providerCode']) : undefined) ?? 'INTERNAL';
+  const code = [...words].find(([, known]) => known === word)?.[0] ?? 500;
+  return { error: { code, message: errorText(error), status: word } };
+}
+
+const refused = (message: string): Refusal => ({ status: 400, type: 'INVALID_ARGUMENT', message });
+
+/** The fields of `GenerateContentRequest`; the API refuses any other. */
+const known = new Set([
+  'contents',
+  'tools',
+  'toolConfig',
+  'safetySettings',
+  'systemInstruction',
+  'generationConfig',
+  'cachedContent',
+  'labels',
+]);
+
+/** What the Gemini API objects to in a body, in its words. */
+export function googleRefusal(body: unknown): Refusal | undefined {
+  if (!isRecord(body)) return refused('Invalid JSON payload received.');
+  const unknown = Object.keys(body).find((field) => !known.has(field));
+  if (unknown !== undefined)
+    return refused(`Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`);
+  if (isMixed(body))
+    return refused(
+      'Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling.',
+    );
+  const { contents } = body as { readonly contents?: unknown };
+  if (!Array.isArray(contents) || contents.length === 0)
+    return refused('* GenerateContentRequest.contents: contents is not specified');
+  const list = contents.filter(isJsonObject);
+  const empty = list.findIndex((content) => partsOf(content).length === 0);
+  if (empty >= 0)
+    return refused(`* GenerateContentRequest.contents[${empty}].parts: contents.parts must not be empty.`);
+  const role = list
+    .map((content) => content['role'])
+    .find((name) => name !== undefined && name !== 'user' && name !== 'model');
+  if (role !== undefined) return refused('Please use a valid role: user, model.');
+  return list.map((content, at) => unanswered(content, list[at + 1])).find((refusal) => refusal !== undefined);
+}
+
+/** Functions beside tools of the API's own, and not the setting that it wants for that. */
+function isMixed({ tools, toolConfig }: Record<string, unknown>): boolean {
+  if (!Array.isArray(tools) || (isRecord(toolConfig) && toolConfig['includeServerSideToolInvocations'] === true))
+    return false;
+  const kinds = tools.filter(isRecord).flatMap((tool) => Object.keys(tool));
+  return kinds.includes('functionDeclarations') && kinds.some((kind) => kind !== 'functionDeclarations');
+}
+
+const partsOf = (content: JsonObject | undefined): readonly JsonObject[] =>
+  Array.isArray(content?.['parts']) ? content['parts'].filter(isJsonObject) : [];
+
+/** Each call is answered in the next content: as many, by the same names and ids. */
+function unanswered(content: JsonObject, next: JsonObject | undefined): Refusal | undefined {
+  const calls = inParts(content, 'functionCall');
+  if (calls.length === 0) return undefined;
+  const responses = inParts(next, 'functionResponse');
+  if (responses.length !== calls.length || partsOf(next).length !== calls.length) {
+    return refused(
+      'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
+    );
+  }
+  const stranger = responses.find(({ name, id }) => !calls.some((call) => call['name'] === name && call['id'] === id));
+  if (stranger)
+    return refused(`Please ensure that function response ${JSON.stringify(stranger['name'])} matches a function call.`);
+  return responses.every(({ response }) => isJsonObject(response))
+    ? undefined
+    : refused('Invalid value at function_response.response');
+}
+
+function inParts(content: JsonObject | undefined, field: string): readonly JsonObject[] {
+  return partsOf(content)
+    .map((part) => part[field])
+    .filter(isJsonObject);
+}

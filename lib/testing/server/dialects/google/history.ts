@@ -1,0 +1,39 @@
+import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import type { Message, Part } from '../../../../core/message.js';
+import { createConversation, fileParts, objectsIn, textParts, textsIn } from '../history.js';
+import type { Outcome } from '../history.js';
+
+/** The conversation of a request of the Gemini API. Its calls mostly go without ids: results are told by name and order. */
+export function googleHistory(body: JsonObject): readonly Message[] {
+  const conversation = createConversation();
+  const instructions = body['systemInstruction'];
+  conversation.add('system', textParts(...textsIn(isJsonObject(instructions) ? instructions['parts'] : undefined)));
+  for (const { role, parts } of objectsIn(body['contents'])) {
+    for (const part of objectsIn(parts)) {
+      const { functionCall: call, functionResponse: answer } = part;
+      if (isJsonObject(call)) conversation.call(call['id'], call['name'], call['args'] ?? {});
+      else if (isJsonObject(answer)) conversation.result(answer['id'], answer['name'], outcomeOf(answer['response']));
+      else conversation.add(role === 'model' ? 'model' : 'user', partsOf(part));
+    }
+  }
+  return conversation.messages;
+}
+
+/** The API's two keys of a response; a response without them is the result itself ("FunctionResponse"). */
+function outcomeOf(response: unknown): Outcome {
+  if (!isJsonObject(response)) return { result: null };
+  if (typeof response['error'] === 'string') return { error: response['error'] };
+  return { result: response['result'] ?? response['output'] ?? ('result' in response ? null : response) };
+}
+
+function partsOf({ text, thought, inlineData: bytes, fileData: file }: JsonObject): readonly Part[] {
+  if (thought === true) return [];
+  if (isJsonObject(bytes)) {
+    const mediaType = textOf(bytes['mimeType']) ?? 'application/octet-stream';
+    return fileParts(`data:${mediaType};base64,${textOf(bytes['data']) ?? ''}`, mediaType);
+  }
+  return isJsonObject(file)
+    ? fileParts(file['fileUri'], textOf(file['mimeType']) ?? 'application/octet-stream')
+    : textParts(text);
+}

@@ -1,0 +1,96 @@
+import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
+import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import { chatHistory } from '../chatCompletions/history.js';
+import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { wholeCalls } from '../wholeCalls.js';
+import type { WholeCall } from '../wholeCalls.js';
+
+/**
+ * Ollama's own `/api/chat`, as lines of JSON (`docs/openapi.yaml` of its repository, `ChatStreamEvent`): one piece of text or thinking a line, whole
+ * calls without ids, and a last line with `done`, the reason and the counts. Times do not vary: the same script gives the same bytes.
+ */
+export const ollama: Dialect = {
+  framing: 'ndjson',
+  contentType: 'application/x-ndjson',
+  bases: { ollama: '' },
+  serves: (path) => path.endsWith('/api/chat'),
+  refusal: refusalOf,
+  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  history: chatHistory,
+  writer: ({ body }) => writer(body),
+  errorBody: ({ message }) => ({ error: message }),
+};
+
+const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool'];
+const thoughts: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high'];
+
+function refusalOf(body: unknown): Refusal | undefined {
+  const refuse = (message: string): Refusal => ({ status: 400, type: 'bad_request', message });
+  if (!isRecord(body)) return refuse('missing request body');
+  if (textOf(body['model']) === undefined) return refuse('model is required');
+  const { messages } = body as { readonly messages?: unknown };
+  if (!Array.isArray(messages) || !messages.every(isRecord))
+    return refuse('json: cannot unmarshal messages into Go struct field ChatRequest.messages');
+  if (!messages.every(({ role }) => roles.includes(role))) return refuse('invalid role');
+  if (!messages.every(({ content }) => typeof content === 'string'))
+    return refuse('json: cannot unmarshal content into Go value of type string');
+  const images = messages.flatMap((message: Record<string, unknown>) =>
+    Array.isArray(message['images']) ? (message['images'] as unknown[]) : [],
+  );
+  if (!images.every((image) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image)))
+    return refuse('illegal base64 data at input byte 4');
+  if (!thoughts.includes(body['think'])) return refuse(`invalid think value: ${JSON.stringify(body['think'])}`);
+  return body['stream'] === false ? refuse("This loopback server only streams: send 'stream': true.") : undefined;
+}
+
+function writer(body: JsonObject): DialectWriter {
+  const calls = wholeCalls();
+  const line = (message: JsonObject, rest: JsonObject): DialectFrame => ({
+    data: JSON.stringify({
+      model: body['model'] ?? '',
+      created_at: '2026-01-01T00:00:00Z',
+      message: { role: 'assistant', content: '', ...message },
+      ...rest,
+    }),
+  });
+  const written = (some: readonly WholeCall[]) =>
+    some.map(({ name, arguments: args }) =>
+      line({ tool_calls: [{ function: { name, arguments: args } }] }, { done: false }),
+    );
+  return {
+    next(chunk) {
+      if (chunk.type === 'toolCallFragment') return written(calls.add(chunk));
+      const before = written(calls.flush());
+      return [...before, chunk.type === 'finish' ? line({}, lastOf(chunk)) : line(messageOf(chunk), { done: false })];
+    },
+    error: (error) => [{ data: JSON.stringify({ error: errorText(error) }) }],
+    end: () => [],
+  };
+}
+
+function messageOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' }>): JsonObject {
+  if (chunk.type === 'text') return { content: chunk.text };
+  if (chunk.type === 'thinking') return { thinking: chunk.text };
+  if (chunk.type === 'file' && chunk.file.data !== undefined) return { images: [chunk.file.data] };
+  throw new ConfigurationError(
+    'script',
+    `Ollama's chat has no words for a "${chunk.type}" chunk.`,
+    'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
+  );
+}
+
+function lastOf({ reason, rawReason, usage }: FinishChunk): JsonObject {
+  const word = rawReason ?? (reason === 'length' ? 'length' : reason === 'unspecified' ? undefined : 'stop');
+  return {
+    ...(word === undefined ? {} : { done_reason: word }),
+    done: true,
+    total_duration: 4_000_000,
+    load_duration: 1_000_000,
+    ...(usage?.input === undefined ? {} : { prompt_eval_count: usage.input }),
+    prompt_eval_duration: 1_000_000,
+    ...(usage?.output === undefined ? {} : { eval_count: usage.output }),
+    eval_duration: 2_000_000,
+  };
+}

@@ -1,0 +1,119 @@
+import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
+import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
+
+const refuse = (message: string, code?: string): Refusal => ({
+  status: 400,
+  type: 'invalid_request_error',
+  message,
+  ...(code === undefined ? {} : { code }),
+});
+
+/** What OpenAI objects to in a request of its Responses API, in its words. */
+export function refusalOf(body: unknown): Refusal | undefined {
+  if (!isRecord(body))
+    return refuse('We could not parse the JSON body of your request. The API expects a JSON object.');
+  const unknown = ['messages', 'stop', 'seed', 'max_tokens', 'response_format'].find((field) => field in body);
+  if (unknown !== undefined) return refuse(`Unsupported parameter: '${unknown}'.`, 'unsupported_parameter');
+  const { model, tools = [], previous_response_id: previous } = body;
+  const input = body['input'] ?? (previous === undefined ? undefined : []);
+  if (textOf(model) === undefined) return refuse("Missing required parameter: 'model'.", 'missing_required_parameter');
+  if (typeof input !== 'string' && !Array.isArray(input))
+    return refuse("Missing required parameter: 'input'.", 'missing_required_parameter');
+  if (input.length === 0 && previous === undefined) return refuse("Invalid 'input': it is empty.", 'empty_array');
+  const nameless = Array.isArray(tools)
+    ? tools.findIndex((tool) => isFunction(tool) && textOf(tool['name']) === undefined)
+    : -1;
+  if (nameless >= 0)
+    return refuse(`Missing required parameter: 'tools[${nameless}].name'.`, 'missing_required_parameter');
+  if (body['stream'] !== true)
+    return refuse("This loopback server only streams: send 'stream': true.", 'unsupported_value');
+  return typeof input === 'string' ? undefined : itemRefusal(input, previous !== undefined);
+}
+
+const isFunction = (tool: unknown): tool is Record<string, unknown> => isRecord(tool) && tool['type'] === 'function';
+
+/** Calls have their outputs, outputs their calls (unless a stored response has them), and reasoning what it led to. */
+function itemRefusal(input: readonly unknown[], continued: boolean): Refusal | undefined {
+  const items = input.filter(isRecord);
+  if (items.length < input.length)
+    return refuse("Invalid type for 'input': expected an array of objects.", 'invalid_type');
+  const ids = (type: string) => items.filter((item) => item['type'] === type).map((item) => String(item['call_id']));
+  const [calls, outputs] = [ids('function_call'), ids('function_call_output')];
+  const open = calls.find((id) => !outputs.includes(id));
+  if (open !== undefined) return refuse(`No tool output found for function call ${open}.`);
+  const orphan = outputs.find((id) => !calls.includes(id));
+  if (orphan !== undefined && !continued)
+    return refuse(`No tool call found for function call output with call_id ${orphan}.`);
+  const long = calls.find((id) => id.length > 64);
+  if (long !== undefined)
+    return refuse(`Invalid 'input[].call_id': string too long. Expected a string with maximum length 64.`);
+  const dangling = items.find((item, at) => item['type'] === 'reasoning' && !isModels(items[at + 1]));
+  return (
+    dangling &&
+    refuse(`Item '${String(dangling['id'])}' of type 'reasoning' was provided without its required following item.`)
+  );
+}
+
+const isModels = (item: Record<string, unknown> | undefined): boolean =>
+  item !== undefined && item['role'] !== 'user' && item['type'] !== 'function_call_output';
+
+/**
+ * The Responses API of one server: it keeps each response by its id, unless `store: false`, and takes that id as `previous_response_id`. A script
+ * gets the whole conversation, and what the API objects to is looked for in all of it. An id that it does not know is refused in OpenAI's words.
+ *
+ * @param dialect The API without a memory.
+ */
+export function withStore(dialect: Dialect): Dialect {
+  const kept = new Map<string, readonly JsonValue[]>();
+  const whole = (body: JsonObject): JsonObject => {
+    const { previous_response_id: previous, ...rest } = body;
+    const before = kept.get(textOf(previous) ?? '');
+    return before ? { ...rest, input: [...before, ...inputOf(body)] } : body;
+  };
+  const keep = (body: JsonObject, frames: readonly DialectFrame[]) => {
+    const { data = '' } = frames.at(-1) ?? {};
+    const last: unknown = data.startsWith('{') ? JSON.parse(data) : undefined; // `[DONE]` is none
+    const response = isJsonObject(last) ? last['response'] : undefined;
+    if (body['store'] === false || !isJsonObject(response)) return;
+    const { id, output } = response;
+    kept.set(textOf(id) ?? '', [
+      ...inputOf(whole(body)),
+      ...(Array.isArray(output) ? (output as readonly JsonValue[]) : []),
+    ]);
+  };
+  return {
+    ...dialect,
+    refusal(body, headers) {
+      if (!isJsonObject(body)) return dialect.refusal(body, headers);
+      const previous = textOf(body['previous_response_id']);
+      return previous === undefined || kept.has(previous) ? dialect.refusal(whole(body), headers) : unknown(previous);
+    },
+    messages: (body) => dialect.messages(whole(body)),
+    history: (body) => dialect.history(whole(body)),
+    writer(exchange) {
+      const writer = dialect.writer(exchange);
+      return {
+        ...writer,
+        end() {
+          const frames = writer.end();
+          keep(exchange.body, frames);
+          return frames;
+        },
+      };
+    },
+  };
+}
+
+function inputOf({ input }: JsonObject): readonly JsonValue[] {
+  if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
+  return Array.isArray(input) ? (input as readonly JsonValue[]) : [];
+}
+
+const unknown = (id: string): Refusal => ({
+  status: 400,
+  type: 'invalid_request_error',
+  code: 'previous_response_not_found',
+  param: 'previous_response_id',
+  message: `Previous response with id '${id}' not found.`,
+});

@@ -1,0 +1,171 @@
+import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
+import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import type { FilePart } from '../../../../core/message.js';
+import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { jsonPieces } from '../wholeCalls.js';
+import { responsesHistory } from './history.js';
+import {
+  annotation,
+  factIn,
+  openCall,
+  openMessage,
+  openReasoning,
+  serverItemsWriter,
+  statusOf,
+  wireUsage,
+} from './items.js';
+import type { OpenItem } from './items.js';
+import { refusalOf, withStore } from './request.js';
+
+/**
+ * OpenAI's Responses API as server-sent events, as its reference documents them ("Streaming events"): items that are added, grow by deltas and are
+ * done, each thing said again as a whole where it ends, and the whole response last. Thinking is a summary of reasoning, a source an annotation, an
+ * image the result of an `image_generation_call`. Metadata under `openai-responses` is told as a model tells it of the tools that OpenAI runs, and
+ * becomes their items and events. A server keeps responses, for `previous_response_id`.
+ *
+ * Ids and times do not vary: the same script gives the same bytes.
+ */
+export const responses: Dialect = {
+  framing: 'sse',
+  contentType: 'text/event-stream; charset=utf-8',
+  bases: { 'openai-responses': '/v1' },
+  serves: (path) => path.endsWith('/responses'),
+  refusal: refusalOf,
+  messages: (body) => (Array.isArray(body['input']) ? body['input'].filter(isJsonObject) : []),
+  history: responsesHistory,
+  perServer: () => withStore(responses),
+  writer: ({ turn, body }) => writer(turn, body),
+  errorBody: ({ message, type, param, code }) => ({
+    error: { message, type, param: param ?? null, code: code ?? null },
+  }),
+};
+
+function writer(turn: number, body: JsonObject): DialectWriter {
+  const encrypted = Array.isArray(body['include']) && body['include'].includes('reasoning.encrypted_content');
+  const output: (() => JsonObject)[] = [];
+  const calls = new Map<string | number, OpenItem>();
+  let sequence = 0;
+  let current: OpenItem | undefined;
+  let lastCall: string | number = '';
+  let begun = false;
+  let finish: FinishChunk | undefined;
+
+  const event = (type: string, fields: JsonObject): DialectFrame => ({
+    event: type,
+    data: JSON.stringify({ type, sequence_number: sequence++, ...fields }),
+  });
+  const response = (status: string, rest: JsonObject = {}): JsonObject => ({
+    ...{
+      id: `resp_${turn}`,
+      object: 'response',
+      created_at: 1_700_000_000,
+      status,
+      error: null,
+      incomplete_details: null,
+    },
+    ...{ model: body['model'] ?? '', store: body['store'] ?? true, output: [], usage: null },
+    ...rest,
+  });
+  const begin = (): DialectFrame[] => {
+    if (begun) return [];
+    begun = true;
+    return ['created', 'in_progress'].map((step) => event(`response.${step}`, { response: response('in_progress') }));
+  };
+  const close = (): readonly DialectFrame[] => {
+    const ending = current?.end() ?? [];
+    current = undefined;
+    return ending;
+  };
+  const serverItems = serverItemsWriter(event, (item) => output.push(item) - 1);
+  const nextId = () => `${turn}_${output.length + 1}`;
+  const within = (type: string, open: () => OpenItem): readonly DialectFrame[] => {
+    if (current?.type === type) return [];
+    const before = close();
+    current = open();
+    output.push(current.whole);
+    return [...before, ...current.begin];
+  };
+  const message = () => within('message', () => openMessage(event, nextId(), output.length));
+  const reasoning = () => within('reasoning', () => openReasoning(event, nextId(), output.length, encrypted));
+  const call = ({ index, id, name, arguments: args, done }: ToolCallFragment): readonly DialectFrame[] => {
+    const key = index ?? textOf(id) ?? (name === undefined ? lastCall : `call ${output.length}`);
+    lastCall = key;
+    const before: DialectFrame[] = [];
+    let item = calls.get(key);
+    if (!item) {
+      before.push(...close());
+      item = openCall(event, nextId(), output.length, id ?? '', name ?? '');
+      output.push(item.whole);
+      calls.set(key, item);
+      before.push(...item.begin);
+    }
+    const pieces = typeof args === 'object' && args !== null ? jsonPieces(args) : args ? [args] : [];
+    const deltas = pieces.map((piece) => item.delta(piece));
+    if (done) calls.delete(key);
+    return [...before, ...deltas, ...(done ? item.end() : [])];
+  };
+  const image = (file: FilePart): readonly DialectFrame[] => {
+    const [id, index] = [`ig_${nextId()}`, output.length];
+    const item = {
+      id,
+      type: 'image_generation_call',
+      status: 'completed',
+      output_format: file.mediaType.slice(6),
+      result: file.data ?? '',
+    };
+    output.push(() => item);
+    return [
+      ...close(),
+      event('response.output_item.added', {
+        output_index: index,
+        item: { id, type: item.type, status: 'in_progress' },
+      }),
+      event('response.image_generation_call.completed', { output_index: index, item_id: id }),
+      event('response.output_item.done', { output_index: index, item }),
+    ];
+  };
+  const said = (chunk: Exclude<Chunk, FinishChunk>): readonly DialectFrame[] => {
+    if (chunk.type === 'toolCallFragment') return call(chunk);
+    if (chunk.type === 'file' && chunk.file.data !== undefined && chunk.file.mediaType.startsWith('image/'))
+      return image(chunk.file);
+    if (chunk.type === 'text' || chunk.type === 'source') {
+      const before = message();
+      const now = chunk.type === 'text' ? current?.delta(chunk.text) : current?.annotate(annotation(chunk.source));
+      return [...before, ...(now ? [now] : [])];
+    }
+    const frames = chunk.type === 'metadata' ? serverItems.fact(factIn(chunk.metadata) ?? {}) : undefined;
+    if (frames) return [...close(), ...frames];
+    if (chunk.type === 'thinking') {
+      const before = reasoning();
+      return [...before, ...(current ? [current.delta(chunk.text)] : [])];
+    }
+    throw new ConfigurationError(
+      'script',
+      `The Responses API has no words for a "${chunk.type}" chunk${chunk.type === 'file' ? ' that is no image with its bytes' : ''}.`,
+      'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
+    );
+  };
+
+  return {
+    next(chunk) {
+      if (chunk.type !== 'finish') return [...begin(), ...said(chunk)];
+      finish = chunk;
+      const cut = chunk.reason === 'length'; // a call that was cut never ends
+      const open = cut ? [] : [...calls.values()].flatMap((item) => item.end());
+      return [...begin(), ...close(), ...open];
+    },
+    error: (error) => {
+      const code = isRecord(error) ? textOf(error['providerCode']) : undefined;
+      return [event('error', { code: code ?? 'server_error', message: errorText(error), param: null })];
+    },
+    end() {
+      if (!finish) return [];
+      if (finish.reason === 'unspecified') return [{ data: '[DONE]' }];
+      const { status, rest } = statusOf(finish);
+      const whole = { output: output.map((item) => item()), usage: finish.usage ? wireUsage(finish.usage) : null };
+      return [event(`response.${status}`, { response: response(status, { ...rest, ...whole }) })];
+    },
+  };
+}

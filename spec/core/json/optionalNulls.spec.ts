@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { withoutOptionalNulls } from '../../../lib/core/json/optionalNulls.js';
+
+const text = { type: 'string' };
+
+describe('withoutOptionalNulls', () => {
+  it('leaves out the nulls of optional properties, deep, in lists, choices and references, and only those', () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        a: text,
+        b: text,
+        maybe: { anyOf: [text, { type: 'null' }] },
+        list: { type: 'array', items: { $ref: '#/$defs/node' } },
+        choice: { oneOf: [{ type: 'object', properties: { x: text } }, { type: 'number' }] },
+        anything: {},
+      },
+      required: ['a'],
+      $defs: { node: { type: 'object', properties: { n: text, next: { $ref: '#/$defs/node' } } } },
+    };
+    const value = {
+      a: null,
+      b: null,
+      maybe: null,
+      anything: null,
+      unknown: null,
+      list: [{ n: null, next: { n: 'x', next: null } }],
+      choice: { x: null },
+    };
+    expect(withoutOptionalNulls(value, schema)).toEqual({
+      a: null,
+      maybe: null,
+      anything: null,
+      unknown: null,
+      list: [{ next: { n: 'x' } }],
+      choice: {},
+    });
+  });
+
+  it('comes to an end with a schema that is only itself', () => {
+    expect(withoutOptionalNulls({ a: null }, { $ref: '#' })).toEqual({ a: null });
+    expect(withoutOptionalNulls({ a: null }, { anyOf: [{ $ref: '#' }] })).toEqual({ a: null });
+  });
+
+  it('takes __proto__ for a key', () => {
+    const value = JSON.parse('{"__proto__":null,"b":1}') as never;
+    const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}') as never;
+    expect(JSON.stringify(withoutOptionalNulls(value, schema))).toBe('{"b":1}');
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, it } from '@jest/globals';
+import { NEVER, Subject, asyncScheduler, take } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { TimeoutError } from '../../lib/core/errors.js';
+import { sse } from '../../lib/protocol/sse.js';
+import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
+import { observe } from '../support/operatorContract.js';
+import { framed, utf8 } from './wires.js';
+
+const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
+
+describe('silence', () => {
+  it('errors when nothing follows a value for 120 s, and has no limit for the first one', () => {
+    run(({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold('10m a 119999ms b 119999ms c 10m |');
+      expectObservable(source.pipe(idleTimeout())).toBe(
+        '10m a 119999ms b 119999ms c 119999ms #',
+        undefined,
+        new TimeoutError('each', 120_000),
+      );
+      expectSubscriptions(source.subscriptions).toBe('^ 959999ms !');
+    });
+  });
+
+  it('errors when no first value comes in time, by a limit of its own', () => {
+    run(({ cold, expectObservable }) => {
+      expectObservable(cold('5ms a').pipe(idleTimeout({ first: 5, each: 3 }))).toBe(
+        '-----#',
+        undefined,
+        new TimeoutError('first', 5),
+      );
+      expectObservable(cold('4ms a 2ms b 4ms c').pipe(idleTimeout({ first: 5, each: 3 }))).toBe(
+        '4ms a 2ms b--#',
+        undefined,
+        new TimeoutError('each', 3),
+      );
+    });
+  });
+
+  it('waits for the value that begins the answer: what comes before it neither starts nor prolongs a limit', () => {
+    run(({ cold, expectObservable }) => {
+      const begins = (value: string) => value !== 'o';
+      const limited = (source: string) => cold(source).pipe(idleTimeout({ first: 5, each: 3 }, begins));
+      expectObservable(limited('-o--o-----a')).toBe('-o--o#', undefined, new TimeoutError('first', 5));
+      expectObservable(limited('-o--a-o-----')).toBe('-o--a-o--#', undefined, new TimeoutError('each', 3));
+      expectObservable(cold('o 300s a 119s |').pipe(idleTimeout({}, begins))).toBe('o 300s a 119s |');
+    });
+  });
+
+  it('has no limit where each is false or Infinity, nor fires early for one beyond what timers take', () => {
+    run(({ cold, expectObservable }) => {
+      for (const each of [false, Infinity, 2 ** 40] as const)
+        expectObservable(cold('-a 2592000s |').pipe(idleTimeout({ each }))).toBe('-a 2592000s |');
+    });
+  });
+
+  it('measures from the last value, though one timer serves many', () => {
+    run(({ cold, expectObservable }) => {
+      expectObservable(cold('a-a-a-a-a-a-a------a').pipe(idleTimeout({ each: 5 }))).toBe(
+        'a-a-a-a-a-a-a----#',
+        undefined,
+        new TimeoutError('each', 5),
+      );
+    });
+  });
+
+  it('takes a keep-alive comment for life, where it stands on the bytes', () => {
+    run(({ cold, expectObservable }) => {
+      const bytes = cold('a---k---k---k---e---k-------', {
+        a: utf8('data: a\n\n'),
+        k: utf8(': alive\n\n'),
+        e: utf8('data: e\n\n'),
+      });
+      const frames = bytes.pipe(
+        idleTimeout({ each: 5 }),
+        framed((emit) => sse({ provider: 'toy' }, emit)),
+      );
+      expectObservable(frames).toBe(
+        'a---------------e--------#',
+        { a: { data: 'a' }, e: { data: 'e' } },
+        new TimeoutError('each', 5),
+      );
+    });
+  });
+
+  it('schedules once a limit, not once a value', () => {
+    run(({ flush }) => {
+      const source = new Subject<number>();
+      let scheduled = 0;
+      const schedule = asyncScheduler.schedule.bind(asyncScheduler);
+      asyncScheduler.schedule = ((...args: Parameters<typeof schedule>) => (
+        scheduled++,
+        schedule(...args)
+      )) as typeof schedule;
+      try {
+        const { subscription } = observe(source.pipe(idleTimeout({ first: 10, each: 10 })));
+        for (let n = 0; n < 1000; n++) source.next(n);
+        subscription.unsubscribe();
+      } finally {
+        Reflect.deleteProperty(asyncScheduler, 'schedule');
+      }
+      flush();
+      expect(scheduled).toBe(2);
+    });
+  });
+
+  it('leaves its source and its timer with its reader', () => {
+    run(({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold('-a-b-c');
+      expectObservable(source.pipe(idleTimeout({ each: 10 }), take(2))).toBe('-a-(b|)');
+      expectSubscriptions(source.subscriptions).toBe('^--!');
+      expectObservable(NEVER.pipe(idleTimeout({ first: 10 })), '^--!').toBe('---');
+    });
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { EMPTY, NEVER, concat, from, of, repeat, take, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import type { ProtocolError, ProviderError } from '../../lib/core/errors.js';
+import { sse } from '../../lib/protocol/sse.js';
+import type { Frame } from '../../lib/protocol/wire.js';
+import { observe } from '../support/operatorContract.js';
+import { everyCut, framed, inPieces, utf8 } from './wires.js';
+
+const toy = (maxEventBytes?: number) => framed((emit) => sse({ provider: 'toy', maxEventBytes }, emit));
+const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
+  observe(from(pieces).pipe(toy(maxEventBytes)));
+const ofText = (text: string) => frames([utf8(text)]);
+
+describe('serverSentEvents', () => {
+  const body =
+    '\uFEFF: hello\nevent: start\ndata: {"a":"é😀"}\n\ndata:one\r\ndata: two\r\nid: 7\r\nretry: 10\r\n\r\ndata: \n\nnonsense: x\ndata: cr\r\rdata: [DONE]\n\n';
+  const expected: Frame[] = [
+    { data: '{"a":"é😀"}', event: 'start' },
+    { data: 'one\ntwo' },
+    { data: 'cr' },
+    { data: '[DONE]' },
+  ];
+
+  it('reads events, whatever ends their lines, and skips comments, blank data, unknown fields and a byte order mark', () => {
+    const { values, completed } = ofText(body);
+    expect(values).toEqual(expected);
+    expect(completed).toBe(true);
+  });
+
+  it('gives the same frames for every cut in two, and byte by byte', () => {
+    for (const pieces of [...everyCut(utf8(body)), inPieces(utf8(body), 1)])
+      expect(frames(pieces).values).toEqual(expected);
+  });
+
+  it('gives the same frames however any events are cut', () => {
+    const line = fc.string({ unit: 'grapheme' }).map((text) => text.replace(/[\r\n]/g, '').trim());
+    const event = fc.record({
+      data: fc.array(line, { minLength: 1, maxLength: 3 }),
+      newline: fc.constantFrom('\n', '\r\n', '\r'),
+    });
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 6 }), fc.array(fc.nat(), { maxLength: 20 }), (events, cuts) => {
+        const bytes = utf8(
+          events
+            .map(({ data, newline }) => `${data.map((part) => `data: ${part}${newline}`).join('')}${newline}`)
+            .join(''),
+        );
+        const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+        const pieces = [0, ...places].map((place, at) => bytes.subarray(place, places[at] ?? bytes.length));
+        const wanted = events.map(({ data }) => ({ data: data.join('\n') })).filter(({ data }) => data.trim() !== '');
+        const { values, error } = frames(pieces);
+        expect(error).toBeUndefined();
+        expect(values).toEqual(wanted);
+      }),
+    );
+  });
+
+  it('delivers an event with its last byte, also where lines end in CR', () => {
+    for (const end of ['\n\n', '\r\n\r\n', '\r\r', '\r\n\r']) {
+      expect(observe(concat(of(utf8(`data: x${end}`)), NEVER).pipe(toy())).values).toEqual([{ data: 'x' }]);
+    }
+  });
+
+  it('delivers an event that the end of the body has not delimited as unterminated', () => {
+    for (const tail of ['data: b', 'data: b\n', 'data: b\r', 'data: b\r\n']) {
+      expect(ofText(`data: a\n\n${tail}`).values).toEqual([{ data: 'a' }, { data: 'b', unterminated: true }]);
+    }
+    expect(frames([utf8('data: é').subarray(0, -1)]).values).toEqual([{ data: '\uFFFD', unterminated: true }]);
+  });
+
+  it('takes a body that is cut within its first field for an early end, not for something else', () => {
+    for (const body of ['', '\n\n', ': keep-alive\n\n', 'da', 'data', 'event: x', 'ev', ': a\n\nid'])
+      expect(ofText(body)).toMatchObject({ values: [], completed: true });
+  });
+
+  it('says what came when it was no event at all', () => {
+    for (const pieces of everyCut(utf8('<!doctype html>\n<title>Sign in</title>\n'))) {
+      const { error, values } = frames(pieces);
+      expect(values).toEqual([]);
+      expect(error).toMatchObject({ code: 'protocol', reason: 'frame', provider: 'toy' });
+      expect((error as ProtocolError).message).toContain('Sign in');
+    }
+  });
+
+  it('finds an error in JSON that stands outside of any event, in one line or several, before or after events, or in a field of its own', () => {
+    const json = { error: { message: 'No capacity', type: 'overloaded_error' } };
+    for (const text of [
+      JSON.stringify(json),
+      JSON.stringify(json, null, 2),
+      `[${JSON.stringify(json)}]\n`,
+      `data: a\n\n${JSON.stringify(json, null, 2)}\n`,
+      `data: a\n\nerror: ${JSON.stringify(json.error)}\n\n`,
+    ]) {
+      const error = ofText(text).error as ProviderError;
+      expect(error).toMatchObject({ code: 'provider', providerCode: 'overloaded_error', retryable: true });
+      expect(error.message).toContain('No capacity');
+    }
+  });
+
+  it('refuses an event beyond the limit: one line, many lines, in one piece or many', () => {
+    const [long, many] = [utf8(`data: ${'x'.repeat(200)}\n\n`), utf8(`${'data: xxxxxxxxxx\n'.repeat(20)}\n`)];
+    for (const pieces of [[long], inPieces(long, 7), [many], inPieces(many, 7)]) {
+      const { error, values } = frames([utf8('data: a\n\n'), ...pieces], 100);
+      expect(values).toEqual([{ data: 'a' }]);
+      expect(error).toMatchObject({ code: 'protocol', reason: 'event_too_large' });
+    }
+    expect(frames(inPieces(utf8(`data: ${'x'.repeat(80)}\n\n`.repeat(50)), 7), 100).values).toHaveLength(50);
+    for (const fits of [`data: ${'x'.repeat(8_190)}\n\n`, `: ${'c'.repeat(5_000)}\ndata: {"a":1}\n\n`]) {
+      expect(frames([utf8(fits)], 8_190)).toMatchObject({ values: [{}], error: undefined });
+    }
+  });
+
+  it('starts afresh at each subscription', () => {
+    const source = from([utf8('data: a\n'), utf8('\ndata: b')]).pipe(toy(), repeat(2), toArray());
+    expect(observe(source).values[0]).toHaveLength(4);
+  });
+
+  it('leaves its source when its reader leaves', () => {
+    new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold('-a-a-a-|', { a: utf8('data: x\n\n') });
+      expectObservable(source.pipe(toy(), take(2))).toBe('-a-(a|)', { a: { data: 'x' } });
+      expectSubscriptions(source.subscriptions).toBe('^--!');
+    });
+    expect(observe(EMPTY.pipe(toy())).completed).toBe(true);
+  });
+
+  it('passes on an error after what it could deliver', () => {
+    new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable }) => {
+      expectObservable(cold('-a-#', { a: utf8('data: x\n\ndata: half') }).pipe(toy())).toBe('-a-#', {
+        a: { data: 'x' },
+      });
+    });
+  });
+});

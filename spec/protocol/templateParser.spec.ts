@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createTemplateParser } from '../../lib/protocol/templateParser.js';
+
+/** A value or the kind of failure, so that two parsers can be compared. */
+function outcome(
+  parse: (text: string) => unknown,
+  text: string,
+): { readonly value: unknown; readonly text?: string } | 'SyntaxError' {
+  try {
+    const value = parse(text);
+    return { value, text: JSON.stringify(value) }; // the order of the keys as well
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return 'SyntaxError';
+    throw thrown;
+  }
+}
+
+const expectSame = (texts: readonly string[]) => {
+  const parse = createTemplateParser();
+  for (const text of texts) expect(outcome(parse, text)).toEqual(outcome(JSON.parse, text));
+};
+
+/** Frames of one shape: all scalars are the same except those that `values` gives. */
+const frames = (count: number, frame: (at: number) => unknown) =>
+  Array.from({ length: count }, (_, at) => JSON.stringify(frame(at)));
+
+const chat = (content: string, at: number) => ({
+  id: 'chatcmpl-1',
+  created: 1_790_000_000,
+  choices: [{ index: 0, delta: { content }, finish_reason: null }],
+  obfuscation: 'x'.repeat(at % 7),
+});
+
+describe('similarJsonParser', () => {
+  it('gives what JSON.parse gives, whatever the values of a shape are', () => {
+    const scalar = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.integer(),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.constant(null),
+    );
+    const shaped = fc.tuple(fc.jsonValue(), fc.array(fc.tuple(scalar, scalar), { minLength: 30, maxLength: 40 }));
+    fc.assert(
+      fc.property(shaped, ([rest, values]) => {
+        expectSame(values.map(([a, b]) => JSON.stringify({ id: 'one', a, list: [{ rest, b }, 7], last: 'end' })));
+      }),
+    );
+  });
+
+  it('gives what JSON.parse gives where the texts are no JSON, and where only some are', () => {
+    const json = fc.string({ maxLength: 6 }).map((text) => JSON.stringify({ type: 'delta', text, n: 1 }));
+    const broken = fc.tuple(json, fc.nat(40), fc.string({ unit: 'binary', maxLength: 2 }));
+    const cut = broken.map(([text, at, put]) => text.slice(0, at) + put + text.slice(at + 1));
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof({ weight: 5, arbitrary: json }, cut), { minLength: 40, maxLength: 60 }),
+        expectSame,
+      ),
+    );
+  });
+
+  it('reads the frames of an answer, two strings of which change', () => {
+    const parse = createTemplateParser();
+    const texts = frames(40, (at) => chat(`a"\n${at} and more than a few characters`, at));
+    expect(texts.map(parse)).toEqual(texts.map((text) => JSON.parse(text) as unknown));
+  });
+
+  it('shares nothing: what is done to one value does not reach the next', () => {
+    const parse = createTemplateParser();
+    const texts = frames(60, (at) => ({
+      delta: { file: `f${at}.ts`, options: { dryRun: true, tags: [] } },
+      __proto: [[{}]],
+    }));
+    for (const text of texts) {
+      const value = parse(text) as { delta: { options: { dryRun: boolean; tags: string[] } }; __proto: [[object]] };
+      expect(value).toEqual(JSON.parse(text));
+      value.delta.options.tags.push('written');
+      value.delta.options.dryRun = false;
+      Object.assign(value.__proto[0][0], { written: true });
+    }
+  });
+
+  it('reads texts of any depth', () => {
+    const deep = '['.repeat(1_900) + ']'.repeat(1_900);
+    const parse = createTemplateParser();
+    for (let at = 0; at < 40; at++) expect(parse(`{"t":"x${at}","a":${deep}}`)).toHaveProperty('t', `x${at}`);
+  });
+
+  it.each([
+    ['white space within', ['{"a" : "x" }', '{"a" : "y" }', '{"a" :"z" }']],
+    ['a key that changes', ['{"k1":1,"v":"x"}', '{"k2":1,"v":"y"}', '{"k3":1,"v":"z"}']],
+    ['a key that comes twice', ['{"a":"x","a":"same"}', '{"a":"y","a":"same"}', '{"a":"z","a":"other"}']],
+    ['a key __proto__', ['{"__proto__":{"a":"x"}}', '{"__proto__":{"a":"y"}}', '{"__proto__":{"a":"z"}}']],
+    ['a value that ends in a backslash', ['{"a":"x\\\\"}', '{"a":"y\\\\"}', '{"a":"z\\\\","b":1}']],
+    [
+      'a value that holds the sign it works with',
+      ['{"a":"\\u00000","b":"x"}', '{"a":"\\u00000","b":"y"}', '{"a":"\\u00000","b":"z"}'],
+    ],
+    ['a raw control character', ['{"a":"x"}', '{"a":"y"}', '{"a":"\n"}', '{"a":"\\n"}']],
+    [
+      'numbers of every form',
+      ['{"a":1}', '{"a":-0}', '{"a":1e3}', '{"a":1.5E-3}', '{"a":01}', '{"a":1.}', '{"a":+1}', '{"a":1x}'],
+    ],
+    ['a string where a number was', ['{"a":1}', '{"a":2}', '{"a":"3"}', '{"a":null}', '{"a":{}}', '{"a":[4]}']],
+    ['a list at the top', ['[{"a":"x"}]', '[{"a":"y"}]', '[{"a":"z"}]']],
+    ['a scalar at the top', ['"a"', '"b"', '1', '2', 'null']],
+    ['a text cut off', ['{"a":"x","b":1}', '{"a":"y","b":1}', '{"a":"y', '{"a":"y"', '{"a":']],
+    ['something behind the end', ['{"a":"x"}', '{"a":"y"}', '{"a":"z"}}', '{"a":"z"} ']],
+  ])('%s', (_, texts) => {
+    expectSame(Array.from({ length: 30 }, () => texts).flat());
+  });
+});

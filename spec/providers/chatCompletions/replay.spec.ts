@@ -1,0 +1,70 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
+import { modelMessage } from '../../../lib/core/message.js';
+import { replayed } from '../../../lib/providers/chatCompletions/replay.js';
+import { encodeMessage } from '../../../lib/providers/chatCompletions/messages.js';
+import { delta, read } from './reading.js';
+
+const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
+const part = fc.oneof(
+  json,
+  fc.record({
+    type: fc.constantFrom('thinking', 'text', 'reference', 'tool_reference', 'file'),
+    thinking: json,
+    text: json,
+    reference_ids: json,
+  }),
+  fc.record({
+    type: fc.constantFrom('reasoning.text', 'reasoning.encrypted'),
+    index: fc.option(fc.nat(2)),
+    text: json,
+    data: json,
+    signature: json,
+    id: json,
+  }),
+) as fc.Arbitrary<JsonValue>;
+const anyDelta = fc.record(
+  {
+    content: fc.oneof(json, fc.array(part)),
+    reasoning_details: fc.oneof(json, fc.array(part)),
+    annotations: fc.array(part),
+    images: json,
+  },
+  { requiredKeys: [] },
+);
+
+describe('what goes back', () => {
+  it('is collected from frames of any shape, and sent back, without a crash', () => {
+    fc.assert(
+      fc.property(fc.array(anyDelta), (deltas) => {
+        const { chunks, text, error } = read(
+          deltas.map((fields) => delta(fields as JsonObject)),
+          true,
+          'server',
+        );
+        expect(error).toBeUndefined();
+        const data = chunks.find((chunk) => chunk.type === 'providerData');
+        const metadata = data?.type === 'providerData' ? { server: data.data } : {};
+        const [message] = encodeMessage(
+          { ...modelMessage(text === '' ? '.' : text), metadata },
+          { provider: 'server' },
+        );
+        expect(message).toMatchObject({ role: 'assistant' });
+      }),
+    );
+  });
+
+  it('is replayed from stored data of any shape, the text always with it', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), fc.array(fc.record({ at: json, part: json })), (text, thoughts) => {
+        const { content } = replayed(text, { thoughts }) as { readonly content: string | readonly JsonObject[] };
+        const texts =
+          typeof content === 'string'
+            ? content
+            : content.flatMap((one) => (one['type'] === 'text' ? [one['text'] as string] : [])).join('');
+        expect(texts).toContain(text);
+      }),
+    );
+  });
+});

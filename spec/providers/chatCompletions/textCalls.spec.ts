@@ -1,0 +1,107 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Chunk } from '../../../lib/core/chunk.js';
+import { callsIn } from '../../../lib/providers/chatCompletions/textCalls.js';
+import { taggedCalls } from '../../../lib/providers/chatCompletions/textCalls.js';
+
+/** What becomes of texts, and of other chunks between them. */
+function through(pieces: readonly (string | Chunk)[], whole = true) {
+  const chunks: Chunk[] = [];
+  const tagged = taggedCalls((chunk) => chunks.push(chunk));
+  for (const piece of pieces) tagged.next(typeof piece === 'string' ? { type: 'text', text: piece } : piece);
+  tagged.flush(whole);
+  return {
+    chunks,
+    text: chunks.map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join(''),
+    calls: chunks.flatMap((chunk) => (chunk.type === 'toolCallFragment' ? [[chunk.name, chunk.arguments]] : [])),
+  };
+}
+
+const add = '{"name": "add", "parameters": {"a": "}{\\"]["}}';
+
+describe('taggedCalls', () => {
+  it.each<[string, unknown[]]>([
+    [`<|python_tag|>${add}`, [['add', { a: '}{"][' }]]],
+    [
+      `<|python_tag|>${add}; {"name":"now","arguments":{}}<|eom_id|>\n`,
+      [
+        ['add', { a: '}{"][' }],
+        ['now', {}],
+      ],
+    ],
+    [
+      `<|python_tag|>{"name":"a","parameters":{}}<|python_tag|>{"name":"b","parameters":{}}`,
+      [
+        ['a', {}],
+        ['b', {}],
+      ],
+    ],
+    [
+      `<|python_start|>[{"name":"a","parameters":{}}, {"name":"b"}]<|python_end|>`,
+      [
+        ['a', {}],
+        ['b', {}],
+      ],
+    ],
+    ['<|python_tag|>\n{"type":"function","function":{"name":"a","arguments":"{\\"x\\":1}"}}', [['a', '{"x":1}']]],
+  ])('reads %s', (text, calls) => {
+    expect(through([text])).toMatchObject({ text: '', calls });
+    expect(through(Array.from(text))).toMatchObject({ text: '', calls });
+  });
+
+  it('shows the text before the tag', () => {
+    expect(through(['Let me see. <|python_tag|>', add])).toMatchObject({
+      text: 'Let me see. ',
+      calls: [['add', { a: '}{"][' }]],
+    });
+  });
+
+  it.each([
+    'Llama writes <|python_tag|> before a call.',
+    '`<|python_tag|>{"name":"f","parameters":{}}` is a call.',
+    '<|python_tag|>print(1)',
+    '<|python_tag|>{"name":"f","parameters":{"a":',
+    '<|python_tag|>{"name":"f","colour":"red"}',
+    '<|python_tag|>[]',
+    '<|python_tag|>[1]',
+    '<|python_tag|>',
+    '<|python_tag|>{"name":"f"}}',
+    '1 < 2 <|pyth',
+  ])('leaves a text to the letter: %s', (text) => {
+    expect(through([text])).toMatchObject({ text, calls: [] });
+    expect(through(Array.from(text))).toMatchObject({ text, calls: [] });
+  });
+
+  it('holds nothing back of a text that speaks of the tag', () => {
+    const chunks: Chunk[] = [];
+    const tagged = taggedCalls((chunk) => chunks.push(chunk));
+    tagged.next({ type: 'text', text: 'Say <|python_tag|> first.' });
+    expect(chunks.map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join('')).toBe('Say <|python_tag|> first.');
+  });
+
+  it('exposes no call of an answer that was cut, and none beside the calls of the server', () => {
+    expect(through([`<|python_tag|>${add}`], false)).toMatchObject({ text: `<|python_tag|>${add}`, calls: [] });
+    const native: Chunk = { type: 'toolCallFragment', id: 'c', name: 'add', arguments: '{}' };
+    expect(through([`<|python_tag|>${add}`, native])).toMatchObject({
+      text: `<|python_tag|>${add}`,
+      calls: [['add', '{}']],
+    });
+  });
+
+  it('loses nothing, however the text is cut', () => {
+    const word = fc.constantFrom('<|python_tag|>', '<|python_', '<', '{', '}', '"', '[', ' ', add, 'word', '\\', ';');
+    fc.assert(
+      fc.property(fc.array(word), (words) => {
+        const { text, calls } = through(words);
+        const all = words.join('');
+        if (calls.length === 0) expect(text).toBe(all);
+        else expect(all.startsWith(text) && callsIn(all.slice(text.length))).toHaveLength(calls.length);
+      }),
+    );
+  });
+
+  it('is linear in the text', () => {
+    const many = `<|python_tag|>${Array.from({ length: 20_000 }, () => add).join(';')}`;
+    expect(through(many.match(/.{1,50}/gs) ?? []).calls).toHaveLength(20_000);
+  });
+});

@@ -1,0 +1,260 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { JsonObject } from '../../lib/core/json/json.js';
+import { filePart, modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';
+import type { Message, Part } from '../../lib/core/message.js';
+import type { Request } from '../../lib/core/model.js';
+import { chatCompletions } from '../../lib/providers/chatCompletions/chatCompletions.js';
+import { mistralCallId } from '../../lib/providers/shared/callIds.js';
+import { mistralDialect } from '../../lib/providers/mistral.js';
+import { mistral } from '../../lib/providers/mistral.js';
+import { mistral as served } from '../../lib/testing/server/dialects/chatCompletions/variant.js';
+import { delta, read } from './chatCompletions/reading.js';
+import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
+import type { ProviderUnderTest } from '../support/providerContract.js';
+
+const provider: ProviderUnderTest = {
+  name: 'mistral',
+  make: (baseUrl, options) =>
+    mistral('mistral-small-latest', { ...options, baseUrl: baseUrl.replace(/\/v1$/, '/mistral/v1') }),
+  dialect: served,
+  passingCode: 'internal_server_error',
+  settings: { seed: 7 },
+};
+itKeepsTheProviderContract(provider);
+
+const encode = (request: Partial<Request>, model = 'mistral-small-latest') =>
+  chatCompletions(model, mistralDialect(model)).encode({ messages: [userMessage('Hi')], ...request }).body;
+const messagesOf = (...messages: readonly Message[]) => encode({ messages })['messages'];
+const contentOf = (...parts: readonly Part[]) =>
+  (messagesOf(userMessage(parts)) as readonly JsonObject[])[0]?.['content'];
+
+describe('mistral: what a run sends', () => {
+  it('gives thinking back in its place, and ids that Mistral takes, the same for a call and its result', async () => {
+    const { bodies, paths } = await runTwoTurns(provider);
+    const [a, b] = ['call_1_1', 'call_1_2'].map(mistralCallId);
+    const call = (id: string | undefined, name: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    });
+    expect(paths).toEqual(['/mistral/v1/chat/completions', '/mistral/v1/chat/completions']);
+    expect(bodies[1]).toEqual({
+      model: 'mistral-small-latest',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'How warm is it in Oslo and in Lisbon?' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: [{ type: 'text', text: 'Two look-ups are needed.' }] },
+            { type: 'text', text: 'Let me look.' },
+          ],
+          tool_calls: [call(a, 'temperature', '{"city":"Oslo"}'), call(b, 'season', '{}')],
+        },
+        { role: 'tool', tool_call_id: a, content: '{"city":"Oslo","celsius":-3}' },
+        { role: 'tool', tool_call_id: b, content: '{"error":"no calendar"}' },
+      ],
+      tools: (bodies[0] as { tools: unknown }).tools,
+      reasoning_effort: 'high',
+      random_seed: 7,
+      stream: true,
+    });
+  });
+});
+
+describe('mistral: the request', () => {
+  it('has its own names for the seed and a call that must be made, and asks for no usage', () => {
+    const tools = [{ name: 'f', description: '', parameters: { type: 'object' } }];
+    expect(
+      encode({
+        seed: 1,
+        tools,
+        toolChoice: 'required',
+        parallelToolCalls: false,
+        maxOutputTokens: 9,
+        stopSequences: ['.'],
+      }),
+    ).toMatchObject({
+      random_seed: 1,
+      tool_choice: 'any',
+      parallel_tool_calls: false,
+      max_tokens: 9,
+      stop: ['.'],
+    });
+    expect(encode({ tools, toolChoice: { name: 'f' } })['tool_choice']).toEqual({
+      type: 'function',
+      function: { name: 'f' },
+    });
+    for (const field of ['seed', 'stream_options', 'tool_choice'])
+      expect(encode({ seed: 1 })).not.toHaveProperty(field);
+  });
+
+  it('answers by a schema', () => {
+    const schema = {
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      required: ['a'],
+      additionalProperties: false,
+    };
+    expect(encode({ output: schema })['response_format']).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'output', strict: true, schema },
+    });
+  });
+
+  it('passes images, sound and documents in its own parts', () => {
+    const image = new URL('https://example.org/a.png');
+    expect(
+      contentOf(
+        { type: 'text', text: 'See' },
+        filePart(image, 'image/png'),
+        filePart(new Uint8Array([1]), 'image/jpeg'),
+        filePart(new Uint8Array([1]), 'application/pdf', 'a.pdf'),
+        filePart(new URL('https://example.org/a.docx'), 'application/msword'),
+        filePart(new Uint8Array([1]), 'audio/mpeg'),
+        filePart(new TextEncoder().encode('a,b'), 'text/csv'),
+      ),
+    ).toEqual([
+      { type: 'text', text: 'See' },
+      { type: 'image_url', image_url: image.href },
+      { type: 'image_url', image_url: 'data:image/jpeg;base64,AQ==' },
+      { type: 'document_url', document_url: 'data:application/pdf;base64,AQ==', document_name: 'a.pdf' },
+      { type: 'document_url', document_url: 'https://example.org/a.docx' },
+      { type: 'input_audio', input_audio: 'AQ==' },
+      { type: 'text', text: 'a,b' },
+    ]);
+  });
+
+  it.each<[Request['thinking'], JsonObject]>([
+    [true, { reasoning_effort: 'high' }],
+    [false, { reasoning_effort: 'none' }],
+    [{ effort: 'low' }, { reasoning_effort: 'low' }],
+  ])('thinks as told: %j', (thinking, fields) => {
+    expect(encode(thinking === undefined ? {} : { thinking })).toMatchObject(fields);
+  });
+
+  it('refuses a budget, and a Magistral model that is told how much to think', () => {
+    expect(() => encode({ thinking: { budget: 5 } })).toThrow(
+      expect.objectContaining({ code: 'configuration', subject: 'options' }),
+    );
+    expect(encode({ thinking: true }, 'magistral-medium-latest')).not.toHaveProperty('reasoning_effort');
+    expect(() => encode({ thinking: false }, 'magistral-medium-latest')).toThrow(/always thinks/);
+  });
+
+  it('puts an answer between results and the user, and lets the model go on from its own last words', () => {
+    const call = { type: 'toolCall', id: 'abcdefghi', name: 'f', arguments: {} } as const;
+    const result = { type: 'toolResult', id: 'abcdefghi', name: 'f', result: 1 } as const;
+    expect(
+      messagesOf(
+        systemMessage('S'),
+        userMessage('Q'),
+        modelMessage([call]),
+        userMessage([result, { type: 'text', text: 'And?' }]),
+      ),
+    ).toEqual([
+      { role: 'system', content: 'S' },
+      { role: 'user', content: 'Q' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'abcdefghi', type: 'function', function: { name: 'f', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: 'abcdefghi', content: '1' },
+      { role: 'assistant', content: 'OK' },
+      { role: 'user', content: 'And?' },
+    ]);
+    expect(messagesOf(userMessage('Q'), modelMessage('It is'))).toEqual([
+      { role: 'user', content: 'Q' },
+      { role: 'assistant', content: 'It is', prefix: true },
+    ]);
+  });
+
+  it('ignores what other providers stored', () => {
+    const message = {
+      ...modelMessage('A'),
+      metadata: { anthropic: { blocks: [] }, openrouter: { reasoning_details: [{ type: 'x' }] } },
+    };
+    expect(messagesOf(userMessage('Q'), message, userMessage('R'))).toEqual([
+      { role: 'user', content: 'Q' },
+      { role: 'assistant', content: 'A' },
+      { role: 'user', content: 'R' },
+    ]);
+  });
+});
+
+describe('mistralCallId', () => {
+  it('keeps ids that are valid, and makes the same valid id of any other, each time', () => {
+    expect(mistralCallId('aB3xK9mP2')).toBe('aB3xK9mP2');
+    expect(mistralCallId('call_1')).toBe(mistralCallId('call_1'));
+    fc.assert(fc.property(fc.string(), (id) => expect(mistralCallId(id)).toMatch(/^[a-zA-Z0-9]{9}$/)));
+  });
+
+  it('tells a hundred thousand ids apart', () => {
+    expect(new Set(Array.from({ length: 100_000 }, (_, at) => mistralCallId(`call_${at}`))).size).toBe(100_000);
+  });
+});
+
+describe('mistral: the answer', () => {
+  const thought = (text: string): JsonObject => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
+  const data = (...frames: readonly JsonObject[]) => {
+    const { chunks } = read(frames, true, 'mistral');
+    const found = chunks.find((chunk) => chunk.type === 'providerData');
+    return found?.type === 'providerData' ? found.data : undefined;
+  };
+
+  it('keeps thinking that comes in several places, and puts it back there', () => {
+    const own = data(
+      delta({ content: [thought('First, ')] }),
+      delta({ content: [thought('this.')] }),
+      delta({ content: 'One.' }),
+      delta(
+        {
+          content: [
+            { type: 'text', text: ' Two' },
+            { ...thought('Then that.'), closed: true },
+            { type: 'text', text: '.' },
+          ],
+        },
+        'stop',
+      ),
+    );
+    const message: Message = { ...modelMessage('One. Two.'), metadata: { mistral: own ?? {} } };
+    expect((messagesOf(userMessage('Q'), message, userMessage('R')) as readonly JsonObject[])[1]).toEqual({
+      role: 'assistant',
+      content: [
+        thought('First, this.'),
+        { type: 'text', text: 'One. Two' },
+        { ...thought('Then that.'), closed: true },
+        { type: 'text', text: '.' },
+      ],
+    });
+  });
+
+  it('tells which documents are referred to, each once', () => {
+    const reference = (...ids: readonly number[]): JsonObject => ({ type: 'reference', reference_ids: ids });
+    const { chunks, text } = read([
+      delta({ content: [{ type: 'text', text: 'Paris' }, reference(3, 5)] }),
+      delta(
+        {
+          content: [reference(5), { type: 'tool_reference', tool: 'web_search', title: 'P', url: 'https://p.example' }],
+        },
+        'stop',
+      ),
+    ]);
+    expect(text).toBe('Paris');
+    expect(chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []))).toEqual([
+      { type: 'source', id: '3' },
+      { type: 'source', id: '5' },
+      { type: 'source', url: 'https://p.example', title: 'P' },
+    ]);
+  });
+
+  it.each([
+    ['model_length', 'length'],
+    ['error', 'error'],
+    ['tool_calls', 'toolCalls'],
+  ])('finishes with %s', (word, reason) => {
+    expect(read([delta({ content: 'a' }, word)]).finish).toMatchObject({ reason, rawReason: word });
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom } from 'rxjs';
+import { userMessage } from '../../../lib/core/message.js';
+import type { Message } from '../../../lib/core/message.js';
+import { openai } from '../../../lib/providers/openai.js';
+import { openrouter } from '../../../lib/providers/openrouter.js';
+import { shortCallId } from '../../../lib/providers/shared/callIds.js';
+import { answering } from '../answering.js';
+
+describe('shortCallId', () => {
+  it('leaves an id of at most 40 characters, and makes a longer one short, each time the same', () => {
+    expect(shortCallId('c'.repeat(40))).toBe('c'.repeat(40));
+    const [a, b] = [`${'c'.repeat(60)}a`, `${'c'.repeat(60)}b`];
+    expect(shortCallId(a)).toMatch(/^call_[a-zA-Z0-9]{9}$/);
+    expect(shortCallId(a)).toBe(shortCallId(a));
+    expect(shortCallId(a)).not.toBe(shortCallId(b));
+  });
+
+  it.each([
+    ['openai', openai],
+    ['openrouter', openrouter],
+  ])('makes the long id of another provider one that %s takes, in the call and in its result', async (_, model) => {
+    const id = `call__thought__${'x'.repeat(80)}`;
+    const history: Message[] = [
+      userMessage('Name a river.'),
+      { role: 'model', parts: [{ type: 'toolCall', id, name: 'f', arguments: {} }] },
+      userMessage([{ type: 'toolResult', id, name: 'f', result: 1 }]),
+    ];
+    const { fetch, seen } = answering({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] });
+    await lastValueFrom(model('gpt-5', { apiKey: 'k', fetch }).stream({ messages: history }));
+    expect(seen[0]?.body).toMatchObject({
+      messages: [
+        { role: 'user' },
+        { tool_calls: [{ id: shortCallId(id) }] },
+        { role: 'tool', tool_call_id: shortCallId(id) },
+      ],
+    });
+    expect(shortCallId(id).length).toBeLessThanOrEqual(40);
+  });
+});

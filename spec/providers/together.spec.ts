@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, toArray } from 'rxjs';
+import type { JsonObject } from '../../lib/core/json/json.js';
+import { userMessage } from '../../lib/core/message.js';
+import type { Request } from '../../lib/core/model.js';
+import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
+import { together } from '../../lib/providers/together.js';
+import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
+import { answering } from './answering.js';
+import { delta } from './chatCompletions/reading.js';
+import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
+import type { ProviderUnderTest } from '../support/providerContract.js';
+
+const provider: ProviderUnderTest = {
+  name: 'together',
+  make: (baseUrl, options) => together('Qwen/Qwen3.5-9B', { ...options, baseUrl }),
+  dialect: chatCompletions,
+  passingCode: 'rate_limit_exceeded',
+};
+itKeepsTheProviderContract(provider);
+
+async function sent(request: Partial<Request>) {
+  const { fetch, seen } = answering(delta({ content: 'a' }, 'eos'));
+  await lastValueFrom(together('m', { apiKey: 'k', fetch }).stream({ messages: [userMessage('Hi')], ...request }));
+  return seen[0]?.body ?? {};
+}
+
+describe('together: what a run sends', () => {
+  it('holds the calls as they came, text beside them, and a result for each', async () => {
+    const { bodies } = await runTwoTurns(provider);
+    const call = (id: string, name: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    });
+    expect(bodies[1]).toEqual({
+      model: 'Qwen/Qwen3.5-9B',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'How warm is it in Oslo and in Lisbon?' },
+        {
+          role: 'assistant',
+          content: 'Let me look.',
+          reasoning_content: 'Two look-ups are needed.',
+          tool_calls: [call('call_1_1', 'temperature', '{"city":"Oslo"}'), call('call_1_2', 'season', '{}')],
+        },
+        { role: 'tool', tool_call_id: 'call_1_1', content: '{"city":"Oslo","celsius":-3}' },
+        { role: 'tool', tool_call_id: 'call_1_2', content: '{"error":"no calendar"}' },
+      ],
+      tools: (bodies[0] as { tools: unknown }).tools,
+      reasoning: { enabled: true },
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  it('asks for a schema without strict mode', async () => {
+    const schema = {
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      required: ['a'],
+      additionalProperties: false,
+    };
+    expect((await sent({ output: schema }))['response_format']).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'output', schema },
+    });
+  });
+
+  it.each<[NonNullable<Request['thinking']>, JsonObject]>([
+    [true, { reasoning: { enabled: true } }],
+    [false, { reasoning: { enabled: false } }],
+    [{ effort: 'minimal' }, { reasoning_effort: 'low' }],
+    [{ effort: 'high' }, { reasoning_effort: 'high' }],
+  ])('thinks as told: %j', async (thinking, fields) => {
+    expect(await sent({ thinking })).toMatchObject(fields);
+  });
+});
+
+describe('together: the answer', () => {
+  const answer = async (texts: readonly string[], options = {}) => {
+    const { fetch } = answering(...texts.map((content) => delta({ content })), delta({}, 'eos'), '[DONE]');
+    const model = together('m', { apiKey: 'k', fetch, ...options });
+    return lastValueFrom(model.stream({ messages: [userMessage('Hi')] }).pipe(accumulateToolCalls(), toArray()));
+  };
+
+  it('reads calls that the model wrote as text, and the turn ends with calls', async () => {
+    const events = await answer([
+      '<think>Hm.</think>\n',
+      '<|pyth',
+      'on_tag|>{"name": "add", "parameters": {"a"',
+      ': 1}}; {"name": "now", "parameters": {}}',
+    ]);
+    expect(events).toMatchObject([
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'toolCall', name: 'add', arguments: { a: 1 } },
+      { type: 'toolCall', name: 'now', arguments: {} },
+      { type: 'finish', reason: 'toolCalls' },
+    ]);
+  });
+
+  it('reads thinking that is streamed as text, unless told not to', async () => {
+    expect(await answer(['<think>Hm.</think>Yes'])).toMatchObject([
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'text', text: 'Yes' },
+      { reason: 'stop' },
+    ]);
+    expect(await answer(['<think>Hm.</think>Yes'], { thinkTags: false })).toMatchObject([
+      { text: '<think>Hm.</think>Yes' },
+      { reason: 'stop' },
+    ]);
+  });
+});
