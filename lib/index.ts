@@ -30,6 +30,28 @@ export {
 export { ElementError, OutputError } from './core/runErrors.js';
 export type { RunError } from './core/runErrors.js';
 export { startState } from './core/event.js';
+export {
+  asKnownEvent,
+  isFile,
+  isFinish,
+  isMessage,
+  isMetadata,
+  isModelMessage,
+  isProviderData,
+  isResult,
+  isResultsMessage,
+  isRetract,
+  isSource,
+  isText,
+  isThinking,
+  isToolCall,
+  isToolCallFragment,
+  isToolProgress,
+  isToolResult,
+  isToolStart,
+  isTurn,
+} from './core/eventGuards.js';
+export type { KnownEvent } from './core/eventGuards.js';
 export type {
   MessageEvent,
   ResultEvent,
@@ -40,6 +62,7 @@ export type {
   ToolCallEvent,
   ToolProgressEvent,
   ToolResultEvent,
+  ToolStartEvent,
   TurnEvent,
 } from './core/event.js';
 export { toolCallIds, repairHistory } from './core/history.js';

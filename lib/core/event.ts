@@ -12,7 +12,15 @@ export interface StreamEvent {
 /** A whole tool call. */
 export type ToolCallEvent = ToolCallPart;
 
-/** Progress of a running tool: every value of its Observable but the last. */
+/** A tool starts: its arguments are valid, and its `execute` is called next. `arguments` are those of the call, as the model sent them. */
+export interface ToolStartEvent<Name extends string = string, Arguments = JsonObject> {
+  readonly type: 'toolStart';
+  readonly id: string;
+  readonly name: Name;
+  readonly arguments: Arguments;
+}
+
+/** Progress of a running tool. */
 export interface ToolProgressEvent<Name extends string = string, Value = unknown> {
   readonly type: 'toolProgress';
   readonly id: string;
@@ -93,7 +101,7 @@ export interface ResultEvent<T = unknown> {
 }
 
 /** What a run emits: the chunks that concern the reader, plus what the operators add. `Tool` stands for the events of the run's tools. */
-export type RunEvent<Tool = ToolProgressEvent | ToolResultEvent, Output = unknown> =
+export type RunEvent<Tool = ToolStartEvent | ToolProgressEvent | ToolResultEvent, Output = unknown> =
   | Exclude<Chunk, ToolCallFragment | ProviderDataChunk | FinishChunk>
   | ToolCallEvent
   | Tool

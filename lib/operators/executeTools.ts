@@ -1,9 +1,10 @@
 import { BehaviorSubject, concat, defer, EMPTY, from, merge, mergeMap, Subject, switchMap, tap } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
-import type { FinishChunk, RetractChunk } from '../core/chunk.js';
+import type { FinishChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
-import type { MessageEvent, StreamEvent, ToolCallEvent, ToolProgressEvent, ToolResultEvent } from '../core/event.js';
+import type { MessageEvent, StreamEvent, ToolProgressEvent, ToolResultEvent } from '../core/event.js';
+import { isFinish, isModelMessage, isRetract, isToolCall } from '../core/eventGuards.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../core/message.js';
 import { requireNumber } from '../core/options.js';
@@ -162,9 +163,3 @@ function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
     'The model tells them apart by name only: rename one.',
   );
 }
-
-const isFinish = (event: StreamEvent): event is FinishChunk => event.type === 'finish';
-const isRetract = (event: StreamEvent): event is RetractChunk => event.type === 'retract';
-const isToolCall = (event: StreamEvent): event is ToolCallEvent => event.type === 'toolCall';
-const isModelMessage = (event: StreamEvent): event is MessageEvent =>
-  event.type === 'message' && (event as MessageEvent).message.role === 'model';

@@ -104,7 +104,7 @@ function asOutput(wrapped: boolean, fragments: boolean) {
       const text = typeof args === 'string' ? args : Object.keys(args).length > 0 ? JSON.stringify(args) : '';
       if (text !== '') out.next({ type: 'text', text });
     };
-    const call = (event: Extract<RunEvent, { type: 'toolCall' | 'toolProgress' | 'toolResult' }>) => {
+    const call = (event: Extract<RunEvent, { type: 'toolCall' | 'toolStart' | 'toolProgress' | 'toolResult' }>) => {
       if (event.name !== RETURN_RESULT) out.next(event);
       else if (wrapped && event.type === 'toolCall')
         out.next({ type: 'text', text: JSON.stringify(event.arguments['result'] ?? null) });
@@ -113,7 +113,13 @@ function asOutput(wrapped: boolean, fragments: boolean) {
       next(event) {
         if (event.type === 'toolCallFragment') piece(event);
         else if (event.type === 'text') suppressed += event.text;
-        else if (event.type === 'toolCall' || event.type === 'toolProgress' || event.type === 'toolResult') call(event);
+        else if (
+          event.type === 'toolCall' ||
+          event.type === 'toolStart' ||
+          event.type === 'toolProgress' ||
+          event.type === 'toolResult'
+        )
+          call(event);
         else {
           if (event.type === 'retract') suppressed = '';
           if (event.type === 'turn' && suppressed !== '')

@@ -1,0 +1,98 @@
+import type {
+  Chunk,
+  FileChunk,
+  FinishChunk,
+  MetadataChunk,
+  ProviderDataChunk,
+  RetractChunk,
+  SourceChunk,
+  TextChunk,
+  ThinkingChunk,
+  ToolCallFragment,
+} from './chunk.js';
+import type {
+  MessageEvent,
+  ResultEvent,
+  RunEvent,
+  StreamEvent,
+  ToolCallEvent,
+  ToolProgressEvent,
+  ToolResultEvent,
+  ToolStartEvent,
+  TurnEvent,
+} from './event.js';
+import { hasToolResults } from './message.js';
+
+/** Any chunk or event of Rivulet's vocabulary. */
+export type KnownEvent = Chunk | RunEvent;
+
+/**
+ * Types an event so that a `switch` over its `type` narrows it. It checks nothing: events of other types are possible,
+ * so the `switch` needs a `default`.
+ *
+ * ```ts
+ * const known = asKnownEvent(event);
+ * switch (known.type) {
+ *   case 'text': return known.text;
+ *   case 'message': return messageText(known.message);
+ *   default: return '';
+ * }
+ * ```
+ */
+export const asKnownEvent = (event: StreamEvent): KnownEvent => event as KnownEvent;
+
+/** Whether an event is visible text. */
+export const isText = (event: StreamEvent): event is TextChunk => event.type === 'text';
+
+/** Whether an event is the model's reasoning. */
+export const isThinking = (event: StreamEvent): event is ThinkingChunk => event.type === 'thinking';
+
+/** Whether an event is a fragment of a tool call. */
+export const isToolCallFragment = (event: StreamEvent): event is ToolCallFragment => event.type === 'toolCallFragment';
+
+/** Whether an event is a file of the model. */
+export const isFile = (event: StreamEvent): event is FileChunk => event.type === 'file';
+
+/** Whether an event is a source that the model cites. */
+export const isSource = (event: StreamEvent): event is SourceChunk => event.type === 'source';
+
+/** Whether an event is metadata for the reader. */
+export const isMetadata = (event: StreamEvent): event is MetadataChunk => event.type === 'metadata';
+
+/** Whether an event is data to send back to the provider. */
+export const isProviderData = (event: StreamEvent): event is ProviderDataChunk => event.type === 'providerData';
+
+/** Whether an event voids everything since the turn began. */
+export const isRetract = (event: StreamEvent): event is RetractChunk => event.type === 'retract';
+
+/** Whether an event is the last chunk of a model. */
+export const isFinish = (event: StreamEvent): event is FinishChunk => event.type === 'finish';
+
+/** Whether an event is a complete tool call. */
+export const isToolCall = (event: StreamEvent): event is ToolCallEvent => event.type === 'toolCall';
+
+/** Whether an event reports that a tool starts. */
+export const isToolStart = (event: StreamEvent): event is ToolStartEvent => event.type === 'toolStart';
+
+/** Whether an event is progress of a running tool. */
+export const isToolProgress = (event: StreamEvent): event is ToolProgressEvent => event.type === 'toolProgress';
+
+/** Whether an event is the result or the error of a tool call. */
+export const isToolResult = (event: StreamEvent): event is ToolResultEvent => event.type === 'toolResult';
+
+/** Whether an event is a complete message, of the model or with the results of its tool calls. */
+export const isMessage = (event: StreamEvent): event is MessageEvent => event.type === 'message';
+
+/** Whether an event is a complete message of the model. */
+export const isModelMessage = (event: StreamEvent): event is MessageEvent =>
+  isMessage(event) && event.message.role === 'model';
+
+/** Whether an event is the message with the results of a turn's tool calls. */
+export const isResultsMessage = (event: StreamEvent): event is MessageEvent =>
+  isMessage(event) && hasToolResults(event.message);
+
+/** Whether an event is the end of a turn. */
+export const isTurn = (event: StreamEvent): event is TurnEvent => event.type === 'turn';
+
+/** Whether an event is the end of a run. */
+export const isResult = (event: StreamEvent): event is ResultEvent => event.type === 'result';
