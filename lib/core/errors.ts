@@ -1,4 +1,4 @@
-import { objectOf, textOf } from './json/json.js';
+import { objectOrEmpty, nonEmptyString } from './json/json.js';
 
 /** What every error of Rivulet has in common. Tell them apart by `code`: `instanceof` fails across two builds of a package. */
 export abstract class RivuletError extends Error {
@@ -168,6 +168,6 @@ export function errorText(thrown: unknown): string {
 
 function readableText(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
-  const { message, name } = objectOf(thrown);
-  return textOf(message) ?? textOf(name) ?? textOf(JSON.stringify(thrown)) ?? String(thrown); // undefined, functions and symbols are not JSON
+  const { message, name } = objectOrEmpty(thrown);
+  return nonEmptyString(message) ?? nonEmptyString(name) ?? nonEmptyString(JSON.stringify(thrown)) ?? String(thrown); // undefined, functions and symbols are not JSON
 }

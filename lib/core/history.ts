@@ -1,5 +1,5 @@
 import { ConfigurationError } from './errors.js';
-import { joinJson } from './json/json.js';
+import { mergeJson } from './json/json.js';
 import { toolCallsOf } from './message.js';
 import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
 
@@ -51,7 +51,7 @@ function merged(messages: readonly Message[], apart: (message: Message) => boole
 }
 
 function join(a: Message, b: Message): Message {
-  const metadata = joinJson(a.metadata ?? {}, b.metadata ?? {}) as Metadata;
+  const metadata = mergeJson(a.metadata ?? {}, b.metadata ?? {}) as Metadata;
   return { role: a.role, parts: [...a.parts, ...b.parts], ...(Object.keys(metadata).length > 0 ? { metadata } : {}) };
 }
 

@@ -1,7 +1,10 @@
 import { ConfigurationError } from './errors.js';
 
+/** The default of `maxTurns`: the model calls of a run, after which no further request is made. */
+export const DEFAULT_MAX_TURNS = 20;
+
 /** The longest delay that a platform's timer takes, 2^31 - 1 ms; beyond it, it fires at once. */
-export const longestTimer = 2_147_483_647;
+export const maxTimerDelay = 2_147_483_647;
 
 /**
  * Checks an option that is a number: `NaN` (a text that was none, an absent variable) would be no limit, or none at all.

@@ -1,5 +1,5 @@
 import { ConfigurationError, errorText } from './errors.js';
-import { isRecord, without } from './json/json.js';
+import { isRecord, omit } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 
 /** The part of the Standard Schema interface (standardschema.dev) that is used here: zod, valibot and arktype implement it. */
@@ -54,7 +54,7 @@ const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in 
  */
 export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
   if (!isObject(schema) || (!isStandard(schema) && Object.values(schema).some(isStandardWithin))) throw noSchema(what);
-  if (!isStandard(schema)) return without(schema as JsonSchema, 'validate');
+  if (!isStandard(schema)) return omit(schema as JsonSchema, 'validate');
   const known = documents.get(schema);
   if (known) return known;
   const { jsonSchema, vendor } = schema['~standard'];
@@ -65,7 +65,7 @@ export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
       'Use zod 4.2 or later, or pass a plain JSON Schema.',
     );
   }
-  const made = without(written(jsonSchema, what), '$schema', '~standard');
+  const made = omit(written(jsonSchema, what), '$schema', '~standard');
   documents.set(schema, made);
   return made;
 }

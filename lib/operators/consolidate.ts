@@ -2,7 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { FileChunk, FinishChunk, ProviderDataChunk, RetractChunk, SourceChunk, TextChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
-import { joinJson } from '../core/json/json.js';
+import { mergeJson } from '../core/json/json.js';
 import type { Message, Metadata, Part, TextPart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
@@ -82,7 +82,7 @@ function gather() {
         open.text.add(event.text);
         if (event.providerData) open.providerData = event.providerData;
       } else if (event.type === 'providerData') {
-        metadata = { ...metadata, [event.provider]: joinJson(metadata?.[event.provider], event.data) };
+        metadata = { ...metadata, [event.provider]: mergeJson(metadata?.[event.provider], event.data) };
       } else {
         closeText();
         parts.push(event.type === 'file' ? event.file : event.type === 'source' ? event.source : event);

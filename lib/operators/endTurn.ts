@@ -4,7 +4,7 @@ import { createOperator } from '../core/createOperator.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import { requireNumber } from '../core/options.js';
+import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
 import { addUsage } from '../core/usage.js';
 
 /** Options of `endTurn`. */
@@ -44,7 +44,7 @@ export function endTurn<E extends StreamEvent>(
 ): OperatorFunction<E, Exclude<E, FinishChunk> | (TurnEvent & { readonly next: RunState | null })>;
 export function endTurn(
   state: RunState,
-  { maxTurns = 20, unfinished }: EndTurnOptions = {},
+  { maxTurns = DEFAULT_MAX_TURNS, unfinished }: EndTurnOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
     requireNumber('maxTurns', maxTurns, 0);

@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_TURNS } from '../core/options.js';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { RetractChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
@@ -35,7 +36,7 @@ export function followUp<E extends StreamEvent>(
 export function followUp(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
-  { maxTurns = 20 }: EndTurnOptions = {},
+  { maxTurns = DEFAULT_MAX_TURNS }: EndTurnOptions = {},
 ): MonoTypeOperatorFunction<StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
     let messages: Message[] = [];

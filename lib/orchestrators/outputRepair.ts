@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_TURNS } from '../core/options.js';
 import { concat, defer, EMPTY, from, mergeMap, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
@@ -5,7 +6,7 @@ import { errorText } from '../core/errors.js';
 import { stateAfter } from '../core/event.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json/json.js';
-import { withoutOptionalNulls } from '../core/json/optionalNulls.js';
+import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { messageText, userMessage } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { OutputError } from '../core/runErrors.js';
@@ -137,7 +138,7 @@ export function repairsExhausted(
   text: string,
   invalid: string,
 ): OutputError | undefined {
-  const { maxRepairs = 2, maxTurns = 20 } = typed.context.options;
+  const { maxRepairs = 2, maxTurns = DEFAULT_MAX_TURNS } = typed.context.options;
   const repairs = repairsOf(typed.state);
   if (repairs < maxRepairs && turn.turn < maxTurns) return undefined;
   const times = repairs === 0 ? '' : ` after ${repairs} ${repairs === 1 ? 'repair' : 'repairs'}`;
@@ -164,6 +165,6 @@ export function validateText(schema: Schema, text: string): Observable<Validatio
       invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${errorText(error)})`,
     });
   }
-  const found = validate(schema, withoutOptionalNulls(value, jsonSchemaOf(schema, 'The output')));
+  const found = validate(schema, omitOptionalNulls(value, jsonSchemaOf(schema, 'The output')));
   return found instanceof Promise ? from(found) : of(found);
 }

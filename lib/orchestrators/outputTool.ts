@@ -4,9 +4,9 @@ import type { ToolCallFragment } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
-import { defined } from '../core/json/json.js';
+import { omitUndefined } from '../core/json/json.js';
 import type { JsonObject, JsonSchema } from '../core/json/json.js';
-import { withoutOptionalNulls } from '../core/json/optionalNulls.js';
+import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { jsonSchemaOf, validate } from '../core/schema.js';
@@ -72,12 +72,17 @@ function returnTool({ schema }: TypedTurn, found: (value: unknown) => void): Too
       'Returns the result to the user. Call it exactly once, with the complete result, when you have all that you need. Every answer goes through it.',
     parameters: {
       ...(wrapped
-        ? { type: 'object', properties: { result: bare }, required: ['result'], ...defined({ $defs, definitions }) }
+        ? {
+            type: 'object',
+            properties: { result: bare },
+            required: ['result'],
+            ...omitUndefined({ $defs, definitions }),
+          }
         : json),
       validate: (args: JsonObject) => args, // `execute` does it, by the schema itself
     },
     execute(args: JsonObject) {
-      const value = withoutOptionalNulls(wrapped ? (args['result'] ?? null) : args, jsonSchemaOf(schema, 'The output'));
+      const value = omitOptionalNulls(wrapped ? (args['result'] ?? null) : args, jsonSchemaOf(schema, 'The output'));
       const validation = validate(schema, value);
       return validation instanceof Promise ? validation.then(settle) : settle(validation); // synchronous where the schema is: virtual time does not know promises
     },

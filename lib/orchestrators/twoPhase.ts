@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_TURNS } from '../core/options.js';
 import { defer, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
@@ -65,7 +66,7 @@ function secondPhase(
 ): Observable<RunEvent> {
   if (turn.next || !context.output) return of(turn);
   const typed = { orchestrator: 'twoPhase', state, context, schema: context.output };
-  const over = turn.turn >= (context.options.maxTurns ?? 20);
+  const over = turn.turn >= (context.options.maxTurns ?? DEFAULT_MAX_TURNS);
   // A first phase that was refused would be refused again; one that was cut has done its part.
   const failure =
     over || turn.finishReason === 'contentFilter'

@@ -3,9 +3,9 @@ import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import { ProtocolError, StreamInterruptedError } from '../core/errors.js';
-import { isJsonObject } from '../core/json/json.js';
+import { isJsonObject, tryParseJson } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
-import { beginning, parsedOrUndefined } from './errorDetails.js';
+import { beginning } from './errorDetails.js';
 import { ndjson } from './ndjson.js';
 import { redactThrown } from './redact.js';
 import { sse } from './sse.js';
@@ -62,7 +62,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         end(true);
         return;
       }
-      const json = parsedOrUndefined(data, parse);
+      const json = tryParseJson(data, parse);
       if (isJsonObject(json)) read(json, event);
       else {
         const objects = Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];

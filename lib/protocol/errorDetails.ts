@@ -1,5 +1,5 @@
 import { ProviderError } from '../core/errors.js';
-import { isRecord, objectOf, textOf } from '../core/json/json.js';
+import { isRecord, objectOrEmpty, nonEmptyString } from '../core/json/json.js';
 
 /** What a provider's JSON says of an error. */
 export interface ErrorDetails {
@@ -53,10 +53,10 @@ export const textFields = [
  */
 export function errorDetails(json: unknown): ErrorDetails {
   if (Array.isArray(json)) return firstThatTells(json);
-  if (!isRecord(json)) return { message: textOf(json), codes: [] };
+  if (!isRecord(json)) return { message: nonEmptyString(json), codes: [] };
   const { message, codes } = firstThatTells(textFields.map((field) => json[field]));
-  const metadata = objectOf(json['metadata']);
-  const raw = textOf(metadata['raw']);
+  const metadata = objectOrEmpty(json['metadata']);
+  const raw = nonEmptyString(metadata['raw']);
   const own = [
     json['code'],
     json['status'],
@@ -66,7 +66,7 @@ export function errorDetails(json: unknown): ErrorDetails {
     metadata['error_type'],
   ];
   const said = own.flatMap((code) =>
-    typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (textOf(code) ?? []),
+    typeof code === 'number' ? [String(code)] : code === 'error' ? [] : (nonEmptyString(code) ?? []),
   );
   return {
     message: raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`,
@@ -110,15 +110,6 @@ export function providerError(provider: string, json: unknown): ProviderError {
 
 /** A code behind the text that it belongs to. */
 export const inBrackets = (code: string | undefined): string => (code === undefined ? '' : ` (${code})`);
-
-/** The JSON of a text, or undefined: what a server sends in place of a stream need not be JSON. */
-export function parsedOrUndefined(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
-  try {
-    return parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** The beginning of what came, for an error message: one line of at most 200 characters. */
 export function beginning(text: string): string {

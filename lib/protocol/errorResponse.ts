@@ -1,3 +1,4 @@
+import { tryParseJson } from '../core/json/json.js';
 import {
   asyncScheduler,
   catchError,
@@ -19,7 +20,6 @@ import {
   errorDetails,
   inBrackets,
   isRetryableStatus,
-  parsedOrUndefined,
   providerError,
   saysError,
 } from './errorDetails.js';
@@ -71,7 +71,7 @@ export function refusal(provider: string, response: Response, bytes: Observable<
 }
 
 function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): HttpError {
-  const json = parsedOrUndefined(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some refuse with an event
+  const json = tryParseJson(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some refuse with an event
   const { message, codes } = errorDetails(json);
   const providerCode = codeOf(codes);
   const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
@@ -135,7 +135,7 @@ export function otherType(
   accept: string,
 ): Observable<never> {
   return failWith(bytes, (body) => {
-    const json = parsedOrUndefined(body);
+    const json = tryParseJson(body);
     if (saysError(json)) return providerError(provider, json);
     const type = response.headers.get('content-type') ?? 'nothing';
     const what = `${provider} answered ${response.status} with ${type} instead of ${accept}: "${beginning(body)}".`;

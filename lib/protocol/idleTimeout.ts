@@ -2,7 +2,7 @@ import { asyncScheduler, Subscription } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { TimeoutError } from '../core/errors.js';
-import { longestTimer } from '../core/options.js';
+import { maxTimerDelay } from '../core/options.js';
 
 /** How long an answer may be silent. */
 export interface IdleTimeoutOptions {
@@ -42,7 +42,7 @@ export function idleTimeout<T>(
         out.error(new TimeoutError(phase, limit));
         return;
       }
-      watching = asyncScheduler.schedule(watch, Math.min(left, longestTimer));
+      watching = asyncScheduler.schedule(watch, Math.min(left, maxTimerDelay));
     };
     out.add(() => watching.unsubscribe());
     watch();

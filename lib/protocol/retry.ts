@@ -2,7 +2,7 @@ import { defer, mergeMap, Observable, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { subscribeUntilClosed } from '../core/createOperator.js';
 import { isRecord } from '../core/json/json.js';
-import { longestTimer } from '../core/options.js';
+import { maxTimerDelay } from '../core/options.js';
 
 /** How a request is sent again. */
 export interface RetryOptions {
@@ -38,7 +38,7 @@ export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperato
     source.pipe(
       catchBeforeFirst((error) => {
         if (done === count || !isRetryable(error)) return undefined;
-        const wait = Math.min(asked(error) ?? backoff(options, done + 1), maxDelay, longestTimer);
+        const wait = Math.min(asked(error) ?? backoff(options, done + 1), maxDelay, maxTimerDelay);
         return timer(wait).pipe(mergeMap(() => attempt(source, done + 1)));
       }),
     );

@@ -1,7 +1,8 @@
+import { tryParseJson } from '../core/json/json.js';
 import { createParser } from 'eventsource-parser';
 import type { EventSourceMessage, ParseError } from 'eventsource-parser';
 import { ProtocolError } from '../core/errors.js';
-import { beginning, parsedOrUndefined, providerError, saysError } from './errorDetails.js';
+import { beginning, providerError, saysError } from './errorDetails.js';
 import type { Frame, FrameReader } from './wire.js';
 
 /** How frames are cut out of a body. */
@@ -93,7 +94,7 @@ function lineFeeds(): (text: string) => string {
 
 /** What lines say that belong to no event: an error page or document, or a body that is something else altogether. Servers do send these with status 200. */
 function outsideEvents(provider: string, stray: string, events: number): Error | undefined {
-  const json = stray === '' ? undefined : (parsedOrUndefined(stray) ?? errorField(stray));
+  const json = stray === '' ? undefined : (tryParseJson(stray) ?? errorField(stray));
   if (saysError(json)) return providerError(provider, json);
   if (stray.trim() === '' || events > 0) return undefined;
   const what = `${provider} sent no server-sent events but "${beginning(stray)}".`;
@@ -103,7 +104,7 @@ function outsideEvents(provider: string, stray: string, events: number): Error |
 /** An error in a field of its own, `error: {...}`, as llama.cpp wrote it until September 2025 (ggml-org/llama.cpp#16109). */
 function errorField(stray: string): unknown {
   const value = /^error: ?(.+)$/m.exec(stray)?.[1];
-  return value === undefined ? undefined : { error: parsedOrUndefined(value) ?? value };
+  return value === undefined ? undefined : { error: tryParseJson(value) ?? value };
 }
 
 /** The error for an event beyond the limit. */

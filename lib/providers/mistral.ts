@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../core/errors.js';
-import { defined, isJsonObject, listOf } from '../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { FilePart } from '../core/message.js';
 import type { Model, Thinking } from '../core/model.js';
@@ -71,15 +71,15 @@ function mistralFile(file: FilePart): JsonObject | undefined {
   if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: at };
   if (/^audio\//i.test(mediaType)) return { type: 'input_audio', input_audio: url ?? data };
   if (url === undefined && !/^application\/(pdf|vnd\.)/i.test(mediaType)) return undefined; // texts go as text
-  return defined({ type: 'document_url', document_url: at, document_name: name });
+  return omitUndefined({ type: 'document_url', document_url: at, document_name: name });
 }
 
 /** Its own names for the seed and for a call that has to be made. */
 function mistralBody(body: JsonObject): JsonObject {
   const { seed, tool_choice: choice, messages, ...rest } = body;
-  return defined({
+  return omitUndefined({
     ...rest,
-    messages: inOrder(listOf(messages).filter(isJsonObject)),
+    messages: inOrder(asArray(messages).filter(isJsonObject)),
     tool_choice: choice === 'required' ? 'any' : choice,
     random_seed: seed,
   });

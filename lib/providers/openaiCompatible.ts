@@ -1,4 +1,4 @@
-import { defined } from '../core/json/json.js';
+import { omitUndefined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import type { Dialect } from './chatCompletions/dialect.js';
@@ -62,7 +62,7 @@ export function openaiCompatible(server: CompatibleServer): (name: string, optio
         wire: chatCompletions(name, { ...rest, provider }),
         capabilities: server.capabilities,
       },
-      { ...rest, ...defined(options), headers }, // an option that is undefined leaves the server's
+      { ...rest, ...omitUndefined(options), headers }, // an option that is undefined leaves the server's
     );
   };
 }

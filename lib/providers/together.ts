@@ -1,4 +1,4 @@
-import { isJsonObject, without } from '../core/json/json.js';
+import { isJsonObject, omit } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
@@ -52,5 +52,5 @@ function togetherThinking(thinking: Thinking): JsonObject {
 function withoutStrict(body: JsonObject): JsonObject {
   const format = body['response_format'];
   if (!isJsonObject(format) || !isJsonObject(format['json_schema'])) return body;
-  return { ...body, response_format: { ...format, json_schema: without(format['json_schema'], 'strict') } };
+  return { ...body, response_format: { ...format, json_schema: omit(format['json_schema'], 'strict') } };
 }

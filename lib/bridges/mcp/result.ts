@@ -1,6 +1,7 @@
+import { isSameJson } from '../../core/json/equal.js';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { RivuletError } from '../../core/errors.js';
-import { isJsonObject, without } from '../../core/json/json.js';
+import { isJsonObject, omit, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
 /**
@@ -76,7 +77,7 @@ function plain(block: ContentBlock): JsonObject {
   return block.type === 'resource' ? { ...bare, resource: withoutMeta(block.resource) } : bare;
 }
 
-const withoutMeta = (sent: object): JsonObject => without(sent as JsonObject, '_meta'); // it came as JSON
+const withoutMeta = (sent: object): JsonObject => omit(sent as JsonObject, '_meta'); // it came as JSON
 /**
  * Tells which texts of an answer only repeat its structured content.
  *
@@ -99,22 +100,4 @@ function unwrapped(data: JsonValue): JsonValue {
   return key === 'result' && value !== undefined && more.length === 0 ? value : data;
 }
 
-const says = (text: string, value: unknown): boolean => text === value || same(jsonOf(text), value);
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function same(one: unknown, other: unknown): boolean {
-  if (Array.isArray(one) && Array.isArray(other))
-    return one.length === other.length && one.every((item, at) => same(item, other[at]));
-  if (!isJsonObject(one) || !isJsonObject(other)) return one === other;
-  const keys = Object.keys(one);
-  return (
-    keys.length === Object.keys(other).length &&
-    keys.every((key) => Object.hasOwn(other, key) && same(one[key], other[key]))
-  );
-}
+const says = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);

@@ -8,7 +8,7 @@ import type { JsonObject, JsonSchema, JsonValue } from './json.js';
  * @param value What the model wrote.
  * @param schema The schema of it: only a property that it neither requires nor allows to be null is left out.
  */
-export function withoutOptionalNulls(value: JsonValue, schema: JsonSchema): JsonValue {
+export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonValue {
   /** `hops` counts references that lead no deeper into the value: a schema may refer to itself. */
   const clean = (inner: JsonValue, part: JsonValue | undefined, hops = 0): JsonValue => {
     if (!isJsonObject(part) || typeof inner !== 'object' || inner === null || hops > 16) return inner;

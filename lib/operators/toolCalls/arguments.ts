@@ -1,4 +1,5 @@
-import { isJsonObject } from '../../core/json/json.js';
+import { isSameJson } from '../../core/json/equal.js';
+import { isJsonObject, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
 /** Whether the text says nothing: no arguments, which a tool receives as `{}`. */
@@ -22,13 +23,9 @@ export function parseToolCallArguments(text: string): JsonObject {
 /** The object that a text holds, or undefined. */
 function parsed(text: string, unwrap = true): JsonObject | undefined {
   if (isBlank(text)) return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isJsonObject(value)) return value;
-    return unwrap && typeof value === 'string' ? parsed(value, false) : undefined;
-  } catch {
-    return undefined; // not JSON: the caller answers it to the model with the raw text
-  }
+  const value = tryParseJson(text);
+  if (isJsonObject(value)) return value;
+  return unwrap && typeof value === 'string' ? parsed(value, false) : undefined;
 }
 
 /** Of several JSON values in a row: the one they all are, placeholders aside. Otherwise the text as it is. */
@@ -36,19 +33,14 @@ function withoutRepeats(text: string): string {
   const values = topLevelValues(text).filter((value) => !isBlank(value));
   const [first, ...others] = values;
   if (first === undefined) return text;
-  return others.every((other) => other === first || canonical(other) === canonical(first)) ? first : text;
+  return others.every((other) => other === first || isSameObject(other, first)) ? first : text;
 }
 
-const canonical = (text: string): string => {
-  const value = parsed(text);
-  return value ? inOrder(value) : text;
+/** Compares values, not texts: some servers repeat an object with its keys in another order. */
+const isSameObject = (one: string, other: string): boolean => {
+  const value = parsed(one);
+  return value !== undefined && isSameJson(value, parsed(other));
 };
-
-/** JSON with its keys in order: servers write an object again with its keys in another one. */
-export const inOrder = (value: JsonObject): string =>
-  JSON.stringify(value, (_, inner: unknown) =>
-    isJsonObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
-  );
 
 /** Cuts a text at the ends of its top-level objects; what stands between them is a piece of its own. */
 function topLevelValues(text: string): string[] {

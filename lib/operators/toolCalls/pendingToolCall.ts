@@ -1,8 +1,9 @@
+import { isSameJson } from '../../core/json/equal.js';
 import type { ToolCallFragment } from '../../core/chunk.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ProviderData } from '../../core/message.js';
 import { isInvalidArguments } from '../../core/tool.js';
-import { inOrder, isBlank, jsonScanner, parseToolCallArguments } from './arguments.js';
+import { isBlank, jsonScanner, parseToolCallArguments } from './arguments.js';
 import type { JsonScanner } from './arguments.js';
 
 /** A tool call while its fragments come in. */
@@ -110,14 +111,12 @@ export function isWhole(call: PendingToolCall): boolean {
 export function addsNothing(call: PendingToolCall, { arguments: args }: ToolCallFragment): boolean {
   if (args === undefined || args === null) return true;
   const given = typeof args === 'string' ? parseToolCallArguments(args) : args;
-  return Object.keys(given).length === 0 || (isWhole(call) && same(given, argumentsOf(call)));
+  return Object.keys(given).length === 0 || (isWhole(call) && isSameJson(given, argumentsOf(call)));
 }
-
-const same = (a: JsonObject, b: JsonObject): boolean => inOrder(a) === inOrder(b);
 
 /** Whether a call says no more than the one that it may repeat. */
 export const isRepeat = (call: PendingToolCall): boolean =>
-  call.perhapsRepeats !== undefined && same(argumentsOf(call), argumentsOf(call.perhapsRepeats));
+  call.perhapsRepeats !== undefined && isSameJson(argumentsOf(call), argumentsOf(call.perhapsRepeats));
 
 const asFarAsItIs = (soFar: JsonObject, joined: JsonObject): JsonObject => (isInvalidArguments(soFar) ? joined : soFar);
 

@@ -19,7 +19,7 @@ import { errorText } from '../../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent } from '../../core/event.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
-import { longestTimer } from '../../core/options.js';
+import { maxTimerDelay } from '../../core/options.js';
 import { validate } from '../../core/schema.js';
 import { isInvalidArguments } from '../../core/tool.js';
 import type { Tool, ToolContext, ToolOutput } from '../../core/tool.js';
@@ -113,7 +113,7 @@ const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
 
 /** A total deadline: RxJS's `timeout(ms)` restarts at each emission, and a tool that reports progress for ever would never meet it. */
 const expiry = (deadline: number): Observable<never> =>
-  timer(Math.min(deadline, longestTimer)).pipe(
+  timer(Math.min(deadline, maxTimerDelay)).pipe(
     map(() => {
       throw new Error(`The tool did not finish within ${deadline} ms.`);
     }),

@@ -1,6 +1,6 @@
+import { tryParseJson } from '../../core/json/json.js';
 import type { ToolCallFragment } from '../../core/chunk.js';
 import type { ProviderData } from '../../core/message.js';
-import { parsedOrUndefined } from '../../protocol/errorDetails.js';
 import type { SdkPart } from './openStream.js';
 
 type Of<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
@@ -47,10 +47,9 @@ export function createInputs(
     whole({ toolCallId: id, toolName: name, input }, own) {
       const said = streamed.get(id) ?? '';
       streamed.delete(id);
-      const missing =
-        parsedOrUndefined(said) !== undefined ? '' : input.startsWith(said) ? input.slice(said.length) : '';
+      const missing = tryParseJson(said) !== undefined ? '' : input.startsWith(said) ? input.slice(said.length) : '';
       // A call that the limit of tokens has cut is also announced as whole.
-      const done = input.trim() === '' || parsedOrUndefined(input) !== undefined ? ({ done: true } as const) : {};
+      const done = input.trim() === '' || tryParseJson(input) !== undefined ? ({ done: true } as const) : {};
       tell({ index: id, id, name, ...(missing === '' ? {} : { arguments: missing }), ...done, ...own });
     },
   };

@@ -3,7 +3,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { Chunk, FinishChunk, FinishReason } from '../../core/chunk.js';
 import { createOperator } from '../../core/createOperator.js';
 import { StreamInterruptedError } from '../../core/errors.js';
-import { numberOf, objectOf, textOf } from '../../core/json/json.js';
+import { finiteNumber, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { Request } from '../../core/model.js';
 import { usageOf } from '../../core/usage.js';
@@ -36,8 +36,8 @@ export function decodeParts(provider: string, { tools = [] }: Request): Operator
           if (part.warnings.length > 0) answer.note('warnings', toJson(part.warnings));
           break;
         case 'response-metadata':
-          answer.note('responseId', textOf(part.id));
-          answer.note('model', textOf(part.modelId));
+          answer.note('responseId', nonEmptyString(part.id));
+          answer.note('model', nonEmptyString(part.modelId));
           break;
         case 'error':
           throw partFailure(provider, part.error);
@@ -112,13 +112,16 @@ export function finishOf(
   unfinished: boolean,
 ): FinishChunk {
   const counts: unknown = usage; // a middleware that writes its own finish may leave it out
-  const [input, output] = [objectOf(objectOf(counts)['inputTokens']), objectOf(objectOf(counts)['outputTokens'])];
+  const [input, output] = [
+    objectOrEmpty(objectOrEmpty(counts)['inputTokens']),
+    objectOrEmpty(objectOrEmpty(counts)['outputTokens']),
+  ];
   const said = usageOf({
-    input: numberOf(input['total']),
-    output: numberOf(output['total']),
-    cachedInput: numberOf(input['cacheRead']),
-    cacheWriteInput: numberOf(input['cacheWrite']),
-    reasoning: numberOf(output['reasoning']),
+    input: finiteNumber(input['total']),
+    output: finiteNumber(output['total']),
+    cachedInput: finiteNumber(input['cacheRead']),
+    cacheWriteInput: finiteNumber(input['cacheWrite']),
+    reasoning: finiteNumber(output['reasoning']),
   });
   const used = Object.keys(said).length > 0;
   const wordless = unified === 'other' && raw === undefined;

@@ -8,7 +8,7 @@ import {
   ProviderError,
   StreamInterruptedError,
 } from '../../core/errors.js';
-import { isRecord, numberOf, textOf } from '../../core/json/json.js';
+import { isRecord, finiteNumber, nonEmptyString } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import { refusal } from '../../protocol/errorResponse.js';
 
@@ -37,10 +37,10 @@ const notTheStream: ReadonlySet<string> = new Set([
  */
 export function callFailure(provider: string, thrown: unknown): Observable<never> {
   const fields = isRecord(thrown) ? thrown : {};
-  const status = numberOf(fields['statusCode']) ?? 0;
+  const status = finiteNumber(fields['statusCode']) ?? 0;
   if (status >= 300 && status <= 599) {
     const headers = isRecord(fields['responseHeaders']) ? textsIn(fields['responseHeaders']) : {};
-    const body = new TextEncoder().encode(textOf(fields['responseBody']) ?? errorText(thrown));
+    const body = new TextEncoder().encode(nonEmptyString(fields['responseBody']) ?? errorText(thrown));
     return refusal(provider, new Response(null, { status, headers }), of(body));
   }
   const known = knownFailure(provider, thrown);
@@ -93,7 +93,7 @@ function knownFailure(provider: string, thrown: unknown): Error | undefined {
   if (subject !== undefined && next !== undefined)
     return new ConfigurationError(subject, `${provider}: ${thrown.message}`, next);
   if (!notTheStream.has(name)) return undefined;
-  const received = textOf((thrown as { readonly text?: unknown }).text) ?? '';
+  const received = nonEmptyString((thrown as { readonly text?: unknown }).text) ?? '';
   const what = `${provider} sent an event that its AI SDK provider cannot read: ${thrown.message}. Check its base URL, and any proxy between.`;
   return new ProtocolError(provider, 'frame', what, received.slice(0, 1000));
 }

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider';
-import { isJsonObject, isRecord, listOf } from '../../core/json/json.js';
+import { isJsonObject, isRecord, asArray } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { ProviderData } from '../../core/message.js';
@@ -61,7 +61,7 @@ const kinds: ReadonlySet<JsonValue | undefined> = new Set([
 
 /** The stored parts, with what JSON has made of an address undone. */
 export function echoedIn(stored: JsonValue | undefined): readonly Echoed[] {
-  return listOf(stored)
+  return asArray(stored)
     .filter(isJsonObject)
     .filter(({ type }) => kinds.has(type))
     .map((part) => {

@@ -1,7 +1,7 @@
+import { tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { parsedOrUndefined } from '../../protocol/errorDetails.js';
 import type { SdkPart } from './openStream.js';
 import { hasMetadata, metadataField } from './providerData.js';
 import type { Echoed } from './providerData.js';
@@ -80,7 +80,7 @@ export function providerPart(part: SdkPart): ProviderPart | undefined {
         type: part.type,
         toolCallId,
         toolName,
-        input: parsedOrUndefined(input) ?? input,
+        input: tryParseJson(input) ?? input,
         providerExecuted: true,
       } as const;
       return {

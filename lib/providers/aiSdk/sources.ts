@@ -1,5 +1,5 @@
 import type { LanguageModelV4Citation } from '@ai-sdk/provider';
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import { base64 } from '../../core/message.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import type { SdkPart } from './openStream.js';
@@ -80,7 +80,10 @@ export function sourceOf(
   const { id, title, providerMetadata } = part;
   const document = part.sourceType === 'document' ? { mediaType: part.mediaType, filename: part.filename } : {};
   const { citedText: text, startIndex, endIndex } = citation;
-  const own = { ...defined({ ...document, startIndex, endIndex }), ...metadataField('metadata', providerMetadata) };
+  const own = {
+    ...omitUndefined({ ...document, startIndex, endIndex }),
+    ...metadataField('metadata', providerMetadata),
+  };
   return {
     type: 'source',
     id,

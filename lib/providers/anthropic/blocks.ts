@@ -1,7 +1,6 @@
 import type { Chunk, FileChunk, SourceChunk } from '../../core/chunk.js';
-import { defined, isJsonObject, listOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { parsedOrUndefined } from '../../protocol/errorDetails.js';
 import { createCalls } from '../shared/callFragments.js';
 import type { Calls } from '../shared/callFragments.js';
 import { foundIn, isServerTool, sourceOf } from './sources.js';
@@ -62,7 +61,7 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
     found.add(key);
   };
   const cite = (block: Open, citation: JsonObject) => {
-    block.fields['citations'] = [...(listOf(block.fields['citations']) as JsonObject[]), citation];
+    block.fields['citations'] = [...(asArray(block.fields['citations']) as JsonObject[]), citation];
     once({ type: 'source', source: sourceOf(citation) });
   };
   const close = (block: Open) => {
@@ -74,8 +73,12 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
     } else if (type === 'text') {
       if (fields['citations'] !== undefined) keep({ citations: fields['citations'] });
     } else {
-      if (json !== '') fields['input'] = (parsedOrUndefined(json) ?? json) as JsonValue;
-      if (type === 'thinking' && textOf(fields['thinking']) === undefined && textOf(fields['signature']) === undefined)
+      if (json !== '') fields['input'] = tryParseJson(json) ?? json;
+      if (
+        type === 'thinking' &&
+        nonEmptyString(fields['thinking']) === undefined &&
+        nonEmptyString(fields['signature']) === undefined
+      )
         return;
       if (isServerTool(type)) tell({ type: 'metadata', metadata: { serverTool: { ...fields } } });
       keep({ after: [{ ...fields }] });
@@ -89,14 +92,14 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
   const begin = (index: unknown, block: JsonObject): Open => {
     calls.settle();
     closeAll();
-    const type = textOf(block['type']) ?? 'text';
+    const type = nonEmptyString(block['type']) ?? 'text';
     const opened: Open = { type, index, fields: {}, json: '' };
     open.set(index, opened);
     if (type === 'tool_use') calls.start(index, callOf(block));
     else if (type === 'text') {
       if (unmarked && block['citations']) keep({}); // the citations to come are not those of the text before
       say('text', block['text']);
-      for (const citation of listOf(block['citations']).filter(isJsonObject)) cite(opened, citation);
+      for (const citation of asArray(block['citations']).filter(isJsonObject)) cite(opened, citation);
     } else {
       Object.assign(opened.fields, block);
       if (type === 'thinking') say('thinking', block['thinking']);
@@ -109,7 +112,7 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
     },
     delta(index, delta) {
       if (!isJsonObject(delta)) return;
-      const kind = textOf(delta['type']) ?? '';
+      const kind = nonEmptyString(delta['type']) ?? '';
       const type = typeOfDelta[kind];
       const block = open.get(index) ?? (type === undefined ? undefined : begin(index, { type }));
       if (!block) return;
@@ -146,7 +149,7 @@ function grow(
 
 /** Compatible servers send the arguments with the start. A call made by the server's own code says so, and must say so when it goes back. */
 function callOf({ id, name, input, caller }: JsonObject): Parameters<Calls['start']>[1] {
-  const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : textOf(input);
+  const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : nonEmptyString(input);
   const providerData = isJsonObject(caller) && caller['type'] !== 'direct' ? { anthropic: { caller } } : undefined;
-  return defined({ id: textOf(id), name: textOf(name), arguments: args, providerData });
+  return omitUndefined({ id: nonEmptyString(id), name: nonEmptyString(name), arguments: args, providerData });
 }

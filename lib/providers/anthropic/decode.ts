@@ -1,5 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, isRecord, listOf, textOf } from '../../core/json/json.js';
+import { isJsonObject, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
@@ -23,10 +23,10 @@ export function decodeMessages(emit: (chunk: Chunk) => void): Decoder {
 
   const start = (message: unknown) => {
     if (!isJsonObject(message)) return;
-    answer.note('responseId', textOf(message['id']));
-    answer.note('model', textOf(message['model']));
+    answer.note('responseId', nonEmptyString(message['id']));
+    answer.note('model', nonEmptyString(message['model']));
     counter.count(message['usage']);
-    listOf(message['content']).forEach((block, at) => {
+    asArray(message['content']).forEach((block, at) => {
       blocks.start(at, block);
       blocks.stop(at);
     });
@@ -34,17 +34,17 @@ export function decodeMessages(emit: (chunk: Chunk) => void): Decoder {
   };
   const delta = (message: unknown) => {
     if (!isRecord(message)) return;
-    const word = textOf(message['stop_reason']);
+    const word = nonEmptyString(message['stop_reason']);
     if (word !== undefined) answer.finished(finishReasonOf(word), word);
     for (const [field, name] of lateFields) {
       const value = message[field];
-      if (isJsonObject(value) || textOf(value) !== undefined) late[name] = value as JsonObject | string;
+      if (isJsonObject(value) || nonEmptyString(value) !== undefined) late[name] = value as JsonObject | string;
     }
   };
 
   return {
     next(frame, event) {
-      const type = textOf(frame['type']) ?? event;
+      const type = nonEmptyString(frame['type']) ?? event;
       if (type === 'error' || (type === undefined && frame['error'])) throw providerError('anthropic', frame);
       if (type === 'content_block_start') blocks.start(frame['index'], frame['content_block']);
       else if (type === 'content_block_delta') blocks.delta(frame['index'], frame['delta']);

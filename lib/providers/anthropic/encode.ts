@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -35,12 +35,12 @@ export function encodeRequest(
   const conversation = encodeConversation(request.messages);
   const { effort, ...thinking } = thinkingBehind(thinkingFields(model, request), conversation.messages);
   const format = request.output && { type: 'json_schema', schema: outputSchema(request.output) };
-  const body = defined({
+  const body = omitUndefined({
     model,
     ...conversation,
     ...encodeTools(request, uniqueTools(serverTools)),
     ...thinking,
-    output_config: format !== undefined || effort !== undefined ? defined({ format, effort }) : undefined,
+    output_config: format !== undefined || effort !== undefined ? omitUndefined({ format, effort }) : undefined,
     temperature: request.temperature,
     top_p: request.topP,
     stop_sequences: request.stopSequences?.length ? request.stopSequences : undefined,

@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../core/chunk.js';
-import { isRecord, numberOf } from '../../core/json/json.js';
+import { isRecord, finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { finishReasonOf as anyReason } from '../shared/answer.js';
@@ -22,7 +22,7 @@ export interface Counter {
 export function createCounter(): Counter {
   const counts = new Map<string, number>();
   const note = (name: string, value: unknown) => {
-    const count = numberOf(value);
+    const count = finiteNumber(value);
     if (count !== undefined && (count > 0 || !counts.has(name))) counts.set(name, count);
   };
   return {

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined, isJsonObject, listOf, objectOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { validIds } from '../shared/callIds.js';
@@ -25,7 +25,7 @@ export function encodeConversation(messages: readonly Message[]): {
     const content = role === 'user' ? userBlocks(parts, validId) : modelBlocks(parts, validId);
     return content.length === 0 ? [] : [{ role: role === 'user' ? 'user' : 'assistant', content }];
   });
-  return defined({ system: textOf(system), messages: withoutTrailingSpace(turns) });
+  return omitUndefined({ system: nonEmptyString(system), messages: withoutTrailingSpace(turns) });
 }
 
 /** Results come first: the API wants them right behind the calls, before any text ("Handle tool calls"). */
@@ -67,8 +67,8 @@ function modelBlocks(parts: readonly Part[], validId: ValidId): readonly JsonObj
       text += part.text;
       const own = part.providerData?.['anthropic'];
       if (!isJsonObject(own)) continue;
-      close(defined({ citations: own['citations'] }));
-      blocks.push(...listOf(own['after']).filter(isJsonObject));
+      close(omitUndefined({ citations: own['citations'] }));
+      blocks.push(...asArray(own['after']).filter(isJsonObject));
     }
   }
   close();
@@ -78,7 +78,7 @@ function modelBlocks(parts: readonly Part[], validId: ValidId): readonly JsonObj
 const textBlock = (text: string): readonly JsonObject[] => (text.trim() === '' ? [] : [{ type: 'text', text }]);
 
 function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart, validId: ValidId): JsonObject {
-  return { type: 'tool_use', id: validId(id), name, input, ...objectOf(providerData?.['anthropic']) };
+  return { type: 'tool_use', id: validId(id), name, input, ...objectOrEmpty(providerData?.['anthropic']) };
 }
 
 /** An answer to be continued must not end in white space ("final assistant content cannot end with trailing whitespace"). */
@@ -109,8 +109,8 @@ export function encodeFile(part: FilePart): JsonObject {
   return {
     type: kind,
     source: sourceOf(file, mediaType),
-    ...defined({ title: kind === 'document' ? file.name : undefined }),
-    ...objectOf(part.providerData?.['anthropic']),
+    ...omitUndefined({ title: kind === 'document' ? file.name : undefined }),
+    ...objectOrEmpty(part.providerData?.['anthropic']),
   };
 }
 

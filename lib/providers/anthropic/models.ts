@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined, isJsonObject, listOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Request } from '../../core/model.js';
 
@@ -44,7 +44,7 @@ export function thinkingFields(model: string, { thinking, maxOutputTokens }: Req
   if (family.thinking === 'budget')
     return withBudget(model, budget ?? budgets[effort ?? 'medium'], budget !== undefined, maxOutputTokens);
   if (budget === undefined)
-    return { max_tokens, thinking: adaptive, ...defined({ effort: effort && efforts[effort] }) };
+    return { max_tokens, thinking: adaptive, ...omitUndefined({ effort: effort && efforts[effort] }) };
   if (family.budgets) return withBudget(model, budget, true, maxOutputTokens);
   throw cannot(
     model,
@@ -72,13 +72,13 @@ export function thinkingBehind<F extends { readonly thinking?: JsonObject }>(
 }
 
 function isUnthoughtRound(messages: readonly JsonObject[]): boolean {
-  const blocksOf = (message: JsonObject) => listOf(message['content']).filter(isJsonObject);
+  const blocksOf = (message: JsonObject) => asArray(message['content']).filter(isJsonObject);
   let rounds = 0;
   for (const message of [...messages].reverse()) {
     const blocks = blocksOf(message);
     if (message['role'] === 'user' && !blocks.some(({ type }) => type === 'tool_result')) break;
     if (message['role'] === 'user') rounds += 1;
-    else if (rounds === 0 || /^(redacted_)?thinking$/.test(textOf(blocks[0]?.['type']) ?? '')) return false;
+    else if (rounds === 0 || /^(redacted_)?thinking$/.test(nonEmptyString(blocks[0]?.['type']) ?? '')) return false;
   }
   return rounds > 0;
 }

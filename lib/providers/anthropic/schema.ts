@@ -1,4 +1,4 @@
-import { isJsonObject, listOf } from '../../core/json/json.js';
+import { isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonSchema, JsonValue } from '../../core/json/json.js';
 import { inWords, withInner } from '../shared/mapSchema.js';
 
@@ -29,8 +29,8 @@ export function outputSchema(schema: JsonSchema): JsonSchema {
     else kept[keyword] = withInner(keyword, value, outputSchema);
   }
   const words = inWords(told);
-  if (words !== '') kept['description'] = [...listOf(schema['description']), `{${words}}`].join('\n\n');
-  const isObject = listOf(schema['type']).includes('object') || isJsonObject(schema['properties']);
+  if (words !== '') kept['description'] = [...asArray(schema['description']), `{${words}}`].join('\n\n');
+  const isObject = asArray(schema['type']).includes('object') || isJsonObject(schema['properties']);
   return isObject ? { ...kept, additionalProperties: false } : kept;
 }
 

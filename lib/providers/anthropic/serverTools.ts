@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.js';
-import { defined, objectOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import { mergeHeaders } from '../../protocol/request.js';
@@ -64,7 +64,7 @@ export interface AnthropicCodeExecutionOptions {
 export const anthropicTools = {
   /** Searches the web. The passages that the answer cites are sources; all that was found is in the metadata. */
   webSearch({ userLocation, version = '20250305', ...domains }: AnthropicWebSearchOptions = {}): AnthropicTool {
-    const user_location = userLocation && { type: 'approximate', ...defined({ ...userLocation }) };
+    const user_location = userLocation && { type: 'approximate', ...omitUndefined({ ...userLocation }) };
     return made(`web_search_${version}`, 'web_search', { ...encodeDomains(domains), user_location });
   },
 
@@ -109,12 +109,15 @@ const betas: ReadonlyMap<string, string> = new Map([
 
 function made(type: string, name: string, fields: Fields): AnthropicTool {
   const beta = betas.get(type);
-  return defined({ definition: { type, name, ...defined(fields) }, betas: beta === undefined ? undefined : [beta] });
+  return omitUndefined({
+    definition: { type, name, ...omitUndefined(fields) },
+    betas: beta === undefined ? undefined : [beta],
+  });
 }
 
 /** The tools, of two with a name the later one: the API wants names to be unique. */
 export function uniqueTools(tools: readonly AnthropicTool[]): readonly AnthropicTool[] {
-  return [...new Map(tools.map((tool) => [textOf(tool.definition['name']) ?? tool, tool])).values()];
+  return [...new Map(tools.map((tool) => [nonEmptyString(tool.definition['name']) ?? tool, tool])).values()];
 }
 
 /**
@@ -141,7 +144,7 @@ export function withBetas(
 export const runsCode = (tools: readonly AnthropicTool[]): boolean =>
   tools.some(({ definition }) => {
     const [, kind, version = ''] =
-      /^(code_execution|web_search|web_fetch)_(\d{8})$/.exec(textOf(definition['type']) ?? '') ?? [];
+      /^(code_execution|web_search|web_fetch)_(\d{8})$/.exec(nonEmptyString(definition['type']) ?? '') ?? [];
     return kind === 'code_execution' || (kind !== undefined && version >= '20260209');
   });
 
@@ -151,7 +154,7 @@ export const runsCode = (tools: readonly AnthropicTool[]): boolean =>
  */
 export function lastContainer(messages: readonly Message[]): string | undefined {
   for (const { metadata } of [...messages].reverse()) {
-    const id = textOf(objectOf(objectOf(metadata?.['anthropic'])['container'])['id']);
+    const id = nonEmptyString(objectOrEmpty(objectOrEmpty(metadata?.['anthropic'])['container'])['id']);
     if (id !== undefined) return id;
   }
   return undefined;

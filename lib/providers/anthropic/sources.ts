@@ -1,5 +1,5 @@
 import type { FileChunk, SourceChunk } from '../../core/chunk.js';
-import { defined, isJsonObject, listOf, objectOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { base64 } from '../../core/message.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
@@ -14,38 +14,40 @@ export const isServerTool = (type: string): boolean => /^(server|mcp)_tool_use$|
 export function foundIn({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
   if (!isJsonObject(content)) return [];
   if (type === 'web_fetch_tool_result') return fetched(content);
-  if (!textOf(type)?.endsWith('code_execution_tool_result')) return [];
-  return listOf(content['content']).flatMap((output) => {
-    const id = textOf(objectOf(output)['file_id']);
+  if (!nonEmptyString(type)?.endsWith('code_execution_tool_result')) return [];
+  return asArray(content['content']).flatMap((output) => {
+    const id = nonEmptyString(objectOrEmpty(output)['file_id']);
     return id === undefined ? [] : [{ type: 'source', source: { type: 'source', id } }];
   });
 }
 
 function fetched({ url: address, content: document }: JsonObject): readonly (SourceChunk | FileChunk)[] {
-  const url = textOf(address);
-  const { title: name, source } = objectOf(document);
-  const title = textOf(name);
-  const file = fileOf(objectOf(source), title ?? url);
+  const url = nonEmptyString(address);
+  const { title: name, source } = objectOrEmpty(document);
+  const title = nonEmptyString(name);
+  const file = fileOf(objectOrEmpty(source), title ?? url);
   return [
-    ...(url === undefined ? [] : [{ type: 'source', source: { type: 'source', url, ...defined({ title }) } } as const]),
+    ...(url === undefined
+      ? []
+      : [{ type: 'source', source: { type: 'source', url, ...omitUndefined({ title }) } } as const]),
     ...(file === undefined ? [] : [{ type: 'file', file } as const]),
   ];
 }
 
 /** A document as bytes, or as text. */
 function fileOf(source: JsonObject, name: string | undefined): FilePart | undefined {
-  const data = textOf(source['data']);
+  const data = nonEmptyString(source['data']);
   if (data === undefined) return undefined;
-  const named = defined({ name });
-  const mediaType = textOf(source['media_type']) ?? 'text/plain';
+  const named = omitUndefined({ name });
+  const mediaType = nonEmptyString(source['media_type']) ?? 'text/plain';
   if (source['type'] === 'base64') return { type: 'file', mediaType, data, ...named };
   return { type: 'file', mediaType, data: base64(new TextEncoder().encode(data)), ...named };
 }
 
 /** A citation of a page, of a search result, or of a passage in a document of the request. */
 export function sourceOf(citation: JsonObject): SourcePart {
-  const url = textOf(citation['url']) ?? textOf(citation['source']);
-  const title = textOf(citation['title']) ?? textOf(citation['document_title']);
-  const text = textOf(citation['cited_text']);
-  return { type: 'source', ...defined({ url, title, text }) };
+  const url = nonEmptyString(citation['url']) ?? nonEmptyString(citation['source']);
+  const title = nonEmptyString(citation['title']) ?? nonEmptyString(citation['document_title']);
+  const text = nonEmptyString(citation['cited_text']);
+  return { type: 'source', ...omitUndefined({ url, title, text }) };
 }

@@ -1,6 +1,6 @@
 import type { Chunk } from '../../core/chunk.js';
 import { StreamInterruptedError } from '../../core/errors.js';
-import { isJsonObject, isRecord, numberOf, textOf } from '../../core/json/json.js';
+import { isJsonObject, isRecord, finiteNumber, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
@@ -43,7 +43,7 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
       if (choice) {
         const { delta, message } = choice;
         if (isJsonObject(delta)) reader.delta(delta);
-        else if (!isJsonObject(message)) reader.delta({ content: textOf(choice['text']) ?? null }); // the older completions API
+        else if (!isJsonObject(message)) reader.delta({ content: nonEmptyString(choice['text']) ?? null }); // the older completions API
         if (isJsonObject(message)) reader.snapshot(message);
         word ??= finishWord(choice['finish_reason']);
       }
@@ -54,7 +54,7 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
       }
       reader.cite(frameSources(frame));
       usage = usageIn(frame, choice) ?? usage;
-      cost = (isRecord(frame['usage']) ? numberOf(frame['usage']['cost']) : undefined) ?? cost;
+      cost = (isRecord(frame['usage']) ? finiteNumber(frame['usage']['cost']) : undefined) ?? cost;
     },
     end(terminal) {
       const whole = word !== undefined || terminal;
@@ -86,7 +86,7 @@ const metadataFields = {
 /** The first non-empty value counts: the first frame of Azure has an empty id and model. */
 function collectMetadata(metadata: Record<string, JsonValue>, frame: JsonObject): void {
   for (const [field, name] of Object.entries(metadataFields)) {
-    const value = typeof frame[field] === 'number' ? String(frame[field]) : textOf(frame[field]);
+    const value = typeof frame[field] === 'number' ? String(frame[field]) : nonEmptyString(frame[field]);
     if (value !== undefined) metadata[name] ??= value;
   }
 }

@@ -1,5 +1,5 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
-import { isJsonObject, isRecord, listOf, partsOf, textOf } from '../../core/json/json.js';
+import { isJsonObject, isRecord, asArray, contentParts, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { parseDataUrl } from '../shared/files.js';
@@ -17,14 +17,14 @@ export interface Piece {
 export function textIn(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';
-  return listOf(value)
-    .map((item) => (typeof item === 'string' ? item : isRecord(item) ? (textOf(item['text']) ?? '') : ''))
+  return asArray(value)
+    .map((item) => (typeof item === 'string' ? item : isRecord(item) ? (nonEmptyString(item['text']) ?? '') : ''))
     .join('');
 }
 
 /** The pieces of `content`: a string, or a list of parts (Mistral documents text and thinking parts), in order. */
 export function contentPieces(content: unknown): readonly Piece[] {
-  return listOf(content).map((part): Piece => {
+  return asArray(content).map((part): Piece => {
     if (!isRecord(part)) return { kind: 'text', text: textIn(part) };
     if (part['type'] === 'refusal') return { kind: 'refusal', text: textIn(part['refusal']) };
     const thought = part['type'] === 'thinking' || part['type'] === 'reasoning';
@@ -50,16 +50,18 @@ export function plainReasoning(delta: JsonObject): string {
 export function detailedReasoning(delta: JsonObject): string {
   const details = delta['reasoning_details'];
   if (details === undefined) return '';
-  return listOf(details)
-    .map((detail) => (isRecord(detail) ? (textOf(detail['text']) ?? textOf(detail['summary']) ?? '') : ''))
+  return asArray(details)
+    .map((detail) =>
+      isRecord(detail) ? (nonEmptyString(detail['text']) ?? nonEmptyString(detail['summary']) ?? '') : '',
+    )
     .join('');
 }
 
 /** The tool calls of a delta or message, piece by piece as they stand: nothing is joined here. An entry that says nothing is left out. */
 export function fragmentsIn(delta: JsonObject, provider: string): readonly ToolCallFragment[] {
   if (!delta['tool_calls'] && !delta['function_call']) return [];
-  const calls = listOf(delta['tool_calls']).filter(isJsonObject);
-  const legacy = calls.length > 0 ? [] : listOf(delta['function_call']).filter(isJsonObject);
+  const calls = asArray(delta['tool_calls']).filter(isJsonObject);
+  const legacy = calls.length > 0 ? [] : asArray(delta['function_call']).filter(isJsonObject);
   const fragments: ToolCallFragment[] = [];
   for (const call of calls.length > 0 ? calls : legacy) {
     const one = fragment(call, provider);
@@ -70,8 +72,8 @@ export function fragmentsIn(delta: JsonObject, provider: string): readonly ToolC
 
 function fragment(call: JsonObject, provider: string): ToolCallFragment | undefined {
   const called = isJsonObject(call['function']) ? call['function'] : call;
-  const id = typeof call['id'] === 'number' ? String(call['id']) : textOf(call['id']);
-  const name = textOf(called['name']);
+  const id = typeof call['id'] === 'number' ? String(call['id']) : nonEmptyString(call['id']);
+  const name = nonEmptyString(called['name']);
   const args = argumentsIn(called['arguments']);
   const index = call['index'];
   const extra = call['extra_content'];
@@ -103,11 +105,11 @@ function argumentsIn(value: unknown): string | JsonObject | null | undefined {
 
 /** The images of a delta or message (OpenRouter's `images`, and image parts in `content`), each as a file. */
 export function filesIn(delta: JsonObject): readonly FilePart[] {
-  const [images, content] = [listOf(delta['images']), partsOf(delta['content'])];
+  const [images, content] = [asArray(delta['images']), contentParts(delta['content'])];
   if (images.length + content.length === 0) return [];
   return [...images, ...content].flatMap((image): FilePart[] => {
     const at = isRecord(image) ? image['image_url'] : undefined;
-    const url = isRecord(at) ? textOf(at['url']) : textOf(at);
+    const url = isRecord(at) ? nonEmptyString(at['url']) : nonEmptyString(at);
     if (url === undefined) return [];
     const inline = parseDataUrl(url);
     return [{ type: 'file', ...(inline ?? { mediaType: 'image/*', url }) }];
@@ -116,7 +118,7 @@ export function filesIn(delta: JsonObject): readonly FilePart[] {
 
 /** The sources that a delta or message cites: `url_citation` annotations, and Mistral's `reference` and `tool_reference` parts. */
 export function sourcesIn(delta: JsonObject): readonly SourcePart[] {
-  const [content, annotations] = [partsOf(delta['content']), listOf(delta['annotations'])];
+  const [content, annotations] = [contentParts(delta['content']), asArray(delta['annotations'])];
   if (content.length + annotations.length === 0) return [];
   const references = content.flatMap((part) => (isRecord(part) ? referenced(part) : []));
   const cited = annotations.flatMap((annotation): SourcePart[] => {
@@ -131,22 +133,22 @@ export function sourcesIn(delta: JsonObject): readonly SourcePart[] {
 function referenced(part: Record<string, unknown>): SourcePart[] {
   if (part['type'] === 'tool_reference') return source(part['url'], part['title'], part['description']);
   if (part['type'] !== 'reference') return [];
-  return listOf(part['reference_ids']).flatMap((id): SourcePart[] =>
-    typeof id === 'number' || textOf(id) !== undefined ? [{ type: 'source', id: String(id) }] : [],
+  return asArray(part['reference_ids']).flatMap((id): SourcePart[] =>
+    typeof id === 'number' || nonEmptyString(id) !== undefined ? [{ type: 'source', id: String(id) }] : [],
   );
 }
 
 /** The sources of a whole frame: `search_results`, and bare addresses in `citations` (Perplexity and xAI document them). */
 export function frameSources(frame: JsonObject): readonly SourcePart[] {
   if (!frame['search_results'] && !frame['citations']) return [];
-  const found = listOf(frame['search_results']).flatMap((result) =>
+  const found = asArray(frame['search_results']).flatMap((result) =>
     isRecord(result) ? source(result['url'], result['title'], result['snippet']) : [],
   );
-  return [...found, ...listOf(frame['citations']).flatMap((url) => source(url, undefined, undefined))];
+  return [...found, ...asArray(frame['citations']).flatMap((url) => source(url, undefined, undefined))];
 }
 
 function source(at: unknown, titled: unknown, quoted: unknown): SourcePart[] {
-  const [url, title, text] = [textOf(at), textOf(titled), textOf(quoted)];
+  const [url, title, text] = [nonEmptyString(at), nonEmptyString(titled), nonEmptyString(quoted)];
   if (url === undefined) return [];
   return [{ type: 'source', url, ...(title === undefined ? {} : { title }), ...(text === undefined ? {} : { text }) }];
 }

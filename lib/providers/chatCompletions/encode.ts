@@ -1,4 +1,4 @@
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
@@ -24,7 +24,7 @@ export function encodeChatCompletions(
   messageOf = (message: Message): readonly JsonObject[] => encodeMessage(message, dialect),
 ): WireRequest {
   const { maxTokens = 'max_tokens', streamUsage = true, path = '/chat/completions' } = dialect;
-  const body = defined({
+  const body = omitUndefined({
     model,
     messages: encodeMessages(request.messages, messageOf),
     ...encodeTools(request),
@@ -69,7 +69,7 @@ function encodeToolChoice(choice: ToolChoice): JsonValue {
 /** Strict mode makes the answer follow the schema to the letter, but refuses most of JSON Schema: asked for where it can be had. */
 function encodeSchema(schema: JsonObject): JsonObject {
   const { strict, schema: adjusted } = strictSchema(schema);
-  return defined({ name: 'output', strict: strict || undefined, schema: adjusted });
+  return omitUndefined({ name: 'output', strict: strict || undefined, schema: adjusted });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { ProviderError } from '../../core/errors.js';
-import { isRecord, listOf, numberOf, objectOf, textOf } from '../../core/json/json.js';
+import { isRecord, asArray, finiteNumber, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -22,7 +22,7 @@ export function usageIn(
 ): Usage | undefined {
   const groq = frame['x_groq'];
   if (!frame['usage'] && !groq && !choice?.['usage']) return undefined; // nearly every frame
-  const places = [frame['usage'], objectOf(groq)['usage'], choice?.['usage']];
+  const places = [frame['usage'], objectOrEmpty(groq)['usage'], choice?.['usage']];
   return places
     .filter(isRecord)
     .map(usageFrom)
@@ -31,9 +31,9 @@ export function usageIn(
 
 /** Cached tokens are told of in four places: OpenAI's, DeepSeek's, Moonshot's and Together's, and that of gateways to Anthropic. */
 function usageFrom(usage: Record<string, unknown>): Usage {
-  const ofPrompt = objectOf(usage['prompt_tokens_details']);
-  const ofCompletion = objectOf(usage['completion_tokens_details']);
-  const first = (...values: unknown[]) => values.map(numberOf).find((value) => value !== undefined);
+  const ofPrompt = objectOrEmpty(usage['prompt_tokens_details']);
+  const ofCompletion = objectOrEmpty(usage['completion_tokens_details']);
+  const first = (...values: unknown[]) => values.map(finiteNumber).find((value) => value !== undefined);
   const input = first(usage['prompt_tokens'], usage['input_tokens']);
   const completion = first(usage['completion_tokens'], usage['output_tokens']);
   const total = first(usage['total_tokens']);
@@ -108,11 +108,11 @@ function saysSomething(value: unknown): boolean {
 
 /** Whether a frame is an error through and through: it calls itself one, or it has a text for people and nothing of an answer. */
 function isErrorItself(frame: JsonObject): boolean {
-  if (listOf(frame['choices']).length > 0 || isRecord(frame['usage'])) return false;
+  if (asArray(frame['choices']).length > 0 || isRecord(frame['usage'])) return false;
   if (frame['object'] === 'error' || frame['type'] === 'error') return true;
   if (typeof frame['object'] === 'string' && frame['object'].startsWith('chat.completion')) return false;
   if (errorDetails(frame).codes.some((code) => /^(0|200|ok|success|ping)$/i.test(code))) return false; // a notice of a gateway that all is well
   return textFields.some((field) =>
-    (field.startsWith('detail') || field === 'errors' ? saysSomething : textOf)(frame[field]),
+    (field.startsWith('detail') || field === 'errors' ? saysSomething : nonEmptyString)(frame[field]),
   );
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { objectOf } from '../../core/json/json.js';
+import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -43,7 +43,7 @@ function encodeCall(
   { id, name, arguments: args, providerData }: ToolCallPart,
   { provider, callId = asItIs }: Dialect,
 ): JsonObject {
-  const { extra_content } = objectOf(providerData?.[provider]);
+  const { extra_content } = objectOrEmpty(providerData?.[provider]);
   const call = functionCall(callId(id), name, args);
   return extra_content === undefined ? call : { ...call, extra_content };
 }

@@ -1,4 +1,12 @@
-import { defined, filled, isJsonObject, listOf, objectOf, partsOf, textOf } from '../../core/json/json.js';
+import {
+  omitUndefined,
+  nonEmptyArray,
+  isJsonObject,
+  asArray,
+  objectOrEmpty,
+  contentParts,
+  nonEmptyString,
+} from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { textIn } from './delta.js';
 
@@ -30,21 +38,21 @@ export function createEcho(): Echo {
   return {
     take(delta, at) {
       content += textIn(delta['reasoning_content']);
-      for (const detail of listOf(delta['reasoning_details'])) if (isJsonObject(detail)) joinDetail(details, detail);
-      for (const annotation of listOf(delta['annotations'])) {
+      for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) joinDetail(details, detail);
+      for (const annotation of asArray(delta['annotations'])) {
         if (isJsonObject(annotation) && annotation['type'] === 'file') files.push(annotation);
       }
-      takeThoughts(thoughts, partsOf(delta['content']), at);
+      takeThoughts(thoughts, contentParts(delta['content']), at);
     },
     get empty() {
       return content === '' && details.length + thoughts.length === 0;
     },
     data(withCalls) {
-      const data = defined({
-        reasoning_content: withCalls ? textOf(content) : undefined,
-        reasoning_details: filled(details),
-        annotations: filled(files),
-        thoughts: filled(thoughts),
+      const data = omitUndefined({
+        reasoning_content: withCalls ? nonEmptyString(content) : undefined,
+        reasoning_details: nonEmptyArray(details),
+        annotations: nonEmptyArray(files),
+        thoughts: nonEmptyArray(thoughts),
       });
       return Object.keys(data).length > 0 ? data : undefined;
     },
@@ -62,7 +70,7 @@ function takeThoughts(thoughts: JsonObject[], content: readonly unknown[], start
     else {
       const previous = thoughts.at(-1);
       if (previous?.['at'] !== at) thoughts.push({ at, part });
-      else thoughts[thoughts.length - 1] = { at, part: joined(objectOf(previous['part']), part) };
+      else thoughts[thoughts.length - 1] = { at, part: joined(objectOrEmpty(previous['part']), part) };
     }
   }
 }
@@ -76,10 +84,10 @@ function joined(previous: JsonObject, next: JsonObject): JsonObject {
 export function replayed(text: string, own: unknown): JsonObject {
   const plain = text === '' ? null : text;
   if (!isJsonObject(own)) return { content: plain };
-  const thoughts = listOf(own['thoughts']).filter(isThought);
+  const thoughts = asArray(own['thoughts']).filter(isThought);
   const content = thoughts.length > 0 ? withThoughts(text, thoughts) : plain;
   const { reasoning_content, reasoning_details, annotations } = own;
-  return defined({ content, reasoning_content, reasoning_details, annotations });
+  return omitUndefined({ content, reasoning_content, reasoning_details, annotations });
 }
 
 type Thought = JsonObject & { readonly at: number; readonly part: JsonObject };
@@ -90,7 +98,7 @@ function withThoughts(text: string, thoughts: readonly Thought[]): readonly Json
   const content: JsonObject[] = [];
   let done = 0;
   const say = (until: number) => {
-    const piece = textOf(text.slice(done, until));
+    const piece = nonEmptyString(text.slice(done, until));
     if (piece !== undefined) content.push({ type: 'text', text: piece });
     done = Math.max(done, until);
   };
@@ -124,10 +132,10 @@ export function joinDetail(details: JsonObject[], next: JsonObject): void {
 
 function continues(held: JsonObject, next: JsonObject): boolean {
   if (held['type'] !== next['type'] || held['index'] !== next['index']) return false;
-  const [id, nextId] = [textOf(held['id']), textOf(next['id'])];
+  const [id, nextId] = [nonEmptyString(held['id']), nonEmptyString(next['id'])];
   if (next['data'] !== undefined) return id !== undefined && id === nextId;
   if (id !== undefined && nextId !== undefined && id !== nextId) return false;
-  const signature = textOf(held['signature']);
+  const signature = nonEmptyString(held['signature']);
   return (
     signature === undefined || signature === next['signature'] || streamed.every((field) => textIn(next[field]) === '')
   );

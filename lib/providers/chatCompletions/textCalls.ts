@@ -1,5 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, textOf } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { partialTagLength } from '../shared/thinkTags.js';
 
@@ -131,12 +131,7 @@ function endOfValue(text: string, start: number): number | undefined {
 }
 
 function written(json: string): readonly WrittenCall[] | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    return undefined; // a text, then: it is shown as it came
-  }
+  const value = tryParseJson(json);
   const calls = (Array.isArray(value) ? value : [value]).map(callOf);
   return calls.length > 0 && calls.every((call) => call !== undefined) ? calls : undefined;
 }
@@ -146,7 +141,7 @@ const bare: ReadonlySet<string> = new Set(['name', 'type', 'id']);
 function callOf(value: unknown): WrittenCall | undefined {
   if (!isJsonObject(value)) return undefined;
   const called = isJsonObject(value['function']) ? value['function'] : value;
-  const name = textOf(called['name']);
+  const name = nonEmptyString(called['name']);
   const args = called['parameters'] ?? called['arguments'];
   if (name === undefined) return undefined;
   if (isJsonObject(args) || typeof args === 'string') return { name, args };

@@ -1,6 +1,14 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
-import { defined, isJsonObject, isRecord, listOf, numberOf, objectOf, textOf } from '../../core/json/json.js';
+import {
+  omitUndefined,
+  isJsonObject,
+  isRecord,
+  asArray,
+  finiteNumber,
+  objectOrEmpty,
+  nonEmptyString,
+} from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -26,18 +34,18 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
   let called = false;
 
   const say = (content: unknown) => {
-    for (const piece of listOf(content)) {
-      const thought = textOf(objectOf(piece)['thinking']);
+    for (const piece of asArray(content)) {
+      const thought = nonEmptyString(objectOrEmpty(piece)['thinking']);
       if (thought !== undefined) {
         thinking += thought;
         tell({ type: 'thinking', text: thought });
       }
-      const text = isRecord(piece) ? textOf(piece['text']) : textOf(piece);
+      const text = isRecord(piece) ? nonEmptyString(piece['text']) : nonEmptyString(piece);
       if (text !== undefined) tell({ type: 'text', text });
     }
   };
   const cite = (citations: unknown) => {
-    for (const source of listOf(citations).flatMap(sourcesIn)) {
+    for (const source of asArray(citations).flatMap(sourcesIn)) {
       const key = JSON.stringify(source.id ?? source);
       if (known.has(key)) continue;
       known.add(key);
@@ -45,32 +53,32 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
     }
   };
   const begin = (index: unknown, toolCalls: unknown) => {
-    for (const call of listOf(toolCalls).filter(isJsonObject)) {
+    for (const call of asArray(toolCalls).filter(isJsonObject)) {
       called = true;
       calls.start(index, callIn(call));
     }
   };
   /** Calls that stand in the first event, as some gateways send them: without an index they are numbered by their place. */
   const beginAll = (toolCalls: unknown) => {
-    listOf(toolCalls).forEach((call, at) => {
+    asArray(toolCalls).forEach((call, at) => {
       begin(at, [call]);
     });
   };
   const grow = (index: unknown, toolCalls: unknown) => {
-    for (const { function: called } of listOf(toolCalls).filter(isJsonObject)) {
+    for (const { function: called } of asArray(toolCalls).filter(isJsonObject)) {
       if (isRecord(called) && typeof called['arguments'] === 'string') calls.piece(index, called['arguments']);
     }
   };
   const readers: Readonly<Record<string, (message: JsonObject, index: unknown) => void>> = {
     'message-start': (message) => {
-      plan += textOf(message['tool_plan']) ?? '';
+      plan += nonEmptyString(message['tool_plan']) ?? '';
       say(message['content']);
       beginAll(message['tool_calls']);
     },
     'content-start': ({ content }) => say(content),
     'content-delta': ({ content }) => say(content),
     'tool-plan-delta': (message) => {
-      plan += textOf(message['tool_plan']) ?? '';
+      plan += nonEmptyString(message['tool_plan']) ?? '';
     },
     'tool-call-start': (message, index) => begin(index, message['tool_calls']),
     'tool-call-delta': (message, index) => grow(index, message['tool_calls']),
@@ -80,13 +88,13 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
 
   return {
     next(frame, event) {
-      const type = textOf(frame['type']) ?? event;
-      const delta = objectOf(frame['delta']);
+      const type = nonEmptyString(frame['type']) ?? event;
+      const delta = objectOrEmpty(frame['delta']);
       if (type === 'error' || frame['error'] || (type === undefined && frame['message']))
         throw providerError('cohere', frame);
-      answer.note('responseId', textOf(frame['id']));
+      answer.note('responseId', nonEmptyString(frame['id']));
       if (type === 'message-end') {
-        const word = textOf(delta['finish_reason']);
+        const word = nonEmptyString(delta['finish_reason']);
         const failure = failureIn(delta, word);
         if (failure) throw failure;
         if (word !== undefined) answer.finished(finishReasonOf(word), word);
@@ -94,7 +102,7 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
         return 'end';
       }
       const read = type !== undefined && Object.hasOwn(readers, type) ? readers[type] : undefined;
-      read?.(objectOf(delta['message']), frame['index']);
+      read?.(objectOrEmpty(delta['message']), frame['index']);
       return undefined;
     },
     end(terminal) {
@@ -103,7 +111,7 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
         tell({
           type: 'providerData',
           provider: 'cohere',
-          data: defined({ tool_plan: textOf(plan), thinking: textOf(thinking) }),
+          data: omitUndefined({ tool_plan: nonEmptyString(plan), thinking: nonEmptyString(thinking) }),
         });
       }
       answer.finish();
@@ -112,8 +120,12 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
 }
 
 function callIn({ id, function: called }: JsonObject) {
-  const { name, arguments: args } = objectOf(called);
-  return defined({ id: textOf(id), name: textOf(name), arguments: isJsonObject(args) ? args : textOf(args) });
+  const { name, arguments: args } = objectOrEmpty(called);
+  return omitUndefined({
+    id: nonEmptyString(id),
+    name: nonEmptyString(name),
+    arguments: isJsonObject(args) ? args : nonEmptyString(args),
+  });
 }
 
 /** What version 1 sent, beside the words that other APIs have too. */
@@ -141,8 +153,8 @@ function usageIn(usage: unknown): Usage {
   if (!isRecord(usage) || !isRecord(usage['tokens'])) return {};
   const { tokens } = usage;
   return usageOf({
-    input: numberOf(tokens['input_tokens']),
-    output: numberOf(tokens['output_tokens']),
-    cachedInput: numberOf(usage['cached_tokens']),
+    input: finiteNumber(tokens['input_tokens']),
+    output: finiteNumber(tokens['output_tokens']),
+    cachedInput: finiteNumber(usage['cached_tokens']),
   });
 }

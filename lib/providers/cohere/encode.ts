@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
@@ -22,7 +22,7 @@ export function encodeChat(model: string, request: Request): WireRequest {
       'Leave one of them out, or run the tools first and ask for the typed output then.',
     );
   }
-  const body = defined({
+  const body = omitUndefined({
     model,
     messages: encodeMessages(request.messages, { thinking: thinking !== false }),
     ...encodeTools(request),
@@ -66,7 +66,10 @@ const budgets = { minimal: 512, low: 2048, medium: 8192, high: undefined } as co
 function encodeThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { type: thinking ? 'enabled' : 'disabled' };
   const { budget, effort } = thinking;
-  return defined({ type: 'enabled', token_budget: budget ?? (effort === undefined ? undefined : budgets[effort]) });
+  return omitUndefined({
+    type: 'enabled',
+    token_budget: budget ?? (effort === undefined ? undefined : budgets[effort]),
+  });
 }
 
 const refused = (what: string, next: string) => new ConfigurationError('options', `cohere ${what}.`, next);

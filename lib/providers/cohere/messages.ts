@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { objectOf, textOf } from '../../core/json/json.js';
+import { objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
@@ -59,9 +59,11 @@ function encodeModel(message: Message, replay: Replay): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => functionCall(call.id, call.name, call.arguments));
   if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text }];
-  const stored = objectOf(message.metadata?.['cohere']);
-  const plan = [textOf(stored['tool_plan']), textOf(text)].filter((said) => said !== undefined).join('\n');
-  const thinking = replay.thinking ? textOf(stored['thinking']) : undefined;
+  const stored = objectOrEmpty(message.metadata?.['cohere']);
+  const plan = [nonEmptyString(stored['tool_plan']), nonEmptyString(text)]
+    .filter((said) => said !== undefined)
+    .join('\n');
+  const thinking = replay.thinking ? nonEmptyString(stored['thinking']) : undefined;
   const content = thinking === undefined ? {} : { content: [{ type: 'thinking', thinking }] };
   return [{ role: 'assistant', ...content, ...(plan === '' ? {} : { tool_plan: plan }), tool_calls: calls }];
 }

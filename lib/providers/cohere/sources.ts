@@ -1,4 +1,4 @@
-import { defined, isRecord, listOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 
 /**
@@ -6,13 +6,13 @@ import type { SourcePart } from '../../core/message.js';
  * those are taken that are named as sources mostly are.
  */
 export function sourcesIn(citation: unknown): readonly SourcePart[] {
-  const sources = isRecord(citation) ? listOf(citation['sources']) : [];
+  const sources = isRecord(citation) ? asArray(citation['sources']) : [];
   return sources.filter(isRecord).map((source): SourcePart => {
     const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
     const first = (...names: readonly string[]) =>
-      names.map((name) => textOf(content[name])).find((text) => text !== undefined);
-    const fields = defined({
-      id: textOf(source['id']) ?? first('id'),
+      names.map((name) => nonEmptyString(content[name])).find((text) => text !== undefined);
+    const fields = omitUndefined({
+      id: nonEmptyString(source['id']) ?? first('id'),
       url: first('url', 'link', 'uri'),
       title: first('title', 'name'),
       text: first('text', 'snippet', 'content', 'data'),

@@ -1,5 +1,5 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { defined, isJsonObject, isRecord, listOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { own } from './providerData.js';
 
@@ -45,15 +45,15 @@ export function createCallReader(tell: (chunk: Chunk) => void): CallReader {
     tell({ type: 'toolCallFragment', index, ...(id === undefined ? {} : { id }), ...fields, ...providerData });
   };
   const close = () => {
-    if (open) say({ ...defined({ arguments: open.partial?.value() }), done: true }, open);
+    if (open) say({ ...omitUndefined({ arguments: open.partial?.value() }), done: true }, open);
     open = undefined;
   };
 
   return {
     read(call, signature) {
-      const [id, name] = [textOf(call['id']), textOf(call['name'])];
+      const [id, name] = [nonEmptyString(call['id']), nonEmptyString(call['name'])];
       const args = argumentsIn(call['args']);
-      const partials = listOf(call['partialArgs']);
+      const partials = asArray(call['partialArgs']);
       const continues = call['willContinue'] === true;
       const data = {
         ...(id === undefined ? {} : { id }),
@@ -98,7 +98,7 @@ function goesOn(open: Open, id: string | undefined, name: string | undefined): b
 function argumentsIn(args: unknown): JsonObject | string | undefined {
   if (isJsonObject(args)) return Object.keys(args).length > 0 ? args : undefined;
   if (args === undefined || args === null) return undefined;
-  return textOf(args) ?? (typeof args === 'string' ? undefined : JSON.stringify(args));
+  return nonEmptyString(args) ?? (typeof args === 'string' ? undefined : JSON.stringify(args));
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
-import { isJsonObject, isRecord, listOf, objectOf, textOf } from '../../core/json/json.js';
+import { isJsonObject, isRecord, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 import { providerError, saysError } from '../../protocol/errorDetails.js';
@@ -36,21 +36,21 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
     cited.add(key);
   };
   const readCandidate = (candidate: JsonObject) => {
-    for (const part of listOf(objectOf(candidate['content'])['parts'])) if (isJsonObject(part)) parts.read(part);
+    for (const part of asArray(objectOrEmpty(candidate['content'])['parts'])) if (isJsonObject(part)) parts.read(part);
     sourcesIn(candidate).forEach(cite);
     collect(found, candidate, ['groundingMetadata', 'citationMetadata', 'urlContextMetadata']);
     collect(reasons, candidate, ['finishMessage', 'safetyRatings']);
-    const word = textOf(candidate['finishReason']);
+    const word = nonEmptyString(candidate['finishReason']);
     if (word !== undefined && word !== 'FINISH_REASON_UNSPECIFIED') answer.finished(finishReasonOf(word), word);
   };
 
   return {
     next(frame) {
-      answer.note('responseId', textOf(frame['responseId']));
-      answer.note('model', textOf(frame['modelVersion']));
+      answer.note('responseId', nonEmptyString(frame['responseId']));
+      answer.note('model', nonEmptyString(frame['modelVersion']));
       const candidate = firstAnswer(frame['candidates']);
       if (candidate) readCandidate(candidate);
-      const blocked = textOf(objectOf(frame['promptFeedback'])['blockReason']);
+      const blocked = nonEmptyString(objectOrEmpty(frame['promptFeedback'])['blockReason']);
       if (blocked !== undefined) {
         collect(reasons, frame, ['promptFeedback']);
         answer.finished('contentFilter', blocked);
@@ -80,7 +80,7 @@ function collect(into: Record<string, JsonValue>, from: JsonObject, fields: read
   for (const field of fields) {
     const value = from[field];
     const says =
-      typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : textOf(value) !== undefined;
+      typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : nonEmptyString(value) !== undefined;
     if (says && value !== undefined) into[field] = value;
   }
 }

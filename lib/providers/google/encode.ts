@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -25,11 +25,11 @@ export function encodeGoogle(model: string, request: Request, serverTools: reado
     ...(functions ? [{ functionDeclarations: functions.map(encodeTool) }] : []),
     ...serverTools.map(({ definition }) => definition),
   ];
-  const toolConfig = defined({
+  const toolConfig = omitUndefined({
     functionCallingConfig: functions && request.toolChoice && encodeToolChoice(request.toolChoice, mixed),
     includeServerSideToolInvocations: mixed || undefined,
   });
-  const generationConfig = defined({
+  const generationConfig = omitUndefined({
     temperature: request.temperature,
     topP: request.topP,
     maxOutputTokens: request.maxOutputTokens,
@@ -39,7 +39,7 @@ export function encodeGoogle(model: string, request: Request, serverTools: reado
     responseJsonSchema: output,
     thinkingConfig: request.thinking === undefined ? undefined : encodeThinking(model, request.thinking),
   });
-  const body = defined({
+  const body = omitUndefined({
     systemInstruction: encodeInstructions(messages),
     contents: encodeContents(model, messages),
     tools: tools.length > 0 ? tools : undefined,
@@ -71,7 +71,7 @@ function toolsFor({ tools = [], parallelToolCalls }: Request): readonly ToolDefi
 function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
   const { properties, ...others } = parameters;
   const none = Object.keys(properties ?? {}).length === 0 && Object.keys(others).every((field) => plain.has(field));
-  return defined({ name, description, parametersJsonSchema: none ? undefined : parameters });
+  return omitUndefined({ name, description, parametersJsonSchema: none ? undefined : parameters });
 }
 
 /** What a schema of type object may say besides and still take nothing. */

@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../core/chunk.js';
-import { numberOf } from '../../core/json/json.js';
+import { finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { finishReasonOf as anyReason } from '../shared/answer.js';
@@ -20,13 +20,16 @@ export function finishReasonOf(word: string): FinishReason {
  * cached tokens within the prompt. Each chunk has the counts so far.
  */
 export function usageFrom(counts: Record<string, unknown>): Usage {
-  const [prompt, toolUse] = [numberOf(counts['promptTokenCount']), numberOf(counts['toolUsePromptTokenCount'])];
-  const [candidates, thoughts] = [numberOf(counts['candidatesTokenCount']), numberOf(counts['thoughtsTokenCount'])];
+  const [prompt, toolUse] = [finiteNumber(counts['promptTokenCount']), finiteNumber(counts['toolUsePromptTokenCount'])];
+  const [candidates, thoughts] = [
+    finiteNumber(counts['candidatesTokenCount']),
+    finiteNumber(counts['thoughtsTokenCount']),
+  ];
   return usageOf({
     input: sum(prompt, toolUse),
     output: sum(candidates, thoughts),
-    total: numberOf(counts['totalTokenCount']),
-    cachedInput: numberOf(counts['cachedContentTokenCount']),
+    total: finiteNumber(counts['totalTokenCount']),
+    cachedInput: finiteNumber(counts['cachedContentTokenCount']),
     reasoning: thoughts,
   });
 }

@@ -1,4 +1,4 @@
-import { defined, isJsonObject } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -73,7 +73,10 @@ function encodeText(text: TextPart): readonly JsonObject[] {
 /** An id goes back only where the API gave one. */
 function encodeCall(call: ToolCallPart): JsonObject {
   const { id, thoughtSignature } = ownOf(call);
-  return defined({ functionCall: defined({ id, name: call.name, args: call.arguments }), thoughtSignature });
+  return omitUndefined({
+    functionCall: omitUndefined({ id, name: call.name, args: call.arguments }),
+    thoughtSignature,
+  });
 }
 
 /** Bytes, or an address: of the Files API, of YouTube, or public (guide "File input methods"). */
@@ -81,8 +84,9 @@ function encodeFile(file: FilePart): JsonObject {
   const { mediaType, data, url } = inlined(file);
   const { thoughtSignature } = ownOf(file);
   const mimeType = mediaType.includes('*') ? undefined : mediaType;
-  if (data === undefined) return defined({ fileData: defined({ mimeType, fileUri: url }), thoughtSignature });
-  return defined({ inlineData: { mimeType: mediaType, data }, thoughtSignature });
+  if (data === undefined)
+    return omitUndefined({ fileData: omitUndefined({ mimeType, fileUri: url }), thoughtSignature });
+  return omitUndefined({ inlineData: { mimeType: mediaType, data }, thoughtSignature });
 }
 
 function encodeResults(message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
@@ -92,6 +96,6 @@ function encodeResults(message: Message, calls: readonly ToolCallPart[]): readon
   return inOrder.map((result) => {
     const call = calls.find(({ id }) => id === result.id);
     const response = result.error === undefined ? { result: result.result } : { error: result.error };
-    return { functionResponse: defined({ id: call && ownOf(call)['id'], name: result.name, response }) };
+    return { functionResponse: omitUndefined({ id: call && ownOf(call)['id'], name: result.name, response }) };
   });
 }

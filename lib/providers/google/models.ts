@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Thinking } from '../../core/model.js';
 import { generationOf } from './providerData.js';
@@ -18,12 +18,12 @@ export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   const levels = (generationOf(model) ?? 0) >= 3;
   if (thinking === false) return withoutThinking(model, levels);
   if (thinking === true)
-    return defined({ includeThoughts: true, thinkingBudget: generationOf(model) === 2.5 ? -1 : undefined });
+    return omitUndefined({ includeThoughts: true, thinkingBudget: generationOf(model) === 2.5 ? -1 : undefined });
   const { effort, budget } = thinking;
   if (effort !== undefined && (levels || budget === undefined)) {
     return { includeThoughts: true, ...(levels ? { thinkingLevel: effort } : { thinkingBudget: budgets[effort] }) };
   }
-  return defined({ includeThoughts: budget !== 0, thinkingBudget: budget });
+  return omitUndefined({ includeThoughts: budget !== 0, thinkingBudget: budget });
 }
 
 /** The Pro models always think; of Gemini 3, Flash thinks least at `minimal`. */

@@ -1,5 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, objectOf, textOf } from '../../core/json/json.js';
+import { isJsonObject, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 import { createCallReader } from './calls.js';
@@ -62,7 +62,7 @@ export function createPartReader(tell: (chunk: Chunk) => void): PartReader {
 
   return {
     read(part) {
-      const signature = textOf(part['thoughtSignature']);
+      const signature = nonEmptyString(part['thoughtSignature']);
       const file = fileIn(part, signature);
       if (isJsonObject(part['functionCall'])) calls.read(part['functionCall'], signature);
       else if (typeof part['text'] === 'string') readText(part['text'], part, signature);
@@ -80,9 +80,9 @@ export function createPartReader(tell: (chunk: Chunk) => void): PartReader {
 /** A file, as bytes or by address. */
 function fileIn({ inlineData, fileData }: JsonObject, signature: string | undefined): FilePart | undefined {
   const signed = signature === undefined ? {} : { providerData: own({ thoughtSignature: signature }) };
-  const file = objectOf(inlineData ?? fileData);
-  const [data, url] = [textOf(file['data']), textOf(file['fileUri'])];
-  const mediaType = textOf(file['mimeType']) ?? 'application/octet-stream';
+  const file = objectOrEmpty(inlineData ?? fileData);
+  const [data, url] = [nonEmptyString(file['data']), nonEmptyString(file['fileUri'])];
+  const mediaType = nonEmptyString(file['mimeType']) ?? 'application/octet-stream';
   if (data !== undefined) return { type: 'file', mediaType, data, ...signed };
   return url === undefined ? undefined : { type: 'file', mediaType, url, ...signed };
 }

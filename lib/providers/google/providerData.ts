@@ -1,4 +1,4 @@
-import { objectOf } from '../../core/json/json.js';
+import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ProviderData } from '../../core/message.js';
 
@@ -10,7 +10,7 @@ export const own = (data: JsonObject): ProviderData => ({ [provider]: data });
 
 /** This provider's own data on a part; empty where there is none. Any other provider's is ignored. */
 export function ownOf(part: { readonly providerData?: ProviderData }): JsonObject {
-  return objectOf(part.providerData?.[provider]);
+  return objectOrEmpty(part.providerData?.[provider]);
 }
 
 /**

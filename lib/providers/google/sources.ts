@@ -1,4 +1,4 @@
-import { defined, isRecord, listOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 
 /**
@@ -7,7 +7,7 @@ import type { SourcePart } from '../../core/message.js';
  */
 export function sourcesIn(candidate: Record<string, unknown>): readonly SourcePart[] {
   const list = (holder: unknown, ...fields: string[]) =>
-    isRecord(holder) ? fields.flatMap((field) => listOf(holder[field])).filter(isRecord) : [];
+    isRecord(holder) ? fields.flatMap((field) => asArray(holder[field])).filter(isRecord) : [];
   return [
     ...list(candidate['groundingMetadata'], 'groundingChunks').flatMap((chunk) =>
       Object.values(chunk).filter(isRecord),
@@ -22,9 +22,9 @@ const wasRead = ({ urlRetrievalStatus: status }: Record<string, unknown>) =>
 
 function source(found: Record<string, unknown>): SourcePart[] {
   const url = ['uri', 'sourceUri', 'retrievedUrl']
-    .map((field) => textOf(found[field]))
+    .map((field) => nonEmptyString(found[field]))
     .find((address) => address !== undefined);
-  const [title, text] = [textOf(found['title']), textOf(found['text'])];
+  const [title, text] = [nonEmptyString(found['title']), nonEmptyString(found['text'])];
   if (url === undefined && title === undefined && text === undefined) return [];
-  return [{ type: 'source', ...defined({ url, title, text }) }];
+  return [{ type: 'source', ...omitUndefined({ url, title, text }) }];
 }

@@ -1,5 +1,5 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { defined, isJsonObject, listOf, numberOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray, finiteNumber, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import { providerError, saysError } from '../../protocol/errorDetails.js';
@@ -20,12 +20,12 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
   let called = false;
 
   const readMessage = (message: JsonObject) => {
-    const [thinking, content] = [textOf(message['thinking']), textOf(message['content'])];
+    const [thinking, content] = [nonEmptyString(message['thinking']), nonEmptyString(message['content'])];
     if (thinking !== undefined) answer.tell({ type: 'thinking', text: thinking });
     thought += thinking ?? '';
     if (content !== undefined) answer.tell({ type: 'text', text: content });
-    for (const image of listOf(message['images'])) if (typeof image === 'string') answer.tell(fileOf(image));
-    for (const call of listOf(message['tool_calls'])) {
+    for (const image of asArray(message['images'])) if (typeof image === 'string') answer.tell(fileOf(image));
+    for (const call of asArray(message['tool_calls'])) {
       const fragment = isJsonObject(call) ? fragmentOf(call) : undefined;
       if (fragment) answer.tell(fragment);
       called ||= fragment !== undefined;
@@ -34,12 +34,14 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
 
   return {
     next(line) {
-      answer.note('model', textOf(line['model']));
+      answer.note('model', nonEmptyString(line['model']));
       if (isJsonObject(line['message'])) readMessage(line['message']);
       if (saysError(line)) throw providerError(provider, line);
-      const word = textOf(line['done_reason']);
+      const word = nonEmptyString(line['done_reason']);
       if (word !== undefined) answer.finished(finishReasonOf(word), word);
-      answer.used(usageOf({ input: numberOf(line['prompt_eval_count']), output: numberOf(line['eval_count']) }));
+      answer.used(
+        usageOf({ input: finiteNumber(line['prompt_eval_count']), output: finiteNumber(line['eval_count']) }),
+      );
       return line['done'] === true ? 'end' : undefined;
     },
     end(terminal) {
@@ -53,11 +55,11 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
 /** A call, whole; newer versions give it an id, which is kept to go back. */
 function fragmentOf(call: JsonObject): ToolCallFragment | undefined {
   const called = isJsonObject(call['function']) ? call['function'] : call;
-  const [id, name, args] = [textOf(call['id']), textOf(called['name']), called['arguments']];
+  const [id, name, args] = [nonEmptyString(call['id']), nonEmptyString(called['name']), called['arguments']];
   if (name === undefined) return undefined;
   return {
     type: 'toolCallFragment',
-    ...defined({ id, providerData: id === undefined ? undefined : { [provider]: { id } } }),
+    ...omitUndefined({ id, providerData: id === undefined ? undefined : { [provider]: { id } } }),
     name,
     arguments:
       args === undefined || args === null || typeof args === 'string' || isJsonObject(args)

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -16,14 +16,14 @@ import { encodeMessages, provider } from './messages.js';
  */
 export function encodeOllama(model: string, request: Request): WireRequest {
   const tools = toolsFor(request);
-  const options = defined({
+  const options = omitUndefined({
     temperature: request.temperature,
     top_p: request.topP,
     num_predict: request.maxOutputTokens,
     stop: request.stopSequences?.length ? request.stopSequences : undefined,
     seed: request.seed,
   });
-  const body = defined({
+  const body = omitUndefined({
     model,
     messages: encodeMessages(request.messages),
     tools: tools?.map(functionTool),

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined, objectOf } from '../../core/json/json.js';
+import { omitUndefined, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -11,7 +11,7 @@ export const provider = 'ollama';
 
 /** This provider's data of a call or a message; empty where there is none. */
 function ownIn(data: ProviderData | undefined): JsonObject {
-  return objectOf(data?.[provider]);
+  return objectOrEmpty(data?.[provider]);
 }
 
 /** The conversation as the API's messages. One of ours may be several of theirs, or none: what cannot be sent is left out. */
@@ -42,7 +42,7 @@ function encodeSaid({ role, parts }: Message): readonly JsonObject[] {
     }
   }
   if (texts.length + images.length === 0) return [];
-  return [defined({ role, content: texts.join('\n\n'), images: images.length > 0 ? images : undefined })];
+  return [omitUndefined({ role, content: texts.join('\n\n'), images: images.length > 0 ? images : undefined })];
 }
 
 /** The API takes the bytes of images, and nothing else that is no text. */
@@ -58,7 +58,7 @@ function encodeImage({ mediaType, data, url }: FilePart): string {
 /** Results are told apart by the tool's name, and by their order; by id where the API gave one with the call. */
 function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
   const call = calls.find(({ id }) => id === result.id);
-  return defined({
+  return omitUndefined({
     role: 'tool',
     tool_name: result.name,
     tool_call_id: ownIn(call?.providerData)['id'],
@@ -72,7 +72,9 @@ function encodeModel(message: Message, calls: readonly ToolCallPart[]): readonly
   if (content === '' && calls.length === 0) return [];
   const { thinking } = ownIn(message.metadata);
   const tool_calls = calls.map(({ name, arguments: args, providerData }) =>
-    defined({ id: ownIn(providerData)['id'], function: { name, arguments: args } }),
+    omitUndefined({ id: ownIn(providerData)['id'], function: { name, arguments: args } }),
   );
-  return [defined({ role: 'assistant', content, thinking, tool_calls: calls.length > 0 ? tool_calls : undefined })];
+  return [
+    omitUndefined({ role: 'assistant', content, thinking, tool_calls: calls.length > 0 ? tool_calls : undefined }),
+  ];
 }

@@ -1,5 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, textOf } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
@@ -23,10 +23,10 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
   let stored: boolean | undefined;
 
   const note = (response: JsonObject) => {
-    responseId ??= textOf(response['id']);
+    responseId ??= nonEmptyString(response['id']);
     if (typeof response['store'] === 'boolean') stored = response['store'];
     answer.note('responseId', responseId);
-    answer.note('model', textOf(response['model']));
+    answer.note('model', nonEmptyString(response['model']));
     const usage = usageIn(response);
     if (usage) answer.used(usage);
   };
@@ -39,7 +39,7 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
 
   return {
     next(frame, event) {
-      const type = textOf(frame['type']) ?? textOf(event);
+      const type = nonEmptyString(frame['type']) ?? nonEmptyString(event);
       if (isError(type, frame)) throw providerError(provider, frame);
       const [name, response] =
         frame['object'] === 'response' ? ['response.completed', frame] : [type ?? '', frame['response']];

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -69,7 +69,7 @@ function encodeAttempt(model: string, request: Request, known: Known, gone: Gone
   ];
   // What the lost response referred to by id is lost with it: the history has to stand for itself.
   const input = session?.input ?? encodeInput(messages, { stored: stored && !gone.session, gone: gone.container });
-  const body = defined({
+  const body = omitUndefined({
     model,
     previous_response_id: session?.previous,
     instructions: encodeInstructions(messages),
@@ -118,7 +118,7 @@ function encodeSchema(schema: JsonObject): JsonObject {
 function encodeThinking(thinking: Thinking): JsonObject {
   if (thinking === false) return { effort: 'none' };
   const { effort, budget } = thinking === true ? {} : thinking;
-  if (effort !== undefined || budget === undefined) return defined({ effort, summary: 'auto' });
+  if (effort !== undefined || budget === undefined) return omitUndefined({ effort, summary: 'auto' });
   throw unsupportedBudget(provider, budget);
 }
 

@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
-import { isJsonObject, numberOf, objectOf, textOf } from '../../core/json/json.js';
+import { isJsonObject, finiteNumber, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -33,7 +33,7 @@ const cuts: ReadonlyMap<string, FinishReason> = new Map([
 /** The status of a response that is over, if the event says that it is: `completed`, `incomplete`, `failed` or `cancelled`. */
 export function statusOf(type: string, response: JsonObject): string | undefined {
   const said = endings.get(type);
-  const status = textOf(response['status']);
+  const status = nonEmptyString(response['status']);
   const over = [...endings.values()].find((word) => word === status);
   return said === 'completed' ? (over ?? said) : said;
 }
@@ -41,7 +41,7 @@ export function statusOf(type: string, response: JsonObject): string | undefined
 /** Why a response that did not fail ended. A completed one stopped for its calls, if it has any. */
 export function endingOf(status: string, response: JsonObject, called: boolean): Ending {
   if (status === 'completed') return { reason: called ? 'toolCalls' : 'stop', word: status };
-  const word = textOf(objectOf(response['incomplete_details'])['reason']);
+  const word = nonEmptyString(objectOrEmpty(response['incomplete_details'])['reason']);
   return { reason: cuts.get(word ?? '') ?? 'other', word: word ?? status };
 }
 
@@ -67,15 +67,15 @@ export function isError(type: string | undefined, frame: JsonObject): boolean {
 /** The usage of a response; none where no count is given, or all are 0, which is a placeholder: a prompt has at least one token. */
 export function usageIn({ usage }: JsonObject): Usage | undefined {
   if (!isJsonObject(usage)) return undefined;
-  const input = objectOf(usage['input_tokens_details']);
-  const output = objectOf(usage['output_tokens_details']);
+  const input = objectOrEmpty(usage['input_tokens_details']);
+  const output = objectOrEmpty(usage['output_tokens_details']);
   const found = usageOf({
-    input: numberOf(usage['input_tokens']),
-    output: numberOf(usage['output_tokens']),
-    total: numberOf(usage['total_tokens']),
-    cachedInput: numberOf(input['cached_tokens']),
-    cacheWriteInput: numberOf(input['cache_write_tokens']),
-    reasoning: numberOf(output['reasoning_tokens']),
+    input: finiteNumber(usage['input_tokens']),
+    output: finiteNumber(usage['output_tokens']),
+    total: finiteNumber(usage['total_tokens']),
+    cachedInput: finiteNumber(input['cached_tokens']),
+    cacheWriteInput: finiteNumber(input['cache_write_tokens']),
+    reasoning: finiteNumber(output['reasoning_tokens']),
   });
   return Object.values(found).some((count) => count > 0) ? found : undefined;
 }

@@ -1,4 +1,4 @@
-import { numberOf, textOf } from '../../core/json/json.js';
+import { finiteNumber, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { saidIn, textsOf } from './texts.js';
 import type { Said } from './texts.js';
@@ -54,7 +54,7 @@ export function createItems(): Items {
       id,
       opened,
       whole: undefined,
-      callId: textOf(opened?.['call_id']),
+      callId: nonEmptyString(opened?.['call_id']),
       known: false,
       said: new Map(),
     };
@@ -71,7 +71,7 @@ export function createItems(): Items {
     return item?.type === type ? item : undefined;
   };
   const withCall = (wire: JsonObject): Item | undefined => {
-    const callId = textOf(wire['call_id']);
+    const callId = nonEmptyString(wire['call_id']);
     return callId === undefined ? undefined : all.find((item) => item.callId === callId && item.type === wire['type']);
   };
   const atIndex = (type: string, index: number | undefined): Item | undefined => {
@@ -87,8 +87,8 @@ export function createItems(): Items {
       return item && !item.whole && sameCall(item, wire) ? item : open(type, id, index, wire);
     },
     about(type, event) {
-      const id = textOf(event['item_id']);
-      const index = numberOf(event['output_index']);
+      const id = nonEmptyString(event['item_id']);
+      const index = finiteNumber(event['output_index']);
       const item =
         withId(type, id) ?? all.find((one) => id !== undefined && one.callId === id && one.type === type && !one.whole);
       if (item) {
@@ -134,12 +134,16 @@ function fieldsOf(
   wire: JsonObject,
   event: JsonObject,
 ): readonly [type: string, id: string | undefined, index: number | undefined] {
-  return [textOf(wire['type']) ?? '', textOf(wire['id']) ?? textOf(event['item_id']), numberOf(event['output_index'])];
+  return [
+    nonEmptyString(wire['type']) ?? '',
+    nonEmptyString(wire['id']) ?? nonEmptyString(event['item_id']),
+    finiteNumber(event['output_index']),
+  ];
 }
 
 /** Whether the call ids do not contradict each other. */
 export function sameCall(item: Item, wire: JsonObject): boolean {
-  const callId = textOf(wire['call_id']);
+  const callId = nonEmptyString(wire['call_id']);
   return callId === undefined || item.callId === undefined || callId === item.callId;
 }
 
@@ -171,7 +175,7 @@ export function repeatsCall(item: Item, wire: JsonObject): boolean {
 const areCalls = (item: Item, wire: JsonObject): boolean =>
   item.type === 'function_call' && wire['type'] === 'function_call';
 function sameName(item: Item, wire: JsonObject): boolean {
-  const [ours, theirs] = [textOf((item.whole ?? item.opened)?.['name']), textOf(wire['name'])];
+  const [ours, theirs] = [nonEmptyString((item.whole ?? item.opened)?.['name']), nonEmptyString(wire['name'])];
   return ours === undefined || theirs === undefined || ours === theirs;
 }
 
@@ -186,9 +190,6 @@ const isPlaceholder = (text: string): boolean => /^\s*(\{\s*\}|null)?\s*$/.test(
 /** Arguments as they are compared: JSON without the white space between its tokens; what is no JSON, as it is. */
 function unspaced(text: string): string {
   if (isPlaceholder(text)) return '{}';
-  try {
-    return JSON.stringify(JSON.parse(text));
-  } catch {
-    return text; // cut, or never JSON: then only the same text is the same
-  }
+  const value = tryParseJson(text);
+  return value === undefined ? text : JSON.stringify(value); // truncated or not JSON: equal only to the same text
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { filled } from '../../core/json/json.js';
+import { nonEmptyArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
@@ -11,7 +11,7 @@ import { repliesIn } from './serverTools.js';
 /** The system prompt. Several instructions are set apart by an empty line. */
 export function encodeInstructions(messages: readonly Message[]): string | undefined {
   const texts = messages.filter(({ role }) => role === 'system').flatMap(textsIn);
-  return filled(texts)?.join('\n\n');
+  return nonEmptyArray(texts)?.join('\n\n');
 }
 
 /**

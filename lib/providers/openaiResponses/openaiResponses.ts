@@ -1,4 +1,4 @@
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { Model } from '../../core/model.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
@@ -64,7 +64,7 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
         multiToolCalls: true,
         typedOutput: true,
         typedOutputWithTools: true,
-        ...defined({ thinking }),
+        ...omitUndefined({ thinking }),
         vision: true,
         files: true,
       },

@@ -1,5 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { defined, isJsonObject, listOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { createItems } from './items.js';
 import type { Item } from './items.js';
@@ -61,12 +61,12 @@ export function createReader(emit: (chunk: Chunk) => void): Reader {
   };
   const announce = (item: Item, wire: JsonObject | undefined) => {
     called = true;
-    const name = textOf(wire?.['name']);
-    item.callId ??= textOf(wire?.['call_id']);
+    const name = nonEmptyString(wire?.['name']);
+    item.callId ??= nonEmptyString(wire?.['call_id']);
     if (named.has(item) || (name === undefined && item.callId === undefined)) return;
     if (name !== undefined) named.add(item);
     const { key: index, callId: id } = item;
-    emit({ type: 'toolCallFragment', index, ...defined({ id, name }) });
+    emit({ type: 'toolCallFragment', index, ...omitUndefined({ id, name }) });
   };
 
   return {
@@ -87,7 +87,8 @@ export function createReader(emit: (chunk: Chunk) => void): Reader {
       closed.add(item);
       const providerData = item.id === undefined ? undefined : { [provider]: { id: item.id } };
       const done = whole || undefined;
-      if (done || providerData) emit({ type: 'toolCallFragment', index: item.key, ...defined({ done, providerData }) });
+      if (done || providerData)
+        emit({ type: 'toolCallFragment', index: item.key, ...omitUndefined({ done, providerData }) });
     },
     get refused() {
       return refused;
@@ -180,7 +181,7 @@ export function createOutput(emit: (chunk: Chunk) => void): Output {
       else if (type === 'response.output_item.done') snapshot(items.ended(item, event), item);
     },
     response(output, cut) {
-      for (const [item, wire] of items.settled(listOf(output).filter(isJsonObject))) snapshot(item, wire, cut);
+      for (const [item, wire] of items.settled(asArray(output).filter(isJsonObject))) snapshot(item, wire, cut);
     },
     settle() {
       for (const item of items.all.filter(({ whole }) => !whole)) {

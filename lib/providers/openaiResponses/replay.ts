@@ -1,4 +1,12 @@
-import { defined, isJsonObject, listOf, numberOf, objectOf, textOf, without } from '../../core/json/json.js';
+import {
+  omitUndefined,
+  isJsonObject,
+  asArray,
+  finiteNumber,
+  objectOrEmpty,
+  nonEmptyString,
+  omit,
+} from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, Part, ToolCallPart } from '../../core/message.js';
@@ -31,7 +39,7 @@ export function ownOf(message: Message): JsonObject | undefined {
 
 /** The items that a message came as; none where another provider made it. */
 export const outputOf = (message: Message): readonly JsonObject[] =>
-  listOf(ownOf(message)?.['output']).filter(isJsonObject);
+  asArray(ownOf(message)?.['output']).filter(isJsonObject);
 
 /** Whether the text of a message is still that of its items, if it has any. */
 export function isAsItCame(message: Message): boolean {
@@ -58,12 +66,12 @@ function replay(output: readonly JsonObject[], message: Message, callId: CallId)
   return [...items, ...[...calls].map((call) => encodeCall(call, callId))];
 }
 
-const lengthOf = (item: JsonObject): number => numberOf(item['length']) ?? 0;
+const lengthOf = (item: JsonObject): number => finiteNumber(item['length']) ?? 0;
 
 /** The item that a part came from: by its id, or by the call's where the server gives items none. */
 export function isOf(part: Part, item: JsonObject): boolean {
   const own = part.type === 'toolResult' ? undefined : part.providerData?.[provider];
-  const { id } = objectOf(own);
+  const { id } = objectOrEmpty(own);
   return id === undefined ? part.type === 'toolCall' && part.id === item['call_id'] : id === item['id'];
 }
 
@@ -73,7 +81,7 @@ function encodeText({ id, phase, refusal }: JsonObject, text: string): readonly 
   const content =
     refusal === true ? { type: 'refusal', refusal: text } : { type: 'output_text', text, annotations: [] };
   return [
-    defined({
+    omitUndefined({
       type: 'message',
       role: 'assistant',
       id,
@@ -124,12 +132,12 @@ function selfContained(items: readonly JsonObject[]): readonly JsonObject[] {
   let missing = false;
   return items.flatMap((item) => {
     if (item['type'] === 'reasoning') {
-      missing = textOf(item['encrypted_content']) === undefined;
+      missing = nonEmptyString(item['encrypted_content']) === undefined;
       return missing ? [] : [item];
     }
     const bare = missing && (item['type'] === 'message' || item['type'] === 'function_call');
     missing = false;
-    return [bare ? without(item, 'id', 'status') : item];
+    return [bare ? omit(item, 'id', 'status') : item];
   });
 }
 
@@ -152,7 +160,7 @@ export interface Kept {
  */
 export function echoOf(items: readonly Item[], { responseId, stored }: Kept, tangled: boolean): JsonObject | undefined {
   const output = tangled ? [] : items.flatMap(skeleton);
-  const data = defined({
+  const data = omitUndefined({
     responseId,
     stored: stored === false ? false : undefined,
     output: output.length > 0 ? output : undefined,
@@ -168,15 +176,15 @@ function skeleton(item: Item): readonly JsonObject[] {
     const refused = text === '' && refusal !== '' ? true : undefined;
     return length === 0
       ? []
-      : [defined({ type: 'message', id: item.id, phase: wire['phase'] ?? undefined, length, refusal: refused })];
+      : [omitUndefined({ type: 'message', id: item.id, phase: wire['phase'] ?? undefined, length, refusal: refused })];
   }
   if (item.type === 'function_call') {
-    const rest = without(wire, 'arguments', 'name', 'status');
-    return [defined({ ...rest, type: 'function_call', id: item.id, call_id: item.callId })];
+    const rest = omit(wire, 'arguments', 'name', 'status');
+    return [omitUndefined({ ...rest, type: 'function_call', id: item.id, call_id: item.callId })];
   }
   if (!item.whole || item.type === '') return []; // reasoning that was cut is refused
   if (item.type === 'reasoning') return [{ summary: [], ...withoutNulls(item.whole) }];
-  return [item.type === 'image_generation_call' ? without(item.whole, 'result') : item.whole];
+  return [item.type === 'image_generation_call' ? omit(item.whole, 'result') : item.whole];
 }
 
 /** Servers fill what they do not have with nulls that the API does not take back (`content`, `status`); `summary` it wants even if it is empty. */
@@ -186,7 +194,7 @@ function withoutNulls(item: JsonObject): JsonObject {
 
 /** The container that an item ran in. */
 export function containerOf(item: JsonObject): string | undefined {
-  return item['type'] === 'code_interpreter_call' ? textOf(item['container_id']) : undefined;
+  return item['type'] === 'code_interpreter_call' ? nonEmptyString(item['container_id']) : undefined;
 }
 
 /** The container that the conversation's code ran in last: its files and variables are there. */

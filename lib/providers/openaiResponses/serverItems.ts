@@ -1,4 +1,4 @@
-import { defined, isJsonObject, listOf, numberOf, textOf, without } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray, finiteNumber, nonEmptyString, omit } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Item } from './items.js';
 
@@ -43,7 +43,7 @@ export function createServerItems(tell: (fact: JsonObject) => void): ServerItems
     const known = told.get(item) ?? new Set();
     if (known.has(key) || known.has('whole')) return;
     told.set(item, known.add(key));
-    tell({ ...defined({ type: item.type, id: item.id }), ...fact });
+    tell({ ...omitUndefined({ type: item.type, id: item.id }), ...fact });
   };
   const status = (item: Item, word: string) => {
     if (ends.has(word)) ended.set(item, word);
@@ -51,16 +51,19 @@ export function createServerItems(tell: (fact: JsonObject) => void): ServerItems
   };
   return {
     announce(item) {
-      const word = textOf(item.opened?.['status']);
+      const word = nonEmptyString(item.opened?.['status']);
       if (word !== undefined) status(item, word);
     },
     progress(item, step, event) {
       if (step === 'done') return; // the item holds it
       if (step === 'delta') {
-        const delta = textOf(event['delta']);
-        if (delta !== undefined) tell({ ...defined({ type: item.type, id: item.id }), delta });
+        const delta = nonEmptyString(event['delta']);
+        if (delta !== undefined) tell({ ...omitUndefined({ type: item.type, id: item.id }), delta });
       } else if (step === 'partial_image') {
-        const [image, index] = [textOf(event['partial_image_b64']), numberOf(event['partial_image_index']) ?? 0];
+        const [image, index] = [
+          nonEmptyString(event['partial_image_b64']),
+          finiteNumber(event['partial_image_index']) ?? 0,
+        ];
         if (image !== undefined) once(item, `image ${index}`, { partial_image_index: index, partial_image_b64: image });
       } else status(item, step);
     },
@@ -73,10 +76,10 @@ export function createServerItems(tell: (fact: JsonObject) => void): ServerItems
 }
 
 function slim(item: JsonObject): JsonObject {
-  const kept = without(item, 'result', 'encrypted_content');
-  return defined({ ...kept, tools: kept['tools'] && namesOf(kept['tools']) });
+  const kept = omit(item, 'result', 'encrypted_content');
+  return omitUndefined({ ...kept, tools: kept['tools'] && namesOf(kept['tools']) });
 }
 
 function namesOf(tools: JsonValue): JsonValue {
-  return listOf(tools).flatMap((tool) => (isJsonObject(tool) ? (textOf(tool['name']) ?? []) : []));
+  return asArray(tools).flatMap((tool) => (isJsonObject(tool) ? (nonEmptyString(tool['name']) ?? []) : []));
 }

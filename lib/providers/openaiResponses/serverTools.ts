@@ -1,4 +1,4 @@
-import { defined, objectOf, textOf } from '../../core/json/json.js';
+import { omitUndefined, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Part, TextPart } from '../../core/message.js';
 import { provider } from './models.js';
@@ -39,7 +39,7 @@ export const responsesTools = {
         type: 'web_search',
         filters: allowedDomains && { allowed_domains: allowedDomains },
         search_context_size: contextSize,
-        user_location: location && { type: 'approximate', ...defined({ ...location }) },
+        user_location: location && { type: 'approximate', ...omitUndefined({ ...location }) },
       },
       sources ? ['web_search_call.action.sources'] : [],
     );
@@ -54,7 +54,7 @@ export const responsesTools = {
     scoreThreshold,
     results = false,
   }: FileSearchOptions): ResponsesTool {
-    const ranking = defined({ ranker, score_threshold: scoreThreshold });
+    const ranking = omitUndefined({ ranker, score_threshold: scoreThreshold });
     return made(
       {
         type: 'file_search',
@@ -73,7 +73,7 @@ export const responsesTools = {
    * files that it leaves behind and the answer cites are sources, with their container under `providerData`.
    */
   codeInterpreter({ container, fileIds, memoryLimit, outputs = true }: CodeInterpreterOptions = {}): ResponsesTool {
-    const auto = { type: 'auto', ...defined({ file_ids: fileIds, memory_limit: memoryLimit }) };
+    const auto = { type: 'auto', ...omitUndefined({ file_ids: fileIds, memory_limit: memoryLimit }) };
     return made(
       { type: 'code_interpreter', container: container ?? auto },
       outputs ? ['code_interpreter_call.outputs'] : [],
@@ -110,7 +110,7 @@ export const responsesTools = {
       ...{ allowed_tools: allowedTools, headers, authorization },
       require_approval:
         typeof requireApproval === 'object'
-          ? defined({ always: named(requireApproval.always), never: named(requireApproval.never) })
+          ? omitUndefined({ always: named(requireApproval.always), never: named(requireApproval.never) })
           : requireApproval,
     });
   },
@@ -126,7 +126,7 @@ export const responsesTools = {
 const named = (tools: readonly string[] | undefined): JsonObject | undefined => tools && { tool_names: tools };
 
 function made(definition: Fields, include: readonly string[] = []): ResponsesTool {
-  return defined({ definition: defined(definition), include: include.length > 0 ? include : undefined });
+  return omitUndefined({ definition: omitUndefined(definition), include: include.length > 0 ? include : undefined });
 }
 
 /** Whether a tool can do anything: a file search without files is refused by the API. */
@@ -138,7 +138,7 @@ export function isUsable({ definition }: ResponsesTool): boolean {
 /** The secrets in a tool's definition: an MCP server's token and headers. */
 export function secretsIn({ definition }: ResponsesTool): readonly string[] {
   const { authorization, headers } = definition;
-  return [authorization, ...Object.values(objectOf(headers))].flatMap((value) => textOf(value) ?? []);
+  return [authorization, ...Object.values(objectOrEmpty(headers))].flatMap((value) => nonEmptyString(value) ?? []);
 }
 
 /**
@@ -154,7 +154,7 @@ export function secretsIn({ definition }: ResponsesTool): readonly string[] {
  * @returns A part of a user's message. Other providers ignore it.
  */
 export function mcpApproval(requestId: string, approve = true, reason?: string): TextPart {
-  return reply(defined({ type: 'mcp_approval_response', approval_request_id: requestId, approve, reason }));
+  return reply(omitUndefined({ type: 'mcp_approval_response', approval_request_id: requestId, approve, reason }));
 }
 
 /**
@@ -174,6 +174,6 @@ const reply = (item: JsonObject): TextPart => ({ type: 'text', text: '', provide
 /** The input items that a part of a user's message carries. */
 export function repliesIn(part: Part): readonly JsonObject[] {
   const own = part.type === 'text' ? part.providerData?.[provider] : undefined;
-  const item = objectOf(objectOf(own)['item']);
-  return textOf(item['type']) === undefined ? [] : [item];
+  const item = objectOrEmpty(objectOrEmpty(own)['item']);
+  return nonEmptyString(item['type']) === undefined ? [] : [item];
 }

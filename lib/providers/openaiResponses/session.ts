@@ -1,4 +1,4 @@
-import { isRecord, textOf } from '../../core/json/json.js';
+import { isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
@@ -30,7 +30,7 @@ export const isResponse = (message: Message): boolean => ownOf(message) !== unde
 export function sessionOf(messages: readonly Message[]): Session | undefined {
   for (let at = messages.length - 1; at >= 0; at -= 1) {
     const message = messages[at];
-    const previous = message && textOf(ownOf(message)?.['responseId']);
+    const previous = message && nonEmptyString(ownOf(message)?.['responseId']);
     if (!message || previous === undefined || !isStored(message) || !isAsItCame(message)) continue;
     const input = encodeInput(messages.slice(at + 1), { stored: true, callIds: wireIds(message) });
     if (areAnswered(outputOf(message), input)) return { previous, input };
@@ -44,7 +44,7 @@ function wireIds(message: Message): ReadonlyMap<string, string> {
   return new Map(
     toolCallsOf(message).map((call) => [
       call.id,
-      textOf(items.find((item) => isOf(call, item))?.['call_id']) ?? call.id,
+      nonEmptyString(items.find((item) => isOf(call, item))?.['call_id']) ?? call.id,
     ]),
   );
 }
@@ -76,5 +76,5 @@ function refusalText(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined;
   const { status, code, providerCode, message, body } = error;
   if (code !== 'provider' && !refusals.includes(status)) return undefined;
-  return [providerCode, message, body].map((text) => textOf(text) ?? '').join(' ');
+  return [providerCode, message, body].map((text) => nonEmptyString(text) ?? '').join(' ');
 }

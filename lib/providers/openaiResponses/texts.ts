@@ -1,4 +1,4 @@
-import { isJsonObject, listOf, numberOf, objectOf, textOf } from '../../core/json/json.js';
+import { isJsonObject, asArray, finiteNumber, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
 /** What a text of an item is. */
@@ -49,7 +49,7 @@ export function textEvent(type: string, event: JsonObject): TextEvent | undefine
 }
 
 function partEvent(event: JsonObject): TextEvent | undefined {
-  const found = partText(objectOf(event['part']));
+  const found = partText(objectOrEmpty(event['part']));
   if (!found) return undefined;
   const [kind, text] = found;
   return {
@@ -62,7 +62,7 @@ function partEvent(event: JsonObject): TextEvent | undefined {
 }
 
 const indexOf = (event: JsonObject): number =>
-  numberOf(event['content_index']) ?? numberOf(event['summary_index']) ?? 0;
+  finiteNumber(event['content_index']) ?? finiteNumber(event['summary_index']) ?? 0;
 
 const partKinds: ReadonlyMap<unknown, TextKind> = new Map([
   ['output_text', 'text'],
@@ -82,7 +82,7 @@ function partText(part: JsonObject): readonly [TextKind, string] | undefined {
 function wordsOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (!isJsonObject(value)) return '';
-  return textOf(value['text']) ?? (Object.keys(value).length > 0 ? JSON.stringify(value) : '');
+  return nonEmptyString(value['text']) ?? (Object.keys(value).length > 0 ? JSON.stringify(value) : '');
 }
 
 /** All texts of a whole item, by kind; those of other kinds keep the place of an index. */
@@ -99,7 +99,7 @@ export function textsOf(item: JsonObject): ReadonlyMap<TextKind, readonly string
     texts.set(found[0], list);
   };
   if (item['type'] === 'function_call') texts.set('arguments', [wordsOf(item['arguments'])]);
-  if (item['type'] === 'reasoning') listOf(item['summary']).forEach(put);
-  if (item['type'] === 'reasoning' || item['type'] === 'message') listOf(item['content']).forEach(put);
+  if (item['type'] === 'reasoning') asArray(item['summary']).forEach(put);
+  if (item['type'] === 'reasoning' || item['type'] === 'message') asArray(item['content']).forEach(put);
   return texts;
 }

@@ -1,6 +1,6 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { StreamInterruptedError } from '../../core/errors.js';
-import { defined, isJsonObject, listOf } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 
@@ -62,7 +62,7 @@ export function createAnswer(provider: string, emit: (chunk: Chunk) => void): An
       return end?.reason ?? 'unspecified';
     },
     finish() {
-      tell({ type: 'finish', reason: 'unspecified', ...end, ...defined({ usage }) });
+      tell({ type: 'finish', reason: 'unspecified', ...end, ...omitUndefined({ usage }) });
     },
   };
 }
@@ -76,7 +76,7 @@ function interrupted(provider: string, characters: number): StreamInterruptedErr
 
 /** One answer is asked for; of several (`n` or `candidateCount` in the provider's options) the one at index 0 counts. */
 export function firstAnswer(answers: unknown): JsonObject | undefined {
-  for (const answer of listOf(answers)) {
+  for (const answer of asArray(answers)) {
     if (isJsonObject(answer) && (typeof answer['index'] !== 'number' || answer['index'] === 0)) return answer;
   }
   return undefined;

@@ -1,5 +1,5 @@
+import { tryParseJson } from '../../core/json/json.js';
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { parsedOrUndefined } from '../../protocol/errorDetails.js';
 
 /** Fragments of calls, on wires that mark the end of each. */
 export interface Calls {
@@ -50,7 +50,7 @@ export function createCalls(tell: (chunk: Chunk) => void): Calls {
       if (json === undefined) return;
       texts.delete(index);
       if (json === '' && !complete.has(index)) bare = { index };
-      else if (json === '' || parsedOrUndefined(json) !== undefined) fragment(index, { done: true });
+      else if (json === '' || tryParseJson(json) !== undefined) fragment(index, { done: true });
     },
     settle,
   };

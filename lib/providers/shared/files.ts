@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { defined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 
 /** A file whose address is a data URL, with its bytes: it holds them, and few APIs take it as an address. Others as they are. */
@@ -7,7 +7,7 @@ export function inlined(file: FilePart): FilePart {
   const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
   if (!inline) return file;
   const { mediaType, name, providerData } = file;
-  return { type: 'file', mediaType, data: inline.data, ...defined({ name, providerData }) };
+  return { type: 'file', mediaType, data: inline.data, ...omitUndefined({ name, providerData }) };
 }
 
 /** A media type without parameters, in lower case. */

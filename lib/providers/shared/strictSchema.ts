@@ -1,4 +1,4 @@
-import { isJsonObject, isRecord, listOf } from '../../core/json/json.js';
+import { isJsonObject, isRecord, asArray } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 import { inWords, mapValues, withInner } from './mapSchema.js';
 
@@ -15,7 +15,7 @@ const told: ReadonlySet<string> = new Set([
 
 /**
  * A schema with the adjustments that strict mode demands (OpenAI's guide to structured outputs): objects are closed, an optional property becomes a required one that may be
- * null (on the way back, `withoutOptionalNulls` takes the null away), `oneOf` becomes `anyOf`, and constraints that it refuses are told in the description.
+ * null (on the way back, `omitOptionalNulls` takes the null away), `oneOf` becomes `anyOf`, and constraints that it refuses are told in the description.
  *
  * @param schema The schema of the whole answer.
  * @returns The schema to send, and whether it is strict. One that cannot be adjusted (open maps, `allOf`) comes out as it is, not strict.
@@ -34,13 +34,13 @@ function adjust(schema: JsonSchema): JsonSchema {
     else kept[keyword === 'oneOf' ? 'anyOf' : keyword] = withInner(keyword, value, adjust);
   }
   const words = inWords(said);
-  if (words !== '') kept['description'] = [...listOf(kept['description']), words].join(' ');
+  if (words !== '') kept['description'] = [...asArray(kept['description']), words].join(' ');
   return isJsonObject(kept['properties']) ? closed(kept, kept['properties']) : kept;
 }
 
 /** An object that takes other keys on purpose stays open, and the schema is then not strict. */
 function closed(schema: JsonObject, properties: JsonObject): JsonObject {
-  const required = new Set(listOf(schema['required']));
+  const required = new Set(asArray(schema['required']));
   return {
     ...schema,
     properties: mapValues(properties, (inner, name) =>
@@ -108,7 +108,7 @@ function isStrictPart(schema: unknown, depth: number, count: { properties: numbe
   if ($ref !== undefined) return typeof $ref === 'string' && $ref.startsWith('#') && Object.keys(schema).length === 1;
   if (!isRecord(properties) || (type ?? anyOf) === undefined || (anyOf !== undefined && !Array.isArray(anyOf)))
     return false;
-  const types = listOf(type);
+  const types = asArray(type);
   const whole = types.includes('object') ? isClosed(schema, Object.keys(properties)) : !('properties' in schema);
   if (!whole || (types.includes('array') && items === undefined) || !isStrictString(schema)) return false;
   const named = [properties, $defs, definitions].flatMap((schemas) =>
@@ -116,12 +116,12 @@ function isStrictPart(schema: unknown, depth: number, count: { properties: numbe
   );
   count.properties += Object.keys(properties).length;
   count.values += Array.isArray(values) ? values.length : 0;
-  return [...named, ...listOf(items), ...listOf(anyOf)].every((part) => isStrictPart(part, depth + 1, count));
+  return [...named, ...asArray(items), ...asArray(anyOf)].every((part) => isStrictPart(part, depth + 1, count));
 }
 
 /** An object names all its properties, requires them all, and takes no others. */
 function isClosed({ required, additionalProperties }: Record<string, unknown>, names: readonly string[]): boolean {
-  const wanted = new Set(listOf(required));
+  const wanted = new Set(asArray(required));
   return additionalProperties === false && wanted.size === names.length && names.every((name) => wanted.has(name));
 }
 

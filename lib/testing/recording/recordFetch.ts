@@ -1,3 +1,4 @@
+import { parseJsonOrText } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { secretsOf, spellings } from '../../protocol/redact.js';
 import { redactFrames, redactText } from './redactFrames.js';
@@ -88,7 +89,7 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
     return {
       ...exchange,
       url: clean(exchange.url),
-      body: parsed(clean(exchange.body)),
+      body: parseJsonOrText(clean(exchange.body)),
       ...(headers ? { headers } : {}),
       frames: redactFrames(exchange.frames, words),
     };
@@ -110,14 +111,6 @@ const sentBody = async (body: BodyInit | null | undefined): Promise<string> =>
     : body instanceof ReadableStream
       ? '[stream]'
       : new Response(body).text();
-
-function parsed(text: string): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return text;
-  }
-}
 
 /** The response with a body that notes what is read of it. A character that a read has cut is noted with the next. */
 function watched(response: Response, exchange: Exchange): Response {

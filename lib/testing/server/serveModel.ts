@@ -1,10 +1,10 @@
+import { parseJsonOrText } from '../../core/json/json.js';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { concatMap, from, fromEvent, map, ReplaySubject, takeUntil, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { errorText } from '../../core/errors.js';
-import type { JsonValue } from '../../core/json/json.js';
 import type { Script } from '../script.js';
 import { answers, basePath } from './answers.js';
 import { joined } from './framing.js';
@@ -127,17 +127,9 @@ function read(incoming: IncomingMessage): Observable<Omit<ServedRequest, 'order'
       headers: Object.fromEntries(
         Object.entries(incoming.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
       ),
-      body: parsed(new TextDecoder().decode(joined(pieces))),
+      body: parseJsonOrText(new TextDecoder().decode(joined(pieces))),
     })),
   );
-}
-
-function parsed(text: string): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return text;
-  }
 }
 
 function watch(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { withoutOptionalNulls } from '../../../lib/core/json/optionalNulls.js';
+import { omitOptionalNulls } from '../../../lib/core/json/optionalNulls.js';
 
 const text = { type: 'string' };
 
@@ -27,7 +27,7 @@ describe('withoutOptionalNulls', () => {
       list: [{ n: null, next: { n: 'x', next: null } }],
       choice: { x: null },
     };
-    expect(withoutOptionalNulls(value, schema)).toEqual({
+    expect(omitOptionalNulls(value, schema)).toEqual({
       a: null,
       maybe: null,
       anything: null,
@@ -38,13 +38,13 @@ describe('withoutOptionalNulls', () => {
   });
 
   it('comes to an end with a schema that is only itself', () => {
-    expect(withoutOptionalNulls({ a: null }, { $ref: '#' })).toEqual({ a: null });
-    expect(withoutOptionalNulls({ a: null }, { anyOf: [{ $ref: '#' }] })).toEqual({ a: null });
+    expect(omitOptionalNulls({ a: null }, { $ref: '#' })).toEqual({ a: null });
+    expect(omitOptionalNulls({ a: null }, { anyOf: [{ $ref: '#' }] })).toEqual({ a: null });
   });
 
   it('takes __proto__ for a key', () => {
     const value = JSON.parse('{"__proto__":null,"b":1}') as never;
     const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}') as never;
-    expect(JSON.stringify(withoutOptionalNulls(value, schema))).toBe('{"b":1}');
+    expect(JSON.stringify(omitOptionalNulls(value, schema))).toBe('{"b":1}');
   });
 });

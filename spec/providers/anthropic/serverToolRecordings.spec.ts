@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { isJsonObject, textOf } from '../../../lib/core/json/json.js';
+import { isJsonObject, nonEmptyString } from '../../../lib/core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { decodeMessages } from '../../../lib/providers/anthropic/decode.js';
@@ -45,7 +45,7 @@ function blocksOf(frames: readonly JsonObject[]): readonly JsonObject[] {
     if (type === 'content_block_start' && isJsonObject(start)) blocks[at] = { ...start };
     const block = blocks[at];
     if (type !== 'content_block_delta' || !block || !isJsonObject(delta)) continue;
-    if (typeof delta['text'] === 'string') block['text'] = (textOf(block['text']) ?? '') + delta['text'];
+    if (typeof delta['text'] === 'string') block['text'] = (nonEmptyString(block['text']) ?? '') + delta['text'];
     if (typeof delta['partial_json'] === 'string') json.set(at, `${json.get(at) ?? ''}${delta['partial_json']}`);
     if (isJsonObject(delta['citation']))
       block['citations'] = [...((block['citations'] ?? []) as JsonObject[]), delta['citation']];
@@ -54,7 +54,7 @@ function blocksOf(frames: readonly JsonObject[]): readonly JsonObject[] {
   return blocks;
 }
 
-const said = ({ text }: JsonObject): string => textOf(text) ?? '';
+const said = ({ text }: JsonObject): string => nonEmptyString(text) ?? '';
 const isCited = ({ citations }: JsonObject): boolean => Array.isArray(citations) && citations.length > 0;
 
 /** Neighbouring texts without citations are one text in a message; blank ones are refused by the API. */
@@ -67,7 +67,7 @@ function joined(blocks: readonly JsonObject[]): readonly JsonObject[] {
       all[all.length - 1] = { ...last, text: said(last) + said(block) };
     else all.push({ ...block, ...(cited ? { citations } : {}) });
   }
-  return all.filter(({ type, text }) => type !== 'text' || (textOf(text) ?? '').trim() !== '');
+  return all.filter(({ type, text }) => type !== 'text' || (nonEmptyString(text) ?? '').trim() !== '');
 }
 
 describe('anthropic: recorded tools of the server', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import type { RunEvent } from '../../../lib/core/event.js';
-import { textOf } from '../../../lib/core/json/json.js';
+import { nonEmptyString } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
@@ -30,7 +30,7 @@ const ran = (id: string): Message => ({
 
 /** Frames as the server sends them. */
 const raw = (...frames: readonly JsonObject[]) =>
-  frames.map((frame) => `event: ${textOf(frame['type']) ?? ''}\ndata: ${JSON.stringify(frame)}\n\n`);
+  frames.map((frame) => `event: ${nonEmptyString(frame['type']) ?? ''}\ndata: ${JSON.stringify(frame)}\n\n`);
 
 const bodiesOf = (server: LoopbackServer) => server.requests.map(({ body }) => body as JsonObject);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { textOf } from '../../../lib/core/json/json.js';
+import { nonEmptyString } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
@@ -77,7 +77,9 @@ describe('openai-responses: recorded streams', () => {
     const output = final(frames)['output'] as readonly JsonObject[];
     expect(items.map(({ id, type }) => [id, type])).toEqual(output.map(({ id, type }) => [id, type]));
     const texts = items.flatMap(({ content }) => (content as readonly JsonObject[] | undefined) ?? []);
-    expect(texts.flatMap(({ text, refusal }) => textOf(text) ?? textOf(refusal) ?? []).join('')).toBe(expected.text);
+    expect(texts.flatMap(({ text, refusal }) => nonEmptyString(text) ?? nonEmptyString(refusal) ?? []).join('')).toBe(
+      expected.text,
+    );
     const repeated = items.filter(({ type }) => type !== 'message' && type !== 'function_call');
     expect(repeated).toEqual(output.filter(({ type }) => type !== 'message' && type !== 'function_call'));
   });

@@ -1,4 +1,4 @@
-import { isJsonObject, textOf } from '../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, parseJsonOrText } from '../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../core/json/json.js';
 import type { FilePart, Message, Part, Role, ToolCallPart, ToolResultPart } from '../../../core/message.js';
 
@@ -34,15 +34,15 @@ export function createConversation(): Conversation {
       calls += 1;
       const call: ToolCallPart = {
         type: 'toolCall',
-        id: textOf(id) ?? `call_${calls}`,
-        name: textOf(name) ?? '',
+        id: nonEmptyString(id) ?? `call_${calls}`,
+        name: nonEmptyString(name) ?? '',
         arguments: argumentsOf(args),
       };
       open.push(call);
       add('model', [call]);
     },
     result(id, name, outcome) {
-      const [wantedId, wantedName] = [textOf(id), textOf(name)];
+      const [wantedId, wantedName] = [nonEmptyString(id), nonEmptyString(name)];
       const call = open.find((one) =>
         wantedId === undefined ? one.name === (wantedName ?? one.name) : one.id === wantedId,
       );
@@ -60,18 +60,9 @@ export function createConversation(): Conversation {
 
 /** Arguments as an object; what is none is told as `accumulateToolCalls` tells it. */
 function argumentsOf(args: unknown): JsonObject {
-  const value = typeof args === 'string' ? parsed(args.trim() === '' ? '{}' : args) : args;
+  const value = typeof args === 'string' ? parseJsonOrText(args.trim() === '' ? '{}' : args) : args;
   if (isJsonObject(value)) return value;
   return { _raw: typeof args === 'string' ? args : JSON.stringify(args ?? null), _error: 'invalid_json' };
-}
-
-/** JSON where the text is JSON: a text that looks like a number was one, as far as a wire of texts can tell. */
-function parsed(text: string): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return text;
-  }
 }
 
 /**
@@ -83,7 +74,7 @@ function parsed(text: string): JsonValue {
 export function outcomeOf(content: unknown, failed = false): Outcome {
   const text = textsIn(content).join('');
   if (failed) return { error: text };
-  const result = parsed(text);
+  const result = parseJsonOrText(text);
   const error = isJsonObject(result) && Object.keys(result).length === 1 ? result['error'] : undefined;
   return typeof error === 'string' ? { error } : { result };
 }
@@ -99,7 +90,7 @@ export function textsIn(content: unknown): readonly string[] {
 
 /** Texts as parts. */
 export const textParts = (...texts: readonly unknown[]): readonly Part[] =>
-  texts.flatMap((text) => (textOf(text) === undefined ? [] : [{ type: 'text', text: String(text) }]));
+  texts.flatMap((text) => (nonEmptyString(text) === undefined ? [] : [{ type: 'text', text: String(text) }]));
 
 /**
  * A file that a wire has at an address, which may hold its bytes (`data:`).
@@ -109,10 +100,10 @@ export const textParts = (...texts: readonly unknown[]): readonly Part[] =>
  * @param name Its name, where it has one.
  */
 export function fileParts(at: unknown, mediaType: string, name?: unknown): readonly FilePart[] {
-  const url = textOf(at);
+  const url = nonEmptyString(at);
   if (url === undefined) return [];
   const inline = /^data:([^;,]+)(?:;[^;,]*)*;base64,(.*)$/is.exec(url);
-  const named = textOf(name) === undefined ? {} : { name: String(name) };
+  const named = nonEmptyString(name) === undefined ? {} : { name: String(name) };
   return [
     inline
       ? { type: 'file', mediaType: inline[1] ?? mediaType, data: inline[2] ?? '', ...named }

@@ -1,6 +1,6 @@
 import type { ToolCallFragment } from '../../../core/chunk.js';
 import { ConfigurationError } from '../../../core/errors.js';
-import { isJsonObject } from '../../../core/json/json.js';
+import { isJsonObject, tryParseJson } from '../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../core/json/json.js';
 import type { ProviderData } from '../../../core/message.js';
 
@@ -62,12 +62,8 @@ function whole(fragments: readonly ToolCallFragment[]): WholeCall {
 }
 
 function parsed(name: string, text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // told below, with what is no object
-  }
+  const value = tryParseJson(text);
+  if (isJsonObject(value)) return value;
   throw new ConfigurationError(
     'script',
     `This wire has no words for the arguments of a call of "${name}" that are no JSON object: ${text}`,

@@ -1,6 +1,6 @@
 import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { ConfigurationError, errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
@@ -83,7 +83,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     delta(fields),
   ];
   const toolUse = ({ index, id, name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
-    const key = index ?? textOf(id) ?? last;
+    const key = index ?? nonEmptyString(id) ?? last;
     const known = name === undefined ? blocks.get(key) : undefined;
     const started = known === undefined ? open('tool_use', { id: id ?? '', name: name ?? '', input: {} }) : [];
     const at = known ?? last;
@@ -115,7 +115,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       );
     },
     error: (error) => {
-      const type = (isRecord(error) ? textOf(error['providerCode']) : undefined) ?? 'api_error';
+      const type = (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'api_error';
       return [frame('error', { error: { type, message: errorText(error) } })];
     },
     end() {

@@ -1,4 +1,4 @@
-import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, textParts, textsIn } from '../history.js';
@@ -24,6 +24,10 @@ function partsOf({ type, text, source, title }: JsonObject): readonly Part[] {
   if (type === 'text') return textParts(text);
   if ((type !== 'image' && type !== 'document') || !isJsonObject(source)) return [];
   if (source['type'] === 'text') return textParts(source['data']);
-  const mediaType = textOf(source['media_type']) ?? (type === 'image' ? 'image/*' : 'application/pdf');
-  return fileParts(source['url'] ?? `data:${mediaType};base64,${textOf(source['data']) ?? ''}`, mediaType, title);
+  const mediaType = nonEmptyString(source['media_type']) ?? (type === 'image' ? 'image/*' : 'application/pdf');
+  return fileParts(
+    source['url'] ?? `data:${mediaType};base64,${nonEmptyString(source['data']) ?? ''}`,
+    mediaType,
+    title,
+  );
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, isRecord, numberOf, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, finiteNumber, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Refusal } from '../dialect.js';
 
@@ -14,8 +14,8 @@ export function refusalOf(body: unknown, headers?: Readonly<Record<string, strin
 
 function objection(body: unknown): string | undefined {
   if (!isRecord(body)) return 'The request body is not valid JSON.';
-  if (textOf(body['model']) === undefined) return 'model: Field required';
-  const limit = numberOf(body['max_tokens']);
+  if (nonEmptyString(body['model']) === undefined) return 'model: Field required';
+  const limit = finiteNumber(body['max_tokens']);
   if (limit === undefined) return 'max_tokens: Field required';
   if (limit < 1) return 'max_tokens: Input should be greater than or equal to 1';
   if (body['stream'] !== true) return "This loopback server only streams: send 'stream': true.";
@@ -32,7 +32,7 @@ function objection(body: unknown): string | undefined {
 
 function thinkingObjection({ thinking, messages }: Record<string, unknown>, limit: number): string | undefined {
   if (!isRecord(thinking) || thinking['type'] !== 'enabled') return undefined;
-  const budget = numberOf(thinking['budget_tokens']);
+  const budget = finiteNumber(thinking['budget_tokens']);
   if (budget === undefined || budget < 1024)
     return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024';
   if (budget >= limit) return '`max_tokens` must be greater than `thinking.budget_tokens`.';
@@ -49,7 +49,7 @@ function unthoughtObjection(messages: readonly JsonObject[]): string | undefined
     at > question && message['role'] === 'assistant' ? [blocksOf(message)[0]?.['type']] : [],
   );
   if (firsts.some((type) => type === 'thinking' || type === 'redacted_thinking')) return undefined;
-  const found = textOf(firsts.at(-1)) ?? 'nothing';
+  const found = nonEmptyString(firsts.at(-1)) ?? 'nothing';
   return `Expected \`thinking\` or \`redacted_thinking\`, but found \`${found}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`;
 }
 
@@ -73,7 +73,7 @@ function messageObjection(messages: readonly JsonObject[], at: number): string |
     return `messages.${at}: all messages must have non-empty content`;
   if (blocks.some(({ type, text }) => type === 'text' && !(typeof text === 'string' && text.trim() !== '')))
     return `messages.${at}: text content blocks must contain non-whitespace text`;
-  if (blocks.some(({ type, signature }) => type === 'thinking' && textOf(signature) === undefined))
+  if (blocks.some(({ type, signature }) => type === 'thinking' && nonEmptyString(signature) === undefined))
     return `messages.${at}: Invalid \`signature\` in \`thinking\` block`;
   if (blocks.some(({ type, is_error, content }) => type === 'tool_result' && is_error === true && isBlank(content)))
     return `messages.${at}: tool_result: content cannot be empty if \`is_error\` is true`;
@@ -102,4 +102,4 @@ function blocksOf(message: JsonObject | undefined): readonly JsonObject[] {
 }
 
 const idsOf = (blocks: readonly JsonObject[], type: string, field: string): readonly string[] =>
-  blocks.filter((block) => block['type'] === type).map((block) => textOf(block[field]) ?? '');
+  blocks.filter((block) => block['type'] === type).map((block) => nonEmptyString(block[field]) ?? '');

@@ -7,7 +7,7 @@ import type {
   ToolCallFragment,
 } from '../../../../core/chunk.js';
 import { ConfigurationError, errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
@@ -42,7 +42,7 @@ function refusalOf(body: unknown): Refusal | undefined {
   });
   if (!isRecord(body))
     return refuse('We could not parse the JSON body of your request. The API expects a JSON object.');
-  if (textOf(body['model']) === undefined) return refuse('you must provide a model parameter');
+  if (nonEmptyString(body['model']) === undefined) return refuse('you must provide a model parameter');
   const { messages } = body as { readonly messages?: unknown };
   if (messages === undefined) return refuse("Missing required parameter: 'messages'.", 'missing_required_parameter');
   if (!Array.isArray(messages) || !messages.every(isRecord))
@@ -126,8 +126,8 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   };
   const indexOf = ({ index, id, name }: ToolCallFragment): number => {
     if (typeof index === 'number') return enter(index);
-    const key = index ?? textOf(id);
-    if (key === undefined && textOf(name) === undefined && current >= 0) return current;
+    const key = index ?? nonEmptyString(id);
+    if (key === undefined && nonEmptyString(name) === undefined && current >= 0) return current;
     const known = key === undefined ? undefined : indices.get(key);
     if (known !== undefined) return enter(known);
     if (key !== undefined) indices.set(key, highest + 1);
@@ -165,6 +165,6 @@ function wireUsage({ input, output, total, cachedInput, reasoning }: Usage): Jso
 }
 
 function failureOf(error: unknown): Refusal {
-  const code = isRecord(error) ? textOf(error['providerCode']) : undefined;
+  const code = isRecord(error) ? nonEmptyString(error['providerCode']) : undefined;
   return { status: 500, type: 'server_error', message: errorText(error), ...(code === undefined ? {} : { code }) };
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, textParts } from '../history.js';
@@ -47,6 +47,9 @@ function partsOf(content: unknown): readonly Part[] {
       return fileParts(file['file_data'], 'application/octet-stream', file['filename']);
     if (type !== 'input_audio') return [];
     if (!isJsonObject(sound)) return fileParts(sound, 'audio/*');
-    return fileParts(`data:audio/${textOf(sound['format']) ?? '*'};base64,${textOf(sound['data']) ?? ''}`, 'audio/*');
+    return fileParts(
+      `data:audio/${nonEmptyString(sound['format']) ?? '*'};base64,${nonEmptyString(sound['data']) ?? ''}`,
+      'audio/*',
+    );
   });
 }

@@ -1,5 +1,5 @@
 import type { Chunk } from '../../../../core/chunk.js';
-import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
 import { chatCompletions } from './chatCompletions.js';
@@ -108,7 +108,7 @@ function reasoning({ reasoning_content: text, ...rest }: JsonObject): JsonObject
 }
 
 function failed({ message, code }: JsonObject): JsonObject {
-  const known = textOf(code) ?? '';
+  const known = nonEmptyString(code) ?? '';
   return {
     error: { code: /^\d+$/.test(known) ? Number(known) : known === '' ? 502 : known, message: message ?? '' },
     choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error', native_finish_reason: null }],
@@ -164,5 +164,5 @@ const refused = (message: string, code: string): Refusal => ({
 });
 function idsIn(message: JsonObject): readonly string[] {
   const calls = Array.isArray(message['tool_calls']) ? message['tool_calls'].filter(isJsonObject) : [];
-  return [...calls.map(({ id }) => id), message['tool_call_id']].flatMap((id) => textOf(id) ?? []);
+  return [...calls.map(({ id }) => id), message['tool_call_id']].flatMap((id) => nonEmptyString(id) ?? []);
 }

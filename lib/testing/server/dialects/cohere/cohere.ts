@@ -1,6 +1,6 @@
 import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { ConfigurationError, errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { chatHistory } from '../chatCompletions/history.js';
@@ -31,7 +31,7 @@ export const cohere: Dialect = {
 
 function objection(body: unknown): string | undefined {
   if (!isRecord(body)) return 'invalid request: cannot parse the body';
-  if (textOf(body['model']) === undefined) return 'invalid request: model is required';
+  if (nonEmptyString(body['model']) === undefined) return 'invalid request: model is required';
   if (body['stream'] !== true) return "This loopback server only streams: send 'stream': true.";
   const { messages } = body;
   if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isRecord))
@@ -41,7 +41,7 @@ function objection(body: unknown): string | undefined {
   const open = new Set<string>();
   for (const message of messages) {
     const { role, content, tool_calls: toolCalls } = message;
-    if (role === 'tool' && !open.delete(textOf(message['tool_call_id']) ?? ''))
+    if (role === 'tool' && !open.delete(nonEmptyString(message['tool_call_id']) ?? ''))
       return 'tool_call_id does not match a tool call before it';
     if (role !== 'tool' && open.size > 0) return `tool calls without results: ${[...open].join(', ')}`;
     if (!Array.isArray(toolCalls)) continue;
@@ -50,7 +50,7 @@ function objection(body: unknown): string | undefined {
       (Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === 'text'))
     )
       return "text content is not allowed when tool_calls are provided. If you wish to pass a tool plan, use 'tool_plan'";
-    for (const call of toolCalls) open.add(isRecord(call) ? (textOf(call['id']) ?? '') : '');
+    for (const call of toolCalls) open.add(isRecord(call) ? (nonEmptyString(call['id']) ?? '') : '');
   }
   return open.size > 0 ? `tool calls without results: ${[...open].join(', ')}` : undefined;
 }

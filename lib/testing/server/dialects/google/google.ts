@@ -1,6 +1,6 @@
 import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
 import { ConfigurationError, errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { ProviderData } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
@@ -78,7 +78,7 @@ function writer(turn: number, model: string): DialectWriter {
 
 const signatureIn = (data: ProviderData | undefined): string | undefined => {
   const own = data?.['google'];
-  return isJsonObject(own) ? textOf(own['thoughtSignature']) : undefined;
+  return isJsonObject(own) ? nonEmptyString(own['thoughtSignature']) : undefined;
 };
 
 function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 'source' }>): JsonObject {
@@ -124,7 +124,7 @@ function wireUsage({ input, output, total, cachedInput, reasoning }: Usage): Jso
 }
 
 function failure(error: unknown): JsonObject {
-  const word = (isRecord(error) ? textOf(error['providerCode']) : undefined) ?? 'INTERNAL';
+  const word = (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'INTERNAL';
   const code = [...words].find(([, known]) => known === word)?.[0] ?? 500;
   return { error: { code, message: errorText(error), status: word } };
 }

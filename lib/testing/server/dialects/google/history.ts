@@ -1,4 +1,4 @@
-import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, textParts, textsIn } from '../history.js';
@@ -30,10 +30,10 @@ function outcomeOf(response: unknown): Outcome {
 function partsOf({ text, thought, inlineData: bytes, fileData: file }: JsonObject): readonly Part[] {
   if (thought === true) return [];
   if (isJsonObject(bytes)) {
-    const mediaType = textOf(bytes['mimeType']) ?? 'application/octet-stream';
-    return fileParts(`data:${mediaType};base64,${textOf(bytes['data']) ?? ''}`, mediaType);
+    const mediaType = nonEmptyString(bytes['mimeType']) ?? 'application/octet-stream';
+    return fileParts(`data:${mediaType};base64,${nonEmptyString(bytes['data']) ?? ''}`, mediaType);
   }
   return isJsonObject(file)
-    ? fileParts(file['fileUri'], textOf(file['mimeType']) ?? 'application/octet-stream')
+    ? fileParts(file['fileUri'], nonEmptyString(file['mimeType']) ?? 'application/octet-stream')
     : textParts(text);
 }

@@ -1,6 +1,6 @@
 import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
 import { ConfigurationError, errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { chatHistory } from '../chatCompletions/history.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
@@ -29,7 +29,7 @@ const thoughts: readonly unknown[] = [undefined, null, true, false, 'low', 'medi
 function refusalOf(body: unknown): Refusal | undefined {
   const refuse = (message: string): Refusal => ({ status: 400, type: 'bad_request', message });
   if (!isRecord(body)) return refuse('missing request body');
-  if (textOf(body['model']) === undefined) return refuse('model is required');
+  if (nonEmptyString(body['model']) === undefined) return refuse('model is required');
   const { messages } = body as { readonly messages?: unknown };
   if (!Array.isArray(messages) || !messages.every(isRecord))
     return refuse('json: cannot unmarshal messages into Go struct field ChatRequest.messages');

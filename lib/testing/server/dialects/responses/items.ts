@@ -1,5 +1,5 @@
 import type { FinishChunk } from '../../../../core/chunk.js';
-import { isJsonObject, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { SourcePart } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
@@ -167,7 +167,7 @@ export function serverItemsWriter(event: Event, add: (item: () => JsonObject) =>
   return {
     fact(metadata) {
       const { id, type, ...rest } = metadata;
-      const [name, key] = [textOf(type), textOf(id)];
+      const [name, key] = [nonEmptyString(type), nonEmptyString(id)];
       if (name === undefined || key === undefined) return undefined;
       const before = begin(key, name);
       const entry = open.get(key);
@@ -177,7 +177,7 @@ export function serverItemsWriter(event: Event, add: (item: () => JsonObject) =>
       if (typeof delta === 'string')
         return [...before, event(`response.${pieces.get(name) ?? name}.delta`, { ...at, delta })];
       if (image !== undefined) return [...before, event(`response.${name}.partial_image`, { ...at, ...rest })];
-      const step = Object.keys(rest).length === 1 ? textOf(status) : undefined;
+      const step = Object.keys(rest).length === 1 ? nonEmptyString(status) : undefined;
       if (step !== undefined && !ends.has(step)) return [...before, event(`response.${name}.${step}`, at)];
       entry.item = metadata;
       const ended = /_call$|^mcp_list_tools$/.test(name) ? [event(`response.${name}.completed`, at)] : [];

@@ -1,4 +1,4 @@
-import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
 
@@ -17,12 +17,13 @@ export function refusalOf(body: unknown): Refusal | undefined {
   if (unknown !== undefined) return refuse(`Unsupported parameter: '${unknown}'.`, 'unsupported_parameter');
   const { model, tools = [], previous_response_id: previous } = body;
   const input = body['input'] ?? (previous === undefined ? undefined : []);
-  if (textOf(model) === undefined) return refuse("Missing required parameter: 'model'.", 'missing_required_parameter');
+  if (nonEmptyString(model) === undefined)
+    return refuse("Missing required parameter: 'model'.", 'missing_required_parameter');
   if (typeof input !== 'string' && !Array.isArray(input))
     return refuse("Missing required parameter: 'input'.", 'missing_required_parameter');
   if (input.length === 0 && previous === undefined) return refuse("Invalid 'input': it is empty.", 'empty_array');
   const nameless = Array.isArray(tools)
-    ? tools.findIndex((tool) => isFunction(tool) && textOf(tool['name']) === undefined)
+    ? tools.findIndex((tool) => isFunction(tool) && nonEmptyString(tool['name']) === undefined)
     : -1;
   if (nameless >= 0)
     return refuse(`Missing required parameter: 'tools[${nameless}].name'.`, 'missing_required_parameter');
@@ -68,7 +69,7 @@ export function withStore(dialect: Dialect): Dialect {
   const kept = new Map<string, readonly JsonValue[]>();
   const whole = (body: JsonObject): JsonObject => {
     const { previous_response_id: previous, ...rest } = body;
-    const before = kept.get(textOf(previous) ?? '');
+    const before = kept.get(nonEmptyString(previous) ?? '');
     return before ? { ...rest, input: [...before, ...inputOf(body)] } : body;
   };
   const keep = (body: JsonObject, frames: readonly DialectFrame[]) => {
@@ -77,7 +78,7 @@ export function withStore(dialect: Dialect): Dialect {
     const response = isJsonObject(last) ? last['response'] : undefined;
     if (body['store'] === false || !isJsonObject(response)) return;
     const { id, output } = response;
-    kept.set(textOf(id) ?? '', [
+    kept.set(nonEmptyString(id) ?? '', [
       ...inputOf(whole(body)),
       ...(Array.isArray(output) ? (output as readonly JsonValue[]) : []),
     ]);
@@ -86,7 +87,7 @@ export function withStore(dialect: Dialect): Dialect {
     ...dialect,
     refusal(body, headers) {
       if (!isJsonObject(body)) return dialect.refusal(body, headers);
-      const previous = textOf(body['previous_response_id']);
+      const previous = nonEmptyString(body['previous_response_id']);
       return previous === undefined || kept.has(previous) ? dialect.refusal(whole(body), headers) : unknown(previous);
     },
     messages: (body) => dialect.messages(whole(body)),

@@ -1,6 +1,6 @@
 import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { ConfigurationError, errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, textOf } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { FilePart } from '../../../../core/message.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
@@ -90,7 +90,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
   const message = () => within('message', () => openMessage(event, nextId(), output.length));
   const reasoning = () => within('reasoning', () => openReasoning(event, nextId(), output.length, encrypted));
   const call = ({ index, id, name, arguments: args, done }: ToolCallFragment): readonly DialectFrame[] => {
-    const key = index ?? textOf(id) ?? (name === undefined ? lastCall : `call ${output.length}`);
+    const key = index ?? nonEmptyString(id) ?? (name === undefined ? lastCall : `call ${output.length}`);
     lastCall = key;
     const before: DialectFrame[] = [];
     let item = calls.get(key);
@@ -157,7 +157,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       return [...begin(), ...close(), ...open];
     },
     error: (error) => {
-      const code = isRecord(error) ? textOf(error['providerCode']) : undefined;
+      const code = isRecord(error) ? nonEmptyString(error['providerCode']) : undefined;
       return [event('error', { code: code ?? 'server_error', message: errorText(error), param: null })];
     },
     end() {
