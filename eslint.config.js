@@ -25,7 +25,7 @@ const rooms = {
 };
 
 /** What runs in production. zod, the AI SDK and the MCP client are the user's: their types may be named, no more. Node's own modules are for the loopback server. */
-const packages = ['rxjs', 'rxjs/testing', 'nanoid', 'eventsource-parser'];
+const packages = ['rxjs', 'rxjs/testing', 'nanoid/non-secure', 'eventsource-parser'];
 const namedOnly = ['zod', '@ai-sdk/provider', '@modelcontextprotocol/client'];
 
 /** The room of a path inside lib/, with `/` between its parts: `core/usage.js` is in `core`, `agent.js` in `agent`. */

@@ -29,7 +29,7 @@ async function install(): Promise<void> {
     version: '1.0.0',
     private: true,
     dependencies: { rivulet: `file:${await tarball()}`, ...versions('rxjs', 'zod') },
-    devDependencies: versions('jest', 'typescript', '@types/node'),
+    devDependencies: versions('jest', 'jest-environment-jsdom', 'typescript', '@types/node'),
   };
   await cp(join(root, 'spec/package/consumers'), consumer, { recursive: true });
   await writeFile(join(consumer, 'package.json'), JSON.stringify(manifest));
@@ -87,7 +87,7 @@ const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['holds what it should, and no more', onlyWhatIsMeant],
   ['an ESM script', () => run(consumer, 'node', 'esm.mjs')],
   ['a CommonJS script', () => run(consumer, 'node', 'commonjs.cjs')],
-  ['a plain CommonJS jest', () => run(consumer, 'npx', 'jest')],
+  ['a plain CommonJS jest, in Node and in jsdom', () => run(consumer, 'npx', 'jest')],
   [
     'types of an ESM and of a CommonJS module (nodenext)',
     () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts'),

@@ -1,4 +1,4 @@
-import { nanoid } from 'nanoid';
+import { nanoid } from 'nanoid/non-secure'; // the main entry's browser condition is ESM only: jest's jsdom environment cannot require it
 import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import { isBlank } from './arguments.js';

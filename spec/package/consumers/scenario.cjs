@@ -3,7 +3,7 @@ const assert = require('node:assert/strict');
 
 module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, testing, server }) {
   const { createAgent, openai, tool } = rivulet;
-  const { call, scriptedModel } = testing;
+  const { scriptedModel, toolCall } = testing;
   const { firstValueFrom, lastValueFrom, of, toArray } = rxjs;
 
   const add = tool({
@@ -14,7 +14,7 @@ module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, test
   });
   const count = tool({ name: 'count', description: 'Counts to three.', execute: () => of(1, 2, 3) });
   const script = [
-    ['Let me see.', call('add', { a: 1, b: 2 }), call('add', { a: 'one' }), call('count')],
+    ['Let me see.', toolCall('add', { a: 1, b: 2 }), toolCall('add', { a: 'one' }), toolCall('count')],
     'That makes 3.',
   ];
 

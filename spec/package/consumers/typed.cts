@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { accumulateToolCalls, consolidate, createAgent, openai, tool } from 'rivulet';
 import type { Chunk, RivuletError, RunResult } from 'rivulet';
-import { call, scriptedModel } from 'rivulet/testing';
+import { scriptedModel, toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
 
@@ -14,7 +14,7 @@ const add = tool({
   execute: ({ a, b }) => a + b,
 });
 
-const agent = createAgent({ model: scriptedModel([[call('add', { a: 1, b: 2 })], 'That makes 3.']), tools: [add] });
+const agent = createAgent({ model: scriptedModel([[toolCall('add', { a: 1, b: 2 })], 'That makes 3.']), tools: [add] });
 agent.stream('1 + 2?').subscribe({
   next: (event) => {
     if (event.type === 'toolResult' && event.name === 'add' && event.error === undefined) event.result satisfies number;
