@@ -5,7 +5,7 @@ import { createOperator } from '../core/createOperator.js';
 import { ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import { isJsonObject, tryParseJson } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
-import { beginning } from './errorDetails.js';
+import { excerpt } from './errorDetails.js';
 import { ndjson } from './ndjson.js';
 import { redactThrown } from './redact.js';
 import { sse } from './sse.js';
@@ -104,7 +104,7 @@ function notJson(provider: string, data: string): ProtocolError {
   return new ProtocolError(
     provider,
     'frame',
-    `${provider} sent an event that is no JSON object: "${beginning(data)}". Check baseUrl, and any proxy between.`,
+    `${provider} sent an event that is no JSON object: "${excerpt(data)}". Check baseUrl, and any proxy between.`,
     data.slice(0, 1000),
   );
 }

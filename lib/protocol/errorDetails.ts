@@ -22,7 +22,7 @@ const passing =
 const lasting = /insufficientquota|billing|insufficientbalance/;
 
 /** Whether the same request may succeed later: by a status among the codes of its error, or a word that says so. */
-export function isPassing(codes: readonly string[]): boolean {
+export function isTransient(codes: readonly string[]): boolean {
   const words = codes.map((code) => code.toLowerCase().replace(/[^a-z0-9]/g, ''));
   return (
     !words.some((word) => lasting.test(word)) &&
@@ -31,7 +31,7 @@ export function isPassing(codes: readonly string[]): boolean {
 }
 
 /** Where servers put what an error says to people: as text, or as an object or a list that says it further in. */
-export const textFields = [
+export const errorTextFields = [
   'error',
   'message',
   'detail',
@@ -54,7 +54,7 @@ export const textFields = [
 export function errorDetails(json: unknown): ErrorDetails {
   if (Array.isArray(json)) return firstThatTells(json);
   if (!isRecord(json)) return { message: nonEmptyString(json), codes: [] };
-  const { message, codes } = firstThatTells(textFields.map((field) => json[field]));
+  const { message, codes } = firstThatTells(errorTextFields.map((field) => json[field]));
   const metadata = objectOrEmpty(json['metadata']);
   const raw = nonEmptyString(metadata['raw']);
   const own = [
@@ -78,12 +78,12 @@ const firstThatTells = (values: readonly unknown[]): ErrorDetails =>
   values.map(errorDetails).find(({ message }) => message !== undefined) ?? { message: undefined, codes: [] };
 
 /** The most telling code: a word before a number. Google sends the status as `code` and its meaning as `status`. */
-export const codeOf = (codes: readonly string[]): string | undefined =>
+export const primaryCode = (codes: readonly string[]): string | undefined =>
   codes.find((code) => !/^\d+$/.test(code)) ?? codes[0];
 
 /** Whether a JSON document is an error by its own word: it has an `error` that says something, alone or as the first of an array. */
-export function saysError(json: unknown): boolean {
-  if (Array.isArray(json)) return saysError(json[0]);
+export function hasErrorField(json: unknown): boolean {
+  if (Array.isArray(json)) return hasErrorField(json[0]);
   return isRecord(json) && json['error'] !== undefined && json['error'] !== null && json['error'] !== false;
 }
 
@@ -96,12 +96,12 @@ export function saysError(json: unknown): boolean {
  */
 export function providerError(provider: string, json: unknown): ProviderError {
   const { message, codes } = errorDetails(json);
-  const providerCode = codeOf(codes);
+  const providerCode = primaryCode(codes);
   return new ProviderError(
     provider,
-    `${provider} reported an error: ${message ?? JSON.stringify(json)}${inBrackets(providerCode)}`,
+    `${provider} reported an error: ${message ?? JSON.stringify(json)}${inParentheses(providerCode)}`,
     {
-      retryable: isPassing(codes),
+      retryable: isTransient(codes),
       providerCode,
       data: json,
     },
@@ -109,10 +109,10 @@ export function providerError(provider: string, json: unknown): ProviderError {
 }
 
 /** A code behind the text that it belongs to. */
-export const inBrackets = (code: string | undefined): string => (code === undefined ? '' : ` (${code})`);
+export const inParentheses = (code: string | undefined): string => (code === undefined ? '' : ` (${code})`);
 
 /** The beginning of what came, for an error message: one line of at most 200 characters. */
-export function beginning(text: string): string {
+export function excerpt(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim();
   return line.length > 200 ? `${line.slice(0, 200)}...` : line;
 }

@@ -15,13 +15,13 @@ import {
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError } from '../core/errors.js';
 import {
-  beginning,
-  codeOf,
+  excerpt,
+  primaryCode,
   errorDetails,
-  inBrackets,
+  inParentheses,
   isRetryableStatus,
   providerError,
-  saysError,
+  hasErrorField,
 } from './errorDetails.js';
 
 /** How much of a body that is not the stream is read. */
@@ -66,17 +66,17 @@ function failWith(bytes: Observable<Uint8Array>, errorOf: (body: string) => Erro
  * @param bytes The body.
  * @returns Errors with an HttpError.
  */
-export function refusal(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never> {
+export function statusError(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never> {
   return failWith(bytes, (body) => httpError(provider, response, body));
 }
 
 function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): HttpError {
   const json = tryParseJson(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some refuse with an event
   const { message, codes } = errorDetails(json);
-  const providerCode = codeOf(codes);
-  const text = (message ?? (beginning(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
+  const providerCode = primaryCode(codes);
+  const text = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   return new HttpError(
-    `${provider} answered ${status}: ${text}${inBrackets(providerCode)}. ${nextStep(status, headers.get('location'), url)}`,
+    `${provider} answered ${status}: ${text}${inParentheses(providerCode)}. ${nextStep(status, headers.get('location'), url)}`,
     {
       provider,
       status,
@@ -128,7 +128,7 @@ export function isStreamType(contentType: string | null, accept: string): boolea
  * @param accept The media type that was asked for.
  * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError `content_type`.
  */
-export function otherType(
+export function contentTypeError(
   provider: string,
   response: Response,
   bytes: Observable<Uint8Array>,
@@ -136,9 +136,9 @@ export function otherType(
 ): Observable<never> {
   return failWith(bytes, (body) => {
     const json = tryParseJson(body);
-    if (saysError(json)) return providerError(provider, json);
+    if (hasErrorField(json)) return providerError(provider, json);
     const type = response.headers.get('content-type') ?? 'nothing';
-    const what = `${provider} answered ${response.status} with ${type} instead of ${accept}: "${beginning(body)}".`;
+    const what = `${provider} answered ${response.status} with ${type} instead of ${accept}: "${excerpt(body)}".`;
     return new ProtocolError(provider, 'content_type', `${what} Check baseUrl, and any proxy between.`, body);
   });
 }

@@ -1,8 +1,8 @@
 import { defer, Observable, throwError } from 'rxjs';
 import { ConfigurationError, ConnectionError, errorText, StreamInterruptedError } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
-import { isStreamType, otherType, refusal } from './errorResponse.js';
-import { hideSecrets, redactThrown } from './redact.js';
+import { isStreamType, contentTypeError, statusError } from './errorResponse.js';
+import { redactErrors, redactThrown } from './redact.js';
 
 /** A request whose answer is streamed. */
 export interface PostRequest {
@@ -48,7 +48,7 @@ export function post(post: PostRequest): Observable<Uint8Array> {
         else if (out.closed) leave(response.body);
         else
           defer(() => answer(post, response, ended))
-            .pipe(hideSecrets(secrets, provider))
+            .pipe(redactErrors(secrets, provider))
             .subscribe(out);
       },
       (thrown: unknown) => fail(noConnection(post, thrown)),
@@ -70,10 +70,10 @@ function send(
 
 function answer({ provider, accept }: PostRequest, response: Response, ended: () => void): Observable<Uint8Array> {
   const bytes = bytesOf(provider, response.body, ended);
-  if (!response.ok) return refusal(provider, response, bytes);
+  if (!response.ok) return statusError(provider, response, bytes);
   return isStreamType(response.headers.get('content-type'), accept)
     ? bytes
-    : otherType(provider, response, bytes, accept);
+    : contentTypeError(provider, response, bytes, accept);
 }
 
 function bytesOf(provider: string, body: ReadableStream<Uint8Array> | null, ended: () => void): Observable<Uint8Array> {

@@ -95,7 +95,7 @@ function isHidden(secret: string, length: number, after: string, before = ''): b
 }
 
 /** Removes secrets from the error of a stream. */
-export function hideSecrets<T>(secrets: readonly string[], provider: string): MonoTypeOperatorFunction<T> {
+export function redactErrors<T>(secrets: readonly string[], provider: string): MonoTypeOperatorFunction<T> {
   return catchError((thrown: unknown) => {
     throw redactThrown(thrown, secrets, provider);
   });

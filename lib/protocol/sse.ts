@@ -2,7 +2,7 @@ import { tryParseJson } from '../core/json/json.js';
 import { createParser } from 'eventsource-parser';
 import type { EventSourceMessage, ParseError } from 'eventsource-parser';
 import { ProtocolError } from '../core/errors.js';
-import { beginning, providerError, saysError } from './errorDetails.js';
+import { excerpt, providerError, hasErrorField } from './errorDetails.js';
 import type { Frame, FrameReader } from './wire.js';
 
 /** How frames are cut out of a body. */
@@ -95,9 +95,9 @@ function lineFeeds(): (text: string) => string {
 /** What lines say that belong to no event: an error page or document, or a body that is something else altogether. Servers do send these with status 200. */
 function outsideEvents(provider: string, stray: string, events: number): Error | undefined {
   const json = stray === '' ? undefined : (tryParseJson(stray) ?? errorField(stray));
-  if (saysError(json)) return providerError(provider, json);
+  if (hasErrorField(json)) return providerError(provider, json);
   if (stray.trim() === '' || events > 0) return undefined;
-  const what = `${provider} sent no server-sent events but "${beginning(stray)}".`;
+  const what = `${provider} sent no server-sent events but "${excerpt(stray)}".`;
   return new ProtocolError(provider, 'frame', `${what} Check baseUrl, and any proxy between.`, stray);
 }
 

@@ -37,7 +37,7 @@ export interface WireRequest {
    * (a response it was to go on from, a container). It is a request of its own, with retries of its own. Default, and undefined: nothing, the error
    * stands.
    */
-  readonly instead?: (error: unknown) => WireRequest | undefined;
+  readonly fallback?: (error: unknown) => WireRequest | undefined;
 }
 
 /** Reads one answer: pure, no I/O, state of one stream. */
@@ -68,7 +68,7 @@ export interface Wire {
    * Whether a message must not be merged with a neighbour of its role, because what it holds for the provider stands for it alone (the id of a stored
    * response: what came before it, and what after?). Default: none.
    */
-  readonly apart?: (message: Message) => boolean;
+  readonly isUnmergeable?: (message: Message) => boolean;
   encode(request: Request): WireRequest;
   decode(emit: (chunk: Chunk) => void): Decoder;
 }

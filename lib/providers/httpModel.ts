@@ -17,7 +17,7 @@ import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
 import type { RetryOptions } from '../protocol/retry.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
 import { capabilityTable } from './shared/capabilityTable.js';
-import { separateThinking } from './shared/thinkTags.js';
+import { extractThinking } from './shared/thinkTags.js';
 
 /** What every model over HTTP can be told. */
 export interface ModelOptions {
@@ -83,11 +83,11 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
         const { wire } = definition;
         const send = (encoded: WireRequest): Observable<Chunk> => {
           const sent = answer(definition, options, preparedPost(definition, options, request, encoded, key));
-          const { instead } = encoded;
+          const { fallback: instead } = encoded;
           return instead ? sent.pipe(catchBeforeFirst((error) => sendIfAny(instead(error)))) : sent;
         };
         const sendIfAny = (encoded: WireRequest | undefined) => encoded && send(encoded);
-        return send(wire.encode({ ...request, messages: repairHistory(request.messages, wire.apart) }));
+        return send(wire.encode({ ...request, messages: repairHistory(request.messages, wire.isUnmergeable) }));
       }),
   };
 }
@@ -100,7 +100,7 @@ function answer(
   return post(request).pipe(
     idleTimeout(options.timeout),
     decodeFrames(wire, { provider, maxEventBytes: options.maxEventBytes, secrets: request.secrets }),
-    options.thinkTags ? separateThinking() : identity,
+    options.thinkTags ? extractThinking() : identity,
     options.retry === false ? identity : retryBeforeFirst(options.retry),
   );
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { catchError, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { otherType, refusal } from '../../lib/protocol/errorResponse.js';
+import { contentTypeError, statusError } from '../../lib/protocol/errorResponse.js';
 import { utf8 } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
@@ -13,12 +13,12 @@ describe('a body that is not the stream asked for', () => {
   it('holds up its error for five seconds at most when it never ends, and shows what had come', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const body = cold('-a', { a: utf8('{"error":"Quota gone') });
-      expectObservable(messageOf(refusal('toy', new Response('', { status: 403 }), body))).toBe('5s (m|)', {
+      expectObservable(messageOf(statusError('toy', new Response('', { status: 403 }), body))).toBe('5s (m|)', {
         m: 'toy answered 403: {"error":"Quota gone. Check the API key and what it is allowed to do.',
       });
       const page = cold('-a', { a: utf8('<html>') });
       const html = new Response('', { headers: { 'content-type': 'text/html' } });
-      expectObservable(messageOf(otherType('toy', html, page, 'text/event-stream'))).toBe('5s (m|)', {
+      expectObservable(messageOf(contentTypeError('toy', html, page, 'text/event-stream'))).toBe('5s (m|)', {
         m: 'toy answered 200 with text/html instead of text/event-stream: "<html>". Check baseUrl, and any proxy between.',
       });
       for (const { subscriptions } of [body, page]) expectSubscriptions(subscriptions).toBe('^ 4999ms !');
@@ -28,7 +28,7 @@ describe('a body that is not the stream asked for', () => {
   it('is left with its reader', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const body = cold('-a', { a: utf8('x') });
-      expectObservable(refusal('toy', new Response('', { status: 500 }), body), '^--!').toBe('---');
+      expectObservable(statusError('toy', new Response('', { status: 500 }), body), '^--!').toBe('---');
       expectSubscriptions(body.subscriptions).toBe('^--!');
     });
   });

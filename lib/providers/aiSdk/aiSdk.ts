@@ -5,7 +5,7 @@ import { repairHistory } from '../../core/history.js';
 import type { Capabilities, Model } from '../../core/model.js';
 import { idleTimeout } from '../../protocol/idleTimeout.js';
 import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
-import { hideSecrets, secretsOf } from '../../protocol/redact.js';
+import { redactErrors, secretsOf } from '../../protocol/redact.js';
 import { retryBeforeFirst } from '../../protocol/retry.js';
 import type { RetryOptions } from '../../protocol/retry.js';
 import { capabilityTable } from '../shared/capabilityTable.js';
@@ -90,7 +90,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
           idleTimeout(options.timeout, beginsAnswer),
           decodeParts(provider, request),
           options.retry === false ? identity : retryBeforeFirst(options.retry),
-          hideSecrets(secretsOf('', headers), provider),
+          redactErrors(secretsOf('', headers), provider),
         );
       }),
   };

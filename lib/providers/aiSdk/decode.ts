@@ -8,7 +8,7 @@ import { toJson } from '../../core/json/toJson.js';
 import type { Request } from '../../core/model.js';
 import { usageOf } from '../../core/usage.js';
 import { drainTimeout } from '../../protocol/decodeFrames.js';
-import { createAnswer } from '../shared/answer.js';
+import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import { createContent } from './content.js';
 import { partFailure } from './failures.js';
 import type { SdkPart } from './openStream.js';
@@ -27,17 +27,17 @@ import { hasMetadata } from './providerData.js';
 export function decodeParts(provider: string, { tools = [] }: Request): OperatorFunction<SdkPart, Chunk> {
   const offered = new Set(tools.map(({ name }) => name));
   return createOperator((out) => {
-    const answer = createAnswer(provider, (chunk) => out.next(chunk));
-    const content = createContent(provider, offered, answer.tell);
+    const answer = createChunkEmitter(provider, (chunk) => out.next(chunk));
+    const content = createContent(provider, offered, answer.emit);
     let finished = false;
     const read = (part: SdkPart): void => {
       switch (part.type) {
         case 'stream-start':
-          if (part.warnings.length > 0) answer.note('warnings', toJson(part.warnings));
+          if (part.warnings.length > 0) answer.addMetadata('warnings', toJson(part.warnings));
           break;
         case 'response-metadata':
-          answer.note('responseId', nonEmptyString(part.id));
-          answer.note('model', nonEmptyString(part.modelId));
+          answer.addMetadata('responseId', nonEmptyString(part.id));
+          answer.addMetadata('model', nonEmptyString(part.modelId));
           break;
         case 'error':
           throw partFailure(provider, part.error);
@@ -45,9 +45,9 @@ export function decodeParts(provider: string, { tools = [] }: Request): Operator
           const finish = finishOf(provider, part, content.unfinished);
           content.end(finish.reason === 'paused');
           if (hasMetadata(part.providerMetadata))
-            answer.tell({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
+            answer.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
           finished = true;
-          answer.tell(finish);
+          answer.emit(finish);
           out.add(asyncScheduler.schedule(() => out.complete(), drainTimeout));
           break;
         }

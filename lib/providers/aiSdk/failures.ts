@@ -10,7 +10,7 @@ import {
 } from '../../core/errors.js';
 import { isRecord, finiteNumber, nonEmptyString } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
-import { refusal } from '../../protocol/errorResponse.js';
+import { statusError } from '../../protocol/errorResponse.js';
 
 /** The AI SDK's errors by their names: `instanceof` fails across two copies of its package. */
 const configuration: Readonly<Record<string, readonly [subject: string, next: string]>> = {
@@ -41,7 +41,7 @@ export function callFailure(provider: string, thrown: unknown): Observable<never
   if (status >= 300 && status <= 599) {
     const headers = isRecord(fields['responseHeaders']) ? textsIn(fields['responseHeaders']) : {};
     const body = new TextEncoder().encode(nonEmptyString(fields['responseBody']) ?? errorText(thrown));
-    return refusal(provider, new Response(null, { status, headers }), of(body));
+    return statusError(provider, new Response(null, { status, headers }), of(body));
   }
   const known = knownFailure(provider, thrown);
   if (known) return throwError(() => known);

@@ -2,7 +2,7 @@ import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4To
 import { ConfigurationError } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
-import { inlined } from '../shared/files.js';
+import { inlineDataUrl } from '../shared/files.js';
 import { echoedIn, ownOf } from './providerData.js';
 
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];
@@ -75,7 +75,7 @@ function encodeResult({ id, name, ...answered }: ToolResultPart): LanguageModelV
 }
 
 function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
-  const { mediaType, name, data, url = '' } = inlined(file);
+  const { mediaType, name, data, url = '' } = inlineDataUrl(file);
   return {
     type: 'file',
     mediaType,

@@ -1,8 +1,8 @@
 import type { Chunk, FileChunk, SourceChunk } from '../../core/chunk.js';
 import { omitUndefined, isJsonObject, asArray, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { createCalls } from '../shared/callFragments.js';
-import type { Calls } from '../shared/callFragments.js';
+import { createCallFragments } from '../shared/callFragments.js';
+import type { CallFragments } from '../shared/callFragments.js';
 import { foundIn, isServerTool, sourceOf } from './sources.js';
 
 /** Turns the content blocks of one answer into chunks. */
@@ -42,7 +42,7 @@ const typeOfDelta: Readonly<Record<string, string>> = {
 export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
   const open = new Map<unknown, Open>();
   const found = new Set<string>();
-  const calls = createCalls(tell);
+  const calls = createCallFragments(tell);
   /** Text has come, and no mark behind it. */
   let unmarked = false;
 
@@ -90,7 +90,7 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
   };
 
   const begin = (index: unknown, block: JsonObject): Open => {
-    calls.settle();
+    calls.endPending();
     closeAll();
     const type = nonEmptyString(block['type']) ?? 'text';
     const opened: Open = { type, index, fields: {}, json: '' };
@@ -119,7 +119,7 @@ export function createBlocks(tell: (chunk: Chunk) => void): Blocks {
       const partial = delta['partial_json'];
       const json = isJsonObject(partial) ? JSON.stringify(partial) : partial; // compatible servers send the arguments as they are, once
       if (typeof json === 'string') {
-        if (block.type === 'tool_use') calls.piece(index, json);
+        if (block.type === 'tool_use') calls.fragment(index, json);
         else block.json += json;
       } else if (isJsonObject(delta['citation'])) cite(block, delta['citation']);
       else if (block.type === 'text') say('text', delta['text']);
@@ -148,7 +148,7 @@ function grow(
 }
 
 /** Compatible servers send the arguments with the start. A call made by the server's own code says so, and must say so when it goes back. */
-function callOf({ id, name, input, caller }: JsonObject): Parameters<Calls['start']>[1] {
+function callOf({ id, name, input, caller }: JsonObject): Parameters<CallFragments['start']>[1] {
   const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : nonEmptyString(input);
   const providerData = isJsonObject(caller) && caller['type'] !== 'direct' ? { anthropic: { caller } } : undefined;
   return omitUndefined({ id: nonEmptyString(id), name: nonEmptyString(name), arguments: args, providerData });

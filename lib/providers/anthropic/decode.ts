@@ -3,7 +3,7 @@ import { isJsonObject, isRecord, asArray, nonEmptyString } from '../../core/json
 import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createAnswer } from '../shared/answer.js';
+import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import { createBlocks } from './blocks.js';
 import { createCounter, finishReasonOf } from './finish.js';
 
@@ -16,15 +16,15 @@ import { createCounter, finishReasonOf } from './finish.js';
  * @param emit Takes the chunks, in order.
  */
 export function decodeMessages(emit: (chunk: Chunk) => void): Decoder {
-  const answer = createAnswer('anthropic', emit);
-  const blocks = createBlocks((chunk) => answer.tell(chunk));
+  const answer = createChunkEmitter('anthropic', emit);
+  const blocks = createBlocks((chunk) => answer.emit(chunk));
   const counter = createCounter();
   const late: Record<string, JsonObject | string> = {};
 
   const start = (message: unknown) => {
     if (!isJsonObject(message)) return;
-    answer.note('responseId', nonEmptyString(message['id']));
-    answer.note('model', nonEmptyString(message['model']));
+    answer.addMetadata('responseId', nonEmptyString(message['id']));
+    answer.addMetadata('model', nonEmptyString(message['model']));
     counter.count(message['usage']);
     asArray(message['content']).forEach((block, at) => {
       blocks.start(at, block);
@@ -35,7 +35,7 @@ export function decodeMessages(emit: (chunk: Chunk) => void): Decoder {
   const delta = (message: unknown) => {
     if (!isRecord(message)) return;
     const word = nonEmptyString(message['stop_reason']);
-    if (word !== undefined) answer.finished(finishReasonOf(word), word);
+    if (word !== undefined) answer.setFinishReason(finishReasonOf(word), word);
     for (const [field, name] of lateFields) {
       const value = message[field];
       if (isJsonObject(value) || nonEmptyString(value) !== undefined) late[name] = value as JsonObject | string;
@@ -57,13 +57,13 @@ export function decodeMessages(emit: (chunk: Chunk) => void): Decoder {
       return undefined;
     },
     end(terminal) {
-      answer.ended(terminal);
+      answer.finishReason(terminal);
       blocks.end();
-      answer.used(counter.usage());
+      answer.setUsage(counter.usage());
       if (isJsonObject(late['container']))
-        answer.tell({ type: 'providerData', provider: 'anthropic', data: { container: late['container'] } });
-      if (Object.keys(late).length > 0) answer.tell({ type: 'metadata', metadata: late });
-      answer.finish();
+        answer.emit({ type: 'providerData', provider: 'anthropic', data: { container: late['container'] } });
+      if (Object.keys(late).length > 0) answer.emit({ type: 'metadata', metadata: late });
+      answer.emitFinish();
     },
   };
 }

@@ -49,7 +49,7 @@ export function encodeRequest(
   const sent = { path: '/messages', headers: { 'anthropic-version': '2023-06-01' }, body };
   const container = runsCode(serverTools) ? lastContainer(request.messages) : undefined;
   if (container === undefined) return sent;
-  return { ...sent, body: { ...body, container }, instead: (error) => (lostContainer(error) ? sent : undefined) };
+  return { ...sent, body: { ...body, container }, fallback: (error) => (lostContainer(error) ? sent : undefined) };
 }
 
 /** A tool choice without tools is refused. */

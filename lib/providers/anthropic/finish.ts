@@ -2,7 +2,7 @@ import type { FinishReason } from '../../core/chunk.js';
 import { isRecord, finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as anyReason } from '../shared/answer.js';
+import { finishReasonOf as anyReason } from '../shared/finishReasons.js';
 
 /** What a stop reason means. After `pause_turn` the API wants to be asked again, and so it does after `compaction`; no other API has such words. */
 export const finishReasonOf = (word: string): FinishReason =>

@@ -2,8 +2,8 @@ import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { validIds } from '../shared/callIds.js';
-import { essence, inlined, textInFile } from '../shared/files.js';
+import { createCallIdMapper } from '../shared/callIds.js';
+import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 
 type ValidId = (id: string) => string;
 
@@ -15,7 +15,7 @@ export function encodeConversation(messages: readonly Message[]): {
   readonly system?: string;
   readonly messages: readonly JsonObject[];
 } {
-  const validId = validIds(messages);
+  const validId = createCallIdMapper(messages);
   const system = messages
     .flatMap(({ role, parts }) => (role === 'system' ? parts : []))
     .flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : []))
@@ -103,8 +103,8 @@ const images: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/g
  * @throws ConfigurationError `options` for what the API does not take.
  */
 export function encodeFile(part: FilePart): JsonObject {
-  const file = inlined(part);
-  const mediaType = essence(file.mediaType);
+  const file = inlineDataUrl(part);
+  const mediaType = baseMediaType(file.mediaType);
   const kind = mediaType.startsWith('image/') ? 'image' : 'document';
   return {
     type: kind,
@@ -125,7 +125,7 @@ function sourceOf({ data, url }: FilePart, mediaType: string): JsonObject {
   }
   if (image ? images.has(mediaType) : mediaType === 'application/pdf')
     return { type: 'base64', media_type: mediaType, data };
-  const text = textInFile({ type: 'file', mediaType, data });
+  const text = textOfFile({ type: 'file', mediaType, data });
   if (text !== undefined) return { type: 'text', media_type: 'text/plain', data: text };
   throw refused(`no files of type ${mediaType}`, 'Pass JPEG, PNG, GIF, WebP, PDF or text.');
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonSchema, JsonValue } from '../../core/json/json.js';
-import { inWords, withInner } from '../shared/mapSchema.js';
+import { describeConstraints, mapSubschemas } from '../shared/mapSchema.js';
 
 /** Keywords that the API refuses, in a schema of any type. */
 const refused: ReadonlySet<string> = new Set([
@@ -26,9 +26,9 @@ export function outputSchema(schema: JsonSchema): JsonSchema {
   const told: Record<string, JsonValue> = {};
   for (const [keyword, value] of Object.entries(schema)) {
     if (isRefused(keyword, value)) told[keyword] = value;
-    else kept[keyword] = withInner(keyword, value, outputSchema);
+    else kept[keyword] = mapSubschemas(keyword, value, outputSchema);
   }
-  const words = inWords(told);
+  const words = describeConstraints(told);
   if (words !== '') kept['description'] = [...asArray(schema['description']), `{${words}}`].join('\n\n');
   const isObject = asArray(schema['type']).includes('object') || isJsonObject(schema['properties']);
   return isObject ? { ...kept, additionalProperties: false } : kept;

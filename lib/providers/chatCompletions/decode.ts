@@ -4,7 +4,8 @@ import { isJsonObject, isRecord, finiteNumber, nonEmptyString } from '../../core
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { finishReasonOf, firstAnswer } from '../shared/answer.js';
+import { finishReasonOf } from '../shared/finishReasons.js';
+import { firstChoice } from '../shared/firstChoice.js';
 import { frameSources } from './delta.js';
 import { failureIn, finishWord, usageIn } from './finish.js';
 import { createReader } from './reader.js';
@@ -39,7 +40,7 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
   return {
     next(frame, event) {
       if (!announced) collectMetadata(metadata, frame);
-      const choice = firstAnswer(frame['choices']);
+      const choice = firstChoice(frame['choices']);
       if (choice) {
         const { delta, message } = choice;
         if (isJsonObject(delta)) reader.delta(delta);

@@ -3,7 +3,7 @@ import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { functionTool, unsupportedBudget } from '../shared/encode.js';
+import { functionTool, unsupportedBudgetError } from '../shared/encode.js';
 import { strictSchema } from '../shared/strictSchema.js';
 import type { Dialect } from './dialect.js';
 import { encodeMessage } from './messages.js';
@@ -81,6 +81,6 @@ export function reasoningEffort(provider: string): (thinking: Thinking) => JsonO
     if (typeof thinking === 'boolean') return thinking ? {} : { reasoning_effort: 'none' };
     if (thinking.effort !== undefined) return { reasoning_effort: thinking.effort };
     if (thinking.budget === undefined) return {};
-    throw unsupportedBudget(provider, thinking.budget);
+    throw unsupportedBudgetError(provider, thinking.budget);
   };
 }

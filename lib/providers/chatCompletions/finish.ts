@@ -3,7 +3,7 @@ import { isRecord, asArray, finiteNumber, objectOrEmpty, nonEmptyString } from '
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { errorDetails, inBrackets, isPassing, textFields } from '../../protocol/errorDetails.js';
+import { errorDetails, inParentheses, isTransient, errorTextFields } from '../../protocol/errorDetails.js';
 
 /** The wire's finish reason, if it is one: servers send `""` and `"null"` for none. */
 export function finishWord(value: unknown): string | undefined {
@@ -81,8 +81,8 @@ export function failureIn(
   const [own, whole] = [errorDetails(found), errorDetails(frame)];
   const codes = [...own.codes, ...whole.codes];
   const text = own.message ?? whole.message ?? JSON.stringify(found);
-  return new ProviderError(provider, `${provider} reported an error in its stream: ${text}${inBrackets(codes[0])}`, {
-    retryable: isPassing(codes),
+  return new ProviderError(provider, `${provider} reported an error in its stream: ${text}${inParentheses(codes[0])}`, {
+    retryable: isTransient(codes),
     providerCode: codes[0],
     data: frame,
   });
@@ -112,7 +112,7 @@ function isErrorItself(frame: JsonObject): boolean {
   if (frame['object'] === 'error' || frame['type'] === 'error') return true;
   if (typeof frame['object'] === 'string' && frame['object'].startsWith('chat.completion')) return false;
   if (errorDetails(frame).codes.some((code) => /^(0|200|ok|success|ping)$/i.test(code))) return false; // a notice of a gateway that all is well
-  return textFields.some((field) =>
+  return errorTextFields.some((field) =>
     (field.startsWith('detail') || field === 'errors' ? saysSomething : nonEmptyString)(frame[field]),
   );
 }

@@ -3,8 +3,8 @@ import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { encodeSaid, encodeSystem, functionCall, resultText } from '../shared/encode.js';
-import { dataUrl, essence, fileName, inlined, textInFile } from '../shared/files.js';
+import { encodeUserContent, encodeSystem, functionCall, resultText } from '../shared/encode.js';
+import { dataUrl, baseMediaType, fileName, inlineDataUrl, textOfFile } from '../shared/files.js';
 import type { Dialect } from './dialect.js';
 import { replayed } from './replay.js';
 
@@ -23,7 +23,7 @@ function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[]
     else if (part.type === 'text') content.push({ type: 'text', text: part.text });
     else if (part.type === 'file') content.push(encodeFile(part, dialect));
   }
-  return content.length === 0 ? encoded : [...encoded, ...encodeSaid(content)];
+  return content.length === 0 ? encoded : [...encoded, ...encodeUserContent(content)];
 }
 
 function encodeResult(part: ToolResultPart, { callId = asItIs }: Dialect): JsonObject {
@@ -63,16 +63,16 @@ function audioFormat(mediaType: string): string | undefined {
  * @throws ConfigurationError `options` for an address where the API takes bytes only.
  */
 export function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
-  const file = inlined(part);
+  const file = inlineDataUrl(part);
   const own = dialect.file?.(file);
   if (own !== undefined) return own;
-  const mediaType = essence(file.mediaType);
+  const mediaType = baseMediaType(file.mediaType);
   if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
   const whole = (file_data: string): JsonObject => ({ type: 'file', file: { filename: fileName(file), file_data } });
   if (file.url !== undefined) return whole(takenByAddress(file.url, mediaType, dialect));
   const format = audioFormat(mediaType);
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: file.data, format } };
-  const text = textInFile(file);
+  const text = textOfFile(file);
   return text === undefined ? whole(dataUrl(file)) : { type: 'text', text };
 }
 

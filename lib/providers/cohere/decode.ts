@@ -12,10 +12,11 @@ import {
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { errorDetails, inBrackets, providerError } from '../../protocol/errorDetails.js';
+import { errorDetails, inParentheses, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createAnswer, finishReasonOf as anyReason } from '../shared/answer.js';
-import { createCalls } from '../shared/callFragments.js';
+import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { finishReasonOf as anyReason } from '../shared/finishReasons.js';
+import { createCallFragments } from '../shared/callFragments.js';
 import { sourcesIn } from './sources.js';
 
 /**
@@ -25,9 +26,9 @@ import { sourcesIn } from './sources.js';
  * @param emit Takes the chunks, in order.
  */
 export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
-  const answer = createAnswer('cohere', emit);
-  const tell = (chunk: Chunk) => answer.tell(chunk);
-  const calls = createCalls(tell);
+  const answer = createChunkEmitter('cohere', emit);
+  const tell = (chunk: Chunk) => answer.emit(chunk);
+  const calls = createCallFragments(tell);
   const known = new Set<string>();
   let plan = '';
   let thinking = '';
@@ -66,7 +67,7 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
   };
   const grow = (index: unknown, toolCalls: unknown) => {
     for (const { function: called } of asArray(toolCalls).filter(isJsonObject)) {
-      if (isRecord(called) && typeof called['arguments'] === 'string') calls.piece(index, called['arguments']);
+      if (isRecord(called) && typeof called['arguments'] === 'string') calls.fragment(index, called['arguments']);
     }
   };
   const readers: Readonly<Record<string, (message: JsonObject, index: unknown) => void>> = {
@@ -92,13 +93,13 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
       const delta = objectOrEmpty(frame['delta']);
       if (type === 'error' || frame['error'] || (type === undefined && frame['message']))
         throw providerError('cohere', frame);
-      answer.note('responseId', nonEmptyString(frame['id']));
+      answer.addMetadata('responseId', nonEmptyString(frame['id']));
       if (type === 'message-end') {
         const word = nonEmptyString(delta['finish_reason']);
         const failure = failureIn(delta, word);
         if (failure) throw failure;
-        if (word !== undefined) answer.finished(finishReasonOf(word), word);
-        answer.used(usageIn(delta['usage']));
+        if (word !== undefined) answer.setFinishReason(finishReasonOf(word), word);
+        answer.setUsage(usageIn(delta['usage']));
         return 'end';
       }
       const read = type !== undefined && Object.hasOwn(readers, type) ? readers[type] : undefined;
@@ -106,7 +107,7 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
       return undefined;
     },
     end(terminal) {
-      answer.ended(terminal);
+      answer.finishReason(terminal);
       if (called && plan + thinking !== '') {
         tell({
           type: 'providerData',
@@ -114,7 +115,7 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
           data: omitUndefined({ tool_plan: nonEmptyString(plan), thinking: nonEmptyString(thinking) }),
         });
       }
-      answer.finish();
+      answer.emitFinish();
     },
   };
 }
@@ -141,7 +142,7 @@ function failureIn(delta: JsonObject, word: string | undefined): ProviderError |
   const failed = /^(ERROR|TIMEOUT)$/i.test(word ?? '');
   if (!failed && !delta['error']) return undefined;
   const told = errorDetails(delta['error']).message ?? 'no explanation';
-  return new ProviderError('cohere', `cohere reported an error in its stream: ${told}${inBrackets(word)}`, {
+  return new ProviderError('cohere', `cohere reported an error in its stream: ${told}${inParentheses(word)}`, {
     retryable: failed,
     providerCode: word,
     data: delta,

@@ -3,8 +3,8 @@ import { objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
-import { encodeSaid, encodeSystem, functionCall, resultText } from '../shared/encode.js';
-import { dataUrl, essence, inlined, textInFile } from '../shared/files.js';
+import { encodeUserContent, encodeSystem, functionCall, resultText } from '../shared/encode.js';
+import { dataUrl, baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 
 /** What of a history goes back. */
 export interface Replay {
@@ -24,7 +24,7 @@ export function encodeMessages(messages: readonly Message[], replay: Replay): re
 function encodeUser({ parts }: Message): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
   const content = parts.flatMap(encodeContent);
-  return content.length === 0 ? results : [...results, ...encodeSaid(content)];
+  return content.length === 0 ? results : [...results, ...encodeUserContent(content)];
 }
 
 /** An empty text says nothing, as JSON it is a result. */
@@ -39,10 +39,10 @@ function encodeContent(part: Part): readonly JsonObject[] {
 
 /** Images by address or as bytes ("Using Cohere's models to work with image inputs"), texts as text; other files have no place in the API. */
 function encodeFile(part: FilePart): JsonObject {
-  const file = inlined(part);
-  if (essence(file.mediaType).startsWith('image/'))
+  const file = inlineDataUrl(part);
+  if (baseMediaType(file.mediaType).startsWith('image/'))
     return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
-  const text = textInFile(file);
+  const text = textOfFile(file);
   if (text !== undefined) return { type: 'text', text };
   throw new ConfigurationError(
     'options',

@@ -2,9 +2,10 @@ import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { isJsonObject, isRecord, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
-import { providerError, saysError } from '../../protocol/errorDetails.js';
+import { providerError, hasErrorField } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createAnswer, firstAnswer } from '../shared/answer.js';
+import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { firstChoice } from '../shared/firstChoice.js';
 import { finishReasonOf, usageFrom } from './finish.js';
 import { createPartReader } from './parts.js';
 import { provider } from './providerData.js';
@@ -23,8 +24,8 @@ const cut: readonly FinishReason[] = ['length', 'contentFilter', 'error'];
  * @param emit Takes the chunks, in order.
  */
 export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
-  const answer = createAnswer(provider, emit);
-  const parts = createPartReader(answer.tell);
+  const answer = createChunkEmitter(provider, emit);
+  const parts = createPartReader(answer.emit);
   let counts: Record<string, unknown> = {};
   const cited = new Set<string>();
   const found: Record<string, JsonValue> = {};
@@ -32,7 +33,7 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
 
   const cite = (source: SourcePart) => {
     const key = source.url ?? `${source.title}\n${source.text}`;
-    if (!cited.has(key)) answer.tell({ type: 'source', source });
+    if (!cited.has(key)) answer.emit({ type: 'source', source });
     cited.add(key);
   };
   const readCandidate = (candidate: JsonObject) => {
@@ -41,32 +42,32 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
     collect(found, candidate, ['groundingMetadata', 'citationMetadata', 'urlContextMetadata']);
     collect(reasons, candidate, ['finishMessage', 'safetyRatings']);
     const word = nonEmptyString(candidate['finishReason']);
-    if (word !== undefined && word !== 'FINISH_REASON_UNSPECIFIED') answer.finished(finishReasonOf(word), word);
+    if (word !== undefined && word !== 'FINISH_REASON_UNSPECIFIED') answer.setFinishReason(finishReasonOf(word), word);
   };
 
   return {
     next(frame) {
-      answer.note('responseId', nonEmptyString(frame['responseId']));
-      answer.note('model', nonEmptyString(frame['modelVersion']));
-      const candidate = firstAnswer(frame['candidates']);
+      answer.addMetadata('responseId', nonEmptyString(frame['responseId']));
+      answer.addMetadata('model', nonEmptyString(frame['modelVersion']));
+      const candidate = firstChoice(frame['candidates']);
       if (candidate) readCandidate(candidate);
       const blocked = nonEmptyString(objectOrEmpty(frame['promptFeedback'])['blockReason']);
       if (blocked !== undefined) {
         collect(reasons, frame, ['promptFeedback']);
-        answer.finished('contentFilter', blocked);
+        answer.setFinishReason('contentFilter', blocked);
       }
       if (isRecord(frame['usageMetadata'])) {
         counts = { ...counts, ...known(frame['usageMetadata']) };
-        answer.used(usageFrom(counts));
+        answer.setUsage(usageFrom(counts));
       }
-      if (saysError(frame)) throw providerError(provider, frame);
+      if (hasErrorField(frame)) throw providerError(provider, frame);
     },
     end(terminal) {
-      const reason = answer.ended(terminal);
+      const reason = answer.finishReason(terminal);
       parts.end(cut.includes(reason));
       const metadata = reason === 'stop' || reason === 'length' ? found : { ...found, ...reasons };
-      if (Object.keys(metadata).length > 0) answer.tell({ type: 'metadata', metadata: { ...metadata } });
-      answer.finish();
+      if (Object.keys(metadata).length > 0) answer.emit({ type: 'metadata', metadata: { ...metadata } });
+      answer.emitFinish();
     },
   };
 }

@@ -2,7 +2,7 @@ import type { FinishReason } from '../../core/chunk.js';
 import { finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as anyReason } from '../shared/answer.js';
+import { finishReasonOf as anyReason } from '../shared/finishReasons.js';
 
 /** What the enum `FinishReason` of the API reference has beside the words that other APIs have too. `OTHER`, `LANGUAGE`, `NO_IMAGE` are `other`. */
 const filtered = /^(IMAGE_(SAFETY|PROHIBITED_CONTENT|RECITATION)|MODEL_ARMOR)$/;

@@ -2,8 +2,8 @@ import { omitUndefined, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { textsIn } from '../shared/encode.js';
-import { inlined } from '../shared/files.js';
+import { nonEmptyTexts } from '../shared/encode.js';
+import { inlineDataUrl } from '../shared/files.js';
 import { generationOf, ownOf } from './providerData.js';
 
 /**
@@ -14,7 +14,7 @@ const noSignature = 'skip_thought_signature_validator';
 
 /** The instructions of a conversation, a part for each; undefined where there are none. */
 export function encodeInstructions(messages: readonly Message[]): JsonObject | undefined {
-  const texts = messages.filter(({ role }) => role === 'system').flatMap(textsIn);
+  const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
   return texts.length === 0 ? undefined : { parts: texts.map((text) => ({ text })) };
 }
 
@@ -81,7 +81,7 @@ function encodeCall(call: ToolCallPart): JsonObject {
 
 /** Bytes, or an address: of the Files API, of YouTube, or public (guide "File input methods"). */
 function encodeFile(file: FilePart): JsonObject {
-  const { mediaType, data, url } = inlined(file);
+  const { mediaType, data, url } = inlineDataUrl(file);
   const { thoughtSignature } = ownOf(file);
   const mimeType = mediaType.includes('*') ? undefined : mediaType;
   if (data === undefined)

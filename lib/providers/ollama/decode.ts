@@ -2,9 +2,10 @@ import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
 import { omitUndefined, isJsonObject, asArray, finiteNumber, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
-import { providerError, saysError } from '../../protocol/errorDetails.js';
+import { providerError, hasErrorField } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createAnswer, finishReasonOf } from '../shared/answer.js';
+import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { finishReasonOf } from '../shared/finishReasons.js';
 import { provider } from './messages.js';
 
 /**
@@ -15,39 +16,39 @@ import { provider } from './messages.js';
  * @param emit Takes the chunks, in order.
  */
 export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
-  const answer = createAnswer(provider, emit);
+  const answer = createChunkEmitter(provider, emit);
   let thought = '';
   let called = false;
 
   const readMessage = (message: JsonObject) => {
     const [thinking, content] = [nonEmptyString(message['thinking']), nonEmptyString(message['content'])];
-    if (thinking !== undefined) answer.tell({ type: 'thinking', text: thinking });
+    if (thinking !== undefined) answer.emit({ type: 'thinking', text: thinking });
     thought += thinking ?? '';
-    if (content !== undefined) answer.tell({ type: 'text', text: content });
-    for (const image of asArray(message['images'])) if (typeof image === 'string') answer.tell(fileOf(image));
+    if (content !== undefined) answer.emit({ type: 'text', text: content });
+    for (const image of asArray(message['images'])) if (typeof image === 'string') answer.emit(fileOf(image));
     for (const call of asArray(message['tool_calls'])) {
       const fragment = isJsonObject(call) ? fragmentOf(call) : undefined;
-      if (fragment) answer.tell(fragment);
+      if (fragment) answer.emit(fragment);
       called ||= fragment !== undefined;
     }
   };
 
   return {
     next(line) {
-      answer.note('model', nonEmptyString(line['model']));
+      answer.addMetadata('model', nonEmptyString(line['model']));
       if (isJsonObject(line['message'])) readMessage(line['message']);
-      if (saysError(line)) throw providerError(provider, line);
+      if (hasErrorField(line)) throw providerError(provider, line);
       const word = nonEmptyString(line['done_reason']);
-      if (word !== undefined) answer.finished(finishReasonOf(word), word);
-      answer.used(
+      if (word !== undefined) answer.setFinishReason(finishReasonOf(word), word);
+      answer.setUsage(
         usageOf({ input: finiteNumber(line['prompt_eval_count']), output: finiteNumber(line['eval_count']) }),
       );
       return line['done'] === true ? 'end' : undefined;
     },
     end(terminal) {
-      answer.ended(terminal);
-      if (called && thought !== '') answer.tell({ type: 'providerData', provider, data: { thinking: thought } });
-      answer.finish();
+      answer.finishReason(terminal);
+      if (called && thought !== '') answer.emit({ type: 'providerData', provider, data: { thinking: thought } });
+      answer.emitFinish();
     },
   };
 }

@@ -4,7 +4,7 @@ import type { JsonValue } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { functionTool, unsupportedBudget } from '../shared/encode.js';
+import { functionTool, unsupportedBudgetError } from '../shared/encode.js';
 import { encodeMessages, provider } from './messages.js';
 
 /**
@@ -56,5 +56,5 @@ function encodeThinking(thinking: Thinking): JsonValue {
   if (typeof thinking === 'boolean') return thinking;
   if (thinking.effort !== undefined) return thinking.effort === 'minimal' ? 'low' : thinking.effort;
   if (thinking.budget === undefined) return true;
-  throw unsupportedBudget(provider, thinking.budget);
+  throw unsupportedBudgetError(provider, thinking.budget);
 }

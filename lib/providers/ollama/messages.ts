@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { resultText } from '../shared/encode.js';
-import { essence, inlined, textInFile } from '../shared/files.js';
+import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 
 /** The provider's name: the key of its data. */
 export const provider = 'ollama';
@@ -36,8 +36,8 @@ function encodeSaid({ role, parts }: Message): readonly JsonObject[] {
   for (const part of parts) {
     if (part.type === 'text' && part.text !== '') texts.push(part.text);
     else if (part.type === 'file') {
-      const text = textInFile(inlined(part));
-      if (text === undefined) images.push(encodeImage(inlined(part)));
+      const text = textOfFile(inlineDataUrl(part));
+      if (text === undefined) images.push(encodeImage(inlineDataUrl(part)));
       else texts.push(text);
     }
   }
@@ -47,7 +47,7 @@ function encodeSaid({ role, parts }: Message): readonly JsonObject[] {
 
 /** The API takes the bytes of images, and nothing else that is no text. */
 function encodeImage({ mediaType, data, url }: FilePart): string {
-  if (data !== undefined && essence(mediaType).startsWith('image/')) return data;
+  if (data !== undefined && baseMediaType(mediaType).startsWith('image/')) return data;
   const [what, next] =
     data === undefined
       ? [`files by address: ${url}`, 'Fetch it and pass its bytes: filePart(bytes, mediaType).']

@@ -3,7 +3,7 @@ import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createAnswer } from '../shared/answer.js';
+import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import { endingOf, failureOf, isError, statusOf, usageIn } from './finish.js';
 import { provider } from './models.js';
 import { createOutput } from './output.js';
@@ -17,24 +17,24 @@ import { isServerItem } from './serverItems.js';
  * @param emit Takes the chunks, in order.
  */
 export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
-  const answer = createAnswer(provider, emit);
-  const output = createOutput(answer.tell);
+  const answer = createChunkEmitter(provider, emit);
+  const output = createOutput(answer.emit);
   let responseId: string | undefined;
   let stored: boolean | undefined;
 
   const note = (response: JsonObject) => {
     responseId ??= nonEmptyString(response['id']);
     if (typeof response['store'] === 'boolean') stored = response['store'];
-    answer.note('responseId', responseId);
-    answer.note('model', nonEmptyString(response['model']));
+    answer.addMetadata('responseId', responseId);
+    answer.addMetadata('model', nonEmptyString(response['model']));
     const usage = usageIn(response);
-    if (usage) answer.used(usage);
+    if (usage) answer.setUsage(usage);
   };
   const over = (status: string, response: JsonObject) => {
     output.response(response['output'], status !== 'completed');
     if (status === 'failed' || status === 'cancelled') throw failureOf(status, response);
     const { reason, word } = endingOf(status, response, output.called);
-    answer.finished(output.refused ? 'contentFilter' : reason, word);
+    answer.setFinishReason(output.refused ? 'contentFilter' : reason, word);
   };
 
   return {
@@ -53,14 +53,14 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
       return status === undefined ? undefined : 'end';
     },
     end(terminal) {
-      answer.ended(terminal);
+      answer.finishReason(terminal);
       output.settle();
       // What only the provider can read makes no part, and a message without parts is none: it has to be there to be answered (approvals).
       if (!output.visible && output.items.some(({ type, whole }) => whole && isServerItem(type)))
-        answer.tell({ type: 'text', text: '', providerData: { [provider]: {} } });
+        answer.emit({ type: 'text', text: '', providerData: { [provider]: {} } });
       const data = echoOf(output.items, { responseId, stored }, output.tangled);
-      if (data) answer.tell({ type: 'providerData', provider, data });
-      answer.finish();
+      if (data) answer.emit({ type: 'providerData', provider, data });
+      answer.emitFinish();
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { unsupportedBudget } from '../shared/encode.js';
+import { unsupportedBudgetError } from '../shared/encode.js';
 import { isStrict, strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
 import { provider } from './models.js';
@@ -92,7 +92,7 @@ function encodeAttempt(model: string, request: Request, known: Known, gone: Gone
     path: '/responses',
     body,
     secrets: serverTools.flatMap(secretsIn),
-    instead(error) {
+    fallback(error) {
       const less = without(error);
       return less && encodeAttempt(model, request, known, less);
     },
@@ -119,7 +119,7 @@ function encodeThinking(thinking: Thinking): JsonObject {
   if (thinking === false) return { effort: 'none' };
   const { effort, budget } = thinking === true ? {} : thinking;
   if (effort !== undefined || budget === undefined) return omitUndefined({ effort, summary: 'auto' });
-  throw unsupportedBudget(provider, budget);
+  throw unsupportedBudgetError(provider, budget);
 }
 
 /**

@@ -4,7 +4,7 @@ import { isJsonObject, finiteNumber, objectOrEmpty, nonEmptyString } from '../..
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { providerError, saysError } from '../../protocol/errorDetails.js';
+import { providerError, hasErrorField } from '../../protocol/errorDetails.js';
 import { provider } from './models.js';
 
 /** How a response ended. */
@@ -47,7 +47,7 @@ export function endingOf(status: string, response: JsonObject, called: boolean):
 
 /** The error of a response that failed, or was cancelled by someone. */
 export function failureOf(status: string, response: JsonObject): ProviderError {
-  if (saysError(response)) return providerError(provider, { error: response['error'] ?? null });
+  if (hasErrorField(response)) return providerError(provider, { error: response['error'] ?? null });
   return new ProviderError(
     provider,
     `${provider} reported that the response ${status === 'failed' ? 'failed' : 'was cancelled'}, and not why.`,
@@ -61,7 +61,7 @@ export function failureOf(status: string, response: JsonObject): ProviderError {
 
 /** Whether an event is an error: `error` by the reference, with code and message at its top; gateways send `{ error: { ... } }` without a type. */
 export function isError(type: string | undefined, frame: JsonObject): boolean {
-  return type === 'error' || type === 'response.error' || (type === undefined && saysError(frame));
+  return type === 'error' || type === 'response.error' || (type === undefined && hasErrorField(frame));
 }
 
 /** The usage of a response; none where no count is given, or all are 0, which is a placeholder: a prompt has at least one token. */

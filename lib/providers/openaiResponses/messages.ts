@@ -3,14 +3,14 @@ import { nonEmptyArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
-import { resultText, textsIn } from '../shared/encode.js';
-import { dataUrl, essence, fileName, inlined } from '../shared/files.js';
+import { resultText, nonEmptyTexts } from '../shared/encode.js';
+import { dataUrl, baseMediaType, fileName, inlineDataUrl } from '../shared/files.js';
 import { containerOf, encodeModel } from './replay.js';
 import { repliesIn } from './serverTools.js';
 
 /** The system prompt. Several instructions are set apart by an empty line. */
 export function encodeInstructions(messages: readonly Message[]): string | undefined {
-  const texts = messages.filter(({ role }) => role === 'system').flatMap(textsIn);
+  const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
   return nonEmptyArray(texts)?.join('\n\n');
 }
 
@@ -57,12 +57,12 @@ function encodeResult(part: ToolResultPart, callId: (id: string) => string): Jso
 
 function encodeContent(part: Part): readonly JsonObject[] {
   if (part.type === 'text') return part.text === '' ? [] : [{ type: 'input_text', text: part.text }];
-  return part.type === 'file' ? [encodeFile(inlined(part))] : [];
+  return part.type === 'file' ? [encodeFile(inlineDataUrl(part))] : [];
 }
 
 /** Images, and any other file that the API reads (its guide "File inputs" lists PDF, documents, spreadsheets, texts), as bytes or by address. */
 function encodeFile(file: FilePart): JsonObject {
-  const mediaType = essence(file.mediaType);
+  const mediaType = baseMediaType(file.mediaType);
   if (mediaType.startsWith('image/'))
     return { type: 'input_image', image_url: file.url ?? dataUrl(file), detail: 'auto' };
   if (/^(audio|video)\//.test(mediaType)) {

@@ -56,7 +56,7 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
       wire: {
         framing: 'sse',
         encode: (request) => encodeResponses(name, request, { store, reasons: thinking, session, serverTools }),
-        apart: isResponse,
+        isUnmergeable: isResponse,
         decode: decodeResponses,
       },
       capabilities: {

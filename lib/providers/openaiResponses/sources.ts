@@ -1,7 +1,7 @@
 import { omitUndefined, isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
-import { inlined } from '../shared/files.js';
+import { inlineDataUrl } from '../shared/files.js';
 import { provider } from './models.js';
 
 /** The annotations of an event or of an item: one that was added, those of a part, those of all parts. */
@@ -53,7 +53,7 @@ export function filesOf(item: JsonObject): readonly { readonly key: string; read
     const url = output['type'] === 'image' ? nonEmptyString(output['url']) : undefined;
     return url === undefined
       ? []
-      : [{ key: JSON.stringify(['shown', url]), file: inlined({ type: 'file', mediaType: 'image/png', url }) }];
+      : [{ key: JSON.stringify(['shown', url]), file: inlineDataUrl({ type: 'file', mediaType: 'image/png', url }) }];
   });
   return [...made, ...images];
 }

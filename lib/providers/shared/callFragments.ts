@@ -2,15 +2,15 @@ import { tryParseJson } from '../../core/json/json.js';
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
 
 /** Fragments of calls, on wires that mark the end of each. */
-export interface Calls {
+export interface CallFragments {
   /** A call begins. `arguments` are those that came with its beginning. */
   start(index: unknown, begun: Pick<ToolCallFragment, 'id' | 'name' | 'arguments' | 'providerData'>): void;
   /** A piece of the arguments' JSON text. */
-  piece(index: unknown, json: string): void;
+  fragment(index: unknown, json: string): void;
   /** The wire marks the end of the call. */
   end(index: unknown): void;
   /** Something else begins: a call that ended without arguments has none. */
-  settle(): void;
+  endPending(): void;
 }
 
 /**
@@ -18,7 +18,7 @@ export interface Calls {
  * so arguments that are no JSON are not marked as whole. A call without any may have been cut as well, until something follows it; at a finish
  * that is no cut, it is whole anyway.
  */
-export function createCalls(tell: (chunk: Chunk) => void): Calls {
+export function createCallFragments(tell: (chunk: Chunk) => void): CallFragments {
   const texts = new Map<unknown, string>();
   const complete = new Set<unknown>();
   let bare: { readonly index: unknown } | undefined;
@@ -40,7 +40,7 @@ export function createCalls(tell: (chunk: Chunk) => void): Calls {
       if (typeof begun.arguments === 'object') complete.add(index);
       fragment(index, begun);
     },
-    piece(index, json) {
+    fragment(index, json) {
       if (json === '') return;
       texts.set(index, (texts.get(index) ?? '') + json);
       fragment(index, { arguments: json });
@@ -52,6 +52,6 @@ export function createCalls(tell: (chunk: Chunk) => void): Calls {
       if (json === '' && !complete.has(index)) bare = { index };
       else if (json === '' || tryParseJson(json) !== undefined) fragment(index, { done: true });
     },
-    settle,
+    endPending: settle,
   };
 }

@@ -9,11 +9,11 @@ import type { Message } from '../../core/message.js';
  * @param id Any id.
  */
 export function mistralCallId(id: string): string {
-  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : nineDigits(id);
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashId(id);
 }
 
 /** An id as nine letters and digits that depend on nothing but it: two multiplicative hashes of 32 bits, of which the lower digits are kept. */
-export function nineDigits(id: string): string {
+export function hashId(id: string): string {
   let [one, other] = [0, 0];
   for (let at = 0; at < id.length; at += 1) {
     one = Math.imul(one ^ id.charCodeAt(at), 0x9e3779b1) ^ (one >>> 15);
@@ -32,7 +32,7 @@ const digits = (hash: number, count: number): string => (hash >>> 0).toString(36
  * @param longest The longest that the API takes. Default: 40, as OpenAI has it ("string too long. Expected a string with maximum length 40").
  */
 export function shortCallId(id: string, longest = 40): string {
-  return id.length <= longest ? id : `call_${nineDigits(id)}`;
+  return id.length <= longest ? id : `call_${hashId(id)}`;
 }
 
 /**
@@ -42,7 +42,7 @@ export function shortCallId(id: string, longest = 40): string {
  * @param messages The whole conversation.
  * @returns The valid id for an id of the conversation.
  */
-export function validIds(messages: readonly Message[]): (id: string) => string {
+export function createCallIdMapper(messages: readonly Message[]): (id: string) => string {
   const ids = new Set(
     messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'toolCall' ? [part.id] : []))),
   );

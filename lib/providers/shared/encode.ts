@@ -6,17 +6,17 @@ import type { ToolDefinition } from '../../core/tool.js';
 // What several APIs took over from Chat Completions.
 
 /** The texts of a message that say something. */
-export const textsIn = ({ parts }: Pick<Message, 'parts'>): readonly string[] =>
+export const nonEmptyTexts = ({ parts }: Pick<Message, 'parts'>): readonly string[] =>
   parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
 
 /** Several instructions are set apart by an empty line: many servers' templates take no list here. */
 export function encodeSystem(message: Message): readonly JsonObject[] {
-  const content = textsIn(message).join('\n\n');
+  const content = nonEmptyTexts(message).join('\n\n');
   return content === '' ? [] : [{ role: 'system', content }];
 }
 
 /** What the user says. A single text goes as a string, which every server understands. */
-export function encodeSaid(content: readonly JsonObject[]): readonly JsonObject[] {
+export function encodeUserContent(content: readonly JsonObject[]): readonly JsonObject[] {
   const [first, ...others] = content;
   if (!first) return [];
   const only: JsonValue | undefined = others.length === 0 && first['type'] === 'text' ? first['text'] : undefined;
@@ -43,7 +43,7 @@ export function resultText(part: ToolResultPart): string {
 }
 
 /** The error for a budget where thinking is asked for by an effort. */
-export function unsupportedBudget(provider: string, budget: number): ConfigurationError {
+export function unsupportedBudgetError(provider: string, budget: number): ConfigurationError {
   return new ConfigurationError(
     'options',
     `${provider} takes no budget for thinking (${budget} tokens).`,

@@ -3,7 +3,7 @@ import { omitUndefined } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 
 /** A file whose address is a data URL, with its bytes: it holds them, and few APIs take it as an address. Others as they are. */
-export function inlined(file: FilePart): FilePart {
+export function inlineDataUrl(file: FilePart): FilePart {
   const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
   if (!inline) return file;
   const { mediaType, name, providerData } = file;
@@ -11,7 +11,7 @@ export function inlined(file: FilePart): FilePart {
 }
 
 /** A media type without parameters, in lower case. */
-export const essence = (mediaType: string): string => (mediaType.split(';')[0] ?? '').trim().toLowerCase();
+export const baseMediaType = (mediaType: string): string => (mediaType.split(';')[0] ?? '').trim().toLowerCase();
 
 /**
  * What a text file says, behind its name: for APIs that take no text files.
@@ -20,14 +20,14 @@ export const essence = (mediaType: string): string => (mediaType.split(';')[0] ?
  * @returns Undefined for what is no text, and for what is given by address.
  * @throws ConfigurationError `options` when the data is not base64.
  */
-export function textInFile({ data, mediaType, name }: FilePart): string | undefined {
-  if (data === undefined || !isText(essence(mediaType))) return undefined;
+export function textOfFile({ data, mediaType, name }: FilePart): string | undefined {
+  if (data === undefined || !isTextMediaType(baseMediaType(mediaType))) return undefined;
   const text = decodeText(data, mediaType);
   return name === undefined ? text : `${name}:\n${text}`;
 }
 
 /** Whether a media type, in its essence, is one of text. */
-export const isText = (mediaType: string): boolean =>
+export const isTextMediaType = (mediaType: string): boolean =>
   mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
 
 /**
@@ -52,7 +52,7 @@ export const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaT
 
 /** A name for a file, for APIs that want one. A short subtype is the usual extension (`pdf`). */
 export function fileName({ name, mediaType }: FilePart): string {
-  const subtype = essence(mediaType).split('/')[1] ?? '';
+  const subtype = baseMediaType(mediaType).split('/')[1] ?? '';
   return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
 }
 

@@ -6,7 +6,11 @@ const maps: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']
 const inner: ReadonlySet<string> = new Set(['items', 'prefixItems', 'anyOf', 'oneOf', 'allOf', 'not']);
 
 /** The value of a keyword, with each schema right within it changed. */
-export function withInner(keyword: string, value: JsonValue, change: (schema: JsonSchema) => JsonSchema): JsonValue {
+export function mapSubschemas(
+  keyword: string,
+  value: JsonValue,
+  change: (schema: JsonSchema) => JsonSchema,
+): JsonValue {
   const changed = (one: JsonValue): JsonValue => (isJsonObject(one) ? change(one) : one);
   if (maps.has(keyword) && isJsonObject(value)) return mapValues(value, changed);
   if (!inner.has(keyword)) return value;
@@ -18,7 +22,7 @@ export const mapValues = (object: JsonObject, change: (value: JsonValue, key: st
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 
 /** Constraints in words, for a description. */
-export const inWords = (constraints: JsonObject): string =>
+export const describeConstraints = (constraints: JsonObject): string =>
   Object.entries(constraints)
     .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`)
     .join(', ');

@@ -1,6 +1,6 @@
 import { isJsonObject, isRecord, asArray } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
-import { inWords, mapValues, withInner } from './mapSchema.js';
+import { describeConstraints, mapValues, mapSubschemas } from './mapSchema.js';
 
 /** Keywords that strict mode refuses, but that can be said in the description: whoever validates the answer checks them still. */
 const told: ReadonlySet<string> = new Set([
@@ -31,9 +31,9 @@ function adjust(schema: JsonSchema): JsonSchema {
   const said: Record<string, JsonValue> = {};
   for (const [keyword, value] of Object.entries(schema)) {
     if (told.has(keyword)) said[keyword] = value;
-    else kept[keyword === 'oneOf' ? 'anyOf' : keyword] = withInner(keyword, value, adjust);
+    else kept[keyword === 'oneOf' ? 'anyOf' : keyword] = mapSubschemas(keyword, value, adjust);
   }
-  const words = inWords(said);
+  const words = describeConstraints(said);
   if (words !== '') kept['description'] = [...asArray(kept['description']), words].join(' ');
   return isJsonObject(kept['properties']) ? closed(kept, kept['properties']) : kept;
 }

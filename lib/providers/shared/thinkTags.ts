@@ -6,7 +6,7 @@ const opening = '<think>';
 const closing = '</think>';
 
 /** Takes chunks and passes them on with the thinking told from the text. */
-export interface ThinkTags {
+export interface ThinkTagParser {
   next(chunk: Chunk): void;
   /** Releases what is held back. Called before an error; a finish does it by itself. */
   flush(): void;
@@ -24,7 +24,7 @@ type Place = 'start' | 'thinking' | 'behind' | 'answer';
  *
  * @param emit Takes the chunks.
  */
-export function thinkTags(emit: (chunk: Chunk) => void): ThinkTags {
+export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagParser {
   let place: Place = 'start';
   let held = '';
 
@@ -90,9 +90,9 @@ export function thinkTags(emit: (chunk: Chunk) => void): ThinkTags {
 }
 
 /** The same as an operator: nothing that is held back is lost to an error or an end. */
-export function separateThinking(): MonoTypeOperatorFunction<Chunk> {
+export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
   return createOperator((out) => {
-    const tags = thinkTags((chunk) => out.next(chunk));
+    const tags = createThinkTagParser((chunk) => out.next(chunk));
     return {
       next: (chunk) => tags.next(chunk),
       error: (error) => {

@@ -226,29 +226,29 @@ describe('openai-responses: the container of a conversation', () => {
       status: 400,
       body: '{"error":{"message":"Container is expired."}}',
     });
-    const second = first.instead?.(expired);
+    const second = first.fallback?.(expired);
     expect(second?.body).toEqual({
       ...first.body,
       input: [input[0], input[3], input[4]],
       tools: [{ type: 'code_interpreter', container: { type: 'auto' } }],
     });
-    expect(second?.instead?.(expired)).toBeUndefined();
-    expect(first.instead?.(new Error('Container'))).toBeUndefined();
+    expect(second?.fallback?.(expired)).toBeUndefined();
+    expect(first.fallback?.(new Error('Container'))).toBeUndefined();
   });
 
   it('may be lost together with the session: one after the other', () => {
     const known = { serverTools: [responsesTools.codeInterpreter()] };
     const first = encodeResponses('gpt-5', { messages: [userMessage('1'), ran('cntr_1'), userMessage('2')] }, known);
     const refused = (words: string) => Object.assign(new Error(words), { status: 404 });
-    const second = first.instead?.(refused("Container 'cntr_1' not found."));
-    const third = second?.instead?.(refused("Previous response with id 'resp_1' not found."));
+    const second = first.fallback?.(refused("Container 'cntr_1' not found."));
+    const third = second?.fallback?.(refused("Previous response with id 'resp_1' not found."));
     expect([first, second, third].map((request) => request?.body['previous_response_id'])).toEqual([
       'resp_1',
       'resp_1',
       undefined,
     ]);
     expect(third?.body['tools']).toEqual([{ type: 'code_interpreter', container: { type: 'auto' } }]);
-    expect(third?.instead?.(refused("Container, previous_response_id: 'resp_1', 'cntr_1'"))).toBeUndefined();
+    expect(third?.fallback?.(refused("Container, previous_response_id: 'resp_1', 'cntr_1'"))).toBeUndefined();
   });
 });
 

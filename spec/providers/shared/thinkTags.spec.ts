@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
-import { separateThinking, thinkTags } from '../../../lib/providers/shared/thinkTags.js';
+import { extractThinking, createThinkTagParser } from '../../../lib/providers/shared/thinkTags.js';
 import { observe } from '../../support/operatorContract.js';
 
 const text = (value: string): Chunk => ({ type: 'text', text: value });
@@ -10,7 +10,7 @@ const finish: Chunk = { type: 'finish', reason: 'stop' };
 
 function through(chunks: readonly Chunk[]): Chunk[] {
   const out: Chunk[] = [];
-  const tags = thinkTags((chunk) => out.push(chunk));
+  const tags = createThinkTagParser((chunk) => out.push(chunk));
   for (const chunk of chunks) tags.next(chunk);
   tags.flush();
   return out;
@@ -68,7 +68,7 @@ describe('thinkTags', () => {
 
   it('holds back no more than the beginning of a tag', () => {
     const out: Chunk[] = [];
-    const tags = thinkTags((chunk) => out.push(chunk));
+    const tags = createThinkTagParser((chunk) => out.push(chunk));
     tags.next(text('<think>abc</thi'));
     expect(out).toEqual([{ type: 'thinking', text: 'abc' }]);
     tags.next(text('s'));
@@ -111,13 +111,13 @@ describe('thinkTags', () => {
     const broken = concat(
       of(text('<think>a</th')),
       throwError(() => error),
-    ).pipe(separateThinking());
+    ).pipe(extractThinking());
     for (let n = 0; n < 2; n++) {
       const seen = observe(broken);
       expect(joined(seen.values, 'thinking')).toBe('a</th');
       expect(seen.error).toBe(error);
     }
-    expect(observe(from([text('<thi')]).pipe(separateThinking()))).toMatchObject({
+    expect(observe(from([text('<thi')]).pipe(extractThinking()))).toMatchObject({
       values: [text('<thi')],
       completed: true,
     });
