@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import { Observable, throwError } from 'rxjs';
 import type { Observer, OperatorFunction, Subscriber } from 'rxjs';
 
 /** What an operator does with its source. What is left out is passed on as it is. */
@@ -29,10 +29,10 @@ export function createOperator<In, Out>(
     new Observable<Out>((out) => {
       const handlers = start(out);
       if (out.closed) return;
-      const { afterTeardown: afterwards } = handlers;
+      const { afterTeardown } = handlers;
       let completed = false;
-      const ended = afterwards && (() => completed && attempt(out, afterwards));
-      subscribeUntilClosed(out, source, { next, error, complete }, ended);
+      const tornDown = afterTeardown && (() => completed && attempt(out, afterTeardown));
+      subscribeUntilClosed(out, source, { next, error, complete }, tornDown);
 
       function next(value: In) {
         try {
@@ -49,7 +49,7 @@ export function createOperator<In, Out>(
       function complete() {
         completed = true;
         if (handlers.complete) attempt(out, handlers.complete);
-        else if (!afterwards) out.complete();
+        else if (!afterTeardown) out.complete();
       }
     });
 }
@@ -70,19 +70,67 @@ function attempt(out: Subscriber<unknown>, work: () => void): void {
  * more calls a value and five more objects a subscription.
  *
  * @param out The output.
- * @param source What is subscribed.
- * @param observer Takes the notifications. It must not throw: RxJS would report it, and nobody would be told.
- * @param tornDown Called when the subscription has ended, however it did, and all of the source's resources are gone. Default: nothing.
+ * @param source The source to subscribe to.
+ * @param observer Receives the notifications. It must not throw: RxJS would report the error outside the stream.
+ * @param afterTeardown Called once the source has completed or failed and all of its resources are gone, unless the output is closed by then. Default:
+ * nothing.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,
   source: Observable<T>,
   observer: Observer<T>,
-  tornDown?: () => void,
+  afterTeardown?: () => void,
 ): void {
-  new Observable<T>((inner) => {
-    out.add(inner); // first of all, so that the source is torn down before what is added to the output later (`finalize`)
-    source.subscribe(inner);
-    if (tornDown) inner.add(tornDown); // last of all: RxJS tears down in the order of what was added
-  }).subscribe(observer);
+  const barrier = afterTeardown && teardownBarrier(source, observer, () => out.closed || afterTeardown());
+  new Observable<T>((upstream) => {
+    out.add(upstream); // first, so that the source is torn down before what is added to the output later (`finalize`)
+    if (barrier) barrier.subscribe(upstream);
+    else source.subscribe(upstream);
+  }).subscribe(barrier?.observer ?? observer);
+}
+
+/**
+ * Goes on when a source has completed or failed and its resources are gone.
+ *
+ * A teardown that is added to the subscriber would run too early: RxJS tears down in the order of what was added, and `retry`, `catchError` and
+ * `switchMap` add their later subscriptions after it. So the barrier unsubscribes from everything upstream itself, and waits for the initial `subscribe`
+ * to return, since a source that ends synchronously returns its teardown last. An inner source that is subscribed late and ends synchronously cannot be
+ * waited for: its `subscribe` returns to the operator that called it, after the end was passed on.
+ */
+function teardownBarrier<T>(source: Observable<T>, { next, error, complete }: Observer<T>, goOn: () => void) {
+  let upstream: Subscriber<T> | undefined;
+  let subscribing = true;
+  let ended = false;
+  const end = () => {
+    ended = true;
+    try {
+      upstream?.unsubscribe();
+    } finally {
+      if (!subscribing) goOn(); // also when a teardown throws, which RxJS reports
+    }
+  };
+  return {
+    subscribe(subscriber: Subscriber<T>): void {
+      upstream = subscriber;
+      try {
+        source.subscribe(subscriber);
+      } catch (thrown) {
+        if (!ended) throw thrown;
+        throwError(() => thrown).subscribe(); // a teardown threw after the end: RxJS reports it as unhandled
+      }
+      subscribing = false;
+      if (ended) goOn();
+    },
+    observer: {
+      next, // the very function: no further call for each value
+      error(thrown: unknown): void {
+        error(thrown);
+        end();
+      },
+      complete(): void {
+        complete();
+        end();
+      },
+    },
+  };
 }
