@@ -46,9 +46,8 @@ async function runPlan(plan: Planned, server: string): Promise<readonly CaseRepo
 }
 
 async function full(server: string): Promise<void> {
-  const whole = options.only === '';
   const wanted = (name: string) => name.startsWith(options.only);
-  const results = openResults(whole);
+  const results = openResults(options.only === '' ? 'all' : options.only === 'sizes' ? 'sizes' : 'some');
   const began = performance.now();
   const minutes = () => `${((performance.now() - began) / 60_000).toFixed(1)} minutes`;
   for (const plan of plans.filter(({ readings }) => readings.some(({ name }) => wanted(name)))) {

@@ -105,6 +105,6 @@ export const growthTable = (growth: readonly Growth[]): string =>
 
 export const sizeTable = (sizes: readonly Size[]): string =>
   table(
-    ['import', 'bytes, minified and gzipped', 'limit'],
-    sizes.map(({ what, bytes, limit }) => [what, String(bytes), String(limit)]),
+    ['bundle', 'bytes, minified and gzipped'],
+    sizes.map(({ what, bytes }) => [what, String(bytes)]),
   );

@@ -24,20 +24,21 @@ const same = (one: Circumstances, other: Circumstances) =>
   JSON.stringify(one.versions) === JSON.stringify(other.versions);
 
 /**
- * The record of a run, on disk after each step, so that a run that is broken off is not lost. What is measured again takes its old place.
+ * The record of a run. It is written after each step, so that an interrupted run is not lost. A case that is measured again replaces its older result.
  *
- * @param whole Whether all will be measured. If not, what is there must be of the same machine and versions: ratios from two do not belong in one table.
+ * @param scope `all` replaces a record of another machine or other versions. `some` refuses it: ratios of two machines do not belong in one table.
+ * `sizes` keeps it: the size of a bundle does not depend on the machine.
  */
-export function openResults(whole: boolean): {
+export function openResults(scope: 'all' | 'some' | 'sizes'): {
   add(found: Partial<Pick<Report, 'cases' | 'growth' | 'sizes'>>): void;
   keep(report: Report): void;
 } {
   const now = circumstances();
   const known = existsSync(file) ? readResults() : undefined;
-  const fits = known !== undefined && same(known, now);
-  if (!whole && known && !fits)
-    throw new Error('spec/bench/results.json is of another machine or other versions: measure everything.');
-  let report: Report = fits ? known : { ...now, cases: [], growth: [], sizes: [] };
+  const isSame = known !== undefined && same(known, now);
+  if (scope === 'some' && known && !isSame)
+    throw new Error('spec/bench/results.json is of another machine or of other versions: measure everything.');
+  let report: Report = known && (isSame || scope === 'sizes') ? known : { ...now, cases: [], growth: [], sizes: [] };
   const keep = (next: Report) => {
     report = next;
     writeFileSync(file, asText(report));

@@ -1,39 +1,69 @@
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
-import { library } from './build.js';
+import { peersInstalled } from './contestants.js';
+import { library, root } from './build.js';
 
-/** What a user imports, and how large it may become: minified and gzipped, rxjs and zod left out, in bytes. */
-const imports = {
-  'one operator': { limit: 1_000, code: "export { consolidate } from './index.js';" },
-  'a provider, the loop and tools': {
-    limit: 8_000,
-    code: "export { openai, runTurns, startState, tool, toolLoop, userMessage } from './index.js';",
-  },
-  everything: { limit: 30_000, code: "export * from './index.js';" },
-} as const;
+/** A program whose bundle is measured. */
+interface Program {
+  readonly what: string;
+  readonly code: string;
+  /** The folder from which its imports are resolved. */
+  readonly from: string;
+}
 
-/** The size of one import. */
+const rivulet = (what: string, names: string): Program => ({
+  what: `Rivulet: ${what}`,
+  code: `export ${names} from './index.js';`,
+  from: library,
+});
+
+const peer = (what: string, names: string, file: string): Program => ({
+  what,
+  code: `export ${names} from './spec/bench/peers/${file}';`,
+  from: root,
+});
+
+const ours: readonly Program[] = [
+  rivulet('`prefixAfterTools`, the smallest operator', '{ prefixAfterTools }'),
+  rivulet('`accumulateToolCalls`', '{ accumulateToolCalls }'),
+  rivulet(
+    '`openai` and the operators of a hand-written loop',
+    '{ accumulateToolCalls, consolidate, endTurn, executeTools, openai, tool }',
+  ),
+  rivulet('`openai`, `createAgent`, `tool`', '{ createAgent, openai, tool }'),
+  rivulet('everything', '*'),
+];
+
+/** The programs that the other cases run: a provider of OpenAI's, a loop and tools. */
+const peers: readonly Program[] = [
+  peer('OpenAI SDK, a loop by hand', '{ iterator }', 'openaiSdk.mjs'),
+  peer('TanStack AI', '{ library }', 'tanstackOpenai.mjs'),
+  peer('AI SDK', '{ library }', 'aiSdkOpenai.mjs'),
+  peer('LangChain', '{ library }', 'langchainOpenai.mjs'),
+];
+
+/** The size of one bundle. */
 export interface Size {
   readonly what: string;
   /** Bytes, minified and gzipped. */
   readonly bytes: number;
-  readonly limit: number;
 }
 
-/** Bundles what a user would import of the library as it is published, as a browser gets it. `compile` has made it. */
+/** Bundles each program as a browser gets it, without rxjs and zod. Requires `compile`. The peers take part where they are installed. */
 export async function bundleSizes(): Promise<readonly Size[]> {
-  const measured = Object.entries(imports).map(async ([what, { limit, code }]): Promise<Size> => {
+  const measured = [...ours, ...(peersInstalled() ? peers : [])].map(async ({ what, code, from }): Promise<Size> => {
     const { outputFiles } = await build({
-      stdin: { contents: code, resolveDir: library },
+      stdin: { contents: code, resolveDir: from },
       bundle: true,
       minify: true,
       write: false,
       format: 'esm',
       target: 'es2022',
       platform: 'browser',
-      external: ['rxjs', 'zod'],
+      external: ['rxjs', 'zod', 'zod/*', 'node:*'],
+      logLevel: 'silent',
     });
-    return { what, bytes: gzipSync(outputFiles[0]?.contents ?? '', { level: 9 }).length, limit };
+    return { what, bytes: gzipSync(outputFiles[0]?.contents ?? '', { level: 9 }).length };
   });
   return Promise.all(measured);
 }
