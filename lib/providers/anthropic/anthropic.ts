@@ -1,42 +1,45 @@
 import type { Model } from '../../core/model.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
-import { decodeMessages } from './decode.js';
-import { encodeRequest } from './encode.js';
-import { familyOf } from './models.js';
+import { decodeAnthropic } from './decode.js';
+import { encodeAnthropic } from './encode.js';
+import { findFamily } from './models.js';
 import { withBetas } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
 
-/** What a model of Anthropic can be told beside the transport. */
+/** The options of an Anthropic model, besides those of the transport. */
 export interface AnthropicOptions extends ModelOptions {
-  /** The tools that Anthropic runs, made by `anthropicTools`; of two with a name the later one counts. Default: none. */
+  /** The tools that Anthropic runs, made by `anthropicTools`. If two share a name, the later one is used. Default: none. */
   readonly serverTools?: readonly AnthropicTool[] | undefined;
 }
 
 /**
- * A model of Anthropic, over the Messages API (version 2023-06-01).
+ * Creates an Anthropic model over the Messages API (version 2023-06-01).
  *
  * ```ts
  * anthropic('claude-sonnet-4-5').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * The API wants a limit for the answer: where the request has none (`maxOutputTokens`), it is the longest that the model's family can write, as
- * its overview of models documents, and 4096 for models that are not known. Thinking counts towards it.
+ * The API requires a limit for the answer. Without `maxOutputTokens` it is the longest answer that the model's family
+ * can write, as Anthropic's overview of models documents it, and 4096 for unknown models. Thinking counts towards it.
  *
- * What the tools do that Anthropic runs itself (`serverTools`) comes as metadata (`serverTool`: the block as it came), as sources and as files, never
- * as a call; it goes back with the conversation. A turn that ends `paused` goes on when the same conversation is sent again. Code goes on in the
- * container of the answer before (`metadata.anthropic.container` of its message); another one, caching, and anything else that has no place in a
- * request go in its `providerOptions`, under `anthropic`; beta features in the `headers` (`anthropic-beta`, to which the betas of the tools are
- * added).
+ * Anthropic runs `serverTools` itself. What they do arrives as metadata (`serverTool`: the unchanged block), sources and
+ * files, never as a tool call, and is sent back with the conversation. A turn that ends with `paused` goes on when the
+ * same conversation is sent again. Code goes on in the container of the previous answer
+ * (`metadata.anthropic.container` of its message). Another container, caching, and any other field that a request has no
+ * place for go in its `providerOptions`, under `anthropic`; beta features go in the `headers` (`anthropic-beta`, to which
+ * the betas of the tools are added).
  *
  * @param name The model's name.
- * @param options Key (default: ANTHROPIC_API_KEY), base URL (default: https://api.anthropic.com/v1) transport, and the tools
- * that Anthropic runs.
- * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError `options` also for a seed, for files that the API
- * does not take, for a wish about thinking that the model cannot be told, and for a tool of a name that one of Anthropic's has.
+ * @param options Key (default: ANTHROPIC_API_KEY), base URL (default: https://api.anthropic.com/v1), transport, and the
+ * tools that Anthropic runs.
+ * @returns A cold model. Its streams error as those of `httpModel` do; also with ConfigurationError `options` for a
+ * seed, for a file that the API does not accept, for a `thinking` setting that the model does not support, and for a
+ * tool that has the name of one of the `serverTools`.
  */
 export function anthropic(name: string, options: AnthropicOptions = {}): Model {
   const { serverTools = [], ...transport } = options;
+  const family = findFamily(name);
   return httpModel(
     {
       provider: 'anthropic',
@@ -46,15 +49,15 @@ export function anthropic(name: string, options: AnthropicOptions = {}): Model {
       authorize: (key) => ({ 'x-api-key': key }),
       wire: {
         framing: 'sse',
-        encode: (request) => encodeRequest(name, request, serverTools),
-        decode: decodeMessages,
+        encode: (request) => encodeAnthropic(name, request, serverTools),
+        decode: decodeAnthropic,
       },
       capabilities: {
         tools: true,
         multiToolCalls: true,
-        typedOutput: familyOf(name).typedOutput,
-        typedOutputWithTools: familyOf(name).typedOutput,
-        thinking: familyOf(name).thinking !== 'none',
+        typedOutput: family.typedOutput,
+        typedOutputWithTools: family.typedOutput,
+        thinking: family.thinking !== 'none',
         vision: true,
         files: true,
       },

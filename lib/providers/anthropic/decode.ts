@@ -1,75 +1,97 @@
 import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { JsonValue } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { createBlocks } from './blocks.js';
-import { createCounter, finishReasonOf } from './finish.js';
+import { createBlockDecoder } from './blocks.js';
+import { createUsageCounter, finishReasonOf } from './finish.js';
 
 /**
- * Reads one streamed answer of the Messages API (platform.claude.com, "Streaming messages").
+ * Decodes one streamed answer of the Messages API (platform.claude.com, "Streaming messages").
  *
- * Content comes in blocks, which start, grow and stop; `message_delta` brings the stop reason and the last usage; `message_stop` is the end. Events
- * and blocks that are not known are no error: the API's versioning policy announces that there will be new ones.
+ * Content comes in blocks, which start, receive deltas and stop. `message_delta` brings the stop reason and the last
+ * usage; `message_stop` ends the answer. Unknown events and blocks are not errors: the API's versioning policy announces
+ * that there will be new ones.
  *
  * @param emit Takes the chunks, in order.
  */
-export function decodeMessages(emit: (chunk: Chunk) => void): Decoder {
-  const answer = createChunkEmitter('anthropic', emit);
-  const blocks = createBlocks((chunk) => answer.emit(chunk));
-  const counter = createCounter();
-  const late: Record<string, JsonObject | string> = {};
+export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
+  const emitter = createChunkEmitter('anthropic', emit);
+  const blocks = createBlockDecoder(emitter.emit);
+  const usage = createUsageCounter();
+  const endMetadata: Record<string, JsonValue> = {};
 
-  const start = (message: unknown) => {
+  /** Compatible servers send the complete answer in `message_start`. */
+  const startMessage = (message: unknown) => {
     if (!isJsonObject(message)) return;
-    answer.addMetadata('responseId', nonEmptyString(message['id']));
-    answer.addMetadata('model', nonEmptyString(message['model']));
-    counter.count(message['usage']);
-    asArray(message['content']).forEach((block, at) => {
-      blocks.start(at, block);
-      blocks.stop(at);
+    emitter.addMetadata('responseId', nonEmptyString(message['id']));
+    emitter.addMetadata('model', nonEmptyString(message['model']));
+    usage.add(message['usage']);
+    asArray(message['content']).forEach((block, index) => {
+      blocks.start(index, block);
+      blocks.stop(index);
     });
-    delta(message);
+    updateMessage(message);
   };
-  const delta = (message: unknown) => {
-    if (!isRecord(message)) return;
-    const word = nonEmptyString(message['stop_reason']);
-    if (word !== undefined) answer.setFinishReason(finishReasonOf(word), word);
-    for (const [field, name] of lateFields) {
-      const value = message[field];
-      if (isJsonObject(value) || nonEmptyString(value) !== undefined) late[name] = value as JsonObject | string;
+  const updateMessage = (delta: unknown) => {
+    if (!isRecord(delta)) return;
+    const stopReason = nonEmptyString(delta['stop_reason']);
+    if (stopReason !== undefined) emitter.setFinishReason(finishReasonOf(stopReason), stopReason);
+    for (const [field, name] of endFields) {
+      const value = delta[field];
+      if (isJsonObject(value) || (typeof value === 'string' && value !== '')) endMetadata[name] = value;
     }
   };
 
   return {
     next(frame, event) {
       const type = nonEmptyString(frame['type']) ?? event;
-      if (type === 'error' || (type === undefined && frame['error'])) throw providerError('anthropic', frame);
-      if (type === 'content_block_start') blocks.start(frame['index'], frame['content_block']);
-      else if (type === 'content_block_delta') blocks.delta(frame['index'], frame['delta']);
-      else if (type === 'content_block_stop') blocks.stop(frame['index']);
-      else if (type === 'message_start') start(frame['message']);
-      else if (type === 'message_delta') {
-        delta(frame['delta']);
-        counter.count(frame['usage']);
-      } else if (type === 'message_stop') return 'end';
-      return undefined;
+      switch (type) {
+        case 'content_block_delta':
+          blocks.delta(frame['index'], frame['delta']);
+          return undefined;
+        case 'content_block_start':
+          blocks.start(frame['index'], frame['content_block']);
+          return undefined;
+        case 'content_block_stop':
+          blocks.stop(frame['index']);
+          return undefined;
+        case 'message_start':
+          startMessage(frame['message']);
+          return undefined;
+        case 'message_delta':
+          updateMessage(frame['delta']);
+          usage.add(frame['usage']);
+          return undefined;
+        case 'message_stop':
+          return 'end';
+        case 'error':
+          throw providerError('anthropic', frame);
+        case undefined:
+          if (frame['error']) throw providerError('anthropic', frame);
+          return undefined;
+        default:
+          return undefined;
+      }
     },
     end(terminal) {
-      answer.finishReason(terminal);
+      emitter.finishReason(terminal);
       blocks.end();
-      answer.setUsage(counter.usage());
-      if (isJsonObject(late['container']))
-        answer.emit({ type: 'providerData', provider: 'anthropic', data: { container: late['container'] } });
-      if (Object.keys(late).length > 0) answer.emit({ type: 'metadata', metadata: late });
-      answer.emitFinish();
+      emitter.setUsage(usage.total());
+      const { container } = endMetadata;
+      if (isJsonObject(container)) emitter.emit({ type: 'providerData', provider: 'anthropic', data: { container } });
+      if (Object.keys(endMetadata).length > 0) emitter.emit({ type: 'metadata', metadata: endMetadata });
+      emitter.emitFinish();
     },
   };
 }
 
-/** What the end of an answer tells its reader: which stop text was met, why it was refused, where code ran (which the next request needs too). */
-const lateFields = [
+/**
+ * The fields of `message_delta` that become metadata: the stop sequence that was met, why the answer was refused, and
+ * the container that code ran in, which the next request needs too.
+ */
+const endFields = [
   ['stop_sequence', 'stopSequence'],
   ['stop_details', 'stopDetails'],
   ['container', 'container'],

@@ -4,79 +4,105 @@ import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { encodeConversation } from './messages.js';
-import { thinkingBehind, thinkingFields } from './models.js';
+import { encodeMessages } from './messages.js';
+import { encodeThinking, withoutRefusedThinking } from './models.js';
 import { outputSchema } from './schema.js';
-import { lastContainer, lostContainer, runsCode, uniqueTools } from './serverTools.js';
+import { isContainerLost, lastContainer, runsCode, uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
 
 /**
- * The request of the Messages API (its reference, "Create a Message"): streamed. What the request leaves open is left to the API, except for
- * `max_tokens`, which it demands.
+ * Encodes a streaming request of the Messages API (its reference, "Create a Message"). What the request does not set is
+ * left to the API, except for `max_tokens`, which the API requires.
  *
  * @param model The model's name.
- * @param request What is asked for.
- * @param serverTools The tools that Anthropic runs. Code goes on in the container of the last answer; if that is gone, in a new one. Default: none.
- * @throws ConfigurationError `options` for a seed, a file or a wish about thinking that the API has no field for, and for a tool of a name that one
- * of Anthropic's has.
+ * @param request The request.
+ * @param serverTools The tools that Anthropic runs. Their code runs in the container of the last answer, or in a new one
+ * if that is gone. Default: none.
+ * @throws ConfigurationError `options` for a seed, for a file or a `thinking` setting that the API does not support, and
+ * for a tool that has the name of one of the `serverTools`.
  */
-export function encodeRequest(
+export function encodeAnthropic(
   model: string,
   request: Request,
   serverTools: readonly AnthropicTool[] = [],
 ): WireRequest {
-  if (request.seed !== undefined) {
-    throw new ConfigurationError(
-      'options',
-      `anthropic takes no seed (${request.seed}).`,
-      'Leave seed out; temperature: 0 varies least.',
-    );
-  }
-  const conversation = encodeConversation(request.messages);
-  const { effort, ...thinking } = thinkingBehind(thinkingFields(model, request), conversation.messages);
-  const format = request.output && { type: 'json_schema', schema: outputSchema(request.output) };
+  rejectSeed(request);
+  const { system, messages } = encodeMessages(request.messages);
+  const { effort, ...limits } = withoutRefusedThinking(encodeThinking(model, request), messages);
   const body = omitUndefined({
     model,
-    ...conversation,
+    system,
+    messages,
     ...encodeTools(request, uniqueTools(serverTools)),
-    ...thinking,
-    output_config: format !== undefined || effort !== undefined ? omitUndefined({ format, effort }) : undefined,
+    ...limits,
+    output_config: encodeOutputConfig(request, effort),
     temperature: request.temperature,
     top_p: request.topP,
     stop_sequences: request.stopSequences?.length ? request.stopSequences : undefined,
     stream: true,
   });
-  const sent = { path: '/messages', headers: { 'anthropic-version': '2023-06-01' }, body };
+  const wireRequest = { path: '/messages', headers: { 'anthropic-version': '2023-06-01' }, body };
   const container = runsCode(serverTools) ? lastContainer(request.messages) : undefined;
-  if (container === undefined) return sent;
-  return { ...sent, body: { ...body, container }, fallback: (error) => (lostContainer(error) ? sent : undefined) };
+  if (container === undefined) return wireRequest;
+  return {
+    ...wireRequest,
+    body: { ...body, container },
+    fallback: (error) => (isContainerLost(error) ? wireRequest : undefined),
+  };
 }
 
-/** A tool choice without tools is refused. */
+function rejectSeed({ seed }: Request): void {
+  if (seed === undefined) return;
+  throw new ConfigurationError(
+    'options',
+    `anthropic does not support seed (${seed}).`,
+    'Omit seed; temperature: 0 varies least.',
+  );
+}
+
+function encodeOutputConfig({ output }: Request, effort: string | undefined): JsonObject | undefined {
+  if (!output && effort === undefined) return undefined;
+  const format = output && { type: 'json_schema', schema: outputSchema(output) };
+  return omitUndefined({ format, effort });
+}
+
+/** The API refuses a tool choice without tools. */
 function encodeTools(
   { tools = [], toolChoice, parallelToolCalls }: Request,
   serverTools: readonly AnthropicTool[],
 ): Fields {
   const definitions = serverTools.map(({ definition }) => definition);
-  const taken = tools.find(({ name }) => definitions.some((definition) => definition['name'] === name));
-  if (taken) {
-    const what = `anthropic has two tools of the name "${taken.name}": one of its own (serverTools), and one of yours.`;
-    throw new ConfigurationError('options', what, 'Rename yours, or leave one of the two out.');
-  }
+  rejectDuplicateName(tools, definitions);
   if (tools.length + definitions.length === 0) return {};
-  const one = parallelToolCalls === false;
-  const choice = toolChoice ?? (one ? 'auto' : undefined);
-  return { tools: [...tools.map(encodeTool), ...definitions], tool_choice: choice && encodeToolChoice(choice, one) };
+  const single = parallelToolCalls === false;
+  const choice = toolChoice ?? (single ? 'auto' : undefined);
+  return { tools: [...tools.map(encodeTool), ...definitions], tool_choice: choice && encodeToolChoice(choice, single) };
 }
 
-/** The API demands a schema of type object. */
+function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: readonly JsonObject[]): void {
+  const duplicate = tools.find(({ name }) => definitions.some((definition) => definition['name'] === name));
+  if (!duplicate) return;
+  throw new ConfigurationError(
+    'options',
+    `Two tools are named "${duplicate.name}": one of Anthropic's (serverTools), and one of yours.`,
+    'Rename yours, or omit one of the two.',
+  );
+}
+
+/** The API requires a schema of type object. */
 function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
   return { name, description, input_schema: { ...parameters, type: 'object' } };
 }
 
-function encodeToolChoice(choice: ToolChoice, one: boolean): JsonObject {
-  if (choice === 'none') return { type: 'none' };
-  const single = one ? { disable_parallel_tool_use: true } : {};
-  if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...single };
-  return { type: choice === 'required' ? 'any' : 'auto', ...single };
+function encodeToolChoice(choice: ToolChoice, single: boolean): JsonObject {
+  const parallel = single ? { disable_parallel_tool_use: true } : {};
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...parallel };
+  switch (choice) {
+    case 'none':
+      return { type: 'none' };
+    case 'required':
+      return { type: 'any', ...parallel };
+    case 'auto':
+      return { type: 'auto', ...parallel };
+  }
 }

@@ -2,50 +2,68 @@ import type { FinishReason } from '../../core/chunk.js';
 import { isRecord, finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as anyReason } from '../shared/finishReasons.js';
+import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
 
-/** What a stop reason means. After `pause_turn` the API wants to be asked again, and so it does after `compaction`; no other API has such words. */
-export const finishReasonOf = (word: string): FinishReason =>
-  word === 'pause_turn' || word === 'compaction' ? 'paused' : anyReason(word);
+/**
+ * The stop reasons of the Messages API (platform.claude.com, "Handling stop reasons"). After `pause_turn` and
+ * `compaction` the API expects the same conversation again.
+ */
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_use', 'toolCalls'],
+  ['refusal', 'contentFilter'],
+  ['pause_turn', 'paused'],
+  ['compaction', 'paused'],
+] as const);
 
-/** Counts the tokens of one answer. */
-export interface Counter {
-  /** Takes a `usage` object of `message_start` or `message_delta`. */
-  count(usage: unknown): void;
-  usage(): Usage;
+/** The finish reason for a stop reason. Compatible servers pass on the words of other APIs. */
+export const finishReasonOf = (stopReason: string): FinishReason =>
+  finishReasons.get(stopReason) ?? commonFinishReason(stopReason);
+
+/** Collects the token counts of one answer. */
+export interface UsageCounter {
+  /** Takes the `usage` of `message_start` or `message_delta`. */
+  add(usage: unknown): void;
+  total(): Usage;
 }
 
 /**
- * The API counts cumulatively, and repeats of a count replace it: server tools raise the input as well. Cached tokens are counted beside
- * `input_tokens`, thinking within `output_tokens`. A 0 replaces nothing: compatible servers fill the second report with zeros.
+ * Creates a usage counter.
+ *
+ * The API's counts are cumulative: a later count replaces an earlier one, also of the input, which server tools raise.
+ * Cached tokens are not included in `input_tokens`; thinking is included in `output_tokens`. A 0 replaces nothing:
+ * compatible servers fill the second report with zeros.
  */
-export function createCounter(): Counter {
+export function createUsageCounter(): UsageCounter {
   const counts = new Map<string, number>();
-  const note = (name: string, value: unknown) => {
+  const setCount = (name: string, value: unknown) => {
     const count = finiteNumber(value);
     if (count !== undefined && (count > 0 || !counts.has(name))) counts.set(name, count);
   };
   return {
-    count(usage) {
+    add(usage) {
       if (!isRecord(usage)) return;
-      for (const name of ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens'])
-        note(name, usage[name]);
+      for (const name of countNames) setCount(name, usage[name]);
       const details = usage['output_tokens_details'];
-      if (isRecord(details)) note('thinking_tokens', details['thinking_tokens']);
+      if (isRecord(details)) setCount('thinking_tokens', details['thinking_tokens']);
     },
-    usage() {
-      if ([...counts.values()].every((count) => count === 0)) return {}; // a prompt has a token at least: a placeholder
-      const [plain, written, read] = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'].map(
-        (name) => counts.get(name),
-      );
-      const known = [plain, written, read].filter((count) => count !== undefined);
+    total() {
+      // A prompt has at least one token, so that all zeros are a placeholder.
+      if ([...counts.values()].every((count) => count === 0)) return {};
+      const inputs = inputNames.map((name) => counts.get(name)).filter((count) => count !== undefined);
       return usageOf({
-        input: known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0),
+        input: inputs.length === 0 ? undefined : inputs.reduce((sum, count) => sum + count, 0),
         output: counts.get('output_tokens'),
-        cachedInput: read,
-        cacheWriteInput: written,
+        cachedInput: counts.get('cache_read_input_tokens'),
+        cacheWriteInput: counts.get('cache_creation_input_tokens'),
         reasoning: counts.get('thinking_tokens'),
       });
     },
   };
 }
+
+const inputNames = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
+const countNames = [...inputNames, 'output_tokens'] as const;

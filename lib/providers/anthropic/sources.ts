@@ -4,50 +4,53 @@ import type { JsonObject } from '../../core/json/json.js';
 import { base64 } from '../../core/message.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 
-/** Whether a block says what a tool did that the server runs: a call, or its result. */
-export const isServerTool = (type: string): boolean => /^(server|mcp)_tool_use$|_tool_result$/.test(type);
+/** Whether a block is a call of a tool that Anthropic runs, or the result of one. */
+export const isServerToolBlock = (type: string): boolean => /^(server|mcp)_tool_use$|_tool_result$/.test(type);
 
-/**
- * The sources and files in the result of a tool that the server runs: the page that was fetched, and what was read of it (`web_fetch_result`); and
- * the ids of files that code made (`..._output`), which the wire has no bytes of. Of a search only what is cited is a source.
- */
-export function foundIn({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
-  if (!isJsonObject(content)) return [];
-  if (type === 'web_fetch_tool_result') return fetched(content);
-  if (!nonEmptyString(type)?.endsWith('code_execution_tool_result')) return [];
-  return asArray(content['content']).flatMap((output) => {
-    const id = nonEmptyString(objectOrEmpty(output)['file_id']);
-    return id === undefined ? [] : [{ type: 'source', source: { type: 'source', id } }];
-  });
-}
-
-function fetched({ url: address, content: document }: JsonObject): readonly (SourceChunk | FileChunk)[] {
-  const url = nonEmptyString(address);
-  const { title: name, source } = objectOrEmpty(document);
-  const title = nonEmptyString(name);
-  const file = fileOf(objectOrEmpty(source), title ?? url);
-  return [
-    ...(url === undefined
-      ? []
-      : [{ type: 'source', source: { type: 'source', url, ...omitUndefined({ title }) } } as const]),
-    ...(file === undefined ? [] : [{ type: 'file', file } as const]),
-  ];
-}
-
-/** A document as bytes, or as text. */
-function fileOf(source: JsonObject, name: string | undefined): FilePart | undefined {
-  const data = nonEmptyString(source['data']);
-  if (data === undefined) return undefined;
-  const named = omitUndefined({ name });
-  const mediaType = nonEmptyString(source['media_type']) ?? 'text/plain';
-  if (source['type'] === 'base64') return { type: 'file', mediaType, data, ...named };
-  return { type: 'file', mediaType, data: base64(new TextEncoder().encode(data)), ...named };
-}
-
-/** A citation of a page, of a search result, or of a passage in a document of the request. */
-export function sourceOf(citation: JsonObject): SourcePart {
+/** The source of a citation: a page, a search result, or a passage in a document of the request. */
+export function citedSource(citation: JsonObject): SourcePart {
   const url = nonEmptyString(citation['url']) ?? nonEmptyString(citation['source']);
   const title = nonEmptyString(citation['title']) ?? nonEmptyString(citation['document_title']);
   const text = nonEmptyString(citation['cited_text']);
   return { type: 'source', ...omitUndefined({ url, title, text }) };
+}
+
+/**
+ * The sources and files in the result of a tool that Anthropic runs: a fetched page and its content
+ * (`web_fetch_result`), and the ids of files that code made (`..._output`; their bytes are not on the wire). The results
+ * of a search are not sources until the answer cites them.
+ *
+ * @param block The block of the result; any other has none.
+ */
+export function resultChunks({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
+  if (!isJsonObject(content)) return [];
+  if (type === 'web_fetch_tool_result') return fetchedPage(content);
+  return nonEmptyString(type)?.endsWith('code_execution_tool_result') ? createdFiles(content) : [];
+}
+
+function fetchedPage({ url: pageUrl, content: document }: JsonObject): readonly (SourceChunk | FileChunk)[] {
+  const url = nonEmptyString(pageUrl);
+  const { title: pageTitle, source } = objectOrEmpty(document);
+  const title = nonEmptyString(pageTitle);
+  const file = documentFile(objectOrEmpty(source), title ?? url);
+  const chunks: (SourceChunk | FileChunk)[] = [];
+  if (url !== undefined) chunks.push({ type: 'source', source: { type: 'source', url, ...omitUndefined({ title }) } });
+  if (file !== undefined) chunks.push({ type: 'file', file });
+  return chunks;
+}
+
+/** The file of a document block, which holds bytes or text. */
+function documentFile(source: JsonObject, documentName: string | undefined): FilePart | undefined {
+  const data = nonEmptyString(source['data']);
+  if (data === undefined) return undefined;
+  const mediaType = nonEmptyString(source['media_type']) ?? 'text/plain';
+  const bytes = source['type'] === 'base64' ? data : base64(new TextEncoder().encode(data));
+  return { type: 'file', mediaType, data: bytes, ...omitUndefined({ name: documentName }) };
+}
+
+function createdFiles({ content: outputs }: JsonObject): readonly SourceChunk[] {
+  return asArray(outputs).flatMap((output) => {
+    const id = nonEmptyString(objectOrEmpty(output)['file_id']);
+    return id === undefined ? [] : [{ type: 'source', source: { type: 'source', id } }];
+  });
 }

@@ -3,17 +3,16 @@ import fc from 'fast-check';
 import { RivuletError } from '../../../lib/core/errors.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import type { Message } from '../../../lib/core/message.js';
-import { decodeMessages } from '../../../lib/providers/anthropic/decode.js';
-import { encodeConversation } from '../../../lib/providers/anthropic/messages.js';
+import { decodeAnthropic } from '../../../lib/providers/anthropic/decode.js';
+import { encodeMessages } from '../../../lib/providers/anthropic/messages.js';
 import { itReadsRecordings, readAnswer } from '../../support/recordedAnswers.js';
 import { begin, block, end, text, thinking, toolUse } from './frames.js';
 
-itReadsRecordings('anthropic', decodeMessages);
+itReadsRecordings('anthropic', decodeAnthropic);
 
-const read = (...frames: readonly JsonObject[]) => readAnswer(decodeMessages, frames);
+const read = (...frames: readonly JsonObject[]) => readAnswer(decodeAnthropic, frames);
 /** What goes back of an answer. */
-const replayed = (message: Message | undefined) =>
-  encodeConversation(message ? [message] : []).messages[0]?.['content'];
+const replayed = (message: Message | undefined) => encodeMessages(message ? [message] : []).messages[0]?.['content'];
 
 describe('anthropic: an answer', () => {
   it('tells its id and model once, before the first chunk, and nothing before an error', () => {
@@ -309,7 +308,7 @@ describe('anthropic: any frames', () => {
   it('crash nothing: they give chunks, or an error of ours', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(frame, fc.dictionary(fc.string(), json)), { maxLength: 12 }), (frames) => {
-        const { error, message } = readAnswer(decodeMessages, frames);
+        const { error, message } = readAnswer(decodeAnthropic, frames);
         if (error !== undefined) expect(error).toBeInstanceOf(RivuletError);
         expect(() => replayed(message)).not.toThrow();
       }),

@@ -4,12 +4,12 @@ import { modelMessage, systemMessage, userMessage } from '../../../lib/core/mess
 import type { FilePart, Message } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';
-import { encodeRequest } from '../../../lib/providers/anthropic/encode.js';
+import { encodeAnthropic } from '../../../lib/providers/anthropic/encode.js';
 import { outputSchema } from '../../../lib/providers/anthropic/schema.js';
 
 const messages = [userMessage('Name a river.')];
 const body = (request: Partial<Request> = {}, model = 'claude-sonnet-4-5') =>
-  encodeRequest(model, { messages, ...request }).body;
+  encodeAnthropic(model, { messages, ...request }).body;
 const sent = (...history: readonly Message[]) => body({ messages: history })['messages'];
 const add = {
   name: 'add',
@@ -19,7 +19,7 @@ const add = {
 
 describe('anthropic: a request', () => {
   it('has what the API demands, and nothing that was not asked for', () => {
-    expect(encodeRequest('claude-sonnet-4-5', { messages })).toEqual({
+    expect(encodeAnthropic('claude-sonnet-4-5', { messages })).toEqual({
       path: '/messages',
       headers: { 'anthropic-version': '2023-06-01' },
       body: {
@@ -38,7 +38,7 @@ describe('anthropic: a request', () => {
       max_tokens: 100,
       stop_sequences: ['END'],
     });
-    expect(() => body({ seed: 1 })).toThrow(/takes no seed/);
+    expect(() => body({ seed: 1 })).toThrow(/does not support seed/);
   });
 
   it.each([
@@ -134,8 +134,8 @@ describe('anthropic: thinking', () => {
       output_config: { effort: 'low' },
     });
     expect(thinking({ budget: 2000 }, 'claude-opus-4-6')['thinking']).toEqual({ type: 'enabled', budget_tokens: 2000 });
-    expect(() => thinking({ budget: 2000 }, 'claude-opus-4-7')).toThrow(/takes no budget.*effort/);
-    expect(() => thinking(false, 'claude-mythos-5')).toThrow(/thinks always/);
+    expect(() => thinking({ budget: 2000 }, 'claude-opus-4-7')).toThrow(/does not support a budget.*effort/);
+    expect(() => thinking(false, 'claude-mythos-5')).toThrow(/always thinks/);
   });
 
   it('is not to be had from old ones, which are not told to leave it', () => {
@@ -270,7 +270,7 @@ describe('anthropic: a conversation', () => {
     expect(content({ mediaType: 'text/csv', data: btoa('a,b') })).toEqual([
       { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'a,b' } },
     ]);
-    expect(() => content({ mediaType: 'audio/wav', data: 'AAAA' })).toThrow(/no files of type audio\/wav/);
+    expect(() => content({ mediaType: 'audio/wav', data: 'AAAA' })).toThrow(/does not accept files of type audio\/wav/);
     expect(() => content({ mediaType: 'image/tiff', data: 'AAAA' })).toThrow(/image\/tiff/);
     expect(() => content({ mediaType: 'text/csv', url: 'https://x.example/a.csv' })).toThrow(/Fetch it/);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { decodeMessages } from '../../../lib/providers/anthropic/decode.js';
+import { decodeAnthropic } from '../../../lib/providers/anthropic/decode.js';
 import { readAnswer } from '../../support/recordedAnswers.js';
 import { begin, block, end, text } from './frames.js';
 
 describe('anthropic: what compatible servers send differently', () => {
   it('the whole input in the start of the block', () => {
-    const { calls } = readAnswer(decodeMessages, [
+    const { calls } = readAnswer(decodeAnthropic, [
       begin(),
       ...block(0, { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } }),
       ...end('tool_use'),
@@ -14,7 +14,7 @@ describe('anthropic: what compatible servers send differently', () => {
   });
 
   it('arguments that have lost their beginning: shown as invalid, not as empty', () => {
-    const { calls, finish } = readAnswer(decodeMessages, [
+    const { calls, finish } = readAnswer(decodeAnthropic, [
       begin(),
       ...block(
         0,
@@ -28,7 +28,7 @@ describe('anthropic: what compatible servers send differently', () => {
   });
 
   it('the whole answer in message_start', () => {
-    const { text: said, finish } = readAnswer(decodeMessages, [
+    const { text: said, finish } = readAnswer(decodeAnthropic, [
       begin({ content: [{ type: 'text', text: 'Hi' }], stop_reason: 'end_turn' }),
       { type: 'message_stop' },
     ]);
@@ -37,7 +37,7 @@ describe('anthropic: what compatible servers send differently', () => {
   });
 
   it('every index 0', () => {
-    const { text: said, calls } = readAnswer(decodeMessages, [
+    const { text: said, calls } = readAnswer(decodeAnthropic, [
       begin(),
       ...text(0, 'Look.'),
       ...block(

@@ -3,8 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import { isJsonObject, nonEmptyString } from '../../../lib/core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
-import { decodeMessages } from '../../../lib/providers/anthropic/decode.js';
-import { encodeRequest } from '../../../lib/providers/anthropic/encode.js';
+import { decodeAnthropic } from '../../../lib/providers/anthropic/decode.js';
+import { encodeAnthropic } from '../../../lib/providers/anthropic/encode.js';
 import { readAnswer } from '../../support/recordedAnswers.js';
 
 const framesIn = (file: string) =>
@@ -16,8 +16,8 @@ const framesIn = (file: string) =>
 /** What a reader sees of an answer, and the blocks that go back. */
 function answerIn(file: string) {
   const frames = framesIn(file);
-  const { chunks, message } = readAnswer(decodeMessages, frames);
-  const { body } = encodeRequest('claude-sample-1', {
+  const { chunks, message } = readAnswer(decodeAnthropic, frames);
+  const { body } = encodeAnthropic('claude-sample-1', {
     messages: [userMessage('?'), ...(message ? [message] : []), userMessage('!')],
   });
   const replayed = (body['messages'] as readonly JsonObject[])[1]?.['content'] as readonly JsonObject[];

@@ -8,7 +8,7 @@ import { userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';
-import { encodeRequest } from '../../../lib/providers/anthropic/encode.js';
+import { encodeAnthropic } from '../../../lib/providers/anthropic/encode.js';
 import { anthropicTools, withBetas } from '../../../lib/providers/anthropic/serverTools.js';
 import type { AnthropicTool } from '../../../lib/providers/anthropic/serverTools.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
@@ -18,7 +18,7 @@ import { begin, block, end, text } from './frames.js';
 const model = 'claude-sonnet-4-5';
 const messages = [userMessage('What is the tide in Brest?')];
 const tools = (...serverTools: readonly AnthropicTool[]) =>
-  encodeRequest(model, { messages }, serverTools).body['tools'];
+  encodeAnthropic(model, { messages }, serverTools).body['tools'];
 const add = { name: 'add', description: 'Adds.', parameters: {} };
 
 /** A message of an answer that ran code. */
@@ -87,7 +87,7 @@ describe('anthropic: the tools that Anthropic runs', () => {
   });
 
   it('stand behind the tools of the request, and have a choice and its limits like these', () => {
-    const { body } = encodeRequest(
+    const { body } = encodeAnthropic(
       model,
       { messages, tools: [add], toolChoice: 'required', parallelToolCalls: false },
       [anthropicTools.webSearch()],
@@ -98,7 +98,7 @@ describe('anthropic: the tools that Anthropic runs', () => {
     ]);
     expect(body['tool_choice']).toEqual({ type: 'any', disable_parallel_tool_use: true });
     expect(
-      encodeRequest(model, { messages, toolChoice: { name: 'web_search' } }, [anthropicTools.webSearch()]).body,
+      encodeAnthropic(model, { messages, toolChoice: { name: 'web_search' } }, [anthropicTools.webSearch()]).body,
     ).toMatchObject({
       tool_choice: { type: 'tool', name: 'web_search' },
     });
@@ -114,8 +114,8 @@ describe('anthropic: the tools that Anthropic runs', () => {
 
   it('do not share a name with a tool of the user: said before the request', () => {
     const search = { ...add, name: 'web_search' };
-    expect(() => encodeRequest(model, { messages, tools: [search] }, [anthropicTools.webSearch()])).toThrow(
-      /two tools of the name "web_search"/,
+    expect(() => encodeAnthropic(model, { messages, tools: [search] }, [anthropicTools.webSearch()])).toThrow(
+      /Two tools are named "web_search"/,
     );
   });
 });
@@ -152,7 +152,7 @@ describe('anthropic: the betas of tools', () => {
 
 describe('anthropic: the container', () => {
   const sent = (history: readonly Message[], ...serverTools: readonly AnthropicTool[]) =>
-    encodeRequest(model, { messages: history }, serverTools).body['container'];
+    encodeAnthropic(model, { messages: history }, serverTools).body['container'];
   const history = [
     ...messages,
     ran('container_1'),
