@@ -75,6 +75,8 @@ export interface ProviderDataChunk {
 /** All chunks since the turn began are void; the turn starts over. */
 export interface RetractChunk {
   readonly type: 'retract';
+  /** What the void attempt has used, where it is known: it counts as usage of the turn. */
+  readonly usage?: Usage;
 }
 
 /** The terminal mark of a model's stream: exactly one, last. */

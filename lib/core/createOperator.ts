@@ -1,4 +1,4 @@
-import { Observable, throwError } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { Observer, OperatorFunction, Subscriber } from 'rxjs';
 
 /** What an operator does with its source. What is left out is passed on as it is. */
@@ -116,7 +116,7 @@ function teardownBarrier<T>(source: Observable<T>, { next, error, complete }: Ob
         source.subscribe(subscriber);
       } catch (thrown) {
         if (!ended) throw thrown;
-        throwError(() => thrown).subscribe(); // a teardown threw after the end: RxJS reports it as unhandled
+        new Observable((report) => report.error(thrown)).subscribe(); // a teardown threw after the end: RxJS reports it
       }
       subscribing = false;
       if (ended) goOn();

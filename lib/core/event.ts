@@ -1,6 +1,6 @@
 import type { Chunk, FinishChunk, FinishReason, ProviderDataChunk, ToolCallFragment } from './chunk.js';
 import type { JsonObject, JsonValue } from './json/json.js';
-import type { Message, ToolCallPart } from './message.js';
+import type { Message, Metadata, ToolCallPart } from './message.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
 
@@ -69,8 +69,12 @@ export interface TurnEvent {
   /** The number of the turn in its run, from 1. */
   readonly turn: number;
   readonly finishReason: FinishReason;
-  /** Of this turn alone. */
+  /** The provider's own word for the reason, where `finishReason` does not say it all. */
+  readonly rawReason?: string;
+  /** The usage of this turn alone, attempts that were retracted included. */
   readonly usage?: Usage;
+  /** The metadata of the turn, merged: see `mergeMetadata`. */
+  readonly metadata?: Metadata;
   /** Where the next turn starts; null when none follows. Absent where the reader did not ask for checkpoints. */
   readonly next?: RunState | null;
   /** The typed output, validated; on the last turn of a run with typed output. */
@@ -88,8 +92,12 @@ export interface RunResult<T = unknown> {
   /** What the run added: append the input and these to the history to go on. */
   readonly messages: readonly Message[];
   readonly finishReason: FinishReason;
+  /** The provider's own word for the reason of the last turn, where `finishReason` does not say it all. */
+  readonly rawReason?: string;
   /** Summed over the turns. */
   readonly usage: Usage;
+  /** The metadata of all turns, merged: see `mergeMetadata`. */
+  readonly metadata?: Metadata;
   /** Turns of the run. */
   readonly turns: number;
 }
