@@ -1,6 +1,18 @@
-import type { JsonObject } from '../../../lib/core/json/json.js';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
+import type { Message } from '../../../lib/core/message.js';
+import { decodeAnthropic } from '../../../lib/providers/anthropic/decode.js';
+import { encodeMessages } from '../../../lib/providers/anthropic/messages.js';
+import { readAnswer } from '../../support/recordedAnswers.js';
+import type { Read } from '../../support/recordedAnswers.js';
 
-/** Frames of the Messages API, as short as they can be. */
+/** Decodes an answer. */
+export const read = (...frames: readonly JsonObject[]): Read => readAnswer(decodeAnthropic, frames);
+
+/** The content blocks that are sent back for a message. */
+export const replayed = (message: Message | undefined): JsonValue | undefined =>
+  encodeMessages(message ? [message] : []).messages[0]?.['content'];
+
+/** The shortest `message_start` of the Messages API. */
 export const begin = (message: JsonObject = {}): JsonObject => ({
   type: 'message_start',
   message: {
@@ -13,15 +25,15 @@ export const begin = (message: JsonObject = {}): JsonObject => ({
   },
 });
 
-/** A block from its start to its stop. */
+/** The frames of a block, from its start to its stop. */
 export const block = (index: number, start: JsonObject, ...deltas: readonly JsonObject[]): readonly JsonObject[] => [
   { type: 'content_block_start', index, content_block: start },
   ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
   { type: 'content_block_stop', index },
 ];
 
-export const text = (index: number, ...pieces: readonly string[]): readonly JsonObject[] =>
-  block(index, { type: 'text', text: '' }, ...pieces.map((piece) => ({ type: 'text_delta', text: piece })));
+export const text = (index: number, ...deltas: readonly string[]): readonly JsonObject[] =>
+  block(index, { type: 'text', text: '' }, ...deltas.map((delta) => ({ type: 'text_delta', text: delta })));
 
 export const thinking = (index: number, thought: string, signature: string): readonly JsonObject[] =>
   block(

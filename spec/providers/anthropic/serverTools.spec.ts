@@ -1,19 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
-import type { RunEvent } from '../../../lib/core/event.js';
-import { nonEmptyString } from '../../../lib/core/json/json.js';
-import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
-import { tool } from '../../../lib/core/tool.js';
 import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';
 import { encodeAnthropic } from '../../../lib/providers/anthropic/encode.js';
 import { anthropicTools, withBetas } from '../../../lib/providers/anthropic/serverTools.js';
 import type { AnthropicTool } from '../../../lib/providers/anthropic/serverTools.js';
-import { serveModel } from '../../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
-import { begin, block, end, text } from './frames.js';
+import { begin, end, text } from './frames.js';
+import { bodiesOf, raw, serve } from './serve.js';
 
 const model = 'claude-sonnet-4-5';
 const messages = [userMessage('What is the tide in Brest?')];
@@ -21,34 +16,15 @@ const tools = (...serverTools: readonly AnthropicTool[]) =>
   encodeAnthropic(model, { messages }, serverTools).body['tools'];
 const add = { name: 'add', description: 'Adds.', parameters: {} };
 
-/** A message of an answer that ran code. */
-const ran = (id: string): Message => ({
+/** A model's message whose code ran in a container. */
+const messageIn = (id: string): Message => ({
   role: 'model',
   parts: [{ type: 'text', text: 'Done.' }],
   metadata: { anthropic: { container: { id, expires_at: '2026-03-01T07:00:00Z' } } },
 });
 
-/** Frames as the server sends them. */
-const raw = (...frames: readonly JsonObject[]) =>
-  frames.map((frame) => `event: ${nonEmptyString(frame['type']) ?? ''}\ndata: ${JSON.stringify(frame)}\n\n`);
-
-const bodiesOf = (server: LoopbackServer) => server.requests.map(({ body }) => body as JsonObject);
-
-async function over<T>(
-  script: Script<ServedTurn>,
-  options: ServeOptions,
-  use: (server: LoopbackServer) => Promise<T>,
-): Promise<T> {
-  const server = await serveModel(script, options);
-  try {
-    return await use(server);
-  } finally {
-    await server.close();
-  }
-}
-
-describe('anthropic: the tools that Anthropic runs', () => {
-  it('go into the request as the API has them, without what was not said', () => {
+describe('anthropicTools', () => {
+  it('anthropicTools are sent in the format of the API, without unset options', () => {
     expect(tools(anthropicTools.webSearch(), anthropicTools.webFetch(), anthropicTools.codeExecution())).toEqual([
       { type: 'web_search_20250305', name: 'web_search' },
       { type: 'web_fetch_20250910', name: 'web_fetch' },
@@ -56,7 +32,7 @@ describe('anthropic: the tools that Anthropic runs', () => {
     ]);
   });
 
-  it('take settings, and the version that a model can do more with', () => {
+  it('anthropicTools accept options and a version', () => {
     const search = anthropicTools.webSearch({
       maxUses: 3,
       allowedDomains: ['tides.example'],
@@ -86,7 +62,7 @@ describe('anthropic: the tools that Anthropic runs', () => {
     ]);
   });
 
-  it('stand behind the tools of the request, and have a choice and its limits like these', () => {
+  it('anthropicTools are sent after the tools of the request, and can be chosen like these', () => {
     const { body } = encodeAnthropic(
       model,
       { messages, tools: [add], toolChoice: 'required', parallelToolCalls: false },
@@ -104,7 +80,7 @@ describe('anthropic: the tools that Anthropic runs', () => {
     });
   });
 
-  it('can be others than those with a function here, and of two with a name the later one counts', () => {
+  it('serverTools accept a tool made by hand, and keep the later of two that share a name', () => {
     const finder = { definition: { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' } };
     expect(tools(anthropicTools.webSearch(), finder, anthropicTools.webSearch({ maxUses: 2 }))).toEqual([
       { type: 'web_search_20250305', name: 'web_search', max_uses: 2 },
@@ -112,7 +88,7 @@ describe('anthropic: the tools that Anthropic runs', () => {
     ]);
   });
 
-  it('do not share a name with a tool of the user: said before the request', () => {
+  it('serverTools that share a name with a tool of the request are refused', () => {
     const search = { ...add, name: 'web_search' };
     expect(() => encodeAnthropic(model, { messages, tools: [search] }, [anthropicTools.webSearch()])).toThrow(
       /Two tools are named "web_search"/,
@@ -120,8 +96,8 @@ describe('anthropic: the tools that Anthropic runs', () => {
   });
 });
 
-describe('anthropic: the betas of tools', () => {
-  it('are added to those of the user, each once, whatever the case of the header', () => {
+describe('withBetas', () => {
+  it('withBetas adds betas to those of the user, each once, whatever the case of the header', () => {
     const wanted = [anthropicTools.codeExecution(), anthropicTools.webFetch(), anthropicTools.webFetch()];
     expect(
       withBetas({ 'Anthropic-Beta': 'context-1m-2025-08-07, web-fetch-2025-09-10', 'X-Team': 'a' }, wanted),
@@ -134,13 +110,13 @@ describe('anthropic: the betas of tools', () => {
     });
   });
 
-  it('leave the headers alone where there are none', () => {
+  it('withBetas returns the same headers if no tool needs a beta', () => {
     expect(withBetas(undefined, [anthropicTools.webSearch()])).toBeUndefined();
     expect(withBetas({ 'Anthropic-Beta': 'x' }, [])).toEqual({ 'Anthropic-Beta': 'x' });
   });
 
-  it('are in the request that is sent', () =>
-    over(['Hi'], {}, async (server) => {
+  it('withBetas changes the request that is sent', () =>
+    serve(['Hi'], {}, async (server) => {
       const options = { apiKey: 'k', baseUrl: server.url, headers: { 'Anthropic-Beta': 'mine-2025-01-01' } };
       const serverTools = [anthropicTools.codeExecution(), anthropicTools.webFetch()];
       await lastValueFrom(anthropic(model, { ...options, serverTools }).stream({ messages }));
@@ -150,18 +126,18 @@ describe('anthropic: the betas of tools', () => {
     }));
 });
 
-describe('anthropic: the container', () => {
+describe('lastContainer', () => {
   const sent = (history: readonly Message[], ...serverTools: readonly AnthropicTool[]) =>
     encodeAnthropic(model, { messages: history }, serverTools).body['container'];
   const history = [
     ...messages,
-    ran('container_1'),
+    messageIn('container_1'),
     userMessage('And then?'),
-    ran('container_2'),
+    messageIn('container_2'),
     userMessage('And now?'),
   ];
 
-  it('of the last answer that has one goes into the next request, if code can run there', () => {
+  it('lastContainer is sent with the next request if code can run', () => {
     expect(sent(history, anthropicTools.codeExecution())).toBe('container_2');
     expect(sent(history, anthropicTools.webSearch({ version: '20260209' }))).toBe('container_2');
     expect(sent(messages, anthropicTools.codeExecution())).toBeUndefined();
@@ -169,11 +145,11 @@ describe('anthropic: the container', () => {
     expect(sent(history)).toBeUndefined();
   });
 
-  it('comes out of the answer for the next turn of a conversation', () => {
+  it('lastContainer finds the container of the previous answer of a conversation', () => {
     const container = { id: 'container_9', expires_at: '2026-03-01T07:00:00Z' };
     const [delta, stop] = end('end_turn');
     const ended = [{ ...delta, delta: { stop_reason: 'end_turn', stop_sequence: null, container } }, stop ?? {}];
-    return over(
+    return serve(
       ['Hello again.'],
       { forRequest: [{ raw: raw(begin(), ...text(0, 'Done.'), ...ended) }] },
       async (server) => {
@@ -187,12 +163,12 @@ describe('anthropic: the container', () => {
     );
   });
 
-  it('that is gone is done without: the same request goes once more, without it', () => {
+  it('isContainerLost makes the model send the same request again without the container', () => {
     const gone = {
       status: 400,
       body: { type: 'error', error: { type: 'invalid_request_error', message: 'container_2: container expired' } },
     };
-    return over(['Fine.'], { forRequest: [gone] }, async (server) => {
+    return serve(['Fine.'], { forRequest: [gone] }, async (server) => {
       const wired = anthropic(model, {
         apiKey: 'k',
         baseUrl: server.url,
@@ -205,99 +181,6 @@ describe('anthropic: the container', () => {
       expect(container).toBe('container_2');
       expect(second).toEqual(rest);
       expect(server.requests).toHaveLength(2);
-    });
-  });
-});
-
-describe('anthropic: a turn that is paused', () => {
-  const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'tide Brest' } };
-  const result = {
-    type: 'web_search_tool_result',
-    tool_use_id: 'srvtoolu_1',
-    content: [{ type: 'web_search_result', url: 'https://tides.example', title: 'Tides', encrypted_content: 'E1' }],
-  };
-  const pending = { type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_search', input: { query: 'tide Brest low' } };
-  const calling = (index: number, { input, ...fields }: JsonObject) =>
-    block(index, { ...fields, input: {} }, { type: 'input_json_delta', partial_json: JSON.stringify(input) });
-
-  async function run(
-    frames: readonly JsonObject[],
-  ): Promise<{ readonly bodies: readonly JsonObject[]; readonly events: readonly RunEvent[] }> {
-    return over(['High water is at 04:12.'], { forRequest: [{ raw: raw(...frames) }] }, async (server) => {
-      const agent = createAgent({
-        model: anthropic(model, { apiKey: 'k', baseUrl: server.url, serverTools: [anthropicTools.webSearch()] }),
-        tools: [tool({ name: 'clock', description: 'The time.', execute: () => '06:00' })],
-      });
-      const events = await lastValueFrom(agent.stream(messages).pipe(toArray()));
-      return { bodies: bodiesOf(server), events };
-    });
-  }
-  const asked = { role: 'user', content: [{ type: 'text', text: 'What is the tide in Brest?' }] };
-  const resultOf = (events: readonly RunEvent[]) => events.find((event) => event.type === 'result')?.result;
-
-  it('goes on with a request that ends in what came, its blocks in their order', async () => {
-    const { bodies, events } = await run([
-      begin(),
-      ...block(
-        0,
-        { type: 'thinking', thinking: '', signature: '' },
-        { type: 'thinking_delta', thinking: 'I search.' },
-        { type: 'signature_delta', signature: 'SIG' },
-      ),
-      ...text(1, 'Let me ', 'search.'),
-      ...calling(2, use),
-      ...block(3, result),
-      ...text(4, 'Once more.'),
-      ...calling(5, pending),
-      ...end('pause_turn', { output_tokens: 30 }),
-    ]);
-    expect(bodies).toHaveLength(2);
-    expect(bodies[1]?.['messages']).toEqual([
-      asked,
-      {
-        role: 'assistant',
-        content: [
-          { type: 'thinking', thinking: 'I search.', signature: 'SIG' },
-          { type: 'text', text: 'Let me search.' },
-          use,
-          result,
-          { type: 'text', text: 'Once more.' },
-          pending,
-        ],
-      },
-    ]);
-    expect(bodies[1]?.['tools']).toEqual(bodies[0]?.['tools']);
-    expect(events.flatMap((event) => (event.type === 'turn' ? [event.finishReason] : []))).toEqual(['paused', 'stop']);
-    const done = resultOf(events);
-    expect(done).toMatchObject({
-      text: 'Let me search.Once more.High water is at 04:12.',
-      finishReason: 'stop',
-      turns: 2,
-    });
-    expect(done?.messages.map(({ role }) => role)).toEqual(['model', 'model']);
-    const shown = events.flatMap((event) =>
-      event.type === 'metadata' && event.metadata['serverTool'] ? [event.metadata['serverTool']] : [],
-    );
-    expect(shown).toEqual([use, result, pending]);
-  });
-
-  it('goes on as well when it has no text at all', async () => {
-    const { bodies, events } = await run([begin(), ...calling(0, use), ...end('pause_turn')]);
-    expect(bodies[1]?.['messages']).toEqual([asked, { role: 'assistant', content: [use] }]);
-    expect(resultOf(events)).toMatchObject({ text: 'High water is at 04:12.', finishReason: 'stop', turns: 2 });
-    expect(resultOf(events)?.messages).toHaveLength(2);
-  });
-
-  it('is one message of the model in a request of a later turn', async () => {
-    const { events } = await run([begin(), ...calling(0, use), ...end('pause_turn')]);
-    const later = [...messages, ...(resultOf(events)?.messages ?? []), userMessage('Thanks.')];
-    await over(['You are welcome.'], {}, async (server) => {
-      await lastValueFrom(anthropic(model, { apiKey: 'k', baseUrl: server.url }).stream({ messages: later }));
-      expect(bodiesOf(server)[0]?.['messages']).toEqual([
-        asked,
-        { role: 'assistant', content: [use, { type: 'text', text: 'High water is at 04:12.' }] },
-        { role: 'user', content: [{ type: 'text', text: 'Thanks.' }] },
-      ]);
     });
   });
 });

@@ -13,7 +13,7 @@ const framesIn = (file: string) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as JsonObject);
 
-/** What a reader sees of an answer, and the blocks that go back. */
+/** What a reader gets of an answer, and the blocks that are sent back. */
 function answerIn(file: string) {
   const frames = framesIn(file);
   const { chunks, message } = readAnswer(decodeAnthropic, frames);
@@ -36,7 +36,7 @@ function answerIn(file: string) {
   };
 }
 
-/** The blocks of an answer, joined from its frames by hand: what has to go back. */
+/** The blocks of an answer, joined from its frames by hand: the expected blocks to be sent back. */
 function blocksOf(frames: readonly JsonObject[]): readonly JsonObject[] {
   const blocks: Record<string, JsonValue>[] = [];
   const json = new Map<number, string>();
@@ -50,28 +50,28 @@ function blocksOf(frames: readonly JsonObject[]): readonly JsonObject[] {
     if (isJsonObject(delta['citation']))
       block['citations'] = [...((block['citations'] ?? []) as JsonObject[]), delta['citation']];
   }
-  for (const [at, pieces] of json) Object.assign(blocks[at] ?? {}, { input: JSON.parse(pieces) as JsonValue });
+  for (const [at, input] of json) Object.assign(blocks[at] ?? {}, { input: JSON.parse(input) as JsonValue });
   return blocks;
 }
 
-const said = ({ text }: JsonObject): string => nonEmptyString(text) ?? '';
+const textIn = ({ text }: JsonObject): string => nonEmptyString(text) ?? '';
 const isCited = ({ citations }: JsonObject): boolean => Array.isArray(citations) && citations.length > 0;
 
-/** Neighbouring texts without citations are one text in a message; blank ones are refused by the API. */
+/** Joins neighbouring texts without citations, as a message does, and omits blank ones, which the API refuses. */
 function joined(blocks: readonly JsonObject[]): readonly JsonObject[] {
   const all: JsonObject[] = [];
   for (const { citations, ...block } of blocks) {
     const last = all.at(-1);
     const cited = Array.isArray(citations) && citations.length > 0;
     if (block['type'] === 'text' && !cited && last?.['type'] === 'text' && last['citations'] === undefined)
-      all[all.length - 1] = { ...last, text: said(last) + said(block) };
+      all[all.length - 1] = { ...last, text: textIn(last) + textIn(block) };
     else all.push({ ...block, ...(cited ? { citations } : {}) });
   }
   return all.filter(({ type, text }) => type !== 'text' || (nonEmptyString(text) ?? '').trim() !== '');
 }
 
-describe('anthropic: recorded tools of the server', () => {
-  it('web fetch: each call and its result in order; the pages are sources, what was read are files, each once, and parts', () => {
+describe('resultChunks and citedSource, in recorded answers', () => {
+  it('resultChunks returns the pages of a web fetch as sources and their content as files', () => {
     const { frames, replayed, tools, sources, files, message } = answerIn(
       'spec/recordings/anthropic/web-fetch.chunks.txt',
     );
@@ -92,7 +92,7 @@ describe('anthropic: recorded tools of the server', () => {
     expect(replayed).toEqual(joined(blocksOf(frames)));
   });
 
-  it('code execution: files by their id, each once; the container for the reader and for the next request', () => {
+  it('resultChunks returns the files of a code execution by id, and the container is reported and stored', () => {
     const { frames, replayed, tools, sources, files, containers, message } = answerIn(
       'spec/recordings/anthropic/code-execution-files.chunks.txt',
     );
@@ -111,7 +111,7 @@ describe('anthropic: recorded tools of the server', () => {
   const shared = '../shared/recordings/anthropic';
   const withShared = existsSync(shared) ? it : it.skip;
 
-  withShared('web search with citations: a call and its result, three passages, and every block goes back', () => {
+  withShared('citedSource returns each cited passage of a web search, and every block is sent back', () => {
     const { frames, replayed, tools, sources, files, message } = answerIn(`${shared}/web-search-citations.chunks.txt`);
     expect(tools).toEqual(blocksOf(frames).filter(({ type }) => type !== 'text'));
     expect(tools).toHaveLength(2);
@@ -124,15 +124,18 @@ describe('anthropic: recorded tools of the server', () => {
     expect(replayed.filter(({ type }) => type !== 'text')).toEqual(tools);
   });
 
-  withShared('code execution: two calls with their results in order, and the container', () => {
-    const { frames, replayed, tools, sources, files, containers, message } = answerIn(
-      `${shared}/code-execution.chunks.txt`,
-    );
-    expect(tools).toEqual(blocksOf(frames).filter(({ type }) => type !== 'text'));
-    expect(tools).toHaveLength(4);
-    expect([...sources, ...files]).toEqual([]);
-    expect(containers).toMatchObject([{ id: 'container_01Qh1LG5zm6onKQjYrHnhrvi' }]);
-    expect(message?.metadata).toEqual({ anthropic: { container: containers[0] } });
-    expect(replayed).toEqual(blocksOf(frames));
-  });
+  withShared(
+    'resultChunks returns nothing for an execution without files, and the container is reported and stored',
+    () => {
+      const { frames, replayed, tools, sources, files, containers, message } = answerIn(
+        `${shared}/code-execution.chunks.txt`,
+      );
+      expect(tools).toEqual(blocksOf(frames).filter(({ type }) => type !== 'text'));
+      expect(tools).toHaveLength(4);
+      expect([...sources, ...files]).toEqual([]);
+      expect(containers).toMatchObject([{ id: 'container_01Qh1LG5zm6onKQjYrHnhrvi' }]);
+      expect(message?.metadata).toEqual({ anthropic: { container: containers[0] } });
+      expect(replayed).toEqual(blocksOf(frames));
+    },
+  );
 });

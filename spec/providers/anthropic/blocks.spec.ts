@@ -1,0 +1,199 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../lib/core/json/json.js';
+import { begin, block, end, read, replayed, text, thinking, toolUse } from './frames.js';
+
+describe('createBlockDecoder: tool calls and text', () => {
+  it('createBlockDecoder completes a call at the end of its block, or, without arguments, when the next block starts', () => {
+    const { chunks } = read(
+      begin(),
+      ...toolUse(0, 'a', 'now'),
+      ...toolUse(1, 'b', 'add', '{"x":', '1}'),
+      ...end('tool_use'),
+    );
+    expect(chunks.slice(1, -1)).toEqual([
+      { type: 'toolCallFragment', index: 0, id: 'a', name: 'now' },
+      { type: 'toolCallFragment', index: 0, done: true },
+      { type: 'toolCallFragment', index: 1, id: 'b', name: 'add' },
+      { type: 'toolCallFragment', index: 1, arguments: '{"x":' },
+      { type: 'toolCallFragment', index: 1, arguments: '1}' },
+      { type: 'toolCallFragment', index: 1, done: true },
+    ]);
+  });
+
+  it('createBlockDecoder exposes no call that the token limit truncated, although its block stops', () => {
+    const cut = read(begin(), ...toolUse(0, 'a', 'write', '{"text":"once upon'), ...end('max_tokens'));
+    expect(cut.calls).toEqual([]);
+    expect(read(begin(), ...toolUse(0, 'a', 'delete_all'), ...end('max_tokens')).calls).toEqual([]);
+    expect(read(begin(), ...toolUse(0, 'a', 'now'), ...end('tool_use')).calls).toMatchObject([
+      { name: 'now', arguments: {} },
+    ]);
+  });
+
+  it('createBlockDecoder reads deltas without starts and stops', () => {
+    const delta = (index: number, fields: JsonObject) => ({ type: 'content_block_delta', index, delta: fields });
+    const { text: said, thinking: thought } = read(
+      begin(),
+      delta(0, { type: 'thinking_delta', thinking: 'hm' }),
+      delta(1, { type: 'text_delta', text: 'Hi' }),
+      ...end(),
+    );
+    expect([thought, said]).toEqual(['hm', 'Hi']);
+  });
+
+  it('createBlockDecoder accepts arguments that are an object', () => {
+    const delta = { type: 'input_json_delta', partial_json: { city: 'Oslo' } };
+    const { message } = read(
+      begin(),
+      ...block(0, { type: 'tool_use', id: 't', name: 'f', input: {} }, delta),
+      ...end('tool_use'),
+    );
+    expect(message?.parts).toMatchObject([{ type: 'toolCall', id: 't', name: 'f', arguments: { city: 'Oslo' } }]);
+  });
+
+  it('createBlockDecoder reads arguments in the start of the block', () => {
+    const { calls } = read(
+      begin(),
+      ...block(0, { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } }),
+      ...end('tool_use'),
+    );
+    expect(calls).toEqual([{ type: 'toolCall', id: 'a', name: 'weather', arguments: { city: 'Oslo' } }]);
+  });
+
+  it('createBlockDecoder passes on arguments without their beginning, which are reported as invalid, not as empty', () => {
+    const { calls, finish } = read(
+      begin(),
+      ...block(
+        0,
+        { type: 'tool_use', id: 'a', name: 'bash', input: {} },
+        { type: 'input_json_delta', partial_json: 'command": "ls"}' },
+      ),
+      ...end('tool_use'),
+    );
+    expect(calls).toMatchObject([{ name: 'bash', arguments: { _raw: 'command": "ls"}', _error: 'invalid_json' } }]);
+    expect(finish?.reason).toBe('toolCalls');
+  });
+
+  it('createBlockDecoder keeps blocks apart that all have index 0', () => {
+    const { text: said, calls } = read(
+      begin(),
+      ...text(0, 'Look.'),
+      ...block(
+        0,
+        { type: 'tool_use', id: 'a', name: 'x', input: {} },
+        { type: 'input_json_delta', partial_json: '{"n":1}' },
+      ),
+      ...block(
+        0,
+        { type: 'tool_use', id: 'b', name: 'y', input: {} },
+        { type: 'input_json_delta', partial_json: '{"n":2}' },
+      ),
+      ...end('tool_use'),
+    );
+    expect(said).toBe('Look.');
+    expect(calls).toMatchObject([
+      { id: 'a', name: 'x', arguments: { n: 1 } },
+      { id: 'b', name: 'y', arguments: { n: 2 } },
+    ]);
+  });
+});
+
+describe('createBlockDecoder: blocks that are sent back', () => {
+  it('createBlockDecoder keeps the order of thinking, redacted thinking, text and calls', () => {
+    const { message } = read(
+      begin(),
+      ...thinking(0, 'first', 'SIG1'),
+      ...block(1, { type: 'redacted_thinking', data: 'XYZ' }),
+      ...text(2, 'Let me ', 'look.'),
+      ...toolUse(3, 'a', 'now', '{}'),
+      ...thinking(4, '', 'SIG2'),
+      ...toolUse(5, 'b', 'add', '{"x":1}'),
+      ...end('tool_use'),
+    );
+    expect(replayed(message)).toEqual([
+      { type: 'thinking', thinking: 'first', signature: 'SIG1' },
+      { type: 'redacted_thinking', data: 'XYZ' },
+      { type: 'text', text: 'Let me look.' },
+      { type: 'tool_use', id: 'a', name: 'now', input: {} },
+      { type: 'thinking', thinking: '', signature: 'SIG2' },
+      { type: 'tool_use', id: 'b', name: 'add', input: { x: 1 } },
+    ]);
+  });
+
+  it('createBlockDecoder keeps the blocks of server tools and citations, and reports them as metadata and sources', () => {
+    const found = { type: 'web_search_result', url: 'https://r.example', title: 'Rivers', encrypted_content: 'E' };
+    const result = { type: 'web_search_tool_result', tool_use_id: 's1', content: [found] };
+    const page = {
+      type: 'web_search_result_location',
+      url: 'https://r.example',
+      title: 'Rivers',
+      cited_text: 'The Loire',
+      encrypted_index: 'I',
+    };
+    const cite = { type: 'citations_delta', citation: page };
+    const cited = { type: 'text', text: '', citations: [] };
+    const { message, chunks, calls } = read(
+      begin(),
+      ...text(0, 'Searching.'),
+      ...block(
+        1,
+        { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
+        { type: 'input_json_delta', partial_json: '{"query":"r"}' },
+      ),
+      ...block(2, result),
+      ...text(3, 'It is '),
+      ...block(4, cited, cite, cite, { type: 'text_delta', text: 'the Loire' }),
+      ...text(5, '.'),
+      ...end(),
+    );
+    const use = { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'r' } };
+    expect(calls).toEqual([]);
+    expect(chunks.filter(({ type }) => type === 'metadata').slice(1)).toEqual([
+      { type: 'metadata', metadata: { serverTool: use } },
+      { type: 'metadata', metadata: { serverTool: result } },
+    ]);
+    expect(chunks.filter(({ type }) => type === 'source')).toEqual([
+      { type: 'source', source: { type: 'source', url: 'https://r.example', title: 'Rivers', text: 'The Loire' } },
+    ]);
+    expect(replayed(message)).toEqual([
+      { type: 'text', text: 'Searching.' },
+      use,
+      result,
+      { type: 'text', text: 'It is ' },
+      { type: 'text', text: 'the Loire', citations: [page, page] },
+      { type: 'text', text: '.' },
+    ]);
+  });
+
+  it('createBlockDecoder keeps the block of a server tool of a paused turn without text', () => {
+    const { message, finish } = read(
+      begin(),
+      ...block(0, { type: 'server_tool_use', id: 's1', name: 'bash', input: { c: 1 } }),
+      ...end('pause_turn'),
+    );
+    expect(finish?.reason).toBe('paused');
+    expect(replayed(message)).toEqual([{ type: 'server_tool_use', id: 's1', name: 'bash', input: { c: 1 } }]);
+  });
+
+  it('createBlockDecoder keeps unknown blocks with their deltas applied', () => {
+    const { message } = read(
+      begin(),
+      ...block(0, { type: 'novelty', content: 'a', n: 1 }, { type: 'novelty_delta', content: 'b' }),
+      ...text(1, 'x'),
+      ...end(),
+    );
+    expect(replayed(message)).toEqual([
+      { type: 'novelty', content: 'ab', n: 1 },
+      { type: 'text', text: 'x' },
+    ]);
+  });
+
+  it('createBlockDecoder keeps the caller of a call that code in the container made', () => {
+    const caller = { type: 'code_execution_20250825', tool_id: 's1' };
+    const { message } = read(
+      begin(),
+      ...block(0, { type: 'tool_use', id: 'a', name: 'now', input: {}, caller }),
+      ...end('tool_use'),
+    );
+    expect(replayed(message)).toEqual([{ type: 'tool_use', id: 'a', name: 'now', input: {}, caller }]);
+  });
+});

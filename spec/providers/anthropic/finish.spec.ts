@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { begin, end, read, text } from './frames.js';
+
+describe('finishReasonOf', () => {
+  it.each([
+    ['end_turn', 'stop'],
+    ['stop_sequence', 'stop'],
+    ['max_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+    ['tool_use', 'toolCalls'],
+    ['pause_turn', 'paused'],
+    ['compaction', 'paused'],
+    ['refusal', 'contentFilter'],
+    ['tool_calls', 'toolCalls'],
+    ['length', 'length'],
+    ['stop', 'stop'],
+    ['something_new', 'other'],
+  ])('finishReasonOf maps %s to %s, and the finish keeps the word as rawReason', (word, reason) => {
+    expect(read(begin(), ...text(0, 'a'), ...end(word)).finish).toMatchObject({ reason, rawReason: word });
+  });
+});
+
+describe('createUsageCounter', () => {
+  it('createUsageCounter adds cached tokens to the input, and keeps the last count', () => {
+    const usage = { input_tokens: 3, cache_creation_input_tokens: 10, cache_read_input_tokens: 100, output_tokens: 1 };
+    const { finish } = read(
+      begin({ usage }),
+      ...end('end_turn', { input_tokens: 5, output_tokens: 40, output_tokens_details: { thinking_tokens: 30 } }),
+    );
+    expect(finish?.usage).toEqual({
+      input: 115,
+      output: 40,
+      total: 155,
+      cachedInput: 100,
+      cacheWriteInput: 10,
+      reasoning: 30,
+    });
+  });
+
+  it('createUsageCounter ignores zeros of a later report, and returns no usage if all counts are 0', () => {
+    const zeros = { input_tokens: 0, output_tokens: 7 };
+    expect(read(begin(), ...end('end_turn', zeros)).finish?.usage).toEqual({ input: 20, output: 7, total: 27 });
+    const none = read(
+      begin({ usage: { input_tokens: 0, output_tokens: 0 } }),
+      ...end('end_turn', { output_tokens: 0 }),
+    );
+    expect(none.finish).not.toHaveProperty('usage');
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../lib/core/json/json.js';
+import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
+import type { FilePart, Message } from '../../../lib/core/message.js';
+import { encodeMessages } from '../../../lib/providers/anthropic/messages.js';
+
+const sent = (...history: readonly Message[]) => encodeMessages(history).messages;
+
+describe('encodeMessages', () => {
+  it('encodeMessages separates the system prompt and omits blank texts', () => {
+    const request = encodeMessages([
+      systemMessage('Be brief.'),
+      systemMessage('Be kind.'),
+      userMessage([
+        { type: 'text', text: ' ' },
+        { type: 'text', text: 'Hi' },
+      ]),
+      modelMessage(''),
+    ]);
+    expect(request.system).toBe('Be brief.\n\nBe kind.');
+    expect(request.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]);
+  });
+
+  it('encodeMessages puts results first and marks errors', () => {
+    const history: Message[] = [
+      modelMessage([
+        { type: 'toolCall', id: 'a', name: 'x', arguments: {} },
+        { type: 'toolCall', id: 'b', name: 'y', arguments: {} },
+      ]),
+      userMessage([
+        { type: 'text', text: 'And?' },
+        { type: 'toolResult', id: 'a', name: 'x', result: 'plain' },
+        { type: 'toolResult', id: 'b', name: 'y', error: 'broken' },
+      ]),
+    ];
+    expect(sent(...history)).toEqual([
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool_use', id: 'a', name: 'x', input: {} },
+          { type: 'tool_use', id: 'b', name: 'y', input: {} },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'a', content: 'plain' },
+          { type: 'tool_result', tool_use_id: 'b', content: 'broken', is_error: true },
+          { type: 'text', text: 'And?' },
+        ],
+      },
+    ]);
+  });
+
+  it('encodeMessages fills in an empty error, which the API requires', () => {
+    const results = ['', '  '].map((error, at) => ({ type: 'toolResult' as const, id: `c${at}`, name: 'x', error }));
+    const blank = { type: 'tool_result', content: 'The tool failed.', is_error: true };
+    expect(sent(userMessage(results))).toEqual([
+      {
+        role: 'user',
+        content: [
+          { ...blank, tool_use_id: 'c0' },
+          { ...blank, tool_use_id: 'c1' },
+        ],
+      },
+    ]);
+  });
+
+  it('encodeMessages sends valid ids for the calls of another provider, and none of its data', () => {
+    const foreign = { openai: { reasoning_content: 'x' }, google: { thoughtSignature: 's' } };
+    const ids = ['call.1', 'call_1', 'call 1', ''];
+    const history: Message[] = [
+      {
+        role: 'model',
+        parts: [
+          { type: 'text', text: 'Look.', providerData: foreign },
+          ...ids.map((id) => ({ type: 'toolCall', id, name: 'x', arguments: {}, providerData: foreign }) as const),
+        ],
+        metadata: foreign,
+      },
+      userMessage(ids.map((id) => ({ type: 'toolResult', id, name: 'x', result: 1 }))),
+    ];
+    const [model, user] = sent(...history) as readonly { readonly content: readonly JsonObject[] }[];
+    const valid = ['call_1_2', 'call_1', 'call_1_3', 'call'];
+    expect(model?.content).toEqual([
+      { type: 'text', text: 'Look.' },
+      ...valid.map((id) => ({ type: 'tool_use', id, name: 'x', input: {} })),
+    ]);
+    expect(user?.content).toEqual(valid.map((id) => ({ type: 'tool_result', tool_use_id: id, content: '1' })));
+  });
+
+  it('encodeMessages trims the end of a last message of the model', () => {
+    expect(sent(userMessage('Hi'), modelMessage('The answer is \n'))).toMatchObject([
+      {},
+      { content: [{ text: 'The answer is' }] },
+    ]);
+  });
+
+  it('encodeMessages sends images and documents as bytes or by URL', () => {
+    const file = (part: Omit<FilePart, 'type'>): FilePart => ({ type: 'file', ...part }) as FilePart;
+    const content = (part: Omit<FilePart, 'type'>) => sent(userMessage([file(part)]))[0]?.['content'];
+    expect(content({ mediaType: 'image/png', data: 'AAAA' })).toEqual([
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+    ]);
+    expect(content({ mediaType: 'image/*', url: 'https://x.example/a.png' })).toEqual([
+      { type: 'image', source: { type: 'url', url: 'https://x.example/a.png' } },
+    ]);
+    expect(content({ mediaType: 'image/png', url: 'data:image/png;base64,AAAA' })).toEqual([
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+    ]);
+    const cite = { anthropic: { citations: { enabled: true } } };
+    expect(content({ mediaType: 'application/pdf', data: 'AAAA', name: 'a.pdf', providerData: cite })).toEqual([
+      {
+        type: 'document',
+        source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' },
+        title: 'a.pdf',
+        citations: { enabled: true },
+      },
+    ]);
+    expect(content({ mediaType: 'application/pdf', url: 'https://x.example/a.pdf' })).toEqual([
+      { type: 'document', source: { type: 'url', url: 'https://x.example/a.pdf' } },
+    ]);
+    expect(content({ mediaType: 'text/csv', data: btoa('a,b') })).toEqual([
+      { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'a,b' } },
+    ]);
+    expect(() => content({ mediaType: 'audio/wav', data: 'AAAA' })).toThrow(/does not accept files of type audio\/wav/);
+    expect(() => content({ mediaType: 'image/tiff', data: 'AAAA' })).toThrow(/image\/tiff/);
+    expect(() => content({ mediaType: 'text/csv', url: 'https://x.example/a.csv' })).toThrow(/Fetch it/);
+  });
+});
