@@ -11,7 +11,7 @@ import { toolCall, scriptedModel } from '../lib/testing/index.js';
 import { toolLoop } from '../lib/orchestrators/toolLoop.js';
 import type { Streams } from '../lib/testing/marbles/runDiagram.js';
 import { diagram } from './support/diagram.js';
-import { observe } from './support/operatorContract.js';
+import { observe } from './support/observe.js';
 
 const add = tool({
   name: 'add',

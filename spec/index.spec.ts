@@ -104,6 +104,7 @@ describe('the public names', () => {
   });
   it('of rivulet/testing', () => {
     expect(Object.keys(testing).sort()).toEqual([
+      'operatorContract',
       'parseDiagram',
       'recordFetch',
       'runDiagram',

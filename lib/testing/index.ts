@@ -7,3 +7,5 @@ export type { Diagram, DiagramLine, DrawnEvent, Streams } from './marbles/runDia
 export { recordFetch } from './recording/recordFetch.js';
 export type { Recorder, RecordOptions } from './recording/recordFetch.js';
 export type { RecordedExchange, Recording } from './recording/recordFetch.js';
+export { operatorContract } from './operatorContract.js';
+export type { OperatorContractCase, OperatorContractOptions } from './operatorContract.js';

@@ -16,14 +16,16 @@ import {
 } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { createOperator } from '../../lib/core/createOperator.js';
-import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 describe('createOperator', () => {
-  itKeepsTheOperatorContract(
-    () =>
+  it.each(
+    operatorContract(
       createOperator((out) => ({ next: (event) => (typeof event.type === 'string' ? out.next(event) : undefined) })),
-    [{ type: 'a' }, { type: 'b' }],
-  );
+      { source: [{ type: 'a' }, { type: 'b' }] },
+    ),
+  )('createOperator $title', ({ run }) => run());
 
   it('gives each subscription its own state', () => {
     const numbered = createOperator<string, string>((out) => {

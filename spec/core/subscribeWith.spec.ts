@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Observable, Subject, finalize, of, range } from 'rxjs';
 import { subscribeUntilClosed } from '../../lib/core/createOperator.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 /** What became of a source that was subscribed so. */
 function following<T>(source: Observable<T>, stopAt?: T) {

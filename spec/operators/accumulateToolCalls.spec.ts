@@ -6,7 +6,8 @@ import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { diagram } from '../support/diagram.js';
-import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 type Bare = Omit<ToolCallFragment, 'type'>;
 
@@ -29,15 +30,16 @@ describe('accumulateToolCalls', () => {
   it('emits a call when its end is marked, and none that was cut', () =>
     diagram('accumulateToolCalls.done', ({ source }) => source.pipe(accumulateToolCalls())));
 
-  itKeepsTheOperatorContract(
-    () => accumulateToolCalls({ newId: () => 'new' }),
-    [
-      { type: 'text', text: 'Hm' } as Chunk,
-      fragment({ index: 0, name: 'add', arguments: '{"a":' }),
-      fragment({ index: 0, arguments: '1}' }),
-      finish('stop'),
-    ],
-  );
+  it.each(
+    operatorContract(accumulateToolCalls({ newId: () => 'new' }), {
+      source: [
+        { type: 'text', text: 'Hm' },
+        fragment({ index: 0, name: 'add', arguments: '{"a":' }),
+        fragment({ index: 0, arguments: '1}' }),
+        finish('stop'),
+      ],
+    }),
+  )('accumulateToolCalls $title', ({ run }) => run());
 
   describe('ids', () => {
     it.each([[''], ['null'], [undefined]])('of a call without one (%j) are made', (id) => {

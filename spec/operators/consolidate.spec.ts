@@ -5,7 +5,8 @@ import type { MessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/ev
 import type { Message } from '../../lib/core/message.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
 import { diagram } from '../support/diagram.js';
-import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 type In = Exclude<Chunk, { type: 'toolCallFragment' }> | ToolCallEvent;
 
@@ -23,10 +24,11 @@ describe('consolidate', () => {
   it('emits the message just before the finish', () =>
     diagram('consolidate', ({ source }) => source.pipe(consolidate())));
 
-  itKeepsTheOperatorContract(
-    () => consolidate(),
-    [text('Hello'), { type: 'providerData', provider: 'x', data: {} } as In, text(' world'), finish],
-  );
+  it.each(
+    operatorContract(consolidate(), {
+      source: [text('Hello'), { type: 'providerData', provider: 'x', data: {} }, text(' world'), finish],
+    }),
+  )('consolidate $title', ({ run }) => run());
 
   it('joins consecutive text and keeps parts in order of arrival', () => {
     const file: In = { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AA==' } };

@@ -5,7 +5,8 @@ import type { RunEvent, RunState } from '../../lib/core/event.js';
 import { modelMessage } from '../../lib/core/message.js';
 import { endRun } from '../../lib/operators/endRun.js';
 import { diagram } from '../support/diagram.js';
-import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 const text = (value: string): RunEvent => ({ type: 'text', text: value });
 const message = (value: string): RunEvent => ({ type: 'message', message: modelMessage(value) });
@@ -20,7 +21,9 @@ const turn = (n: number, next: RunState | null = null): RunEvent => ({
 describe('endRun', () => {
   it('gives the run in one value at its end', () => diagram('endRun', ({ source }) => source.pipe(endRun())));
 
-  itKeepsTheOperatorContract(() => endRun(), [text('a'), message('a'), turn(1)]);
+  it.each(operatorContract(endRun(), { source: [text('a'), message('a'), turn(1)] }))('endRun $title', ({ run }) =>
+    run(),
+  );
 
   it('sums the turns, those before a resumed run included', () => {
     const start = { ...startState([]), turn: 3, usage: { input: 10, output: 2 } };

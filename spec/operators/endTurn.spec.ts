@@ -8,7 +8,8 @@ import type { Message } from '../../lib/core/message.js';
 import { endTurn } from '../../lib/operators/endTurn.js';
 import type { EndTurnOptions } from '../../lib/operators/endTurn.js';
 import { diagram } from '../support/diagram.js';
-import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 const question = userMessage('Hi');
 const says = modelMessage('Hello');
@@ -33,7 +34,10 @@ describe('endTurn', () => {
   it('puts the turn in the place of the finish, last', () =>
     diagram('endTurn', ({ source }) => source.pipe(endTurn(start))));
 
-  itKeepsTheOperatorContract(() => endTurn(start), [{ type: 'message', message: says } as MessageEvent, finish()]);
+  it.each(operatorContract(endTurn(start), { source: [{ type: 'message', message: says }, finish()] }))(
+    'endTurn $title',
+    ({ run }) => run(),
+  );
 
   it('goes on when tools answered, with all messages and the summed usage', () => {
     const state = { ...start, turn: 2, usage: { input: 5, output: 1 }, memo: { mine: true } };

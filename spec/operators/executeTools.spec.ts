@@ -28,7 +28,8 @@ import type { Tool, ToolContext } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import type { ExecuteToolsOptions } from '../../lib/operators/executeTools.js';
 import { diagram } from '../support/diagram.js';
-import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 const plain = (name: string, execute: (args: JsonObject, context: ToolContext) => unknown) =>
   tool({ name, description: name, parameters: { type: 'object' }, execute });
@@ -71,7 +72,10 @@ describe('executeTools', () => {
     ));
 
   describe.each([false, true])('with eager %s', (eager) => {
-    itKeepsTheOperatorContract(() => executeTools([plain('f', () => 1)], { eager }), [asking(call('f')), finish]);
+    it.each(operatorContract(executeTools([plain('f', () => 1)], { eager }), { source: [asking(call('f')), finish] }))(
+      'executeTools $title',
+      ({ run }) => run(),
+    );
 
     it('runs each call once, also when it was announced by an event before the message', () => {
       const execute = jest.fn(() => 1);

@@ -5,7 +5,8 @@ import type { RunEvent, RunState, TurnEvent } from '../../lib/core/event.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { followUp } from '../../lib/operators/followUp.js';
 import { diagram } from '../support/diagram.js';
-import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 const start: RunState = { ...startState([userMessage('Hi')]), turn: 1, usage: { input: 1 }, memo: { mine: 1 } };
 const said = modelMessage('Hello');
@@ -20,7 +21,7 @@ describe('followUp', () => {
   it('asks on where the run would have ended', () =>
     diagram('followUp', ({ source }) => source.pipe(followUp(startState([]), ask))));
 
-  itKeepsTheOperatorContract(() => followUp(start, ask), events);
+  it.each(operatorContract(followUp(start, ask), { source: events }))('followUp $title', ({ run }) => run());
 
   it('shows the decision the state after the turn: messages, usage, memo', () => {
     const seen: RunState[] = [];

@@ -7,8 +7,9 @@ import type { Schema } from '../../lib/core/schema.js';
 import { outputElements } from '../../lib/operators/outputElements.js';
 import type { OutputElementsOptions } from '../../lib/operators/outputElements.js';
 import { scriptedModel } from '../../lib/testing/index.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { diagram } from '../support/diagram.js';
-import { counting, observe } from '../support/operatorContract.js';
+import { countedSource, observe } from '../support/observe.js';
 
 const text = (value: string): RunEvent => ({ type: 'text', text: value });
 const turn = (n: number): RunEvent => ({ type: 'turn', turn: n, finishReason: 'stop' });
@@ -21,6 +22,11 @@ const valuesOf = (events: readonly RunEvent[], schema?: Schema, options?: Output
 describe('outputElements', () => {
   it('gives each element as soon as it is finished', () =>
     diagram('outputElements', ({ source }) => source.pipe(outputElements())));
+
+  it.each(operatorContract(outputElements(), { source: [text('[1,2'), text(',3]'), turn(1)], passThrough: false }))(
+    'outputElements $title',
+    ({ run }) => run(),
+  );
 
   it.each([1, 2, 3, 7, 1000])('gives each once, in order, whole, in pieces of %d', (size) => {
     const list = [1, 'two', { three: [3] }, [4, []], null, true, {}, -5.5e3];
@@ -100,7 +106,7 @@ describe('outputElements', () => {
   });
 
   it('pulls a synchronous source no further than it is taken, and has its state per subscription', () => {
-    const { count, source } = counting(() => text('[1,2,3,'));
+    const { count, source } = countedSource(() => text('[1,2,3,'));
     expect(observe(source.pipe(outputElements(), take(2))).values).toEqual([1, 2]);
     expect(count).toEqual({ pulled: 1, subscribed: 1, torndown: 1 });
     expect(observe(of(text('[1]')).pipe(outputElements(), repeat(2))).values).toEqual([1, 1]);

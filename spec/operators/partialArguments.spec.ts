@@ -10,8 +10,9 @@ import { partialArguments } from '../../lib/operators/partialArguments.js';
 import type { PartialArguments } from '../../lib/operators/partialArguments.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script } from '../../lib/testing/script.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { diagram } from '../support/diagram.js';
-import { counting, observe } from '../support/operatorContract.js';
+import { countedSource, observe } from '../support/observe.js';
 
 const fragment = (index: number, args?: string, more: Partial<ToolCallFragment> = {}): ToolCallFragment => ({
   type: 'toolCallFragment',
@@ -31,6 +32,17 @@ const clock = tool({ name: 'clock', description: 'The time.', execute: () => 12 
 describe('partialArguments', () => {
   it('shows the arguments of a call as they grow, and the whole ones with the call', () =>
     diagram('partialArguments', ({ source }) => source.pipe(partialArguments())));
+
+  it.each(
+    operatorContract(partialArguments(), {
+      source: [
+        fragment(0, '{"a":', { name: 'add' }),
+        fragment(0, '1}'),
+        { type: 'toolCall', id: 'c1', name: 'add', arguments: { a: 1 } } as StreamEvent,
+      ],
+      passThrough: false,
+    }),
+  )('partialArguments $title', ({ run }) => run());
 
   it('keeps parallel calls apart, and shows only those that are wanted', async () => {
     const source = new Subject<StreamEvent>();
@@ -108,7 +120,7 @@ describe('partialArguments', () => {
       fragment(0, '{}', { id: 'c', name: 'f' }),
       { type: 'toolCall', id: 'c', name: 'f', arguments: {} } as StreamEvent,
     ];
-    const { count, source } = counting((n) => whole[(n - 1) % 2]!);
+    const { count, source } = countedSource((n) => whole[(n - 1) % 2]!);
     expect(observe(source.pipe(partialArguments(), take(1))).values).toHaveLength(1);
     expect(count).toEqual({ pulled: 2, subscribed: 1, torndown: 1 });
     expect(observe(from(whole).pipe(partialArguments(), repeat(2))).values).toHaveLength(2);

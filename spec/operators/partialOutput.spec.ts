@@ -8,8 +8,9 @@ import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import { tool } from '../../lib/core/tool.js';
 import { partialOutput } from '../../lib/operators/partialOutput.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { diagram } from '../support/diagram.js';
-import { counting, observe } from '../support/operatorContract.js';
+import { countedSource, observe } from '../support/observe.js';
 
 const text = (value: string): RunEvent => ({ type: 'text', text: value });
 const turn = (n: number, output?: unknown): RunEvent => ({
@@ -24,6 +25,10 @@ const burst = () => new Promise<void>((resolve) => setImmediate(resolve));
 describe('partialOutput', () => {
   it('shows the JSON as it grows, once for what comes at once, and the validated output last', () =>
     diagram('partialOutput', ({ source }) => source.pipe(partialOutput())));
+
+  it.each(
+    operatorContract(partialOutput(), { source: [text('{"a":'), text('1}'), turn(1, { a: 1 })], passThrough: false }),
+  )('partialOutput $title', ({ run }) => run());
 
   it('shows nothing of words and thinking, and nothing twice', () => {
     const events: RunEvent[] = [
@@ -98,7 +103,7 @@ describe('partialOutput', () => {
   });
 
   it('pulls a synchronous source no further than it is taken, and lets it go', () => {
-    const { count, source } = counting(() => turn(1, { a: 1 }));
+    const { count, source } = countedSource(() => turn(1, { a: 1 }));
     expect(observe(source.pipe(partialOutput(), take(1))).values).toEqual([{ a: 1 }]);
     expect(count).toEqual({ pulled: 1, subscribed: 1, torndown: 1 });
   });

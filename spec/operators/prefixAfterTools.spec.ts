@@ -3,7 +3,8 @@ import { from } from 'rxjs';
 import type { RunEvent } from '../../lib/core/event.js';
 import { prefixAfterTools } from '../../lib/operators/prefixAfterTools.js';
 import { diagram } from '../support/diagram.js';
-import { itKeepsTheOperatorContract, observe } from '../support/operatorContract.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 const text = (value: string): RunEvent => ({ type: 'text', text: value });
 const results: RunEvent = {
@@ -21,7 +22,10 @@ describe('prefixAfterTools', () => {
   it('puts the first text after a tool round on a new line', () =>
     diagram('prefixAfterTools', ({ source }) => source.pipe(prefixAfterTools())));
 
-  itKeepsTheOperatorContract(() => prefixAfterTools(), [results, text('a'), text('b')]);
+  it.each(operatorContract(prefixAfterTools(), { source: [results, text('a'), text('b')] }))(
+    'prefixAfterTools $title',
+    ({ run }) => run(),
+  );
 
   it('does so after each tool round, also when no text preceded it', () => {
     expect(textsOf([results, turn(1), text('a'), text('b'), results, turn(2), text('c')])).toEqual(['\na', 'b', '\nc']);

@@ -12,7 +12,7 @@ import { typedOutput } from '../../lib/orchestrators/typedOutput.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Step } from '../../lib/testing/index.js';
 import { research } from '../../examples/research/research.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 const schema = z.object({ n: z.number() });
 const look = tool({ name: 'look', description: 'Looks.', execute: () => 'seen' });

@@ -25,7 +25,7 @@ import { executeTools } from '../../lib/operators/executeTools.js';
 import { runTurns } from '../../lib/orchestrators/runTurns.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
-import { counting, observe } from '../support/operatorContract.js';
+import { countedSource, observe } from '../support/observe.js';
 
 const start = startState([]);
 const text = (value: string): Chunk => ({ type: 'text', text: value });
@@ -83,7 +83,7 @@ describe('runTurns', () => {
   });
 
   it('pulls one value of a synchronous turn under take(1)', () => {
-    const { count, source } = counting(() => text('a'));
+    const { count, source } = countedSource(() => text('a'));
     observe(runTurns(() => source, start).pipe(take(1)));
     expect(count).toEqual({ pulled: 1, subscribed: 1, torndown: 1 });
   });

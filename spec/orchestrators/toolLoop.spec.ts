@@ -6,7 +6,7 @@ import { runTurns } from '../../lib/orchestrators/runTurns.js';
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import type { TurnOptions } from '../../lib/orchestrators/orchestrator.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 import * as z from 'zod';
 
 const add = tool({

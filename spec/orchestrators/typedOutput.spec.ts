@@ -15,7 +15,7 @@ import { twoPhase } from '../../lib/orchestrators/twoPhase.js';
 import { typedOutput } from '../../lib/orchestrators/typedOutput.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 const city = z.object({ name: z.string(), people: z.number().int() });
 const oslo = { name: 'Oslo', people: 700_000 };

@@ -4,7 +4,7 @@ import { TestScheduler } from 'rxjs/testing';
 import { StreamInterruptedError } from '../../lib/core/errors.js';
 import { decodeFrames } from '../../lib/protocol/decodeFrames.js';
 import type { Frame, Wire } from '../../lib/protocol/wire.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 import { finish, text, toyWire, utf8 } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);

@@ -4,7 +4,7 @@ import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/errors.js';
 import { sse } from '../../lib/protocol/sse.js';
 import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 import { framed, utf8 } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);

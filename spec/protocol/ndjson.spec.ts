@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { from, repeat, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ndjson } from '../../lib/protocol/ndjson.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
 const toy = (maxEventBytes?: number) => framed((emit) => ndjson({ provider: 'toy', maxEventBytes }, emit));

@@ -18,7 +18,7 @@ import {
 } from 'rxjs';
 import { post } from '../../lib/protocol/post.js';
 import type { PostRequest } from '../../lib/protocol/post.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 import { fetchOf, serve, signal, utf8 } from './wires.js';
 
 const key = 'sk-s3cret/+"quoted"';

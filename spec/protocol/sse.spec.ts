@@ -5,7 +5,7 @@ import { TestScheduler } from 'rxjs/testing';
 import type { ProtocolError, ProviderError } from '../../lib/core/errors.js';
 import { sse } from '../../lib/protocol/sse.js';
 import type { Frame } from '../../lib/protocol/wire.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
 const toy = (maxEventBytes?: number) => framed((emit) => sse({ provider: 'toy', maxEventBytes }, emit));

@@ -7,7 +7,7 @@ import type { Request } from '../../lib/core/model.js';
 import { httpModel } from '../../lib/providers/httpModel.js';
 import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/httpModel.js';
 import { everyCut, fetchOf, finish, inPieces, serve, signal, text, toyWire, utf8 } from '../protocol/wires.js';
-import { observe } from '../support/operatorContract.js';
+import { observe } from '../support/observe.js';
 
 const definition: HttpModelDefinition = {
   provider: 'toy',

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { extractThinking, createThinkTagParser } from '../../../lib/providers/shared/thinkTags.js';
-import { observe } from '../../support/operatorContract.js';
+import { observe } from '../../support/observe.js';
 
 const text = (value: string): Chunk => ({ type: 'text', text: value });
 const finish: Chunk = { type: 'finish', reason: 'stop' };
