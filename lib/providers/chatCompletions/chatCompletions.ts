@@ -6,16 +6,16 @@ import { encodeChatCompletions } from './encode.js';
 import { encodeMessage } from './messages.js';
 
 /**
- * The Chat Completions API, which OpenAI made and most servers speak.
+ * The wire of the Chat Completions API, which OpenAI defined and most servers implement.
  *
- * @param model The model's name, as the server knows it.
- * @param dialect Where the server differs in what it takes.
+ * @param model The model's name on the server.
+ * @param dialect How the server's requests differ from the API.
  */
 export function chatCompletions(model: string, dialect: Dialect): Wire {
-  const messageOf = memoizePerMessage((message) => encodeMessage(message, dialect));
+  const messageEncoder = memoizePerMessage((message) => encodeMessage(message, dialect));
   return {
     framing: 'sse',
-    encode: (request) => encodeChatCompletions(model, request, dialect, messageOf),
+    encode: (request) => encodeChatCompletions(model, request, dialect, messageEncoder),
     decode: (emit) => decodeChatCompletions(dialect.provider, emit),
   };
 }

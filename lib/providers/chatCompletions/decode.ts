@@ -1,101 +1,79 @@
 import type { Chunk } from '../../core/chunk.js';
-import { StreamInterruptedError } from '../../core/errors.js';
-import { isJsonObject, isRecord, finiteNumber, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import type { Usage } from '../../core/usage.js';
+import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { finishReasonOf } from '../shared/finishReasons.js';
+import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import type { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
-import { frameSources } from './delta.js';
-import { failureIn, finishWord, usageIn } from './finish.js';
-import { createReader } from './reader.js';
-import type { Received } from './reader.js';
-import { taggedCalls } from './textCalls.js';
+import { createDeltaReader } from './delta.js';
+import { costIn, errorIn, finishReasonOf, rawReasonIn, usageIn } from './finish.js';
+import { frameSources } from './sources.js';
+import { createTextCalls } from './textCalls.js';
 
 /**
- * Reads one streamed answer of the Chat Completions API, from any server that speaks it.
+ * Decodes one response of the Chat Completions API, from any server that implements it.
  *
- * The finish is held until `end`: usage comes behind the finish reason (OpenAI), and so do late deltas (several gateways). The first finish reason
- * counts, and the last usage. The metadata go out just before the first other chunk, so that an error in the first frame finds that nothing was
- * emitted; what the answer cost (OpenRouter says it with the usage) follows as `{ cost }` before the finish.
+ * The `finish` is held until the response ends: usage follows the finish reason (OpenAI), and so do late deltas (several
+ * gateways). The cost of the response (OpenRouter reports it with the usage) is emitted as the metadata `{ cost }` before the
+ * `finish`.
  *
  * @param provider The provider's name: in errors, and as the key of provider data.
- * @param emit Takes the chunks, in order.
+ * @param emit Receives the chunks, in order.
  */
 export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
-  let word: string | undefined;
-  let usage: Usage | undefined;
+  const emitter = createChunkEmitter(provider, emit);
+  const textCalls = createTextCalls(emitter.emit);
+  const reader = createDeltaReader(provider, (chunk) => textCalls.next(chunk));
   let cost: number | undefined;
-  let announced = false;
-  const metadata: Record<string, JsonValue> = {};
 
-  const tell = (chunk: Chunk) => {
-    if (!announced && Object.keys(metadata).length > 0) emit({ type: 'metadata', metadata: { ...metadata } });
-    announced = true;
-    emit(chunk);
+  const readChoice = (choice: JsonObject) => {
+    const { delta, message, text } = choice;
+    if (isJsonObject(delta)) reader.readDelta(delta);
+    if (isJsonObject(message)) reader.readMessage(message);
+    else if (typeof text === 'string' && !isJsonObject(delta)) reader.readDelta({ content: text }); // the older completions API
+    const rawReason = rawReasonIn(choice);
+    if (rawReason !== undefined) emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
   };
-  const tagged = taggedCalls(tell);
-  const reader = createReader(provider, (chunk) => tagged.next(chunk));
 
   return {
     next(frame, event) {
-      if (!announced) collectMetadata(metadata, frame);
+      if (!emitter.hasEmitted) addMetadata(emitter, frame);
       const choice = firstChoice(frame['choices']);
-      if (choice) {
-        const { delta, message } = choice;
-        if (isJsonObject(delta)) reader.delta(delta);
-        else if (!isJsonObject(message)) reader.delta({ content: nonEmptyString(choice['text']) ?? null }); // the older completions API
-        if (isJsonObject(message)) reader.snapshot(message);
-        word ??= finishWord(choice['finish_reason']);
+      if (choice) readChoice(choice);
+      const error = errorIn(provider, frame, event, choice);
+      if (error) {
+        textCalls.flush(false);
+        throw error;
       }
-      const failure = failureIn(provider, frame, event, choice);
-      if (failure) {
-        tagged.flush(false);
-        throw failure;
-      }
-      reader.cite(frameSources(frame));
-      usage = usageIn(frame, choice) ?? usage;
-      cost = (isRecord(frame['usage']) ? finiteNumber(frame['usage']['cost']) : undefined) ?? cost;
+      frameSources(frame).forEach(reader.emitSource);
+      const usage = usageIn(frame, choice);
+      if (usage) emitter.setUsage(usage);
+      cost = costIn(frame) ?? cost;
     },
     end(terminal) {
-      const whole = word !== undefined || terminal;
-      tagged.flush(whole);
-      if (!whole) throw interrupted(provider, reader.received);
-      if (cost !== undefined) tell({ type: 'metadata', metadata: { cost } });
-      const data = reader.echo();
-      if (data) tell({ type: 'providerData', provider, data });
-      const meant = word === undefined ? 'unspecified' : finishReasonOf(word);
-      tell({
-        type: 'finish',
-        reason: reader.refused && meant !== 'error' ? 'contentFilter' : meant,
-        ...(word === undefined ? {} : { rawReason: word }),
-        ...(usage === undefined ? {} : { usage }),
-      });
+      textCalls.flush(emitter.isComplete(terminal));
+      const reason = emitter.finishReason(terminal);
+      if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
+      const data = reader.providerData();
+      if (data) emitter.emit({ type: 'providerData', provider, data });
+      emitter.emitFinish(reader.hasRefusal && reason !== 'error' ? 'contentFilter' : reason);
     },
   };
 }
 
-/** What the wire calls it, and what the reader of a run gets. `provider` is whom OpenRouter had answer. */
-const metadataFields = {
-  id: 'responseId',
-  model: 'model',
-  system_fingerprint: 'systemFingerprint',
-  service_tier: 'serviceTier',
-  provider: 'upstreamProvider',
-} as const;
+/** Fields of a frame and their names in the metadata. `provider` is the provider to which OpenRouter sent the request. */
+const metadataFields = [
+  ['id', 'responseId'],
+  ['model', 'model'],
+  ['system_fingerprint', 'systemFingerprint'],
+  ['service_tier', 'serviceTier'],
+  ['provider', 'upstreamProvider'],
+] as const;
 
-/** The first non-empty value counts: the first frame of Azure has an empty id and model. */
-function collectMetadata(metadata: Record<string, JsonValue>, frame: JsonObject): void {
-  for (const [field, name] of Object.entries(metadataFields)) {
-    const value = typeof frame[field] === 'number' ? String(frame[field]) : nonEmptyString(frame[field]);
-    if (value !== undefined) metadata[name] ??= value;
+/** Empty values are skipped: the first frame of Azure has an empty id and model. */
+function addMetadata(emitter: ChunkEmitter, frame: JsonObject): void {
+  for (const [field, name] of metadataFields) {
+    const value = frame[field];
+    emitter.addMetadata(name, typeof value === 'number' ? String(value) : nonEmptyString(value));
   }
-}
-
-function interrupted(provider: string, { characters, fragments }: Received): StreamInterruptedError {
-  const came = `${characters} characters of text and thinking and ${fragments} pieces of tool calls had come`;
-  return new StreamInterruptedError(
-    provider,
-    `The answer of ${provider} ended without a finish reason or [DONE]; ${came}. Send the request again.`,
-  );
 }

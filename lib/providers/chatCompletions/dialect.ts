@@ -3,26 +3,26 @@ import type { FilePart } from '../../core/message.js';
 import type { Request, Thinking } from '../../core/model.js';
 
 /**
- * Where servers of the Chat Completions API differ in what they take. What they send needs no dialect: it is read by what it is.
- * All fields but the provider's name have defaults, those of OpenAI's own API except for the name of the token limit.
+ * How a server's requests differ from those of the Chat Completions API. Responses need no dialect: the decoder reads all known
+ * variants. Only the provider's name is required; the defaults are those of OpenAI's own API, except for `maxTokens`.
  */
 export interface Dialect {
   /** The provider's name: in errors, and as the key of its provider data. */
   readonly provider: string;
-  /** The path below the base URL. Default `/chat/completions`. */
+  /** The path below the base URL. Default: `/chat/completions`. */
   readonly path?: string;
-  /** The field for `maxOutputTokens`. Default `max_tokens`, which all compatible servers know; OpenAI's own replaces it. */
+  /** The field for `maxOutputTokens`. Default: `max_tokens`, which all compatible servers accept; OpenAI itself replaced it. */
   readonly maxTokens?: 'max_tokens' | 'max_completion_tokens';
-  /** Whether to ask for usage with `stream_options`. Default true; false for servers that refuse the field and send usage anyway. */
+  /** Whether to request usage with `stream_options`. Default: true; false for servers that refuse the field and always send usage. */
   readonly streamUsage?: boolean;
-  /** Whether files other than images may be passed by address, in `file_data`. Default false: OpenAI takes bytes only, OpenRouter takes both. */
+  /** Whether `file_data` accepts URLs. Default: false: OpenAI accepts only bytes, OpenRouter accepts both. */
   readonly fileUrls?: boolean;
-  /** Fields for the wish to think. Default: `reasoning_effort`. */
+  /** Encodes the setting `thinking` as fields of the body. Default: `reasoning_effort`. */
   readonly thinking?: (thinking: Thinking) => JsonObject;
-  /** The content part for a file, where it differs; undefined for the default. */
+  /** Encodes a file as a content part. Default, and for undefined: as the API documents it. */
   readonly file?: (file: FilePart) => JsonObject | undefined;
-  /** Makes an id of a tool call valid, the same way for the call and its result. Default: as it is; Mistral wants nine letters and digits. */
+  /** Makes a call's id valid; the call and its result must get the same id. Default: unchanged; Mistral requires nine letters and digits. */
   readonly callId?: (id: string) => string;
-  /** The last word on the body: renames and removals. Default: as it is. */
+  /** Changes the complete body: renames and removals. Default: unchanged. */
   readonly body?: (body: JsonObject, request: Request) => JsonObject;
 }

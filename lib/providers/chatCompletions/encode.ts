@@ -9,24 +9,25 @@ import type { Dialect } from './dialect.js';
 import { encodeMessage } from './messages.js';
 
 /**
- * The request of the Chat Completions API: streamed, with usage. What the request leaves open is left to the server's default.
+ * Encodes a request of the Chat Completions API: streamed, with usage. Settings that the request omits are left to the
+ * server's defaults.
  *
  * @param model The model's name.
- * @param request What is asked for.
- * @param dialect Where the server differs.
- * @param messageOf Encodes one message. Default: by the dialect, anew each time.
- * @throws ConfigurationError for a file or a wish that the API has no field for.
+ * @param request The request.
+ * @param dialect How the server differs from the API.
+ * @param messageEncoder Encodes one message. Default: in the dialect, without a cache.
+ * @throws ConfigurationError for a file or a setting that the API does not support.
  */
 export function encodeChatCompletions(
   model: string,
   request: Request,
   dialect: Dialect,
-  messageOf = (message: Message): readonly JsonObject[] => encodeMessage(message, dialect),
+  messageEncoder = (message: Message): readonly JsonObject[] => encodeMessage(message, dialect),
 ): WireRequest {
   const { maxTokens = 'max_tokens', streamUsage = true, path = '/chat/completions' } = dialect;
   const body = omitUndefined({
     model,
-    messages: encodeMessages(request.messages, messageOf),
+    messages: encodeMessages(request.messages, messageEncoder),
     ...encodeTools(request),
     response_format: request.output && { type: 'json_schema', json_schema: encodeSchema(request.output) },
     temperature: request.temperature,
@@ -34,9 +35,7 @@ export function encodeChatCompletions(
     [maxTokens]: request.maxOutputTokens,
     stop: request.stopSequences?.length ? request.stopSequences : undefined,
     seed: request.seed,
-    ...(request.thinking === undefined
-      ? {}
-      : (dialect.thinking ?? reasoningEffort(dialect.provider))(request.thinking)),
+    ...encodeThinking(request.thinking, dialect),
     stream: true,
     stream_options: streamUsage ? { include_usage: true } : undefined,
   });
@@ -45,10 +44,10 @@ export function encodeChatCompletions(
 
 function encodeMessages(
   messages: readonly Message[],
-  messageOf: (message: Message) => readonly JsonObject[],
+  messageEncoder: (message: Message) => readonly JsonObject[],
 ): readonly JsonObject[] {
   const encoded: JsonObject[] = [];
-  for (const message of messages) for (const one of messageOf(message)) encoded.push(one);
+  for (const message of messages) encoded.push(...messageEncoder(message));
   return encoded;
 }
 
@@ -66,21 +65,31 @@ function encodeToolChoice(choice: ToolChoice): JsonValue {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
 }
 
-/** Strict mode makes the answer follow the schema to the letter, but refuses most of JSON Schema: asked for where it can be had. */
-function encodeSchema(schema: JsonObject): JsonObject {
-  const { strict, schema: adjusted } = strictSchema(schema);
-  return omitUndefined({ name: 'output', strict: strict || undefined, schema: adjusted });
+/** Strict mode makes the output match the schema exactly, but refuses most of JSON Schema: it is requested where possible. */
+function encodeSchema(output: JsonObject): JsonObject {
+  const { strict, schema } = strictSchema(output);
+  return omitUndefined({ name: 'output', strict: strict || undefined, schema });
+}
+
+function encodeThinking(thinking: Thinking | undefined, dialect: Dialect): JsonObject {
+  if (thinking === undefined) return {};
+  const encode = dialect.thinking ?? reasoningEffort(dialect.provider);
+  return encode(thinking);
 }
 
 /**
- * `reasoning_effort`, as OpenAI documents it; `none` switches thinking off (models before gpt-5.1 refuse it). `true` is the model's default.
- * There is no field for a budget: given with an effort, the effort stands for both.
+ * Encodes thinking as `reasoning_effort`, as OpenAI documents it. `true` leaves the model's default; `none` switches thinking
+ * off (models before gpt-5.1 refuse it). The API has no field for a budget: an effort takes precedence over it.
+ *
+ * @param provider The provider's name, for errors.
+ * @returns A function that throws a ConfigurationError `options` for a budget without an effort.
  */
 export function reasoningEffort(provider: string): (thinking: Thinking) => JsonObject {
   return (thinking) => {
     if (typeof thinking === 'boolean') return thinking ? {} : { reasoning_effort: 'none' };
-    if (thinking.effort !== undefined) return { reasoning_effort: thinking.effort };
-    if (thinking.budget === undefined) return {};
-    throw unsupportedBudgetError(provider, thinking.budget);
+    const { effort, budget } = thinking;
+    if (effort !== undefined) return { reasoning_effort: effort };
+    if (budget !== undefined) throw unsupportedBudgetError(provider, budget);
+    return {};
   };
 }

@@ -1,86 +1,110 @@
+import type { FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
-import { isRecord, asArray, finiteNumber, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
+import { asArray, finiteNumber, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { errorDetails, inParentheses, isTransient, errorTextFields } from '../../protocol/errorDetails.js';
+import { errorDetails, errorTextFields, inParentheses, isTransient } from '../../protocol/errorDetails.js';
+import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
 
-/** The wire's finish reason, if it is one: servers send `""` and `"null"` for none. */
-export function finishWord(value: unknown): string | undefined {
+/** The finish reasons of the Chat Completions API, and those that its servers add. */
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['tool_calls', 'toolCalls'],
+  ['function_call', 'toolCalls'],
+  ['content_filter', 'contentFilter'],
+  ['eos', 'stop'], // Together
+  ['model_length', 'length'], // Mistral
+  ['error', 'error'], // Mistral, OpenRouter
+  ['insufficient_system_resource', 'error'], // DeepSeek
+  ['sensitive', 'contentFilter'], // Z.ai
+  ['network_error', 'error'], // Z.ai
+] as const);
+
+/** The finish reason for a word of the wire. Gateways pass on the words of other APIs. */
+export const finishReasonOf = (rawReason: string): FinishReason =>
+  finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
+
+/** The wire's finish reason in a choice; undefined when there is none: servers also send `""` and `"null"` for none. */
+export function rawReasonIn(choice: JsonObject): string | undefined {
+  const value = choice['finish_reason'];
   if (typeof value !== 'string') return undefined;
-  const word = value.trim();
-  return word === '' || word.toLowerCase() === 'null' ? undefined : word;
+  const rawReason = value.trim();
+  return rawReason === '' || rawReason.toLowerCase() === 'null' ? undefined : rawReason;
 }
 
 /**
- * The usage of a frame: at its top, in `x_groq` (Groq), or in the choice (Moonshot). Undefined where no count is given, or all are 0: a prompt has
- * at least one token, so zeros are a server's placeholder (LocalAI sends them with every chunk).
+ * The usage in a frame: at its top, in `x_groq` (Groq), or in the choice (Moonshot). Undefined when there are no counts, or
+ * all of them are 0: a prompt has at least one token, so zeros are a placeholder (LocalAI sends them with every chunk).
  */
-export function usageIn(
-  frame: Record<string, unknown>,
-  choice: Record<string, unknown> | undefined,
-): Usage | undefined {
+export function usageIn(frame: JsonObject, choice: JsonObject | undefined): Usage | undefined {
   const groq = frame['x_groq'];
   if (!frame['usage'] && !groq && !choice?.['usage']) return undefined; // nearly every frame
-  const places = [frame['usage'], objectOrEmpty(groq)['usage'], choice?.['usage']];
-  return places
-    .filter(isRecord)
-    .map(usageFrom)
+  return [frame['usage'], objectOrEmpty(groq)['usage'], choice?.['usage']]
+    .filter(isJsonObject)
+    .map(readUsage)
     .find((usage) => Object.values(usage).some((count) => count > 0));
 }
 
-/** Cached tokens are told of in four places: OpenAI's, DeepSeek's, Moonshot's and Together's, and that of gateways to Anthropic. */
-function usageFrom(usage: Record<string, unknown>): Usage {
-  const ofPrompt = objectOrEmpty(usage['prompt_tokens_details']);
-  const ofCompletion = objectOrEmpty(usage['completion_tokens_details']);
-  const first = (...values: unknown[]) => values.map(finiteNumber).find((value) => value !== undefined);
-  const input = first(usage['prompt_tokens'], usage['input_tokens']);
-  const completion = first(usage['completion_tokens'], usage['output_tokens']);
-  const total = first(usage['total_tokens']);
-  const reasoning = first(ofCompletion['reasoning_tokens'], usage['reasoning_tokens']);
+/** Cached tokens are counted in four places: OpenAI's, DeepSeek's, that of Moonshot and Together, and that of gateways to Anthropic. */
+function readUsage(usage: JsonObject): Usage {
+  const promptDetails = objectOrEmpty(usage['prompt_tokens_details']);
+  const completionDetails = objectOrEmpty(usage['completion_tokens_details']);
+  const input = firstCount(usage['prompt_tokens'], usage['input_tokens']);
+  const completion = firstCount(usage['completion_tokens'], usage['output_tokens']);
+  const total = finiteNumber(usage['total_tokens']);
+  const reasoning = firstCount(completionDetails['reasoning_tokens'], usage['reasoning_tokens']);
+  const addsReasoning = isReasoningSeparate(input, completion, reasoning, total);
   return usageOf({
     input,
-    output: countsReasoningApart(input, completion, reasoning, total)
-      ? (completion ?? 0) + (reasoning ?? 0)
-      : completion,
+    output: addsReasoning ? (completion ?? 0) + (reasoning ?? 0) : completion,
     total,
-    cachedInput: first(
-      ofPrompt['cached_tokens'],
+    cachedInput: firstCount(
+      promptDetails['cached_tokens'],
       usage['prompt_cache_hit_tokens'],
       usage['cached_tokens'],
       usage['cache_read_input_tokens'],
     ),
-    cacheWriteInput: first(ofPrompt['cache_write_tokens'], usage['cache_creation_input_tokens']),
+    cacheWriteInput: firstCount(promptDetails['cache_write_tokens'], usage['cache_creation_input_tokens']),
     reasoning,
   });
 }
 
-/** xAI counts reasoning beside the completion, OpenAI within it. The total tells which. */
-function countsReasoningApart(input = 0, completion = 0, reasoning = 0, total?: number): boolean {
-  return reasoning > 0 && (total === undefined ? reasoning > completion : total === input + completion + reasoning);
+const firstCount = (...values: readonly unknown[]): number | undefined =>
+  values.map(finiteNumber).find((count) => count !== undefined);
+
+/** xAI does not include reasoning in the completion tokens, OpenAI does. The total shows which. */
+function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: number): boolean {
+  if (reasoning === 0) return false;
+  return total === undefined ? reasoning > completion : total === input + completion + reasoning;
 }
 
+/** The cost of the response, which OpenRouter reports with the usage. */
+export const costIn = (frame: JsonObject): number | undefined => finiteNumber(objectOrEmpty(frame['usage'])['cost']);
+
 /**
- * The error that a frame reports, if it does. Servers do it in many ways after a status 200: `error` as object or string at the top (OpenAI,
- * OpenRouter) or in the choice (OpenRouter), `event: error`, `{ "object": "error", ... }` (vLLM), a bare `{ "detail" }` or `{ "message", "code" }`
- * (FastAPI, gateways).
+ * The error that a frame reports, if any. After a status 200, servers report errors in many ways: `error` as an object or a
+ * string at the top (OpenAI, OpenRouter) or in the choice (OpenRouter), `event: error`, `{ "object": "error", ... }` (vLLM), a
+ * bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
  *
  * @param provider The provider, for the error.
- * @param frame The frame, parsed.
- * @param event Its `event:` field.
- * @param choice The choice that counts, where the frame has one.
+ * @param frame The parsed frame.
+ * @param event The `event:` field of the frame.
+ * @param choice The choice at index 0, if the frame has one.
  */
-export function failureIn(
+export function errorIn(
   provider: string,
   frame: JsonObject,
   event: string | undefined,
   choice: JsonObject | undefined,
 ): ProviderError | undefined {
-  const found = reportedIn(frame, choice) ?? (event === 'error' || isErrorItself(frame) ? frame : undefined);
-  if (found === undefined) return undefined;
-  const [own, whole] = [errorDetails(found), errorDetails(frame)];
-  const codes = [...own.codes, ...whole.codes];
-  const text = own.message ?? whole.message ?? JSON.stringify(found);
+  const reported = reportedError(frame, choice) ?? (event === 'error' || isErrorFrame(frame) ? frame : undefined);
+  if (reported === undefined) return undefined;
+  const inner = errorDetails(reported);
+  const outer = errorDetails(frame);
+  const codes = [...inner.codes, ...outer.codes];
+  const text = inner.message ?? outer.message ?? JSON.stringify(reported);
   return new ProviderError(provider, `${provider} reported an error in its stream: ${text}${inParentheses(codes[0])}`, {
     retryable: isTransient(codes),
     providerCode: codes[0],
@@ -88,31 +112,35 @@ export function failureIn(
   });
 }
 
-function reportedIn(frame: JsonObject, choice: JsonObject | undefined): unknown {
+function reportedError(frame: JsonObject, choice: JsonObject | undefined): unknown {
   if (!frame['error'] && !choice?.['error'] && !frame['base_resp']) return undefined; // nearly every frame
-  return [frame['error'], choice?.['error'], failedStatus(frame['base_resp'])].find(saysSomething);
+  return [frame['error'], choice?.['error'], failedStatus(frame['base_resp'])].find(hasContent);
 }
 
-/** MiniMax closes every answer with `base_resp: { status_code, status_msg }`; 0 is success. */
+/** MiniMax ends every response with `base_resp: { status_code, status_msg }`, where 0 is success. */
 function failedStatus(status: unknown): unknown {
-  return isRecord(status) && typeof status['status_code'] === 'number' && status['status_code'] !== 0
-    ? status
-    : undefined;
+  const code = objectOrEmpty(status)['status_code'];
+  return typeof code === 'number' && code !== 0 ? status : undefined;
 }
 
 /** An `error` of null, `""`, `{}` or `{ "code": 0, "message": "" }` reports nothing. */
-function saysSomething(value: unknown): boolean {
-  if (isRecord(value)) return Object.values(value).some(saysSomething);
+function hasContent(value: unknown): boolean {
+  if (isRecord(value)) return Object.values(value).some(hasContent);
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
-/** Whether a frame is an error through and through: it calls itself one, or it has a text for people and nothing of an answer. */
-function isErrorItself(frame: JsonObject): boolean {
+/** Whether the frame itself is an error: it is marked as one, or has an error text and nothing of a response. */
+function isErrorFrame(frame: JsonObject): boolean {
   if (asArray(frame['choices']).length > 0 || isRecord(frame['usage'])) return false;
-  if (frame['object'] === 'error' || frame['type'] === 'error') return true;
-  if (typeof frame['object'] === 'string' && frame['object'].startsWith('chat.completion')) return false;
-  if (errorDetails(frame).codes.some((code) => /^(0|200|ok|success|ping)$/i.test(code))) return false; // a notice of a gateway that all is well
-  return errorTextFields.some((field) =>
-    (field.startsWith('detail') || field === 'errors' ? saysSomething : nonEmptyString)(frame[field]),
-  );
+  const { object } = frame;
+  if (object === 'error' || frame['type'] === 'error') return true;
+  if (typeof object === 'string' && object.startsWith('chat.completion')) return false;
+  if (errorDetails(frame).codes.some(isSuccessCode)) return false;
+  return errorTextFields.some((field) => {
+    const hasDetails = field.startsWith('detail') || field === 'errors';
+    return hasDetails ? hasContent(frame[field]) : nonEmptyString(frame[field]) !== undefined;
+  });
 }
+
+/** Gateways send notices that all is well. */
+const isSuccessCode = (code: string): boolean => /^(0|200|ok|success|ping)$/i.test(code);

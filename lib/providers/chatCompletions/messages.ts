@@ -3,84 +3,98 @@ import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { encodeUserContent, encodeSystem, functionCall, resultText } from '../shared/encode.js';
-import { dataUrl, baseMediaType, fileName, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { encodeSystem, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
+import { baseMediaType, dataUrl, fileName, inlineDataUrl, textOfFile } from '../shared/files.js';
 import type { Dialect } from './dialect.js';
-import { replayed } from './replay.js';
+import { replayFields } from './replay.js';
 
-/** A message as the API's messages. One of ours may be several of theirs, or none: what cannot be sent is left out. */
+/**
+ * Encodes a message as the API's messages: one, several or none. Parts that cannot be sent are omitted.
+ *
+ * @throws ConfigurationError `options` for a file that the API does not accept.
+ */
 export function encodeMessage(message: Message, dialect: Dialect): readonly JsonObject[] {
-  if (message.role === 'system') return encodeSystem(message);
-  return message.role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect);
+  switch (message.role) {
+    case 'system':
+      return encodeSystem(message);
+    case 'user':
+      return encodeUser(message, dialect);
+    case 'model':
+      return encodeModel(message, dialect);
+  }
 }
 
-/** Results come first: the API wants them right behind the calls. */
+/** Results come first: the API requires them right after the calls. */
 function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[] {
-  const encoded: JsonObject[] = [];
+  const results: JsonObject[] = [];
   const content: JsonObject[] = [];
   for (const part of parts) {
-    if (part.type === 'toolResult') encoded.push(encodeResult(part, dialect));
+    if (part.type === 'toolResult') results.push(encodeResult(part, dialect));
     else if (part.type === 'text') content.push({ type: 'text', text: part.text });
     else if (part.type === 'file') content.push(encodeFile(part, dialect));
   }
-  return content.length === 0 ? encoded : [...encoded, ...encodeUserContent(content)];
+  return [...results, ...encodeUserContent(content)];
 }
 
-function encodeResult(part: ToolResultPart, { callId = asItIs }: Dialect): JsonObject {
+function encodeResult(part: ToolResultPart, { callId = unchanged }: Dialect): JsonObject {
   return { role: 'tool', tool_call_id: callId(part.id), content: resultText(part) };
 }
 
-/** Sources and files that the model made have no place in this API's history. */
+/** Sources, and files that the model made, have no place in this API's history. */
 function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
-  const own = replayed(text, message.metadata?.[dialect.provider]);
-  return [calls.length > 0 ? { role: 'assistant', ...own, tool_calls: calls } : { role: 'assistant', ...own }];
+  const fields = replayFields(text, message.metadata?.[dialect.provider]);
+  return [{ role: 'assistant', ...fields, ...(calls.length > 0 ? { tool_calls: calls } : {}) }];
 }
 
-function encodeCall(
-  { id, name, arguments: args, providerData }: ToolCallPart,
-  { provider, callId = asItIs }: Dialect,
-): JsonObject {
-  const { extra_content } = objectOrEmpty(providerData?.[provider]);
-  const call = functionCall(callId(id), name, args);
-  return extra_content === undefined ? call : { ...call, extra_content };
+function encodeCall(call: ToolCallPart, { provider, callId = unchanged }: Dialect): JsonObject {
+  const { extra_content } = objectOrEmpty(call.providerData?.[provider]);
+  const encoded = functionCall(callId(call.id), call.name, call.arguments);
+  return extra_content === undefined ? encoded : { ...encoded, extra_content };
 }
 
-const asItIs = (id: string): string => id;
-
-/** The format of a sound, by its media type: the API documents two. */
-function audioFormat(mediaType: string): string | undefined {
-  if (/^audio\/(wav|wave|x-wav|vnd\.wave)$/.test(mediaType)) return 'wav';
-  return /^audio\/(mp3|mpeg)$/.test(mediaType) ? 'mp3' : undefined;
-}
+const unchanged = (id: string): string => id;
 
 /**
- * The content part for a file. Images go as `image_url`, by address or as bytes; WAV and MP3 as `input_audio`; texts as text, since the API takes
- * no text files (OpenAI's guide to file inputs: read the file and send its contents as a text part); all else, PDF above all, as `file`.
- *
- * @throws ConfigurationError `options` for an address where the API takes bytes only.
+ * Encodes a file as a content part. Images become `image_url`, by URL or as bytes; WAV and MP3 become `input_audio`; texts
+ * become text, since the API does not accept text files (OpenAI's guide to file inputs: read the file and send its contents as
+ * a text part); all others, mostly PDFs, become `file`.
  */
-export function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
+function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
   const file = inlineDataUrl(part);
-  const own = dialect.file?.(file);
-  if (own !== undefined) return own;
+  const encoded = dialect.file?.(file);
+  if (encoded !== undefined) return encoded;
   const mediaType = baseMediaType(file.mediaType);
   if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
-  const whole = (file_data: string): JsonObject => ({ type: 'file', file: { filename: fileName(file), file_data } });
-  if (file.url !== undefined) return whole(takenByAddress(file.url, mediaType, dialect));
-  const format = audioFormat(mediaType);
+  if (file.url !== undefined) return encodeFileUrl(file, file.url, dialect);
+  const format = audioFormats.get(mediaType);
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: file.data, format } };
   const text = textOfFile(file);
-  return text === undefined ? whole(dataUrl(file)) : { type: 'text', text };
+  return text === undefined ? documentPart(file, dataUrl(file)) : { type: 'text', text };
 }
 
-function takenByAddress(url: string, mediaType: string, { provider, fileUrls = false }: Dialect): string {
-  if (fileUrls) return url;
+function encodeFileUrl(file: FilePart, url: string, { provider, fileUrls = false }: Dialect): JsonObject {
+  if (fileUrls) return documentPart(file, url);
   throw new ConfigurationError(
     'options',
-    `${provider} takes images by address, but no other files: ${url} (${mediaType}).`,
+    `${provider} accepts images by URL, but not other files: ${url} (${file.mediaType}).`,
     'Fetch it and pass its bytes: filePart(bytes, mediaType).',
   );
 }
+
+const documentPart = (file: FilePart, file_data: string): JsonObject => ({
+  type: 'file',
+  file: { filename: fileName(file), file_data },
+});
+
+/** The formats of audio by media type: the API documents WAV and MP3. */
+const audioFormats: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
+  ['audio/wav', 'wav'],
+  ['audio/wave', 'wav'],
+  ['audio/x-wav', 'wav'],
+  ['audio/vnd.wave', 'wav'],
+  ['audio/mp3', 'mp3'],
+  ['audio/mpeg', 'mp3'],
+] as const);

@@ -8,48 +8,58 @@ import {
   nonEmptyString,
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { textIn } from './delta.js';
+import { textIn } from './content.js';
 
 /**
- * Collects, over the deltas of one answer, the fields that its provider wants to see again in the history, as they were:
+ * Collects the fields of one response that its provider requires, unchanged, in the history of the next request:
  *
- * - `reasoning_content` with tool calls: DeepSeek and Moonshot refuse the request after the tools ran (400, "Missing reasoning_content field")
- *   when it is not there. Without calls it is of no use to them, so that it is not stored.
- * - `reasoning_details`: OpenRouter's signed or encrypted reasoning ("Preserving reasoning": the sequence must match what the model produced).
- * - `annotations` of type `file`: OpenRouter's parsed documents, which it else parses, and charges for, once more ("PDF inputs").
+ * - `reasoning_content` with tool calls: DeepSeek and Moonshot refuse the request after the tools ran when it is missing
+ *   (400, "Missing reasoning_content field"). Without calls they do not use it, so it is not stored.
+ * - `reasoning_details`: OpenRouter's signed or encrypted reasoning ("Preserving reasoning": the sequence must match what the
+ *   model produced).
+ * - `annotations` of type `file`: OpenRouter's parsed documents, which it otherwise parses, and charges for, again ("PDF
+ *   inputs").
+ * - `thoughts`: thinking parts within `content` (Mistral's `{ type: 'thinking', thinking: [...] }`), each with its offset in
+ *   the text of the message.
  */
-export interface Echo {
+export interface ReplayCollector {
   /**
-   * @param delta What came.
-   * @param at How many characters of text had come before it.
+   * Adds the fields of a delta.
+   *
+   * @param delta The delta.
+   * @param offset The number of characters of text before it.
    */
-  take(delta: JsonObject, at: number): void;
-  readonly empty: boolean;
-  /** What to store with the message; undefined when there is nothing. */
-  data(withCalls: boolean): JsonObject | undefined;
+  add(delta: JsonObject, offset: number): void;
+  /** Whether no reasoning was added. */
+  readonly isEmpty: boolean;
+  /**
+   * The data to store with the message; undefined when there is none.
+   *
+   * @param hasCalls Whether the message has tool calls.
+   */
+  data(hasCalls: boolean): JsonObject | undefined;
 }
 
-/** A fresh, empty echo. */
-export function createEcho(): Echo {
-  let content = '';
+/** Creates the collector of one response. */
+export function createReplayCollector(): ReplayCollector {
+  let reasoningContent = '';
   const details: JsonObject[] = [];
-  const thoughts: JsonObject[] = [];
+  const thoughts: Thought[] = [];
   const files: JsonObject[] = [];
   return {
-    take(delta, at) {
-      content += textIn(delta['reasoning_content']);
-      for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) joinDetail(details, detail);
-      for (const annotation of asArray(delta['annotations'])) {
+    add(delta, offset) {
+      reasoningContent += textIn(delta['reasoning_content']);
+      for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(details, detail);
+      for (const annotation of asArray(delta['annotations']))
         if (isJsonObject(annotation) && annotation['type'] === 'file') files.push(annotation);
-      }
-      takeThoughts(thoughts, contentParts(delta['content']), at);
+      addThoughts(thoughts, contentParts(delta['content']), offset);
     },
-    get empty() {
-      return content === '' && details.length + thoughts.length === 0;
+    get isEmpty() {
+      return reasoningContent === '' && details.length + thoughts.length === 0;
     },
-    data(withCalls) {
+    data(hasCalls) {
       const data = omitUndefined({
-        reasoning_content: withCalls ? nonEmptyString(content) : undefined,
+        reasoning_content: hasCalls ? nonEmptyString(reasoningContent) : undefined,
         reasoning_details: nonEmptyArray(details),
         annotations: nonEmptyArray(files),
         thoughts: nonEmptyArray(thoughts),
@@ -60,93 +70,102 @@ export function createEcho(): Echo {
 }
 
 /**
- * Thinking within `content` (Mistral's `{ type: 'thinking', thinking: [...] }`) is kept with its place in the text: what streams in pieces is one
- * part there, and the text itself stands in the message.
+ * The fields of an assistant message: its text, and the fields that its provider stored with it.
+ *
+ * @param text The text of the message.
+ * @param providerData What `ReplayCollector.data` returned for the message, if anything.
  */
-function takeThoughts(thoughts: JsonObject[], content: readonly unknown[], start: number): void {
-  let at = start;
-  for (const part of content) {
-    if (!isJsonObject(part) || part['type'] !== 'thinking') at += textIn(part).length;
-    else {
-      const previous = thoughts.at(-1);
-      if (previous?.['at'] !== at) thoughts.push({ at, part });
-      else thoughts[thoughts.length - 1] = { at, part: joined(objectOrEmpty(previous['part']), part) };
+export function replayFields(text: string, providerData: unknown): JsonObject {
+  const content = text === '' ? null : text;
+  if (!isJsonObject(providerData)) return { content };
+  const thoughts = asArray(providerData['thoughts']).filter(isThought);
+  const { reasoning_content, reasoning_details, annotations } = providerData;
+  return omitUndefined({
+    content: thoughts.length > 0 ? contentWithThoughts(text, thoughts) : content,
+    reasoning_content,
+    reasoning_details,
+    annotations,
+  });
+}
+
+/** A thinking part and its offset in the text of the message, as stored in the message. */
+type Thought = JsonObject & { readonly at: number; readonly part: JsonObject };
+
+const isThought = (value: unknown): value is Thought =>
+  isJsonObject(value) && typeof value['at'] === 'number' && isJsonObject(value['part']);
+
+/** Adds the thinking parts of a content. Parts at the same offset are fragments of one part and are joined. */
+function addThoughts(thoughts: Thought[], parts: readonly unknown[], offset: number): void {
+  let at = offset;
+  for (const part of parts) {
+    if (!isJsonObject(part) || part['type'] !== 'thinking') {
+      at += textIn(part).length;
+      continue;
     }
+    const previous = thoughts.at(-1);
+    if (previous?.at === at) thoughts[thoughts.length - 1] = { at, part: joinThinking(previous.part, part) };
+    else thoughts.push({ at, part });
   }
 }
 
-function joined(previous: JsonObject, next: JsonObject): JsonObject {
+function joinThinking(previous: JsonObject, next: JsonObject): JsonObject {
   const text = textIn(previous['thinking']) + textIn(next['thinking']);
   return { ...previous, ...next, thinking: [{ type: 'text', text }] };
 }
 
-/** The fields of an assistant message: its text, and with it what this provider gave with the message to have it back. */
-export function replayed(text: string, own: unknown): JsonObject {
-  const plain = text === '' ? null : text;
-  if (!isJsonObject(own)) return { content: plain };
-  const thoughts = asArray(own['thoughts']).filter(isThought);
-  const content = thoughts.length > 0 ? withThoughts(text, thoughts) : plain;
-  const { reasoning_content, reasoning_details, annotations } = own;
-  return omitUndefined({ content, reasoning_content, reasoning_details, annotations });
-}
-
-type Thought = JsonObject & { readonly at: number; readonly part: JsonObject };
-const isThought = (value: unknown): value is Thought =>
-  isJsonObject(value) && typeof value['at'] === 'number' && isJsonObject(value['part']);
-
-function withThoughts(text: string, thoughts: readonly Thought[]): readonly JsonObject[] {
-  const content: JsonObject[] = [];
-  let done = 0;
-  const say = (until: number) => {
-    const piece = nonEmptyString(text.slice(done, until));
-    if (piece !== undefined) content.push({ type: 'text', text: piece });
-    done = Math.max(done, until);
+/** The content parts of a message: its text, cut at the offsets of the thoughts, with the thoughts in between. */
+function contentWithThoughts(text: string, thoughts: readonly Thought[]): readonly JsonObject[] {
+  const parts: JsonObject[] = [];
+  let start = 0;
+  const addTextUntil = (end: number) => {
+    const segment = text.slice(start, end);
+    if (segment !== '') parts.push({ type: 'text', text: segment });
+    start = Math.max(start, end);
   };
   for (const { at, part } of thoughts) {
-    say(at);
-    content.push(part);
+    addTextUntil(at);
+    parts.push(part);
   }
-  say(text.length);
-  return content;
+  addTextUntil(text.length);
+  return parts;
 }
 
-/** The fields of a detail that stream in pieces. */
-const streamed = ['text', 'summary', 'data'] as const;
+/** The fields of a detail that stream in fragments. */
+const streamedFields = ['text', 'summary', 'data'] as const;
 
 /**
- * Adds a chunk of OpenRouter's `reasoning_details` to the detail it belongs to (its guide "Reasoning tokens": `reasoning.text`,
- * `reasoning.summary`, `reasoning.encrypted`, each with an `index`). Chunks of one type and index are one detail, in the place of the first; its
- * signature comes with the last. Two ids are two details, and so is what follows a signature. Without an index, a chunk continues the detail right
- * before it. Encrypted data comes whole, unless an id says that it goes on.
+ * Adds a fragment of OpenRouter's `reasoning_details` to the detail that it continues, or as a new detail (its guide
+ * "Reasoning tokens": `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`, each with an `index`). With an index it
+ * may continue any detail, without one only the last.
  */
-export function joinDetail(details: JsonObject[], next: JsonObject): void {
-  const indexed = typeof next['index'] === 'number';
-  for (let at = details.length - 1; at >= (indexed ? 0 : details.length - 1); at -= 1) {
-    const held = details[at];
-    if (held === undefined || !continues(held, next)) continue;
-    details[at] = joinedDetail(held, next);
-    return;
-  }
-  details.push(next);
+function addDetail(details: JsonObject[], fragment: JsonObject): void {
+  const first = typeof fragment['index'] === 'number' ? 0 : details.length - 1;
+  const at = details.findLastIndex((detail, index) => index >= first && continuesDetail(detail, fragment));
+  if (at < 0) details.push(fragment);
+  else details[at] = joinDetail(objectOrEmpty(details[at]), fragment);
 }
 
-function continues(held: JsonObject, next: JsonObject): boolean {
-  if (held['type'] !== next['type'] || held['index'] !== next['index']) return false;
-  const [id, nextId] = [nonEmptyString(held['id']), nonEmptyString(next['id'])];
-  if (next['data'] !== undefined) return id !== undefined && id === nextId;
+/**
+ * Whether a fragment continues a detail. Fragments of one type and index are one detail, whose signature comes with the last
+ * fragment. Two ids are two details, and a fragment after a signature begins a new detail. Encrypted data is complete, unless
+ * an id shows that it continues.
+ */
+function continuesDetail(detail: JsonObject, fragment: JsonObject): boolean {
+  if (detail['type'] !== fragment['type'] || detail['index'] !== fragment['index']) return false;
+  const [id, nextId] = [nonEmptyString(detail['id']), nonEmptyString(fragment['id'])];
+  if (fragment['data'] !== undefined) return id !== undefined && id === nextId;
   if (id !== undefined && nextId !== undefined && id !== nextId) return false;
-  const signature = nonEmptyString(held['signature']);
-  return (
-    signature === undefined || signature === next['signature'] || streamed.every((field) => textIn(next[field]) === '')
-  );
+  const signature = nonEmptyString(detail['signature']);
+  if (signature === undefined || signature === fragment['signature']) return true;
+  return streamedFields.every((field) => textIn(fragment[field]) === '');
 }
 
-function joinedDetail(held: JsonObject, next: JsonObject): JsonObject {
-  const whole: Record<string, JsonValue> = { ...held };
-  for (const [field, value] of Object.entries(next)) if (value !== null && value !== '') whole[field] = value;
-  for (const field of streamed) {
-    const text = textIn(held[field]) + textIn(next[field]);
-    if (text !== '') whole[field] = text;
+function joinDetail(detail: JsonObject, fragment: JsonObject): JsonObject {
+  const joined: Record<string, JsonValue> = { ...detail };
+  for (const [field, value] of Object.entries(fragment)) if (value !== null && value !== '') joined[field] = value;
+  for (const field of streamedFields) {
+    const text = textIn(detail[field]) + textIn(fragment[field]);
+    if (text !== '') joined[field] = text;
   }
-  return whole;
+  return joined;
 }

@@ -16,6 +16,8 @@ export interface ChunkEmitter {
    * when the first event is an error, and the request may be retried.
    */
   readonly emit: (chunk: Chunk) => void;
+  /** Whether a chunk was emitted: metadata added from then on are not. */
+  readonly hasEmitted: boolean;
   /**
    * Stores the finish reason. The first one wins, unless the response continued after it: then it ended nothing (translators
    * to Google's wire stamp `STOP` on chunks without content, router-for-me/CLIProxyAPI#5651), and the next one wins.
@@ -56,16 +58,18 @@ export interface ChunkEmitter {
  */
 export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void): ChunkEmitter {
   const metadata: Record<string, JsonValue> = {};
-  let metadataEmitted = false;
+  let hasEmitted = false;
   let characters = 0;
+  let fragments = 0;
   let finish: { readonly reason: FinishReason; readonly rawReason: string } | undefined;
   let continued = false;
   let usage: Usage | undefined;
 
   const emit = (chunk: Chunk) => {
-    if (!metadataEmitted && Object.keys(metadata).length > 0) out({ type: 'metadata', metadata: { ...metadata } });
-    metadataEmitted = true;
+    if (!hasEmitted && Object.keys(metadata).length > 0) out({ type: 'metadata', metadata: { ...metadata } });
+    hasEmitted = true;
     if (chunk.type === 'text' || chunk.type === 'thinking') characters += chunk.text.length;
+    else if (chunk.type === 'toolCallFragment') fragments++;
     continued ||=
       finish !== undefined && ((chunk.type === 'text' && chunk.text !== '') || chunk.type === 'toolCallFragment');
     out(chunk);
@@ -77,6 +81,9 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
       if (value !== undefined) metadata[name] ??= value;
     },
     emit,
+    get hasEmitted() {
+      return hasEmitted;
+    },
     setFinishReason(reason, rawReason) {
       if (finish && !continued) return;
       finish = { reason, rawReason };
@@ -87,7 +94,7 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
     },
     isComplete,
     finishReason(terminal) {
-      if (!isComplete(terminal)) throw interrupted(provider, characters);
+      if (!isComplete(terminal)) throw interrupted(provider, characters, fragments);
       return finish?.reason ?? 'unspecified';
     },
     emitFinish(reason) {
@@ -96,9 +103,10 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
   };
 }
 
-function interrupted(provider: string, characters: number): StreamInterruptedError {
+function interrupted(provider: string, characters: number, fragments: number): StreamInterruptedError {
   return new StreamInterruptedError(
     provider,
-    `The answer of ${provider} ended without a finish reason, after ${characters} characters of text and thinking. Send the request again.`,
+    `The response of ${provider} ended without a finish reason, after ${characters} characters of text and thinking and ` +
+      `${fragments} fragments of tool calls. Send the request again.`,
   );
 }

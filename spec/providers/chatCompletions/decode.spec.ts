@@ -287,6 +287,15 @@ describe('decodeChatCompletions: the finish', () => {
     expect(last).toEqual(finish('toolCalls', { rawReason: 'tool_calls', usage: { input: 5, output: 1, total: 6 } }));
   });
 
+  it('decodeChatCompletions takes a later finish reason if the response continued after the first', () => {
+    expect(read([delta({ content: 'a' }, 'stop'), delta({ content: 'b' }, 'length')]).finish).toEqual(
+      finish('length', { rawReason: 'length' }),
+    );
+    expect(read([delta({ content: 'a' }, 'stop'), delta({ content: '' }, 'length')]).finish).toEqual(
+      finish('stop', { rawReason: 'stop' }),
+    );
+  });
+
   it.each<[string, JsonObject, object]>([
     [
       'the choice (Moonshot)',
@@ -343,7 +352,7 @@ describe('decodeChatCompletions: the finish', () => {
       code: 'stream_interrupted',
       retryable: true,
       provider: 'server',
-      message: expect.stringMatching(/5 characters.*1 pieces/),
+      message: expect.stringMatching(/5 characters.*1 fragments/),
     });
     expect(text).toBe('Hello');
     expect(last).toBeUndefined();

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { modelMessage } from '../../../lib/core/message.js';
-import { replayed } from '../../../lib/providers/chatCompletions/replay.js';
+import { replayFields } from '../../../lib/providers/chatCompletions/replay.js';
 import { encodeMessage } from '../../../lib/providers/chatCompletions/messages.js';
 import { delta, read } from './reading.js';
 
@@ -55,10 +55,10 @@ describe('what goes back', () => {
     );
   });
 
-  it('is replayed from stored data of any shape, the text always with it', () => {
+  it('is replayFields from stored data of any shape, the text always with it', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.array(fc.record({ at: json, part: json })), (text, thoughts) => {
-        const { content } = replayed(text, { thoughts }) as { readonly content: string | readonly JsonObject[] };
+        const { content } = replayFields(text, { thoughts }) as { readonly content: string | readonly JsonObject[] };
         const texts =
           typeof content === 'string'
             ? content

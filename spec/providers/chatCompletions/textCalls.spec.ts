@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { callsIn } from '../../../lib/providers/chatCompletions/textCalls.js';
-import { taggedCalls } from '../../../lib/providers/chatCompletions/textCalls.js';
+import { createTextCalls } from '../../../lib/providers/chatCompletions/textCalls.js';
 
 /** What becomes of texts, and of other chunks between them. */
 function through(pieces: readonly (string | Chunk)[], whole = true) {
   const chunks: Chunk[] = [];
-  const tagged = taggedCalls((chunk) => chunks.push(chunk));
+  const tagged = createTextCalls((chunk) => chunks.push(chunk));
   for (const piece of pieces) tagged.next(typeof piece === 'string' ? { type: 'text', text: piece } : piece);
   tagged.flush(whole);
   return {
@@ -19,7 +19,7 @@ function through(pieces: readonly (string | Chunk)[], whole = true) {
 
 const add = '{"name": "add", "parameters": {"a": "}{\\"]["}}';
 
-describe('taggedCalls', () => {
+describe('createTextCalls', () => {
   it.each<[string, unknown[]]>([
     [`<|python_tag|>${add}`, [['add', { a: '}{"][' }]]],
     [
@@ -74,7 +74,7 @@ describe('taggedCalls', () => {
 
   it('holds nothing back of a text that speaks of the tag', () => {
     const chunks: Chunk[] = [];
-    const tagged = taggedCalls((chunk) => chunks.push(chunk));
+    const tagged = createTextCalls((chunk) => chunks.push(chunk));
     tagged.next({ type: 'text', text: 'Say <|python_tag|> first.' });
     expect(chunks.map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join('')).toBe('Say <|python_tag|> first.');
   });

@@ -1,0 +1,53 @@
+import type { ToolCallFragment } from '../../core/chunk.js';
+import { isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+
+/**
+ * The fragments of tool calls in a delta or a message, one per entry of `tool_calls`, or of the older `function_call`.
+ * Nothing is joined here. Empty entries are skipped.
+ *
+ * @param delta The delta or message.
+ * @param provider The key of the provider data.
+ */
+export function fragmentsIn(delta: JsonObject, provider: string): readonly ToolCallFragment[] {
+  if (!delta['tool_calls'] && !delta['function_call']) return [];
+  const toolCalls = asArray(delta['tool_calls']).filter(isJsonObject);
+  const calls = toolCalls.length > 0 ? toolCalls : asArray(delta['function_call']).filter(isJsonObject);
+  const fragments: ToolCallFragment[] = [];
+  for (const call of calls) {
+    const fragment = fragmentOf(call, provider);
+    if (fragment) fragments.push(fragment);
+  }
+  return fragments;
+}
+
+type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
+
+/** The fields are set one by one: spreading them took longer than parsing the frame. */
+function fragmentOf(call: JsonObject, provider: string): ToolCallFragment | undefined {
+  const called = isJsonObject(call['function']) ? call['function'] : call;
+  const { index, extra_content: extra } = call;
+  const id = typeof call['id'] === 'number' ? String(call['id']) : nonEmptyString(call['id']);
+  const name = nonEmptyString(called['name']);
+  const args = argumentsOf(called['arguments']);
+  // A signature may come in an entry of its own, after its call (open-webui/computer#224).
+  const isEmpty = id === undefined && name === undefined && !args && !isJsonObject(extra);
+  if (isEmpty) return undefined;
+  const fragment: Mutable<ToolCallFragment> = { type: 'toolCallFragment' };
+  if (typeof index === 'number' || typeof index === 'string') fragment.index = index;
+  if (id !== undefined) fragment.id = id;
+  if (name !== undefined) fragment.name = name;
+  if (args !== undefined) fragment.arguments = args;
+  // Gemini's OpenAI endpoint signs its calls here, and refuses the next request without the signature.
+  if (isJsonObject(extra)) fragment.providerData = { [provider]: { extra_content: extra } };
+  return fragment;
+}
+
+/**
+ * Arguments are fragments of a string, or a complete object. Any other value becomes its JSON text, which is reported as
+ * invalid where the fragments are joined.
+ */
+function argumentsOf(value: unknown): string | JsonObject | null | undefined {
+  if (value === undefined || value === null || typeof value === 'string' || isJsonObject(value)) return value;
+  return JSON.stringify(value);
+}
