@@ -1,26 +1,40 @@
 import { Observable } from 'rxjs';
 import type { Observer, OperatorFunction, Subscriber } from 'rxjs';
 
-/** What an operator does with its source. What is left out is passed on as it is. */
+/** What an operator does with the notifications of its source. An omitted handler passes its notification on. */
 export interface OperatorHandlers<In> {
   next: (value: In) => void;
   error?: (error: unknown) => void;
   complete?: () => void;
-  /** In place of `complete`: called when the source has completed and all of its resources are gone, to go on with something else. */
+  /**
+   * Used instead of `complete` to continue with something else: called when the source has completed and all of its resources are gone. It is not
+   * called after an error, nor when the output is closed.
+   */
   afterTeardown?: () => void;
 }
 
 /**
- * Makes an operator with state of its own. The state is born in `start`, at each subscription: `retry`, `repeat` and a second subscriber get a
- * fresh one.
+ * Creates an operator that has state.
  *
- * The bare form, `new Observable(out => source.subscribe({ ... }))`, has two faults that this has not: a throwing handler becomes an uncaught
- * exception, and a synchronous source runs on after `take(1)`, because its subscription is not known before it returns. Here a throw is an
- * `error` notification, and the source is left in the very emission in which the output closes.
+ * <span class="informal">`new Observable((out) => source.subscribe({ ... }))`, without its traps.</span>
  *
- * Register timers and inner subscriptions with `out.add(...)`: they then end with the output, however it ends.
+ * `start` creates the state, and is called at each subscription: a second subscriber, `repeat` and `retry` each start with fresh state. The bare form
+ * has two faults. A handler that throws becomes an uncaught exception, and a synchronous source runs on after `take(1)`, because its subscription is
+ * not known before `subscribe` returns. Here an exception becomes an `error` notification, and the source is unsubscribed in the same emission in which
+ * the output closes. If the output is already closed, the source is not subscribed.
  *
- * @param start Called at each subscription with the output; returns the handlers.
+ * Pass timers and inner subscriptions to `out.add(...)`: they end with the output, however it ends.
+ *
+ * ```ts
+ * const numbered = createOperator<string, string>((out) => {
+ *   let count = 0;
+ *   return { next: (value) => out.next(`${++count}. ${value}`) };
+ * });
+ * of('a', 'b').pipe(numbered).subscribe(console.log); // '1. a', '2. b'
+ * ```
+ *
+ * @param start Called at each subscription with the output. Returns the handlers.
+ * @returns The operator.
  */
 export function createOperator<In, Out>(
   start: (out: Subscriber<Out>) => OperatorHandlers<In>,
@@ -31,8 +45,8 @@ export function createOperator<In, Out>(
       if (out.closed) return;
       const { afterTeardown } = handlers;
       let completed = false;
-      const tornDown = afterTeardown && (() => completed && attempt(out, afterTeardown));
-      subscribeUntilClosed(out, source, { next, error, complete }, tornDown);
+      const continueAfter = afterTeardown && (() => completed && attempt(out, afterTeardown));
+      subscribeUntilClosed(out, source, { next, error, complete }, continueAfter);
 
       function next(value: In) {
         try {
@@ -63,17 +77,17 @@ function attempt(out: Subscriber<unknown>, work: () => void): void {
 }
 
 /**
- * Subscribes to a source that is left when an output closes: also in the very emission in which that happens, while a synchronous source still
- * subscribes and has returned no subscription yet.
+ * Subscribes to a source until an output closes, also in the middle of the synchronous emissions of a source that has returned no subscription yet.
  *
- * The Observable in between is there for its subscriber, which is known before the source is subscribed. `takeUntil` with a Subject does the same, for two
- * more calls a value and five more objects a subscription.
+ * The Observable in between provides a subscriber that is known before the source is subscribed. `takeUntil` with a Subject does the same with two
+ * more calls per value and five more objects per subscription.
  *
  * @param out The output.
- * @param source The source to subscribe to.
- * @param observer Receives the notifications. It must not throw: RxJS would report the error outside the stream.
- * @param afterTeardown Called once the source has completed or failed and all of its resources are gone, unless the output is closed by then. Default:
- * nothing.
+ * @param source The source.
+ * @param observer Receives the notifications. It must not throw: RxJS would report the exception, and no subscriber would be notified.
+ * @param afterTeardown Called when the source has completed or failed and all of its resources are gone, unless the output is closed by then. Resources
+ * of a late subscription (`retry`, `catchError`, `switchMap`) are included, except where the late source completes synchronously: its teardown function
+ * is not known before it returns. Default: nothing.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,
@@ -81,56 +95,57 @@ export function subscribeUntilClosed<T>(
   observer: Observer<T>,
   afterTeardown?: () => void,
 ): void {
-  const barrier = afterTeardown && teardownBarrier(source, observer, () => out.closed || afterTeardown());
-  new Observable<T>((upstream) => {
-    out.add(upstream); // first, so that the source is torn down before what is added to the output later (`finalize`)
-    if (barrier) barrier.subscribe(upstream);
-    else source.subscribe(upstream);
-  }).subscribe(barrier?.observer ?? observer);
+  const subscribe = (subscriber: Subscriber<T>) => {
+    out.add(subscriber); // first, so that the source is torn down before anything that is added to the output later (`finalize`)
+    source.subscribe(subscriber);
+  };
+  if (afterTeardown) subscribeAndTearDown(out, subscribe, observer, afterTeardown);
+  else new Observable<T>(subscribe).subscribe(observer);
 }
 
-/**
- * Goes on when a source has completed or failed and its resources are gone.
- *
- * A teardown that is added to the subscriber would run too early: RxJS tears down in the order of what was added, and `retry`, `catchError` and
- * `switchMap` add their later subscriptions after it. So the barrier unsubscribes from everything upstream itself, and waits for the initial `subscribe`
- * to return, since a source that ends synchronously returns its teardown last. An inner source that is subscribed late and ends synchronously cannot be
- * waited for: its `subscribe` returns to the operator that called it, after the end was passed on.
- */
-function teardownBarrier<T>(source: Observable<T>, { next, error, complete }: Observer<T>, goOn: () => void) {
-  let upstream: Subscriber<T> | undefined;
-  let subscribing = true;
+function subscribeAndTearDown<T>(
+  out: Subscriber<unknown>,
+  subscribe: (subscriber: Subscriber<T>) => void,
+  observer: Observer<T>,
+  afterTeardown: () => void,
+): void {
+  let subscriber: Subscriber<T> | undefined; // set when the initial `subscribe` has returned
   let ended = false;
-  const end = () => {
-    ended = true;
+  const tearDown = () => {
+    if (!ended || !subscriber) return;
     try {
-      upstream?.unsubscribe();
+      // RxJS would do this after the notification, and tears down in the order of what was added: a late subscription would still be open.
+      subscriber.unsubscribe();
     } finally {
-      if (!subscribing) goOn(); // also when a teardown throws, which RxJS reports
+      if (!out.closed) afterTeardown(); // also when a teardown function throws, which RxJS reports
     }
   };
-  return {
-    subscribe(subscriber: Subscriber<T>): void {
-      upstream = subscriber;
-      try {
-        source.subscribe(subscriber);
-      } catch (thrown) {
-        if (!ended) throw thrown;
-        new Observable((report) => report.error(thrown)).subscribe(); // a teardown threw after the end: RxJS reports it
-      }
-      subscribing = false;
-      if (ended) goOn();
-    },
-    observer: {
-      next, // the very function: no further call for each value
-      error(thrown: unknown): void {
-        error(thrown);
-        end();
-      },
-      complete(): void {
-        complete();
-        end();
-      },
-    },
+  const start = (inner: Subscriber<T>) => {
+    try {
+      subscribe(inner);
+    } catch (thrown) {
+      if (!ended) throw thrown;
+      reportUnhandled(thrown); // a teardown function threw after the end
+    }
+    subscriber = inner;
+    tearDown();
   };
+  new Observable<T>(start).subscribe({
+    next: observer.next, // no further call for each value
+    error(thrown: unknown) {
+      observer.error(thrown);
+      ended = true;
+      tearDown();
+    },
+    complete() {
+      observer.complete();
+      ended = true;
+      tearDown();
+    },
+  });
+}
+
+/** Reports an error as RxJS reports one that no subscriber handles. */
+function reportUnhandled(thrown: unknown): void {
+  new Observable<never>((out) => out.error(thrown)).subscribe();
 }
