@@ -7,8 +7,8 @@ export interface OperatorHandlers<In> {
   error?: (error: unknown) => void;
   complete?: () => void;
   /**
-   * Used instead of `complete` to continue with something else: called when the source has completed and all of its resources are gone. It is not
-   * called after an error, nor when the output is closed.
+   * Used instead of `complete` to continue with something else: called when the source has completed and all of its
+   * resources are gone. It is not called after an error, nor when the output is closed.
    */
   afterTeardown?: () => void;
 }
@@ -18,10 +18,11 @@ export interface OperatorHandlers<In> {
  *
  * <span class="informal">`new Observable((out) => source.subscribe({ ... }))`, without its traps.</span>
  *
- * `start` creates the state, and is called at each subscription: a second subscriber, `repeat` and `retry` each start with fresh state. The bare form
- * has two faults. A handler that throws becomes an uncaught exception, and a synchronous source runs on after `take(1)`, because its subscription is
- * not known before `subscribe` returns. Here an exception becomes an `error` notification, and the source is unsubscribed in the same emission in which
- * the output closes. If the output is already closed, the source is not subscribed.
+ * `start` creates the state, and is called at each subscription: a second subscriber, `repeat` and `retry` each start
+ * with fresh state. The bare form has two faults. A handler that throws becomes an uncaught exception, and a
+ * synchronous source runs on after `take(1)`, because its subscription is not known before `subscribe` returns. Here an
+ * exception becomes an `error` notification, and the source is unsubscribed in the same emission in which the output
+ * closes. If the output is already closed, the source is not subscribed.
  *
  * Pass timers and inner subscriptions to `out.add(...)`: they end with the output, however it ends.
  *
@@ -77,17 +78,20 @@ function attempt(out: Subscriber<unknown>, work: () => void): void {
 }
 
 /**
- * Subscribes to a source until an output closes, also in the middle of the synchronous emissions of a source that has returned no subscription yet.
+ * Subscribes to a source until an output closes, also in the middle of the synchronous emissions of a source that has
+ * returned no subscription yet.
  *
- * The Observable in between provides a subscriber that is known before the source is subscribed. `takeUntil` with a Subject does the same with two
- * more calls per value and five more objects per subscription.
+ * The Observable in between provides a subscriber that is known before the source is subscribed. `takeUntil` with a
+ * Subject does the same with two more calls per value and five more objects per subscription.
  *
  * @param out The output.
  * @param source The source.
- * @param observer Receives the notifications. It must not throw: RxJS would report the exception, and no subscriber would be notified.
- * @param afterTeardown Called when the source has completed or failed and all of its resources are gone, unless the output is closed by then. Resources
- * of a late subscription (`retry`, `catchError`, `switchMap`) are included, except where the late source completes synchronously: its teardown function
- * is not known before it returns. Default: nothing.
+ * @param observer Receives the notifications. It must not throw: RxJS would report the exception, and no subscriber
+ * would be notified.
+ * @param afterTeardown Called when the source has completed or failed and all of its resources are gone, unless the
+ * output is closed by then. Resources of a late subscription (`retry`, `catchError`, `switchMap`) are included, except
+ * where the late source completes synchronously: its teardown function is not known before it returns. Default:
+ * nothing.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,
@@ -114,7 +118,8 @@ function subscribeAndTearDown<T>(
   const tearDown = () => {
     if (!ended || !subscriber) return;
     try {
-      // RxJS would do this after the notification, and tears down in the order of what was added: a late subscription would still be open.
+      // RxJS would do this after the notification, and tears down in the order of what was added: a late subscription
+      // would still be open.
       subscriber.unsubscribe();
     } finally {
       if (!out.closed) afterTeardown(); // also when a teardown function throws, which RxJS reports

@@ -1,8 +1,12 @@
-import { objectOrEmpty, nonEmptyString } from './json/json.js';
+import { nonEmptyString, objectOrEmpty, omitUndefined } from './json/json.js';
+import type { Fields, JsonObject } from './json/json.js';
 
-/** What every error of Rivulet has in common. Tell them apart by `code`: `instanceof` fails across two builds of a package. */
+/**
+ * The base class of all errors of Rivulet. Distinguish them by `code`: `instanceof` fails across two builds of a
+ * package.
+ */
 export abstract class RivuletError extends Error {
-  /** The kind of error. Stable. */
+  /** The kind of error. It does not change between versions. */
   abstract readonly code: string;
   /** Whether the same request may succeed if it is sent again. */
   readonly retryable: boolean = false;
@@ -11,24 +15,46 @@ export abstract class RivuletError extends Error {
     super(message, options);
     this.name = new.target.name;
   }
+
+  /**
+   * What `JSON.stringify(error)` writes, for a log: `name`, `code`, `message`, `retryable` and the fields of the class
+   * that identify the problem. Omitted are raw bodies and frames, what the model wrote, the cause and the stack: read
+   * those from the error itself.
+   */
+  toJSON(): JsonObject {
+    const { name, code, message, retryable } = this;
+    return omitUndefined({ name, code, message, retryable, ...this.details() });
+  }
+
+  /** The fields that a class adds to `toJSON`. */
+  protected details(): Fields {
+    return {};
+  }
 }
 
-/** Something is set up in a way that cannot work: a missing key, an unsupported wish, an invalid history. Raised before any request. */
+/**
+ * The set-up cannot work: a key is missing, a setting is not supported, the history is invalid. Raised before any
+ * request.
+ */
 export class ConfigurationError extends RivuletError {
   override readonly name = 'ConfigurationError';
   readonly code = 'configuration';
 
   /**
    * @param subject What is wrong: `apiKey`, `schema`, `history`, `tools`, `capability`, `options`.
-   * @param what What happened, with the data.
-   * @param next What to do about it.
+   * @param problem What happened, with the data.
+   * @param nextStep What to do about it.
    */
   constructor(
     readonly subject: string,
-    what: string,
-    next: string,
+    problem: string,
+    nextStep: string,
   ) {
-    super(`${what} ${next}`);
+    super(`${problem} ${nextStep}`);
+  }
+
+  protected override details(): Fields {
+    return { subject: this.subject };
   }
 }
 
@@ -39,7 +65,7 @@ export class HttpError extends RivuletError {
   declare readonly retryable: boolean;
   declare readonly provider: string;
   declare readonly status: number;
-  /** The provider's own code or type of the error, where its body names one. */
+  /** The provider's own code or type of the error, if the body names one. */
   readonly providerCode?: string;
   /** The provider's id of the request, for its support. */
   readonly requestId?: string;
@@ -63,9 +89,14 @@ export class HttpError extends RivuletError {
     super(message);
     Object.assign(this, details);
   }
+
+  protected override details(): Fields {
+    const { provider, status, providerCode, requestId, retryAfter } = this;
+    return { provider, status, providerCode, requestId, retryAfter };
+  }
 }
 
-/** A request that failed on its way to a provider, or on the way back. */
+/** A request failed on its way to a provider, or on the way back. */
 abstract class TransportError extends RivuletError {
   override readonly retryable = true;
 
@@ -76,30 +107,37 @@ abstract class TransportError extends RivuletError {
   ) {
     super(message, options);
   }
+
+  protected override details(): Fields {
+    return { provider: this.provider };
+  }
 }
 
-/** The connection could not be made, or broke before the answer began. */
+/** The connection could not be made, or broke before the response began. */
 export class ConnectionError extends TransportError {
   override readonly name = 'ConnectionError';
   readonly code = 'connection';
 }
 
-/** The stream ended, or broke, before the model said that it was done. What had arrived stays emitted. */
+/** The stream ended, or broke, before the model reported its end. What had arrived stays emitted. */
 export class StreamInterruptedError extends TransportError {
   override readonly name = 'StreamInterruptedError';
   readonly code = 'stream_interrupted';
 }
 
-/** What came is not the stream that was asked for: HTML from a proxy, a frame that is no JSON, an event beyond the limit. */
+/**
+ * The response is not the requested stream: HTML from a proxy, a frame that is not JSON, an event that exceeds the
+ * limit.
+ */
 export class ProtocolError extends RivuletError {
   override readonly name = 'ProtocolError';
   readonly code = 'protocol';
 
   /**
    * @param provider The model's provider.
-   * @param reason What kind: `content_type`, `frame`, `event_too_large`.
+   * @param reason The kind: `content_type`, `frame`, `event_too_large`.
    * @param message What happened, and what to do next.
-   * @param received The beginning of what came.
+   * @param received The beginning of what was received.
    */
   constructor(
     readonly provider: string,
@@ -109,22 +147,26 @@ export class ProtocolError extends RivuletError {
   ) {
     super(message);
   }
+
+  protected override details(): Fields {
+    return { provider: this.provider, reason: this.reason };
+  }
 }
 
-/** The provider reported an error inside its stream, after a status 200. */
+/** The provider reported an error inside its stream, after status 200. */
 export class ProviderError extends RivuletError {
   override readonly name = 'ProviderError';
   readonly code = 'provider';
   declare readonly retryable: boolean;
   /** The provider's own code or type of the error. */
   readonly providerCode?: string;
-  /** The frame as it came. */
+  /** The frame as it was received. */
   declare readonly data: unknown;
 
   /**
    * @param provider The model's provider.
    * @param message The provider's text.
-   * @param details Its code, whether the same request may succeed later, and the frame as it came.
+   * @param details The provider's code, whether the same request may succeed later, and the frame as it was received.
    */
   constructor(
     readonly provider: string,
@@ -134,40 +176,52 @@ export class ProviderError extends RivuletError {
     super(message);
     Object.assign(this, details);
   }
+
+  protected override details(): Fields {
+    return { provider: this.provider, providerCode: this.providerCode };
+  }
 }
 
-/** Nothing came for as long as the `timeout` option allows. */
+/** Nothing was received for as long as the `timeout` option allows. */
 export class TimeoutError extends RivuletError {
   override readonly name = 'TimeoutError';
   readonly code = 'timeout';
 
   /**
-   * @param phase `first`: no byte of an answer came; `each`: the answer fell silent.
-   * @param milliseconds The deadline.
+   * @param phase `first`: no byte of a response was received; `each`: the response stopped in the middle.
+   * @param milliseconds The limit.
    */
   constructor(
     readonly phase: 'first' | 'each',
     readonly milliseconds: number,
   ) {
-    super(
+    const [problem, nextStep] =
       phase === 'first'
-        ? `The model did not begin to answer within ${milliseconds} ms. Raise timeout.first, or leave it out: models that think take minutes.`
-        : `The model fell silent for ${milliseconds} ms in the middle of its answer. Raise timeout.each if that is expected.`,
-    );
+        ? ['did not begin to answer within', 'Raise timeout.first or omit it: models that think take minutes.']
+        : ['stopped in the middle of its answer for', 'Raise timeout.each if that is expected.'];
+    super(`The model ${problem} ${milliseconds} ms. ${nextStep}`);
+  }
+
+  protected override details(): Fields {
+    return { phase: this.phase, milliseconds: this.milliseconds };
   }
 }
 
-/** What a thrown value says, whatever it is: it may be of another realm (in jest, Node's own errors are), and refuse to be read. */
+/**
+ * The message of a thrown value of any kind. It may come from another realm (in jest, Node's own errors do), and
+ * reading it may throw.
+ */
 export function errorText(thrown: unknown): string {
   try {
     return readableText(thrown);
   } catch {
-    return 'something was thrown that cannot be read';
+    return 'an unreadable value was thrown';
   }
 }
 
 function readableText(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
   const { message, name } = objectOrEmpty(thrown);
-  return nonEmptyString(message) ?? nonEmptyString(name) ?? nonEmptyString(JSON.stringify(thrown)) ?? String(thrown); // undefined, functions and symbols are not JSON
+  const text = nonEmptyString(message) ?? nonEmptyString(name) ?? nonEmptyString(JSON.stringify(thrown));
+  return text ?? String(thrown); // undefined, functions and symbols are not JSON
 }

@@ -1,4 +1,5 @@
 import { RivuletError } from './errors.js';
+import type { Fields } from './json/json.js';
 import type {
   ConfigurationError,
   ConnectionError,
@@ -9,7 +10,7 @@ import type {
   TimeoutError,
 } from './errors.js';
 
-/** A run with typed output came to no valid output. */
+/** A run with typed output ended without a valid output. */
 export class OutputError extends RivuletError {
   override readonly name = 'OutputError';
   readonly code = 'output';
@@ -19,49 +20,57 @@ export class OutputError extends RivuletError {
   declare readonly provider: string;
   /** The turn of the run, from 1. */
   declare readonly turn: number;
-  /** What the model said, as it came. */
+  /** The model's text, unchanged. */
   declare readonly text: string;
 
   /**
-   * @param reason `invalid`: it does not fit the schema, after all repairs; `refused`; `length`: it was cut by the token limit; `maxTurns`: the run
-   * was over before it.
-   * @param what What happened, with the validation's own words.
-   * @param next What to do about it.
-   * @param details Where, and the raw text.
+   * @param reason `invalid`: the output does not match the schema, after all repairs; `refused`: the model refused;
+   * `length`: the token limit cut the output; `maxTurns`: the run ended before the output.
+   * @param problem What happened, with the messages of the validation.
+   * @param nextStep What to do about it.
+   * @param details Where it happened, and the raw text.
    */
   constructor(
     readonly reason: 'invalid' | 'refused' | 'length' | 'maxTurns',
-    what: string,
-    next: string,
+    problem: string,
+    nextStep: string,
     details: { readonly orchestrator: string; readonly provider: string; readonly turn: number; readonly text: string },
   ) {
-    super(`${what} ${next}`);
+    super(`${problem} ${nextStep}`);
     Object.assign(this, details);
+  }
+
+  protected override details(): Fields {
+    const { reason, orchestrator, provider, turn } = this;
+    return { reason, orchestrator, provider, turn };
   }
 }
 
-/** An element of a streamed array does not fit its schema, and no other reply came in place of it. */
+/** An element of a streamed array does not match its schema, and no later reply replaced it. */
 export class ElementError extends RivuletError {
   override readonly name = 'ElementError';
   readonly code = 'element';
 
   /**
-   * @param index Where it is in the array, from 0.
+   * @param index Its index in the array, from 0.
    * @param element The element, as the model wrote it.
-   * @param invalid What is wrong with it, in the schema's words.
+   * @param invalid What is wrong with it: the message of the schema.
    */
   constructor(
     readonly index: number,
     readonly element: unknown,
     readonly invalid: string,
   ) {
-    super(
-      `Element ${index} is not valid: ${invalid}. It is in \`element\`; simplify the schema, or take elements() without one and check each yourself.`,
-    );
+    const nextStep = 'Simplify the schema, or use outputElements() without one and check each element.';
+    super(`Element ${index} is not valid: ${invalid}. See \`element\`. ${nextStep}`);
+  }
+
+  protected override details(): Fields {
+    return { index: this.index, invalid: this.invalid };
   }
 }
 
-/** The errors of a run: `code` narrows to one of them. A user's own operators and models may throw others. */
+/** The errors of a run: `code` narrows the union. Custom operators and models may throw others. */
 export type RunError =
   | ConfigurationError
   | ConnectionError

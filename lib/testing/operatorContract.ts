@@ -14,7 +14,10 @@ export interface OperatorContractCase {
 export interface OperatorContractOptions<In extends StreamEvent> {
   /** The events of one ordinary turn. The operator must emit something for them, and the same at each subscription. */
   readonly source: readonly In[];
-  /** Whether the operator passes events through that it does not know. `false` for an operator that emits values of its own. Default: true. */
+  /**
+   * Whether the operator passes events through that it does not know. `false` for an operator that emits values of its
+   * own. Default: true.
+   */
   readonly passThrough?: boolean;
 }
 
@@ -25,7 +28,8 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  *
  * The cases cover what a spec of the operator's function tends to miss:
  * - unknown events pass through, unchanged and in order;
- * - a subscriber that is already closed subscribes nothing (operators of RxJS do subscribe then: begin with `createOperator`);
+ * - a subscriber that is already closed subscribes nothing (operators of RxJS do subscribe then: begin with
+ *   `createOperator`);
  * - `take(1)` pulls no more of a synchronous source than the first output needs;
  * - an exception inside the operator becomes an error notification, and the source is unsubscribed;
  * - an error of the source is passed on, after everything that was emitted;
@@ -33,7 +37,8 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  * - state belongs to one subscription: a second subscription, `repeat` and `retry` emit the same;
  * - the source is torn down before what was added downstream.
  *
- * All cases use the same operator, so state that is shared between subscriptions is found. They need no test framework of a particular kind:
+ * All cases use the same operator, so state that is shared between subscriptions is found. They need no test framework
+ * of a particular kind:
  *
  * ```ts
  * import { test } from 'node:test';

@@ -1,9 +1,24 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
-import { ConfigurationError, errorText, HttpError } from '../../lib/core/errors.js';
+import { McpToolError } from '../../lib/bridges/mcp/result.js';
+import * as errors from '../../lib/core/errors.js';
+import * as runErrors from '../../lib/core/runErrors.js';
+
+const {
+  ConfigurationError,
+  ConnectionError,
+  HttpError,
+  ProtocolError,
+  ProviderError,
+  RivuletError,
+  StreamInterruptedError,
+  TimeoutError,
+  errorText,
+} = errors;
+const { ElementError, OutputError } = runErrors;
 
 describe('errorText', () => {
-  const refuses = {
+  const unreadable = {
     toJSON() {
       throw new Error('no');
     },
@@ -11,55 +26,142 @@ describe('errorText', () => {
       throw new Error('no');
     },
   };
-  const broken = Object.defineProperty(new Error('x'), 'message', {
+  const throwingMessage = Object.defineProperty(new Error('x'), 'message', {
     get() {
       throw new Error('no');
     },
   });
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
+  const circle = Object.create(null) as Record<string, unknown>;
+  circle['self'] = circle;
 
   it.each<[string, unknown, string]>([
     ['an Error', new Error('boom'), 'boom'],
-    ['an Error without words', new TypeError(), 'TypeError'],
+    ['an Error without a message', new TypeError(), 'TypeError'],
     ['an Error of another realm', runInNewContext('new Error("from there")'), 'from there'],
-    ['a text', 'boom', 'boom'],
+    ['a string', 'boom', 'boom'],
     ['a plain object', { code: 7 }, '{"code":7}'],
     ['undefined', undefined, 'undefined'],
     ['a symbol', Symbol('s'), 'Symbol(s)'],
-    ['an Error whose message is no text', Object.assign(new Error('x'), { message: { a: 1 } }), 'Error'],
-    ['what refuses to be read', refuses, 'something was thrown that cannot be read'],
-    ['an Error whose message throws', broken, 'something was thrown that cannot be read'],
-    ['a revoked proxy', proxy, 'something was thrown that cannot be read'],
-    [
-      'a circle without prototype',
-      (() => {
-        const circle = Object.create(null) as Record<string, unknown>;
-        circle['self'] = circle;
-        return circle;
-      })(),
-      'something was thrown that cannot be read',
-    ],
-  ])('tells %s', (_, thrown, text) => {
+    ['an Error whose message is not a string', Object.assign(new Error('x'), { message: { a: 1 } }), 'Error'],
+    ['an object whose methods throw', unreadable, 'an unreadable value was thrown'],
+    ['an Error whose message throws', throwingMessage, 'an unreadable value was thrown'],
+    ['a revoked proxy', proxy, 'an unreadable value was thrown'],
+    ['a circular object without a prototype', circle, 'an unreadable value was thrown'],
+  ])('errorText returns a text for %s', (_, thrown, text) => {
     expect(errorText(thrown)).toBe(text);
   });
 });
 
+/** What must appear in no log: a key that a server repeats, what the model wrote, the cause. */
+const raw = 'sk-secret';
+const cause = new Error(raw);
+
+/** An error of each class, and what `JSON.stringify` writes of it besides its name. */
+const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[] = [
+  [
+    new ConfigurationError('apiKey', 'There is no key.', 'Set X.'),
+    { code: 'configuration', message: 'There is no key. Set X.', retryable: false, subject: 'apiKey' },
+  ],
+  [
+    new HttpError('Too many.', {
+      provider: 'p',
+      status: 429,
+      retryable: true,
+      body: raw,
+      retryAfter: 5,
+      requestId: 'r',
+    }),
+    { code: 'http', message: 'Too many.', retryable: true, provider: 'p', status: 429, retryAfter: 5, requestId: 'r' },
+  ],
+  [
+    new ConnectionError('p', 'Refused.', { cause }),
+    { code: 'connection', message: 'Refused.', retryable: true, provider: 'p' },
+  ],
+  [
+    new StreamInterruptedError('p', 'Reset.', { cause }),
+    { code: 'stream_interrupted', message: 'Reset.', retryable: true, provider: 'p' },
+  ],
+  [
+    new ProtocolError('p', 'frame', 'Not JSON.', raw),
+    { code: 'protocol', message: 'Not JSON.', retryable: false, provider: 'p', reason: 'frame' },
+  ],
+  [
+    new ProviderError('p', 'Overloaded.', { retryable: true, providerCode: 'overloaded', data: { raw } }),
+    { code: 'provider', message: 'Overloaded.', retryable: true, provider: 'p', providerCode: 'overloaded' },
+  ],
+  [
+    new TimeoutError('each', 500),
+    {
+      code: 'timeout',
+      message: 'The model stopped in the middle of its answer for 500 ms. Raise timeout.each if that is expected.',
+      retryable: false,
+      phase: 'each',
+      milliseconds: 500,
+    },
+  ],
+  [
+    new OutputError('refused', 'No.', 'Ask again.', { orchestrator: 'o', provider: 'p', turn: 2, text: raw }),
+    {
+      code: 'output',
+      message: 'No. Ask again.',
+      retryable: false,
+      reason: 'refused',
+      orchestrator: 'o',
+      provider: 'p',
+      turn: 2,
+    },
+  ],
+  [
+    new ElementError(3, { raw }, 'too short'),
+    {
+      code: 'element',
+      message:
+        'Element 3 is not valid: too short. See `element`. Simplify the schema, or use outputElements() without one and check each element.',
+      retryable: false,
+      index: 3,
+      invalid: 'too short',
+    },
+  ],
+  [
+    new McpToolError('f', [{ type: 'text', text: 'Not found.' }], { raw }),
+    { code: 'mcp_tool', message: `Not found.\n{"raw":"${raw}"}`, retryable: false, tool: 'f' },
+  ],
+];
+
 describe('errors', () => {
-  it('are told apart by code, and say what to do next', () => {
-    expect(new ConfigurationError('apiKey', 'There is no key.', 'Set X.')).toMatchObject({
-      code: 'configuration',
-      name: 'ConfigurationError',
-      message: 'There is no key. Set X.',
+  it.each(samples.map(([error, json]) => [error.name, error, json] as const))(
+    'JSON.stringify writes code, message and data of a %s, without raw bodies',
+    (name, error, json) => {
+      expect(JSON.parse(JSON.stringify(error))).toEqual({ name, ...json });
+      if (!error.message.includes(raw)) expect(JSON.stringify({ failed: error })).not.toContain(raw);
+    },
+  );
+
+  it('JSON.stringify is tested with every exported class of error', () => {
+    const classes = Object.values({ ...errors, ...runErrors }).filter(
+      (value) => (value as { prototype?: unknown }).prototype instanceof RivuletError,
+    );
+    for (const one of classes) expect(samples.map(([error]) => error.constructor)).toContain(one);
+    expect(classes).toHaveLength(samples.length - 1); // McpToolError belongs to a bridge
+  });
+
+  it('a custom subclass of RivuletError has its name, code and message in JSON', () => {
+    class QuotaError extends RivuletError {
+      readonly code = 'quota';
+    }
+    expect(JSON.parse(JSON.stringify(new QuotaError('Used up.')))).toEqual({
+      name: 'QuotaError',
+      code: 'quota',
+      message: 'Used up.',
       retryable: false,
     });
-    expect(new HttpError('no', { provider: 'p', status: 429, retryable: true, body: '', retryAfter: 5 })).toMatchObject(
-      {
-        code: 'http',
-        status: 429,
-        retryAfter: 5,
-        retryable: true,
-      },
-    );
+  });
+
+  it('the fields of an error stay readable', () => {
+    const details = { provider: 'p', status: 429, retryable: true, body: raw, retryAfter: 5 };
+    expect(new HttpError('no', details)).toMatchObject({ name: 'HttpError', code: 'http', ...details });
+    expect(new ConnectionError('p', 'Refused.', { cause })).toMatchObject({ cause });
   });
 });

@@ -27,6 +27,10 @@ export class McpToolError extends RivuletError {
     );
     this.name = 'McpToolError';
   }
+
+  protected override details() {
+    return { tool: this.tool };
+  }
 }
 
 function reasonOf(content: readonly ContentBlock[], data: JsonValue | undefined): string {
