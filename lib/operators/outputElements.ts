@@ -87,7 +87,7 @@ const finished = (path: readonly string[] | undefined) =>
       begun = false;
     };
     const emit = () => {
-      const list = json.list(path);
+      const list = json.array(path);
       if (!list) return;
       if (!begun) out.next('anew');
       begun = true;

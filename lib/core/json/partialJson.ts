@@ -1,109 +1,115 @@
+/**
+ * Partial JSON: reads one JSON value from text that arrives in chunks, and returns snapshots of the value while it grows.
+ *
+ * This file is the entry. `PartialReader` is the state machine over the characters, `PartialString` reads one string, `PartialTree` holds the value and
+ * copies snapshots of it, and `scan.ts` knows the characters and the brackets.
+ */
 import type { JsonValue } from './json.js';
-import { JsonReader } from './partialReader.js';
-import type { JsonList } from './partialTree.js';
-import { closes } from './scan.js';
+import { PartialReader } from './partialReader.js';
+import type { PartialArray } from './partialTree.js';
+import { isClosing } from './scan.js';
 
-/** Reads one JSON value from text that comes in pieces, and shows it while it grows. */
+/** Reads one JSON value from text that arrives in chunks, and returns snapshots of the value while it grows. */
 export interface PartialJson {
   /**
-   * Takes more text. Linear: each character is read once, however the text is cut. What follows the value is ignored.
+   * Takes more text. The cost is linear: each character is read once, however the text is cut. Text after the value is ignored.
    *
-   * @returns Whether it may have changed the value: false when that is known to be whole, or the text is known not to be JSON.
+   * @returns Whether the text may have changed the value: false once the value is complete or the text is known not to be JSON.
    */
   push(text: string): boolean;
-  /** Nothing more comes: a number or a literal at the root, which no character ends, is whole. */
+  /** Announces the end of the text. It completes a number or a literal at the root, which no character ends. */
   end(): void;
   /**
-   * The value so far; undefined while there is none. A prefix of the final value: open strings, arrays and objects are shown as far as they have come,
-   * numbers and literals when they have ended, a key with its value. What has closed is the same object in all later snapshots, and is never
-   * changed; what is open is copied. The same object as before, if nothing came since.
+   * The value so far; undefined before it begins. A snapshot is a prefix of the final value: open strings, arrays and objects are included as far as they
+   * have been read, numbers and literals once they have ended, a key together with its value. A value that has closed is the same object in all later
+   * snapshots and never changes; an open one is copied. Without new text, `snapshot` returns the same object as before.
    */
   snapshot(): JsonValue | undefined;
   /**
-   * Whether enough has come since the last snapshot to pay for the next. A snapshot copies what is open, so one for each piece would be quadratic
-   * in a long list; those that are due are linear in the text. Always, while what is open is small.
+   * Whether enough text has arrived since the last snapshot to be worth the next. A snapshot copies what is open, so one per chunk would be quadratic in a
+   * long array; due snapshots are linear in the text. Always true while the open part is small.
    */
   isDue(): boolean;
-  /** The array at the path; without one, the array at the root, or the first in a property of the root. */
-  list(path?: readonly string[]): JsonList | undefined;
-  /** Whether the value is whole. */
+  /** The array at the path. Default: the array at the root, or the first array in a property of the root. */
+  array(path?: readonly string[]): PartialArray | undefined;
+  /** Whether the value is complete. */
   isDone(): boolean;
-  /** Where the text ceased to be JSON: the offset from its beginning, after which nothing is read. Undefined: it has not. */
+  /** The offset at which the text stopped being JSON; nothing after it is read. Undefined for valid text. */
   failedAt(): number | undefined;
 }
 
-/** Up to this weight every snapshot is due; beyond, after a character for each `PER_CHARACTER`. Measured: `npm run bench -- --only partial`. */
-const SMALL = 128;
-const PER_CHARACTER = 1;
+/** Up to this weight every snapshot is due; above it, one per `WEIGHT_PER_CHARACTER` of new text. Measured: `npm run bench -- --only partial`. */
+const SMALL_WEIGHT = 128;
+const WEIGHT_PER_CHARACTER = 1;
 
-/** So many characters wait at most. */
-const BATCH = 1024;
+/** The buffer is read when it has so many characters. */
+const MAX_BUFFERED = 1024;
 
 /**
- * Begins to read. White space, a byte order mark and the opening of a markdown fence may stand before the value.
+ * Creates a reader of one JSON value. White space, a byte order mark and the opening of a markdown fence may precede the value.
  *
- * Text waits until someone looks: a delta of four characters costs as much to enter and leave the reader as to read, and a string or a number in one
- * piece is a slice of it, instead of a rope of a node for each delta.
+ * Text is buffered until a snapshot is requested: for a delta of four characters, entering and leaving the reader costs as much as reading, and a
+ * string or a number that is read at once is one slice of the text instead of a rope with a node per delta.
  */
 export function createPartialJson(): PartialJson {
-  const reader = new JsonReader();
+  const reader = new PartialReader();
   const { tree } = reader;
-  let waiting = '';
-  let mayClose = false; // whether a container may close in what waits
-  let unpaid = 0; // characters since the last snapshot
+  let buffer = '';
+  let mayClose = false; // whether an array or an object may end within the buffer
+  let unseenLength = 0; // characters since the last snapshot
 
-  const read = () => {
-    if (waiting === '') return;
-    reader.read(waiting);
-    waiting = '';
+  const readBuffer = () => {
+    if (buffer === '') return;
+    reader.read(buffer);
+    buffer = '';
     mayClose = false;
   };
   return {
     push(text) {
       if (reader.hasEnded()) return false;
-      waiting += text;
-      unpaid += text.length;
-      if (waiting.length >= BATCH) read();
-      else if (tree.weight > SMALL && !mayClose) mayClose = hasClosing(text);
+      buffer += text;
+      unseenLength += text.length;
+      if (buffer.length >= MAX_BUFFERED) readBuffer();
+      else if (tree.weight > SMALL_WEIGHT && !mayClose) mayClose = hasClosing(text);
       return true;
     },
     end() {
-      read();
+      readBuffer();
       reader.end();
     },
     snapshot() {
-      read();
-      unpaid = 0;
+      readBuffer();
+      unseenLength = 0;
       return tree.snapshot(reader.openText());
     },
     isDue() {
-      if (mayClose) read(); // only what closes makes it lighter
-      return tree.weight <= SMALL || unpaid * PER_CHARACTER >= tree.weight;
+      if (mayClose) readBuffer(); // only a closing bracket makes the tree lighter
+      return tree.weight <= SMALL_WEIGHT || unseenLength * WEIGHT_PER_CHARACTER >= tree.weight;
     },
-    list(path) {
-      read();
-      return tree.list(path);
+    array(path) {
+      readBuffer();
+      return tree.array(path);
     },
     isDone() {
-      read();
+      readBuffer();
       return reader.isDone();
     },
     failedAt() {
-      read();
+      readBuffer();
       return reader.failedAt;
     },
   };
 }
 
-/** Whether a bracket or a brace closes in it, or might: they may also stand in a string. */
+/** Whether the text has a closing bracket or brace. It may be part of a string. */
 function hasClosing(text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (closes(text.charCodeAt(at))) return true;
+  for (let at = 0; at < text.length; at++) if (isClosing(text.charCodeAt(at))) return true;
   return false;
 }
 
 /**
- * What a JSON value may look like while it grows: any property may be missing, an array short, and a string, one of an enum too, not yet at its end.
- * Numbers, booleans and null come whole.
+ * The type of a JSON value that is still growing: any property may be missing, an array may be shorter, and a string (also one of an enum) may be cut.
+ * Numbers, booleans and null are complete.
  */
 export type DeepPartial<T> = unknown extends T
   ? T

@@ -1,13 +1,12 @@
 import { tryParseJson } from './json.js';
 import type { JsonValue } from './json.js';
-import { JsonString } from './partialString.js';
-import { JsonTree } from './partialTree.js';
-import { closingEnd } from './scan.js';
-import * as json from './scan.js';
+import { PartialString } from './partialString.js';
+import { PartialTree } from './partialTree.js';
+import * as scan from './scan.js';
 
 /** What the next character belongs to. */
 const enum Mode {
-  /** White space or a fence before the value. */
+  /** White space or a markdown fence before the value. */
   Lead,
   Value,
   FirstElement,
@@ -17,35 +16,35 @@ const enum Mode {
   After,
   Text,
   Scalar,
-  /** Behind a number or a literal at the root: words there say that it was none (`5 degrees`). */
+  /** After a number or a literal at the root. Words there mean that the text is not JSON (`5 degrees`). */
   Tail,
   Done,
   Failed,
 }
 
-/** Reads one JSON value, from text that comes in pieces, into a tree. A class: it is an inner loop, see `JsonTree`. */
-export class JsonReader {
-  readonly tree = new JsonTree();
-  /** Where the text ceased to be JSON. */
+/** The state machine of partial JSON: reads one value, from text that arrives in chunks, into a tree. A class: it is an inner loop, see `PartialTree`. */
+export class PartialReader {
+  readonly tree = new PartialTree();
+  /** The offset at which the text stopped being JSON. */
   failedAt: number | undefined;
-  private readonly string = new JsonString();
-  private readonly isLead = json.createLead();
+  private readonly string = new PartialString();
+  private readonly isLead = scan.createLeadScanner();
   private mode = Mode.Lead;
-  private isKey = false;
+  private isKey = false; // whether the open string is a key
   private scalar = '';
-  private triesWhole = true;
-  private before = 0; // characters of earlier pieces
+  private triesNested = true; // whether `readNested` may still succeed in this chunk
+  private readLength = 0; // characters of earlier chunks
 
   isDone(): boolean {
     return this.mode === Mode.Done;
   }
 
-  /** Whether what comes next is of no account: the value is whole, or the text is not JSON. */
+  /** Whether further text is ignored: the value is complete, or the text is not JSON. */
   hasEnded(): boolean {
     return this.mode >= Mode.Done;
   }
 
-  /** The text so far of the value that is being read, if it is a string. */
+  /** The text so far of an open string that is a value. */
   openText(): string | undefined {
     return this.mode === Mode.Text && !this.isKey ? this.string.text : undefined;
   }
@@ -53,19 +52,19 @@ export class JsonReader {
   read(text: string): void {
     const end = text.length;
     let at = 0;
-    this.triesWhole = true;
+    this.triesNested = true;
     while (at < end && this.mode < Mode.Done) at = this.step(text, at);
-    this.before += end;
+    this.readLength += end;
   }
 
-  /** Nothing more comes. */
+  /** The end of the text: completes a number or a literal at the root. */
   end(): void {
     if (this.tree.depth > 0 || (this.mode !== Mode.Tail && this.mode !== Mode.Scalar)) return;
-    const value = json.scalarOf(this.scalar);
+    const value = scan.scalarOf(this.scalar);
     this.mode = value === undefined ? this.fail(0) : this.add(value);
   }
 
-  /** Reads on within one string, number or stretch of white space, or one character; gives the offset behind it. */
+  /** Reads the rest of a string or of a scalar, a nested value, or one character. Returns the offset after it. */
   private step(text: string, at: number): number {
     if (this.mode === Mode.Text) {
       const next = this.string.read(text, at);
@@ -74,7 +73,7 @@ export class JsonReader {
       return next < 0 ? text.length : next;
     }
     if (this.mode === Mode.Scalar) {
-      const end = json.scalarEnd(text, at);
+      const end = scan.scalarEnd(text, at);
       this.scalar += text.slice(at, end);
       if (end < text.length) this.mode = this.endScalar(end);
       return end;
@@ -84,23 +83,24 @@ export class JsonReader {
       if (this.isLead(code)) return at + 1;
       this.mode = Mode.Value;
     }
-    if (json.isSpace(code)) return at + 1;
-    const next = this.triesWhole && json.opens(code) ? this.readWhole(text, at) : at;
+    if (scan.isSpace(code)) return at + 1;
+    const next = this.triesNested && scan.isOpening(code) ? this.readNested(text, at) : at;
     if (next > at) return next;
     this.mode = this.structure(code, at);
-    return json.beginsScalar(code) ? at : at + 1;
+    return scan.beginsScalar(code) ? at : at + 1;
   }
 
   /**
-   * Reads an array or an object that ends in the same piece, by the engine's own parser, which is three times as fast; gives the offset behind it. Not one
-   * that may be the first list of the root: the tree has to know it. One that fails is the piece's last: those in it would be looked through again.
+   * Reads an array or an object that ends in the same chunk by `JSON.parse`, which is three times as fast. Returns the offset after it, or `at`.
+   * It leaves out the array that may be the first of the root, since the tree has to register it. After a failure it is not tried again in this chunk:
+   * the values inside would be scanned once per level.
    */
-  private readWhole(text: string, at: number): number {
-    const isNested = this.tree.depth > 1 || this.tree.topList !== undefined;
+  private readNested(text: string, at: number): number {
+    const isNested = this.tree.depth > 1 || this.tree.topArray !== undefined;
     if (!isNested || (this.mode !== Mode.Value && this.mode !== Mode.FirstElement)) return at;
-    const end = closingEnd(text, at);
+    const end = scan.closingEnd(text, at);
     const value = end < 0 ? undefined : tryParseJson(text.slice(at, end));
-    this.triesWhole = value !== undefined;
+    this.triesNested = value !== undefined;
     if (value === undefined) return at;
     this.mode = this.add(value);
     return end;
@@ -111,34 +111,34 @@ export class JsonReader {
       case Mode.Value:
         return this.valueAt(code, at);
       case Mode.FirstElement:
-        return code === json.CLOSE_LIST ? this.close() : this.valueAt(code, at);
+        return code === scan.CLOSE_BRACKET ? this.close() : this.valueAt(code, at);
       case Mode.FirstKey:
-        return code === json.CLOSE_OBJECT ? this.close() : this.keyAt(code, at);
+        return code === scan.CLOSE_BRACE ? this.close() : this.keyAt(code, at);
       case Mode.Key:
         return this.keyAt(code, at);
       case Mode.Colon:
-        return code === json.COLON ? Mode.Value : this.fail(at);
+        return code === scan.COLON ? Mode.Value : this.fail(at);
       case Mode.Tail:
-        return code === json.BACKTICK ? Mode.Tail : this.fail(at);
+        return code === scan.BACKTICK ? Mode.Tail : this.fail(at);
       default:
-        if (code === json.COMMA) return this.tree.topList ? Mode.Value : Mode.Key;
-        return code === (this.tree.topList ? json.CLOSE_LIST : json.CLOSE_OBJECT) ? this.close() : this.fail(at);
+        if (code === scan.COMMA) return this.tree.topArray ? Mode.Value : Mode.Key;
+        return code === (this.tree.topArray ? scan.CLOSE_BRACKET : scan.CLOSE_BRACE) ? this.close() : this.fail(at);
     }
   }
 
   private valueAt(code: number, at: number): Mode {
-    if (code === json.QUOTE) {
+    if (code === scan.QUOTE) {
       this.isKey = false;
       return Mode.Text;
     }
-    if (!json.opens(code)) return json.beginsScalar(code) ? Mode.Scalar : this.fail(at);
-    const isList = code === json.OPEN_LIST;
-    this.tree.open(isList ? [] : {});
-    return isList ? Mode.FirstElement : Mode.FirstKey;
+    if (!scan.isOpening(code)) return scan.beginsScalar(code) ? Mode.Scalar : this.fail(at);
+    const isArray = code === scan.OPEN_BRACKET;
+    this.tree.open(isArray ? [] : {});
+    return isArray ? Mode.FirstElement : Mode.FirstKey;
   }
 
   private keyAt(code: number, at: number): Mode {
-    if (code !== json.QUOTE) return this.fail(at);
+    if (code !== scan.QUOTE) return this.fail(at);
     this.isKey = true;
     return Mode.Text;
   }
@@ -156,7 +156,7 @@ export class JsonReader {
   }
 
   private endScalar(at: number): Mode {
-    const value = json.scalarOf(this.scalar);
+    const value = scan.scalarOf(this.scalar);
     if (value === undefined) return this.fail(at);
     if (this.tree.depth === 0) return Mode.Tail;
     this.scalar = '';
@@ -169,7 +169,7 @@ export class JsonReader {
   }
 
   private fail(at: number): Mode {
-    this.failedAt = this.before + at;
+    this.failedAt = this.readLength + at;
     return Mode.Failed;
   }
 }

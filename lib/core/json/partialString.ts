@@ -1,5 +1,5 @@
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+import { BACKSLASH, QUOTE } from './scan.js';
+
 const escapes: Readonly<Record<string, string>> = {
   '"': '"',
   '\\': '\\',
@@ -12,34 +12,34 @@ const escapes: Readonly<Record<string, string>> = {
 };
 const hexDigit = /^[\da-fA-F]$/;
 
-/** Reads JSON strings, one after the other, from text that comes in pieces. A class: it is an inner loop, see `JsonTree`. */
-export class JsonString {
-  /** The text so far. A half escape and half a surrogate pair wait for the rest. A rope: appended to in constant time, and never read here. */
+/** Reads the strings of partial JSON one after the other. A class: it is an inner loop, see `PartialTree`. */
+export class PartialString {
+  /** The text so far, without an incomplete escape or half a surrogate pair. A rope: appended to in constant time, and never read here. */
   text = '';
   /** Whether the closing quote has been read. */
   isClosed = false;
-  private half = ''; // the first half of a surrogate pair
-  private escape: string | undefined; // what has come of an escape, less its backslash; undefined outside of one
+  private highSurrogate = ''; // the first half of a surrogate pair
+  private escape: string | undefined; // the characters of an open escape after its backslash; undefined outside an escape
 
   /**
-   * Reads on from `from`, behind the opening quote or where the last piece ended.
+   * Reads on from `from`: after the opening quote, or from the start of the next chunk.
    *
-   * @returns The offset behind the closing quote, or the end of the piece; `~offset` of the character that no JSON string holds.
+   * @returns The offset after the closing quote, or the end of the chunk; `~offset` of a character that a JSON string must not contain.
    */
-  read(piece: string, from: number): number {
-    const end = piece.length;
+  read(chunk: string, from: number): number {
+    const end = chunk.length;
     let at = from;
     while (at < end) {
       if (this.escape !== undefined) {
-        if (!this.escaped(this.escape, piece.charAt(at))) return ~at;
+        if (!this.readEscape(this.escape, chunk.charAt(at))) return ~at;
         at++;
         continue;
       }
       const start = at;
       let code = 0;
-      while (at < end && ((code = piece.charCodeAt(at)) > QUOTE ? code !== BACKSLASH : code === 0x20 || code === 0x21))
+      while (at < end && ((code = chunk.charCodeAt(at)) > QUOTE ? code !== BACKSLASH : code === 0x20 || code === 0x21))
         at++;
-      if (at > start) this.add(piece.slice(start, at));
+      if (at > start) this.add(chunk.slice(start, at));
       if (at === end) return at;
       at++;
       if (code === QUOTE) {
@@ -52,28 +52,28 @@ export class JsonString {
     return at;
   }
 
-  /** The text of the string that was closed; the next one begins. */
+  /** Returns the text of the closed string, and starts the next string. */
   end(): string {
-    const whole = this.half === '' ? this.text : this.text + this.half;
+    const complete = this.highSurrogate === '' ? this.text : this.text + this.highSurrogate;
     this.text = '';
-    this.half = '';
+    this.highSurrogate = '';
     this.isClosed = false;
-    return whole;
+    return complete;
   }
 
-  private add(piece: string): void {
-    const joined = this.half === '' ? piece : this.half + piece;
-    const isHalf = (joined.charCodeAt(joined.length - 1) & 0xfc00) === 0xd800;
-    this.half = isHalf ? joined.slice(-1) : '';
-    this.text += isHalf ? joined.slice(0, -1) : joined;
+  private add(text: string): void {
+    const joined = this.highSurrogate === '' ? text : this.highSurrogate + text;
+    const endsWithHalf = (joined.charCodeAt(joined.length - 1) & 0xfc00) === 0xd800;
+    this.highSurrogate = endsWithHalf ? joined.slice(-1) : '';
+    this.text += endsWithHalf ? joined.slice(0, -1) : joined;
   }
 
-  /** Takes one character into the open escape; false: no escape has it there. */
-  private escaped(begun: string, character: string): boolean {
+  /** Adds one character to the open escape. Returns false if the escape is not valid JSON. */
+  private readEscape(begun: string, character: string): boolean {
     if (begun === '' && character !== 'u') {
-      const meant = escapes[character];
-      if (meant === undefined) return false;
-      this.add(meant);
+      const unescaped = escapes[character];
+      if (unescaped === undefined) return false;
+      this.add(unescaped);
       this.escape = undefined;
       return true;
     }

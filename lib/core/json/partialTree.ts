@@ -2,105 +2,106 @@ import type { JsonValue } from './json.js';
 
 type Container = JsonValue[] | Record<string, JsonValue>;
 
-/** An array that is being read, and how many of its first elements are finished. */
-export interface JsonList {
+/** An array that is still being read. */
+export interface PartialArray {
   readonly values: readonly JsonValue[];
+  /** The number of leading elements that are complete. */
   readonly finished: number;
 }
 
-/** Measured, Node 20: a key of an object costs some eight times an element of an array to copy, and so does beginning a copy. */
-const KEY = 8;
-const COPY = 8;
+/** Measured, Node 20: to copy a key of an object, or to begin a copy, costs about eight times as much as to copy an element of an array. */
+const KEY_WEIGHT = 8;
+const COPY_WEIGHT = 8;
 
 /**
- * A JSON value while it is built. What is closed is never changed again; what is open is copied into each snapshot.
+ * The value of partial JSON while it is built. Values that have closed never change again; open ones are copied into each snapshot.
  *
- * A class, since a character of JSON costs a call or two: functions that are made anew for each value are optimised anew, too.
+ * A class, since each character of JSON costs a call or two: closures created for each value would be optimised again for each value.
  */
-export class JsonTree {
+export class PartialTree {
   /** The innermost open container, if it is an array. */
-  topList: JsonValue[] | undefined;
-  /** The key of what comes next in the open object. */
+  topArray: JsonValue[] | undefined;
+  /** The key of the next value in the open object. */
   key = '';
-  /** What the next snapshot costs, in about the copies of one reference. */
+  /** The cost of the next snapshot; 1 is about the cost of copying one reference. */
   weight = 0;
   /** How many containers are open. */
   depth = 0;
   private top: Container | undefined;
   private root: JsonValue | undefined;
   private readonly opened: Container[] = [];
-  private readonly keys: string[] = []; // by depth: the key that is being filled
-  private readonly weights: number[] = []; // by depth: the weight of what is around
-  private first: { readonly list: readonly JsonValue[]; readonly depth: number } | undefined;
-  private changed = false;
-  private last: JsonValue | undefined;
+  private readonly keys: string[] = []; // by depth: the key whose value is open
+  private readonly weights: number[] = []; // by depth: the weight of the containers around
+  private firstArray: { readonly values: readonly JsonValue[]; readonly depth: number } | undefined;
+  private hasChanged = false;
+  private lastSnapshot: JsonValue | undefined;
   private lastText: string | undefined;
 
-  /** Puts a value where it belongs: a finished string, number or literal. */
+  /** Adds a complete value to the open container. */
   add(value: JsonValue): void {
-    this.changed = true;
-    if (this.topList) {
-      this.topList.push(value);
+    this.hasChanged = true;
+    if (this.topArray) {
+      this.topArray.push(value);
       this.weight++;
     } else if (this.top) {
       put(this.top as Record<string, JsonValue>, this.key, value);
-      this.weight += KEY;
+      this.weight += KEY_WEIGHT;
     } else this.root = value;
   }
 
   open(container: Container): void {
     this.add(container);
-    const isList = Array.isArray(container);
-    if (isList && (this.depth === 0 || (this.depth === 1 && !this.topList)))
-      this.first ??= { list: container, depth: this.depth };
+    const isArray = Array.isArray(container);
+    if (isArray && (this.depth === 0 || (this.depth === 1 && !this.topArray)))
+      this.firstArray ??= { values: container, depth: this.depth };
     if (this.depth > 0) this.keys[this.depth - 1] = this.key;
     this.opened.push(container);
     this.weights.push(this.weight);
-    this.weight += COPY;
+    this.weight += COPY_WEIGHT;
     this.depth++;
     this.top = container;
-    this.topList = isList ? container : undefined;
+    this.topArray = isArray ? container : undefined;
   }
 
   close(): void {
-    this.changed = true; // an equal copy may have been given out: what is closed is the very object that stays
+    this.hasChanged = true; // the last snapshot has a copy of it; from now on snapshots have the object itself
     this.opened.pop();
     this.weight = this.weights.pop() ?? 0;
     this.depth--;
     this.top = this.opened[this.depth - 1];
-    this.topList = Array.isArray(this.top) ? this.top : undefined;
+    this.topArray = Array.isArray(this.top) ? this.top : undefined;
   }
 
   /**
-   * What has come so far. The same object as before, if nothing came since.
+   * The value so far. The same object as before if nothing was added since.
    *
-   * @param text The text so far of the string that is being read; undefined: none is.
+   * @param text The text so far of an open string; undefined if none is open.
    */
   snapshot(text: string | undefined): JsonValue | undefined {
-    if (this.changed || text !== this.lastText) this.last = this.copies(text);
+    if (this.hasChanged || text !== this.lastText) this.lastSnapshot = this.copyOpen(text);
     this.lastText = text;
-    this.changed = false;
-    return this.last;
+    this.hasChanged = false;
+    return this.lastSnapshot;
   }
 
-  /** The array at the path; without one, the array at the root, or the first in a property of the root. */
-  list(path?: readonly string[]): JsonList | undefined {
-    if (!path) return this.first && this.listAt(this.first.list, this.first.depth);
-    const found = path.reduce<unknown>(
-      (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+  /** The array at the path. Default: the array at the root, or the first array in a property of the root. */
+  array(path?: readonly string[]): PartialArray | undefined {
+    if (!path) return this.firstArray && this.arrayAt(this.firstArray.values, this.firstArray.depth);
+    const value = path.reduce<unknown>(
+      (parent, key) => (isObject(parent) && Object.hasOwn(parent, key) ? parent[key] : undefined),
       this.root,
     );
-    return this.listAt(found, path.length);
+    return this.arrayAt(value, path.length);
   }
 
-  private copies(text: string | undefined): JsonValue | undefined {
+  private copyOpen(text: string | undefined): JsonValue | undefined {
     const innermost = this.depth - 1;
     let inner: JsonValue | undefined = text;
     for (let depth = innermost; depth >= 0; depth--) {
       const container = this.opened[depth];
       if (Array.isArray(container)) {
         const copy = container.slice();
-        // An open container is already in the one around it, an open string is not.
+        // An open container is already the last element of the container around it; an open string is not.
         if (inner !== undefined) copy[depth === innermost ? copy.length : copy.length - 1] = inner;
         inner = copy;
       } else {
@@ -112,10 +113,10 @@ export class JsonTree {
     return inner ?? this.root;
   }
 
-  private listAt(list: unknown, depth: number): JsonList | undefined {
-    if (!Array.isArray(list)) return undefined;
-    const isOpenInside = this.opened[depth] === list && this.depth > depth + 1;
-    return { values: list as readonly JsonValue[], finished: isOpenInside ? list.length - 1 : list.length };
+  private arrayAt(values: unknown, depth: number): PartialArray | undefined {
+    if (!Array.isArray(values)) return undefined;
+    const isLastOpen = this.opened[depth] === values && this.depth > depth + 1;
+    return { values: values as readonly JsonValue[], finished: isLastOpen ? values.length - 1 : values.length };
   }
 }
 

@@ -3,23 +3,27 @@ import type { JsonValue } from './json.js';
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
-export const OPEN_LIST = 0x5b;
-export const CLOSE_LIST = 0x5d;
-export const OPEN_OBJECT = 0x7b;
-export const CLOSE_OBJECT = 0x7d;
+export const OPEN_BRACKET = 0x5b;
+export const BACKSLASH = 0x5c;
+export const CLOSE_BRACKET = 0x5d;
 export const BACKTICK = 0x60;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
 
+/** White space as JSON defines it. */
 export const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
-export const opens = (code: number): boolean => code === OPEN_OBJECT || code === OPEN_LIST;
-export const closes = (code: number): boolean => code === CLOSE_OBJECT || code === CLOSE_LIST;
+/** Whether an object or an array begins with the character. */
+export const isOpening = (code: number): boolean => code === OPEN_BRACE || code === OPEN_BRACKET;
+/** Whether an object or an array ends with the character. */
+export const isClosing = (code: number): boolean => code === CLOSE_BRACE || code === CLOSE_BRACKET;
 const isLetter = (code: number): boolean => (code | 0x20) > 0x60 && (code | 0x20) < 0x7b;
 const isDigit = (code: number): boolean => code > 0x2f && code < 0x3a;
 
-/** Whether a number or a literal may begin with it. */
+/** Whether a number, `true`, `false` or `null` may begin with the character. */
 export const beginsScalar = (code: number): boolean =>
   isDigit(code) || code === 0x2d || code === 0x74 || code === 0x66 || code === 0x6e;
 
-/** Where the characters of a number or a literal end. */
+/** The offset after the characters of a number or a literal. */
 export function scalarEnd(text: string, from: number): number {
   let at = from;
   for (; at < text.length; at++) {
@@ -29,44 +33,87 @@ export function scalarEnd(text: string, from: number): number {
   return at;
 }
 
-const numeral = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The value of a number or a literal; undefined: it is none. */
+/** The value of a number or a literal; undefined if the text is neither. */
 export function scalarOf(text: string): JsonValue | undefined {
   if (text === 'true') return true;
   if (text === 'false') return false;
   if (text === 'null') return null;
-  return numeral.test(text) ? Number(text) : undefined;
+  return numberSyntax.test(text) ? Number(text) : undefined;
 }
 
-/** Tells of each character in turn whether it is still before the value: white space, a byte order mark, the opening of a fence with its language. */
-export function createLead(): (code: number) => boolean {
-  let ticks = 0;
-  let inInfo = false;
+/**
+ * Creates a function that takes the characters before a JSON value one by one. It returns true while the value has not begun: for white space, a byte
+ * order mark, and the opening of a markdown fence with its language.
+ */
+export function createLeadScanner(): (code: number) => boolean {
+  let backticks = 0;
+  let isInLanguage = false;
   return (code) => {
-    if (code === BACKTICK && ticks < 3) {
-      inInfo = ++ticks === 3;
+    if (code === BACKTICK && backticks < 3) {
+      isInLanguage = ++backticks === 3;
       return true;
     }
-    if (ticks === 1 || ticks === 2) return false; // between single backticks, without a language
-    if (code === 0x0a) inInfo = false;
-    return isSpace(code) || code === 0xfeff || (inInfo && isLetter(code));
+    if (backticks === 1 || backticks === 2) return false; // inline code has no language
+    if (code === 0x0a) isInLanguage = false;
+    return isSpace(code) || code === 0xfeff || (isInLanguage && isLetter(code));
   };
 }
 
-const BACKSLASH = 0x5c;
+/**
+ * Finds the ends of objects, arrays and strings in JSON text that arrives in chunks. It reads each character once, and does not check the syntax.
+ *
+ * A class with a cursor in local variables: it is an inner loop (see `PartialTree`).
+ */
+export class BracketScanner {
+  /** Whether the text so far ends with a complete top-level value. White space after the value does not matter. */
+  isClosed = false;
+  private depth = 0;
+  private isInString = false;
+  private isEscaped = false;
 
-/** Where the array or object that opens at `from` ends: the offset behind its bracket; -1: not in this text. Of text that is not JSON, anywhere. */
-export function closingEnd(text: string, from: number): number {
-  let depth = 0;
-  let inString = false;
-  for (let at = from; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) inString = !inString;
-    else if (inString) {
-      if (code === BACKSLASH) at++;
-    } else if (opens(code)) depth++;
-    else if (closes(code) && --depth === 0) return at + 1;
+  /**
+   * Reads on from `from`, and stops at the first end of a top-level value.
+   *
+   * @returns The offset after that value; -1 if the text ends first.
+   */
+  scan(text: string, from: number): number {
+    let { depth, isInString } = this;
+    let at = this.isEscaped && from < text.length ? from + 1 : from;
+    if (depth === 0 && !isInString) {
+      while (at < text.length && text.charCodeAt(at) <= 0x20) at++;
+      if (at < text.length) this.isClosed = false;
+    }
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) isInString = !isInString;
+      else if (isInString) {
+        if (code === BACKSLASH) at++;
+        continue;
+      } else if (isClosing(code)) depth--;
+      else {
+        if (isOpening(code)) depth++;
+        continue;
+      }
+      if (depth === 0 && !isInString) return this.close(at + 1);
+    }
+    this.depth = depth;
+    this.isInString = isInString;
+    this.isEscaped = from < text.length ? at > text.length : this.isEscaped;
+    return -1;
   }
-  return -1;
+
+  private close(end: number): number {
+    this.depth = 0;
+    this.isInString = false;
+    this.isEscaped = false;
+    this.isClosed = true;
+    return end;
+  }
+}
+
+/** The offset after the array or object that begins at `from`; -1 if the text ends first. For text that is not JSON, any offset. */
+export function closingEnd(text: string, from: number): number {
+  return new BracketScanner().scan(text, from);
 }

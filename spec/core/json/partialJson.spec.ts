@@ -102,7 +102,7 @@ describe('createPartialJson', () => {
             json.push(piece);
             const snapshot = json.snapshot();
             given.push({ snapshot, text: JSON.stringify(snapshot) });
-            const finished = json.list()?.values.slice(0, json.list()?.finished) ?? [];
+            const finished = json.array()?.values.slice(0, json.array()?.finished) ?? [];
             finished.forEach((item, at) => expect((snapshot as unknown[])[at]).toBe(item));
           }
           for (const { snapshot, text } of given) expect(JSON.stringify(snapshot)).toBe(text);
@@ -185,7 +185,7 @@ describe('createPartialJson', () => {
           const [atOnce, byCharacter] = [read(wrong), read(...wrong.split(''))];
           expect([atOnce.failedAt(), atOnce.isDone()]).toEqual([byCharacter.failedAt(), byCharacter.isDone()]);
           expect(JSON.stringify(atOnce.snapshot())).toBe(JSON.stringify(byCharacter.snapshot()));
-          expect(atOnce.list()).toEqual(byCharacter.list());
+          expect(atOnce.array()).toEqual(byCharacter.array());
         },
       ),
       { numRuns: 500 },
