@@ -1,21 +1,23 @@
 import type { OperatorFunction } from 'rxjs';
-import type { FinishChunk, RetractChunk, ToolCallFragment } from '../core/chunk.js';
+import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
 import { createToolCallAccumulator } from './toolCalls/accumulator.js';
 import type { AccumulateOptions } from './toolCalls/accumulator.js';
 
 /**
- * Joins the fragments of tool calls, in any dialect, and emits each call once, when it is whole.
+ * Joins the fragments of tool calls, in any dialect, and emits each call once, when it is complete.
  *
- * <span class="informal">Pieces in, whole calls out.</span>
+ * <span class="informal">Fragments in, complete calls out.</span>
  *
  * ![](../../marbles/accumulateToolCalls.svg)
  *
- * A call is whole when the wire marks its end, otherwise at the `finish`. A stream that ends without a `finish`, or with `length`, exposes no
- * unfinished call. A `finish` of `stop` or `unspecified` in a turn with calls becomes `toolCalls`. Arguments that are not a JSON object become
- * `{ _raw, _error: 'invalid_json' }`; calls without an id get one; ids used before are made distinct. All other events pass as they are. On `retract`
- * the pending calls are dropped. The cost is linear in the bytes, however they are cut.
+ * A call is complete when the wire marks its end, otherwise at the `finish`. A stream that ends without a `finish`, or
+ * with `length`, `contentFilter`, `error` or `stopped`, exposes no incomplete call. A `finish` of `stop` or
+ * `unspecified` in a turn with calls becomes `toolCalls`. Arguments that are not a JSON object become
+ * `{ _raw, _error: 'invalid_json' }`. Calls without an id get one; ids that were used before are replaced. All other
+ * events pass through. `retract` discards the pending calls. The cost is linear in the bytes, however they are cut.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls()).subscribe((event) => {
@@ -23,54 +25,65 @@ import type { AccumulateOptions } from './toolCalls/accumulator.js';
  * });
  * ```
  *
- * @param options `usedIds`: ids the conversation has used, or a function that tells them (default none). `newId`: makes ids (default `nanoid`). `fragments`: let the fragments
- * through as well, each told of its call (its place as `index`, its name so far, its id if the wire has said one), for a UI that shows arguments as they
- * grow (default false).
- * @returns A function that returns an Observable of the source's events, its fragments replaced by whole calls.
+ * @param options `usedIds`: ids that the conversation has used, or a function that returns them (default none).
+ * `newId`: generates ids (default `nanoid`). `fragments`: emit the fragments as well, each labelled with its call's
+ * index, name and id, for a UI that shows arguments while they grow (default false).
+ * @returns A function that returns an Observable of the source's events, with complete calls in place of fragments.
  */
 export function accumulateToolCalls<E extends StreamEvent>(
-  options?: AccumulateOptions & { readonly fragments?: false },
+  options?: AccumulateOptions & { readonly fragments?: false | undefined },
 ): OperatorFunction<E, Exclude<E, ToolCallFragment> | ToolCallEvent>;
 
-/** Fragments become whole tool calls, and pass through as well, told of the call that they belong to. */
+/** Joins fragments into complete tool calls, and emits the fragments as well, labelled with their call. */
 export function accumulateToolCalls<E extends StreamEvent>(
-  options: AccumulateOptions & { readonly fragments: boolean },
+  options: AccumulateOptions & { readonly fragments?: boolean | undefined },
 ): OperatorFunction<E, E | ToolCallEvent>;
 export function accumulateToolCalls(
-  options: AccumulateOptions & { readonly fragments?: boolean } = {},
+  options: AccumulateOptions & { readonly fragments?: boolean | undefined } = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    let calls = createToolCallAccumulator(options);
-    let any = false;
-    const emit = (whole: readonly ToolCallEvent[]) => {
-      for (const call of whole) out.next(call);
-      any ||= whole.length > 0;
+    const calls = createToolCallAccumulator(options);
+    let hasCalls = false; // in this turn
+
+    const emit = (complete: readonly ToolCallEvent[]) => {
+      for (const call of complete) out.next(call);
     };
-    const known = (event: Known) => {
-      if (event.type === 'toolCallFragment') {
-        emit(calls.add(event, options.fragments ? (told) => out.next(told) : undefined));
-        return undefined;
-      }
-      if (event.type === 'retract') {
-        calls = createToolCallAccumulator(options);
-        any = false;
-        return event;
-      }
-      emit(calls.finish(event.reason));
-      return any && (event.reason === 'stop' || event.reason === 'unspecified')
-        ? { ...event, reason: 'toolCalls' as const }
-        : event;
+    const add = (fragment: ToolCallFragment) => {
+      const call = calls.add(fragment);
+      if (!call) return;
+      const labelled = options.fragments ? calls.label(fragment, call) : undefined;
+      const done = calls.takeDone();
+      hasCalls ||= done.length > 0;
+      if (labelled) out.next(labelled);
+      emit(done);
+    };
+    const finish = (event: FinishChunk) => {
+      const remaining = calls.finish(event.reason);
+      const becomesToolCalls =
+        (hasCalls || remaining.length > 0) && (event.reason === 'stop' || event.reason === 'unspecified');
+      hasCalls = false; // before anything is emitted: a handler may push the next turn into a Subject
+      emit(remaining);
+      out.next(becomesToolCalls ? { ...event, reason: 'toolCalls' as const } : event);
     };
     return {
       next(event) {
-        const passed = isKnown(event) ? known(event) : event;
-        if (passed) out.next(passed);
+        const known = asKnownEvent(event);
+        switch (known.type) {
+          case 'toolCallFragment':
+            add(known);
+            break;
+          case 'finish':
+            finish(known);
+            break;
+          case 'retract':
+            calls.retract();
+            hasCalls = false;
+            out.next(event);
+            break;
+          default:
+            out.next(event);
+        }
       },
     };
   });
 }
-
-type Known = ToolCallFragment | RetractChunk | FinishChunk;
-
-const isKnown = (event: StreamEvent): event is Known =>
-  event.type === 'toolCallFragment' || event.type === 'finish' || event.type === 'retract';

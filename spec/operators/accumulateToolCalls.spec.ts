@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { EMPTY, concat, from, of, throwError } from 'rxjs';
+import { EMPTY, Subject, concat, from, map, of, throwError } from 'rxjs';
 import type { Chunk, FinishReason, ToolCallFragment } from '../../lib/core/chunk.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
@@ -9,15 +9,19 @@ import { diagram } from '../support/diagram.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { observe } from '../support/observe.js';
 
-type Bare = Omit<ToolCallFragment, 'type'>;
+type FragmentFields = Omit<ToolCallFragment, 'type'>;
 
-const fragment = (bare: Bare): ToolCallFragment => ({ type: 'toolCallFragment', ...bare });
+const fragment = (fields: FragmentFields): ToolCallFragment => ({ type: 'toolCallFragment', ...fields });
 const finish = (reason: FinishReason = 'toolCalls'): Chunk => ({ type: 'finish', reason });
 
-/** The calls that come of fragments, as [name, arguments, id]. */
-function callsOf(fragments: readonly Bare[], reason: FinishReason = 'toolCalls', usedIds: readonly string[] = []) {
-  let made = 0;
-  const options = { usedIds, newId: () => `new${++made}` };
+/** The calls of a stream of fragments, as [name, arguments, id]. */
+function callsOf(
+  fragments: readonly FragmentFields[],
+  reason: FinishReason = 'toolCalls',
+  usedIds: readonly string[] = [],
+) {
+  let generated = 0;
+  const options = { usedIds, newId: () => `new${++generated}` };
   const { values } = observe(
     from<Chunk[]>([...fragments.map(fragment), finish(reason)]).pipe(accumulateToolCalls(options)),
   );
@@ -25,9 +29,9 @@ function callsOf(fragments: readonly Bare[], reason: FinishReason = 'toolCalls',
 }
 
 describe('accumulateToolCalls', () => {
-  it('joins interleaved fragments', () =>
+  it('accumulateToolCalls joins interleaved fragments', () =>
     diagram('accumulateToolCalls', ({ source }) => source.pipe(accumulateToolCalls())));
-  it('emits a call when its end is marked, and none that was cut', () =>
+  it('accumulateToolCalls emits a call when its end is marked, and no call that was cut', () =>
     diagram('accumulateToolCalls.done', ({ source }) => source.pipe(accumulateToolCalls())));
 
   it.each(
@@ -42,12 +46,12 @@ describe('accumulateToolCalls', () => {
   )('accumulateToolCalls $title', ({ run }) => run());
 
   describe('ids', () => {
-    it.each([[''], ['null'], [undefined]])('of a call without one (%j) are made', (id) => {
-      const bare = id === undefined ? {} : { id };
-      expect(callsOf([{ ...bare, name: 'now', arguments: '{}' }])).toEqual([['now', {}, 'new1']]);
+    it.each([[''], ['null'], [undefined]])('accumulateToolCalls generates an id for a call without one (%j)', (id) => {
+      const fields = id === undefined ? {} : { id };
+      expect(callsOf([{ ...fields, name: 'now', arguments: '{}' }])).toEqual([['now', {}, 'new1']]);
     });
 
-    it('come late and fill an empty one, also with the name once more', () => {
+    it('a late id fills an empty one, also with the name once more', () => {
       expect(
         callsOf([
           { index: 0, name: 'f', arguments: '{"a"' },
@@ -68,7 +72,7 @@ describe('accumulateToolCalls', () => {
       ).toEqual([['f', { a: 1 }, 'late']]);
     });
 
-    it('that are known win over the index', () => {
+    it('a known id wins over the index', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'f', arguments: '{"a"' },
@@ -88,7 +92,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('that stand at another index with another name, or other arguments, are another call, made distinct', () => {
+    it('a known id at another index with another name or other arguments opens a call with an id of its own', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' },
@@ -109,7 +113,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('shared by interleaved calls keep their fragments apart by index', () => {
+    it('the index separates interleaved calls that share an id', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'f', arguments: '{"a":' },
@@ -123,7 +127,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('announced again, with nothing new, are the same call', () => {
+    it('a call announced again with nothing new stays one call', () => {
       const call = { id: 'x', name: 'f', arguments: '{"a":1}' };
       expect(
         callsOf([
@@ -140,7 +144,7 @@ describe('accumulateToolCalls', () => {
       expect(callsOf([call, call])).toEqual([['f', { a: 1 }, 'x']]);
     });
 
-    it('shared without an index by whole calls are two calls', () => {
+    it('complete calls that share an id without an index are two calls', () => {
       expect(
         callsOf([
           { id: 'x', name: 'f', arguments: '{"a":1}' },
@@ -152,7 +156,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('that are new at a used index continue the call there; the first id stays', () => {
+    it('a new id at a used index continues the call there, and the first id stays', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'f' },
@@ -169,7 +173,7 @@ describe('accumulateToolCalls', () => {
       ).toEqual([['f', { a: 1 }, 'x']]);
     });
 
-    it('that are new at a used index and bring a name open a call', () => {
+    it('a new id with a name opens a call at a used index', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'now' },
@@ -191,7 +195,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('new in each fragment, beside the repeated name, still make one call', () => {
+    it('a new id in each fragment, with the name repeated, still makes one call', () => {
       expect(
         callsOf([
           { id: 'x', name: 'f', arguments: '{"a"' },
@@ -201,7 +205,7 @@ describe('accumulateToolCalls', () => {
       ).toEqual([['f', { a: 1 }, 'x']]);
     });
 
-    it('used before in the conversation, or twice in the turn, are made distinct', () => {
+    it('accumulateToolCalls replaces ids that the conversation has used', () => {
       expect(
         callsOf(
           [
@@ -220,8 +224,8 @@ describe('accumulateToolCalls', () => {
     });
   });
 
-  describe('without ids', () => {
-    it('an index continues the call opened last under it', () => {
+  describe('calls without ids', () => {
+    it('an index without an id continues the call last opened under it', () => {
       expect(
         callsOf([
           { index: 1, name: 'f', arguments: '{"a"' },
@@ -235,7 +239,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('nor index, a fragment continues the current call, unless it brings a name when that one is whole', () => {
+    it('a fragment with neither id nor index continues the current call, unless it has a name and that call is complete', () => {
       expect(
         callsOf([
           { name: 'f', arguments: '{"a"' },
@@ -249,7 +253,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('nor index, equal whole calls are separate calls', () => {
+    it('equal complete calls with neither id nor index are separate calls', () => {
       const click = { name: 'click', arguments: { x: 1 } };
       expect(callsOf([click, click])).toHaveLength(2);
       expect(
@@ -261,7 +265,7 @@ describe('accumulateToolCalls', () => {
       expect(callsOf([{ name: 'now' }, { name: 'now' }])).toHaveLength(2);
     });
 
-    it('whole calls all at index 0 are separate calls', () => {
+    it('complete calls that are all at index 0 are separate calls', () => {
       expect(
         callsOf([
           { index: 0, name: 'f', arguments: '{"a":1}' },
@@ -275,8 +279,8 @@ describe('accumulateToolCalls', () => {
     });
   });
 
-  it('opens another call of the same name when one is announced again and other arguments follow, and none when they are the same', () => {
-    const first: Bare[] = [
+  it('a call announced again is another call if other arguments follow, and the same call if equal ones do', () => {
+    const first: FragmentFields[] = [
       { index: 0, name: 'f', arguments: '' },
       { index: 0, arguments: '{"a":1}' },
       { index: 0, name: 'f', arguments: '' },
@@ -301,8 +305,85 @@ describe('accumulateToolCalls', () => {
     ]);
   });
 
-  it('keeps calls of one id apart by their index also where the first was emitted at its end', () => {
-    const call = (index: number, city: string): Bare[] => [
+  describe('a call announced at several indexes', () => {
+    const announced = (index: number): FragmentFields => ({ index, id: 'x', name: 'f', arguments: '' });
+
+    it('a call announced at one index and complete at the next ones is one call (mudler/LocalAI#9722)', () => {
+      const complete = { id: 'q', name: 'bash', arguments: '{"command":"pwd"}' };
+      const fragments = [
+        { ...complete, index: 0, arguments: '' },
+        { ...complete, index: 1 },
+        { ...complete, index: 2 },
+      ];
+      expect(callsOf(fragments)).toEqual([['bash', { command: 'pwd' }, 'q']]);
+      expect(callsOf([{ ...complete, index: 0, arguments: 'null' }, ...fragments.slice(1)])).toHaveLength(1);
+    });
+
+    it.each<[string, FragmentFields]>([
+      ['by index', {}],
+      ['by index and id', { id: 'x' }],
+      ['by index, id and name', { id: 'x', name: 'f' }],
+    ])('arguments that arrive at both indexes make two calls (%s)', (_, fields) => {
+      const args = (index: number, text: string): FragmentFields => ({ ...fields, index, arguments: text });
+      const two = [
+        ['f', { a: 1 }, 'x'],
+        ['f', { a: 2 }, 'new1'],
+      ];
+      const both = [announced(0), announced(1)];
+      expect(callsOf([...both, args(0, '{"a":1}'), args(1, '{"a":2}')])).toEqual(two);
+      expect(callsOf([...both, args(0, '{"a":'), args(1, '{"a":'), args(0, '1}'), args(1, '2}')])).toEqual(two);
+      expect(callsOf([...both, args(1, '{"a":1}'), args(0, '{"a":2}')])).toEqual(two);
+      expect(callsOf([...both, announced(2), args(0, '{"a":1}'), args(2, '{"a":2}')])).toEqual(two);
+      expect(callsOf([args(0, '{"a":'), announced(1), args(0, '1}'), args(1, '{"a":2}')].map(named))).toEqual(two);
+    });
+
+    /** The first fragment of a call has its id and name. */
+    const named = (fields: FragmentFields, at: number): FragmentFields =>
+      at === 0 ? { ...announced(0), ...fields } : fields;
+
+    it.each([0, 1])('arguments that arrive at index %d only make one call', (index) => {
+      const both = [announced(0), announced(1)];
+      expect(callsOf([...both, { index, arguments: '{"a":' }, { index, arguments: '1}' }])).toEqual([
+        ['f', { a: 1 }, 'x'],
+      ]);
+      const done: FragmentFields[] = [0, 1].map((at) => ({ index: at, done: true }));
+      expect(callsOf([...both, { index, arguments: '{"a":1}' }, ...done])).toEqual([['f', { a: 1 }, 'x']]);
+      expect(callsOf([...both, ...done, { index, arguments: '{"a":1}' }])).toEqual([['f', { a: 1 }, 'x']]);
+    });
+
+    it('equal arguments at both indexes make one call, and no arguments make one call', () => {
+      const both = [announced(0), announced(1)];
+      expect(callsOf([...both, { index: 0, arguments: '{"a":1}' }, { index: 1, arguments: '{"a":1}' }])).toEqual([
+        ['f', { a: 1 }, 'x'],
+      ]);
+      expect(callsOf(both)).toEqual([['f', {}, 'x']]);
+    });
+
+    it('an index that only continued the call does not make a second one', () => {
+      expect(
+        callsOf([
+          { index: 0, id: 'x', name: 'f', arguments: '{"a":' },
+          { index: 1, id: 'x', arguments: '{"b":' },
+          { index: 1, id: 'x', arguments: '1}}' },
+        ]),
+      ).toEqual([['f', { a: { b: 1 } }, 'x']]);
+    });
+
+    it('accumulateToolCalls labels the fragments of one call with one index and id', () => {
+      const { values } = observe(
+        from([announced(0), { ...announced(1), arguments: '{"a":1}' }].map(fragment)).pipe(
+          accumulateToolCalls({ fragments: true }),
+        ),
+      );
+      expect(values).toMatchObject([
+        { index: 0, id: 'x', name: 'f' },
+        { index: 0, id: 'x', name: 'f' },
+      ]);
+    });
+  });
+
+  it('the index separates calls that share an id also after the first was emitted', () => {
+    const call = (index: number, city: string): FragmentFields[] => [
       { index, id: 'x', name: 'f' },
       { index, arguments: `{"city":"${city}"}` },
       { index, done: true },
@@ -313,7 +394,7 @@ describe('accumulateToolCalls', () => {
     ]);
   });
 
-  it('does not lose arguments that come after the call was emitted: they are another call', () => {
+  it('arguments that arrive after their call was emitted are another call', () => {
     const done = { id: 'x', name: 'f', done: true } as const;
     expect(
       callsOf([
@@ -326,20 +407,21 @@ describe('accumulateToolCalls', () => {
     ]);
   });
 
-  it.each<[string, Bare]>([
+  it.each<[string, FragmentFields]>([
     ['the name', { index: 0, name: 'f' }],
     ['id and name', { index: 0, id: 'x', name: 'f' }],
+    ['id and name at another index', { index: 1, id: 'x', name: 'f' }],
     ['a new id', { index: 0, id: 'other' }],
-  ])('is linear also where %s comes in each fragment', (_, bare) => {
-    // 200,000 of them: looked at from the start for each, they take minutes, and the test runs out of its time.
-    const pieces = Array.from({ length: 200_000 }, (__, at): Bare => ({
-      ...bare,
-      ...(bare.id === 'other' ? { id: `id${at}` } : {}),
+  ])('accumulateToolCalls is linear also where %s arrives in each fragment', (_, fields) => {
+    // An accumulator that reads the text from its start for each of the 200,000 fragments takes minutes.
+    const middle = Array.from({ length: 200_000 }, (__, at): FragmentFields => ({
+      ...fields,
+      ...(fields.id === 'other' ? { id: `id${at}` } : {}),
       arguments: 'xxxx',
     }));
     const calls = callsOf([
       { index: 0, id: 'x', name: 'f', arguments: '{"a":"' },
-      ...pieces,
+      ...middle,
       { index: 0, arguments: '"}' },
     ]);
     expect(calls).toHaveLength(1);
@@ -348,71 +430,72 @@ describe('accumulateToolCalls', () => {
 
   describe('names', () => {
     it.each<[string, string[], string]>([
-      ['are taken late', ['', 'bash'], 'bash'],
-      ['repeated are ignored', ['bash', 'bash', ''], 'bash'],
-      ['in pieces are joined', ['get_', 'weather'], 'get_weather'],
-      ['cumulative are taken whole', ['get', 'get_wea', 'get_weather'], 'get_weather'],
-    ])('%s', (_, names, whole) => {
+      ['is taken from a later fragment', ['', 'bash'], 'bash'],
+      ['is taken once if it is repeated', ['bash', 'bash', ''], 'bash'],
+      ['is joined from its parts', ['get_', 'weather'], 'get_weather'],
+      ['is the longest of cumulative names', ['get', 'get_wea', 'get_weather'], 'get_weather'],
+    ])('a name %s', (_, names, complete) => {
       expect(callsOf([...names.map((name) => ({ index: 0, id: 'x', name })), { index: 0, arguments: '{}' }])).toEqual([
-        [whole, {}, 'x'],
+        [complete, {}, 'x'],
       ]);
     });
 
-    it('that never come make no call', () => {
+    it('a call that never gets a name is not emitted', () => {
       expect(callsOf([{ index: 0, id: 'x', name: '', arguments: '{"a":1}' }])).toEqual([]);
     });
   });
 
   describe('arguments', () => {
-    const argumentsOf = (...pieces: (string | JsonObject | null | undefined)[]) =>
+    const argumentsOf = (...fragments: (string | JsonObject | null | undefined)[]) =>
       callsOf(
-        pieces.map((piece, at) => ({
+        fragments.map((args, at) => ({
           index: 0,
           ...(at === 0 ? { id: 'x', name: 'f' } : {}),
-          ...(piece === undefined ? {} : { arguments: piece }),
+          ...(args === undefined ? {} : { arguments: args }),
         })),
       )[0]?.[1];
 
     it.each([[''], ['null'], [null], [undefined], ['  '], ['{}'], ['""']])(
-      'that are nothing (%j) are {}',
-      (nothing) => {
-        expect(argumentsOf(nothing)).toEqual({});
+      'blank arguments (%j) become {}',
+      (blank) => {
+        expect(argumentsOf(blank)).toEqual({});
       },
     );
 
-    it('are parsed once they are together; objects are taken as they are', () => {
+    it('argument strings are joined and parsed, and objects are taken as they are', () => {
       expect(argumentsOf('', '{"ci', 'ty":', '"Ålesund 🏔"}', ' ', '\n')).toEqual({ city: 'Ålesund 🏔' });
       expect(argumentsOf({ city: 'Oslo' })).toEqual({ city: 'Oslo' });
       expect(argumentsOf({}, { city: 'Oslo' }, { days: 2 })).toEqual({ city: 'Oslo', days: 2 });
     });
 
-    it('that come whole once more are a repeat', () => {
+    it('the complete arguments once more are a repeat', () => {
       expect(argumentsOf('{"a":', '1}', '{"a":1}')).toEqual({ a: 1 });
       expect(argumentsOf('{"a":', '1}', '{ "a": ', '1 }')).toEqual({ a: 1 });
     });
 
-    it('that come once more with their keys in another order, or after null, are the same', () => {
+    it('arguments repeated with their keys in another order, or after null, are the same', () => {
       expect(argumentsOf('{"a":1,"b":2}', '{"b":2,"a":1}')).toEqual({ a: 1, b: 2 });
       expect(argumentsOf('null', '{"a":1}')).toEqual({ a: 1 });
     });
 
-    it('that come as all so far, again and again, are the last of them', () => {
+    it('cumulative arguments are the last of them', () => {
       expect(argumentsOf('{"ci', '{"city":"Os', '{"city":"Oslo"}')).toEqual({ city: 'Oslo' });
       expect(argumentsOf('{"ci', '{"city":"Os')).toEqual({ _raw: '{"ci{"city":"Os', _error: 'invalid_json' });
     });
 
-    it('that begin as a placeholder give way to the real ones', () => {
+    it('real arguments replace a placeholder {}', () => {
       expect(argumentsOf('{}', '{"a":1}')).toEqual({ a: 1 });
       expect(argumentsOf('{}', '{"a"', ':1}')).toEqual({ a: 1 });
-      expect(
-        callsOf([
-          { id: 'x', name: 'f', arguments: '{}' },
-          { id: 'x', name: 'f', arguments: '{"a":1}' },
-        ]),
-      ).toEqual([['f', { a: 1 }, 'x']]);
+      const call = { id: 'x', name: 'f' };
+      const placeholder = { ...call, arguments: '{}' };
+      const real = { ...call, arguments: '{"a":1}' };
+      expect(callsOf([placeholder, real])).toEqual([['f', { a: 1 }, 'x']]);
+      expect(callsOf([placeholder, placeholder, real])).toEqual([['f', { a: 1 }, 'x']]);
+      expect(argumentsOf('{}{}')).toEqual({});
+      expect(argumentsOf('{', '}', '{}')).toEqual({});
     });
 
-    it('that are a JSON string of an object are unwrapped once', () => {
+    it('arguments that are a JSON string of an object are unwrapped once', () => {
       expect(argumentsOf('"{\\"city\\":', ' \\"Oslo\\"}"')).toEqual({ city: 'Oslo' });
     });
 
@@ -425,11 +508,11 @@ describe('accumulateToolCalls', () => {
       ['"text"'],
       ['"\\"{}\\""'],
       ['{"a":NaN}'],
-    ])('that are no JSON object (%s) keep their text and say so', (raw) => {
+    ])('arguments that are not a JSON object (%s) become _raw and _error', (raw) => {
       expect(argumentsOf(raw)).toEqual({ _raw: raw, _error: 'invalid_json' });
     });
 
-    it('called __proto__ or constructor are ordinary keys', () => {
+    it('__proto__ and constructor are ordinary keys of arguments', () => {
       const args = argumentsOf('{"__proto__":{"x":1},"constructor":2}') as JsonObject;
       expect(Object.entries(args)).toEqual([
         ['__proto__', { x: 1 }],
@@ -439,15 +522,15 @@ describe('accumulateToolCalls', () => {
     });
   });
 
-  describe('the end', () => {
-    const whole = { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' };
-    const half = { index: 1, id: 'y', name: 'f', arguments: '{"a":' };
+  describe('finish', () => {
+    const complete = { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' };
+    const incomplete = { index: 1, id: 'y', name: 'f', arguments: '{"a":' };
 
-    it.each<FinishReason>(['length', 'contentFilter', 'error'])(
-      'with %s exposes what is whole, and nothing that was cut',
+    it.each<FinishReason>(['length', 'contentFilter', 'error', 'stopped'])(
+      'a finish of %s exposes complete calls only',
       (reason) => {
-        expect(callsOf([whole, half], reason)).toEqual([['f', { a: 1 }, 'x']]);
-        expect(callsOf([whole, { index: 1, id: 'y', name: 'f' }], reason)).toEqual([['f', { a: 1 }, 'x']]);
+        expect(callsOf([complete, incomplete], reason)).toEqual([['f', { a: 1 }, 'x']]);
+        expect(callsOf([complete, { index: 1, id: 'y', name: 'f' }], reason)).toEqual([['f', { a: 1 }, 'x']]);
       },
     );
 
@@ -456,12 +539,12 @@ describe('accumulateToolCalls', () => {
       ['unspecified', 'toolCalls'],
       ['length', 'length'],
       ['other', 'other'],
-    ])('with %s and calls is %s', (reason, expected) => {
-      const { values } = observe(of(fragment(whole), finish(reason)).pipe(accumulateToolCalls()));
+    ])('a finish of %s in a turn with calls becomes %s', (reason, expected) => {
+      const { values } = observe(of(fragment(complete), finish(reason)).pipe(accumulateToolCalls()));
       expect(values.at(-1)).toEqual({ type: 'finish', reason: expected });
     });
 
-    it('with stop and no calls stays stop, usage and all, the very object', () => {
+    it('a finish of stop without calls passes through as the same object', () => {
       const stop: Chunk = { type: 'finish', reason: 'stop', usage: { input: 1 } };
       expect(observe(of(stop).pipe(accumulateToolCalls())).values[0]).toBe(stop);
     });
@@ -469,12 +552,12 @@ describe('accumulateToolCalls', () => {
     it.each([
       ['a completion without finish', EMPTY],
       ['an error', throwError(() => new Error('reset'))],
-    ])('%s exposes no call', (_, end) => {
-      expect(observe(concat(of(fragment(whole)), end).pipe(accumulateToolCalls())).values).toEqual([]);
+    ])('accumulateToolCalls emits no call at %s', (_, end) => {
+      expect(observe(concat(of(fragment(complete)), end).pipe(accumulateToolCalls())).values).toEqual([]);
     });
   });
 
-  it('emits marked calls at their mark, each once, in the order in which they began', () => {
+  it('accumulateToolCalls emits a call at its end mark, once, in the order in which the calls began', () => {
     const seen = observe(
       from([
         fragment({ index: 'a', id: 'x', name: 'f' }),
@@ -486,7 +569,7 @@ describe('accumulateToolCalls', () => {
     expect(seen.values.map((call) => call.id)).toEqual(['x', 'y']);
   });
 
-  it('waits for the arguments of an id-less call that has none until the next named call', () => {
+  it('a call without id and arguments waits for arguments until the next call', () => {
     expect(
       callsOf([
         { name: 'f', arguments: {}, done: true },
@@ -504,7 +587,7 @@ describe('accumulateToolCalls', () => {
     ]);
   });
 
-  it('keeps what the provider must get back with its call', () => {
+  it('accumulateToolCalls keeps the provider data of a call', () => {
     const { values } = observe(
       of(fragment({ index: 0, id: 'x', name: 'f', providerData: { google: { sig: 1 } } }), finish()).pipe(
         accumulateToolCalls(),
@@ -519,7 +602,7 @@ describe('accumulateToolCalls', () => {
     });
   });
 
-  it('starts over on retract', () => {
+  it('accumulateToolCalls starts the turn over on retract', () => {
     const { values } = observe(
       from<Chunk[]>([
         fragment({ index: 0, id: 'x', name: 'f' }),
@@ -535,7 +618,65 @@ describe('accumulateToolCalls', () => {
     ]);
   });
 
-  it('lets fragments through as well when asked to, each told of its call, before the call itself', () => {
+  describe('several turns', () => {
+    const call = fragment({ index: 0, id: 'x', name: 'f', arguments: '{}' });
+    const finishesOf = (chunks: readonly Chunk[]) =>
+      observe(from(chunks).pipe(accumulateToolCalls({ newId: () => 'new' }))).values.filter(
+        ({ type }) => type === 'finish',
+      );
+
+    it('a turn without calls after a turn with calls keeps its finish of stop', () =>
+      expect(finishesOf([call, finish('stop'), finish('stop')])).toEqual([finish('toolCalls'), finish('stop')]));
+
+    it('a finish of stop after retract does not count the retracted calls', () => {
+      const emitted = fragment({ index: 0, id: 'x', name: 'f', arguments: '{}', done: true });
+      expect(finishesOf([call, { type: 'retract' }, finish('stop')])).toEqual([finish('stop')]);
+      expect(finishesOf([emitted, { type: 'retract' }, finish('stop')])).toEqual([finish('stop')]);
+    });
+
+    it('an id of an earlier turn is replaced, and an id of a retracted turn is not', () => {
+      const ids = (chunks: readonly Chunk[]) =>
+        observe(from(chunks).pipe(accumulateToolCalls({ newId: () => 'new' }))).values.flatMap((event) =>
+          event.type === 'toolCall' ? [event.id] : [],
+        );
+      expect(ids([call, finish(), call, finish()])).toEqual(['x', 'new']);
+      expect(ids([{ ...call, done: true }, { type: 'retract' }, call, finish()])).toEqual(['x', 'x']);
+    });
+
+    it('usedIds that can be iterated once hold for all turns and after retract', () => {
+      const usedIds = new Set(['x']).values();
+      const { values } = observe(
+        from<Chunk[]>([{ ...call, done: true }, { type: 'retract' }, call, finish()]).pipe(
+          accumulateToolCalls({ usedIds, newId: () => 'new' }),
+        ),
+      );
+      expect(values).toMatchObject([{ id: 'new' }, { type: 'retract' }, { id: 'new' }, finish()]);
+    });
+
+    it('a finish that is pushed while a call is emitted becomes toolCalls', () => {
+      const source = new Subject<Chunk>();
+      const events: unknown[] = [];
+      source.pipe(accumulateToolCalls()).subscribe((event) => {
+        events.push(event.type === 'finish' ? event.reason : event.type);
+        if (event.type === 'toolCall') source.next(finish('stop'));
+      });
+      source.next({ ...call, done: true });
+      expect(events).toEqual(['toolCall', 'toolCalls']);
+    });
+
+    it('a turn that is pushed while a finish is emitted starts without calls', () => {
+      const source = new Subject<Chunk>();
+      const reasons: FinishReason[] = [];
+      source.pipe(accumulateToolCalls()).subscribe((event) => {
+        if (event.type === 'finish' && reasons.push(event.reason) === 1) source.next(finish('stop'));
+      });
+      source.next(call);
+      source.next(finish('stop'));
+      expect(reasons).toEqual(['toolCalls', 'stop']);
+    });
+  });
+
+  it('accumulateToolCalls with fragments: true labels each fragment with its call, before the call itself', () => {
     const { values } = observe(
       of(
         fragment({ index: 7, id: 'used', name: 'f' }),
@@ -556,7 +697,7 @@ describe('accumulateToolCalls', () => {
     ]);
   });
 
-  it('gives the same calls for any cut of the arguments and any interleaving of the calls', () => {
+  it('accumulateToolCalls emits the same calls for any cut of the arguments and any interleaving of the calls', () => {
     const oneCall = fc.record({
       name: fc.stringMatching(/^[a-z]{1,8}$/),
       args: fc.dictionary(fc.string(), fc.jsonValue()),
@@ -567,10 +708,13 @@ describe('accumulateToolCalls', () => {
         const queues = calls.map(({ name, args, cuts }, index) => {
           const text = JSON.stringify(args);
           const at = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
-          const pieces = [0, ...at].map((from, i) => text.slice(from, [...at, text.length][i]));
-          return [{ index, id: `id${index}`, name }, ...pieces.map((piece): Bare => ({ index, arguments: piece }))];
+          const cut = [0, ...at].map((from, i) => text.slice(from, [...at, text.length][i]));
+          return [
+            { index, id: `id${index}`, name },
+            ...cut.map((args): FragmentFields => ({ index, arguments: args })),
+          ];
         });
-        const fragments: Bare[] = queues.map((queue) => queue.shift()!);
+        const fragments: FragmentFields[] = queues.map((queue) => queue.shift()!);
         for (const pick of order) fragments.push(...(queues[pick % queues.length]?.splice(0, 1) ?? []));
         fragments.push(...queues.flat());
         expect(callsOf(fragments)).toEqual(
@@ -580,8 +724,8 @@ describe('accumulateToolCalls', () => {
     );
   });
 
-  it('never throws, whatever the fragments, and every id is unique', () => {
-    const bare = fc.record(
+  it('accumulateToolCalls never throws and never repeats an id, whatever the fragments', () => {
+    const anyFragment = fc.record(
       {
         index: fc.oneof(fc.nat(2), fc.constantFrom('a', 'b')),
         id: fc.constantFrom('', 'null', 'x', 'y'),
@@ -596,7 +740,7 @@ describe('accumulateToolCalls', () => {
       { requiredKeys: [] },
     );
     fc.assert(
-      fc.property(fc.array(bare), fc.constantFrom<FinishReason>('stop', 'length'), (fragments, reason) => {
+      fc.property(fc.array(anyFragment), fc.constantFrom<FinishReason>('stop', 'length'), (fragments, reason) => {
         const calls = callsOf(fragments, reason);
         const ids = calls.map(([, , id]) => id);
         expect(new Set(ids).size).toBe(ids.length);
@@ -605,7 +749,7 @@ describe('accumulateToolCalls', () => {
     );
   });
 
-  it('keeps the types: fragments leave, calls enter, own events stay', () => {
+  it('accumulateToolCalls removes fragments from the types, adds calls and keeps custom events', () => {
     interface Mine extends StreamEvent {
       readonly type: 'mine';
       readonly n: number;
@@ -613,5 +757,25 @@ describe('accumulateToolCalls', () => {
     const { values } = observe(of<(Mine | Chunk)[]>({ type: 'mine', n: 1 }).pipe(accumulateToolCalls()));
     const first: Exclude<Chunk, ToolCallFragment> | ToolCallEvent | Mine | undefined = values[0];
     expect(first?.type === 'mine' ? first.n : undefined).toBe(1);
+  });
+
+  it('accumulateToolCalls with fragments: boolean has fragments in its type', () => {
+    const isFragment = (event: Chunk | ToolCallEvent) => event.type === 'toolCallFragment';
+    const typed = (fragments: boolean, options: { readonly fragments?: boolean | undefined }) => [
+      from<Chunk[]>([]).pipe(accumulateToolCalls({ fragments }), map(isFragment)),
+      from<Chunk[]>([]).pipe(accumulateToolCalls(options), map(isFragment)),
+      from<Chunk[]>([]).pipe(
+        accumulateToolCalls(options),
+        // @ts-expect-error -- a fragment may pass through
+        map((event): Exclude<Chunk, ToolCallFragment> | ToolCallEvent => event),
+      ),
+      from<Chunk[]>([]).pipe(
+        accumulateToolCalls({ fragments: false }),
+        map((event): Exclude<Chunk, ToolCallFragment> | ToolCallEvent => event),
+      ),
+    ];
+    const passes = (fragments: boolean) =>
+      observe(of(fragment({ name: 'f' })).pipe(accumulateToolCalls({ fragments }))).values.length;
+    expect([passes(true), passes(false), typed(true, {}).length]).toEqual([1, 0, 4]);
   });
 });

@@ -1,8 +1,9 @@
 /**
- * Partial JSON: reads one JSON value from text that arrives in chunks, and returns snapshots of the value while it grows.
+ * Partial JSON: reads one JSON value from text that arrives in chunks, and returns snapshots of the value while it
+ * grows.
  *
- * This file is the entry. `PartialReader` is the state machine over the characters, `PartialString` reads one string, `PartialTree` holds the value and
- * copies snapshots of it, and `scan.ts` knows the characters and the brackets.
+ * This file is the entry. `PartialReader` is the state machine over the characters, `PartialString` reads one string,
+ * `PartialTree` holds the value and copies snapshots of it, and `scan.ts` knows the characters and the brackets.
  */
 import type { JsonValue } from './json.js';
 import { PartialReader } from './partialReader.js';
@@ -12,22 +13,26 @@ import { isClosing } from './scan.js';
 /** Reads one JSON value from text that arrives in chunks, and returns snapshots of the value while it grows. */
 export interface PartialJson {
   /**
-   * Takes more text. The cost is linear: each character is read once, however the text is cut. Text after the value is ignored.
+   * Takes more text. The cost is linear: each character is read once, however the text is cut. Text after the value is
+   * ignored.
    *
-   * @returns Whether the text may have changed the value: false once the value is complete or the text is known not to be JSON.
+   * @returns Whether the text may have changed the value: false once the value is complete or the text is known not to
+   * be JSON.
    */
   push(text: string): boolean;
   /** Announces the end of the text. It completes a number or a literal at the root, which no character ends. */
   end(): void;
   /**
-   * The value so far; undefined before it begins. A snapshot is a prefix of the final value: open strings, arrays and objects are included as far as they
-   * have been read, numbers and literals once they have ended, a key together with its value. A value that has closed is the same object in all later
-   * snapshots and never changes; an open one is copied. Without new text, `snapshot` returns the same object as before.
+   * The value so far; undefined before it begins. A snapshot is a prefix of the final value: open strings, arrays and
+   * objects are included as far as they have been read, numbers and literals once they have ended, a key together with
+   * its value. A value that has closed is the same object in all later snapshots and never changes; an open one is
+   * copied. Without new text, `snapshot` returns the same object as before.
    */
   snapshot(): JsonValue | undefined;
   /**
-   * Whether enough text has arrived since the last snapshot to be worth the next. A snapshot copies what is open, so one per chunk would be quadratic in a
-   * long array; due snapshots are linear in the text. Always true while the open part is small.
+   * Whether enough text has arrived since the last snapshot to be worth the next. A snapshot copies what is open, so
+   * one per chunk would be quadratic in a long array; due snapshots are linear in the text. Always true while the open
+   * part is small.
    */
   isDue(): boolean;
   /** The array at the path. Default: the array at the root, or the first array in a property of the root. */
@@ -38,7 +43,10 @@ export interface PartialJson {
   failedAt(): number | undefined;
 }
 
-/** Up to this weight every snapshot is due; above it, one per `WEIGHT_PER_CHARACTER` of new text. Measured: `npm run bench -- --only partial`. */
+/**
+ * Up to this weight every snapshot is due; above it, one per `WEIGHT_PER_CHARACTER` of new text. Measured: `npm run
+ * bench -- --only partial`.
+ */
 const SMALL_WEIGHT = 128;
 const WEIGHT_PER_CHARACTER = 1;
 
@@ -46,10 +54,12 @@ const WEIGHT_PER_CHARACTER = 1;
 const MAX_BUFFERED = 1024;
 
 /**
- * Creates a reader of one JSON value. White space, a byte order mark and the opening of a markdown fence may precede the value.
+ * Creates a reader of one JSON value. White space, a byte order mark and the opening of a markdown fence may precede
+ * the value.
  *
- * Text is buffered until a snapshot is requested: for a delta of four characters, entering and leaving the reader costs as much as reading, and a
- * string or a number that is read at once is one slice of the text instead of a rope with a node per delta.
+ * Text is buffered until a snapshot is requested: for a delta of four characters, entering and leaving the reader costs
+ * as much as reading, and a string or a number that is read at once is one slice of the text instead of a rope with a
+ * node per delta.
  */
 export function createPartialJson(): PartialJson {
   const reader = new PartialReader();
@@ -108,8 +118,8 @@ function hasClosing(text: string): boolean {
 }
 
 /**
- * The type of a JSON value that is still growing: any property may be missing, an array may be shorter, and a string (also one of an enum) may be cut.
- * Numbers, booleans and null are complete.
+ * The type of a JSON value that is still growing: any property may be missing, an array may be shorter, and a string
+ * (also one of an enum) may be cut. Numbers, booleans and null are complete.
  */
 export type DeepPartial<T> = unknown extends T
   ? T

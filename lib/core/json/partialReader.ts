@@ -22,7 +22,10 @@ const enum Mode {
   Failed,
 }
 
-/** The state machine of partial JSON: reads one value, from text that arrives in chunks, into a tree. A class: it is an inner loop, see `PartialTree`. */
+/**
+ * The state machine of partial JSON: reads one value, from text that arrives in chunks, into a tree. A class: it is an
+ * inner loop, see `PartialTree`.
+ */
 export class PartialReader {
   readonly tree = new PartialTree();
   /** The offset at which the text stopped being JSON. */
@@ -91,9 +94,9 @@ export class PartialReader {
   }
 
   /**
-   * Reads an array or an object that ends in the same chunk by `JSON.parse`, which is three times as fast. Returns the offset after it, or `at`.
-   * It leaves out the array that may be the first of the root, since the tree has to register it. After a failure it is not tried again in this chunk:
-   * the values inside would be scanned once per level.
+   * Reads an array or an object that ends in the same chunk by `JSON.parse`, which is three times as fast. Returns the
+   * offset after it, or `at`. It leaves out the array that may be the first of the root, since the tree has to register
+   * it. After a failure it is not tried again in this chunk: the values inside would be scanned once per level.
    */
   private readNested(text: string, at: number): number {
     const isNested = this.tree.depth > 1 || this.tree.topArray !== undefined;

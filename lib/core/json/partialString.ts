@@ -14,17 +14,21 @@ const hexDigit = /^[\da-fA-F]$/;
 
 /** Reads the strings of partial JSON one after the other. A class: it is an inner loop, see `PartialTree`. */
 export class PartialString {
-  /** The text so far, without an incomplete escape or half a surrogate pair. A rope: appended to in constant time, and never read here. */
+  /**
+   * The text so far, without an incomplete escape or half a surrogate pair. A rope: appended to in constant time, and
+   * never read here.
+   */
   text = '';
   /** Whether the closing quote has been read. */
   isClosed = false;
   private highSurrogate = ''; // the first half of a surrogate pair
-  private escape: string | undefined; // the characters of an open escape after its backslash; undefined outside an escape
+  private escape: string | undefined; // of an open escape, the characters after its backslash
 
   /**
    * Reads on from `from`: after the opening quote, or from the start of the next chunk.
    *
-   * @returns The offset after the closing quote, or the end of the chunk; `~offset` of a character that a JSON string must not contain.
+   * @returns The offset after the closing quote, or the end of the chunk; `~offset` of a character that a JSON string
+   * must not contain.
    */
   read(chunk: string, from: number): number {
     const end = chunk.length;

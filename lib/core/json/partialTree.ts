@@ -9,14 +9,19 @@ export interface PartialArray {
   readonly finished: number;
 }
 
-/** Measured, Node 20: to copy a key of an object, or to begin a copy, costs about eight times as much as to copy an element of an array. */
+/**
+ * Measured, Node 20: to copy a key of an object, or to begin a copy, costs about eight times as much as to copy an
+ * element of an array.
+ */
 const KEY_WEIGHT = 8;
 const COPY_WEIGHT = 8;
 
 /**
- * The value of partial JSON while it is built. Values that have closed never change again; open ones are copied into each snapshot.
+ * The value of partial JSON while it is built. Values that have closed never change again; open ones are copied into
+ * each snapshot.
  *
- * A class, since each character of JSON costs a call or two: closures created for each value would be optimised again for each value.
+ * A class, since each character of JSON costs a call or two: closures created for each value would be optimised again
+ * for each value.
  */
 export class PartialTree {
   /** The innermost open container, if it is an array. */

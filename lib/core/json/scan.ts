@@ -44,8 +44,8 @@ export function scalarOf(text: string): JsonValue | undefined {
 }
 
 /**
- * Creates a function that takes the characters before a JSON value one by one. It returns true while the value has not begun: for white space, a byte
- * order mark, and the opening of a markdown fence with its language.
+ * Creates a function that takes the characters before a JSON value one by one. It returns true while the value has not
+ * begun: for white space, a byte order mark, and the opening of a markdown fence with its language.
  */
 export function createLeadScanner(): (code: number) => boolean {
   let backticks = 0;
@@ -62,7 +62,8 @@ export function createLeadScanner(): (code: number) => boolean {
 }
 
 /**
- * Finds the ends of objects, arrays and strings in JSON text that arrives in chunks. It reads each character once, and does not check the syntax.
+ * Finds the ends of objects, arrays and strings in JSON text that arrives in chunks. It reads each character once, and
+ * does not check the syntax.
  *
  * A class with a cursor in local variables: it is an inner loop (see `PartialTree`).
  */
@@ -113,7 +114,10 @@ export class BracketScanner {
   }
 }
 
-/** The offset after the array or object that begins at `from`; -1 if the text ends first. For text that is not JSON, any offset. */
+/**
+ * The offset after the array or object that begins at `from`; -1 if the text ends first. For text that is not JSON, any
+ * offset.
+ */
 export function closingEnd(text: string, from: number): number {
   return new BracketScanner().scan(text, from);
 }

@@ -1,177 +1,165 @@
-import { nanoid } from 'nanoid/non-secure'; // the main entry's browser condition is ESM only: jest's jsdom environment cannot require it
+import { nanoid } from 'nanoid/non-secure';
 import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
-import { isBlank } from './arguments.js';
-import {
-  addsNothing,
-  append,
-  argumentsOf,
-  hasNoArguments,
-  isPlaceholder,
-  isRepeat,
-  isWhole,
-  newToolCall,
-} from './pendingToolCall.js';
+import { append, argumentsOf, createPendingToolCall, isComplete, isPlaceholder, isRepeat } from './pendingToolCall.js';
 import type { PendingToolCall } from './pendingToolCall.js';
+import * as rules from './rules.js';
 
 /** Options of `accumulateToolCalls`. */
 export interface AccumulateOptions {
-  /** Ids that the conversation has used, or a function that tells them, asked at the first call: a call that brings one of them gets a new one. Default: none. */
+  /**
+   * Ids that the conversation has used, or a function that returns them; it is called at the first tool call. A call
+   * with one of these ids gets a new id. Default: none.
+   */
   readonly usedIds?: Iterable<string> | (() => Iterable<string>);
-  /** Makes the id of a call that has none. Default: `nanoid`. */
+  /** Generates the id of a call without one. Default: `nanoid`. */
   readonly newId?: () => string;
 }
 
-/** Joins fragments into calls; `add` and `finish` return the calls that have become whole, in the order in which they began. */
+/** Joins fragments into calls, turn by turn. */
 export interface ToolCallAccumulator {
-  /** `seen` gets the fragment told of its call: the call's place as `index`, its name so far, and the id that it will have, if the wire has said one. */
-  add(fragment: ToolCallFragment, seen?: (fragment: ToolCallFragment) => void): ToolCallEvent[];
-  finish(reason: FinishReason): ToolCallEvent[];
+  /** Adds a fragment. Returns its call, or undefined if the fragment adds nothing to any call. */
+  add(fragment: ToolCallFragment): PendingToolCall | undefined;
+  /**
+   * The fragment with the index, the name and the id of its call: the position in the turn, and what is known so far.
+   */
+  label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment;
+  /** Returns the calls whose end the wire has marked, each once, in the order in which they began. */
+  takeDone(): readonly ToolCallEvent[];
+  /** Returns the remaining calls, and starts the next turn. */
+  finish(reason: FinishReason): readonly ToolCallEvent[];
+  /** Drops all calls since the turn began. */
+  retract(): void;
 }
 
-/** An answer that ended so was cut: what is not whole then is dropped, never repaired. */
-const cut: readonly FinishReason[] = ['length', 'contentFilter', 'error', 'stopped'];
+/** Reasons that cut the answer: an incomplete call is dropped, never repaired. */
+const cutReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error', 'stopped']);
 
-/** Fragments may come from users' own code and from any server: null is no id either. */
+const none: readonly ToolCallEvent[] = [];
+
+/** Fragments come from any server and from users' own code, so `null` and `"null"` are not ids either. */
 const idOf = ({ id }: { readonly id?: string | null }): string =>
   id === undefined || id === null || id === 'null' ? '' : id;
 
-/** Whether a piece of arguments begins an object rather than continues one. */
-const beginsObject = ({ arguments: args }: ToolCallFragment): boolean =>
-  typeof args === 'string' ? args.trimStart().startsWith('{') : !!args;
-
-const saysNothing = ({ arguments: args, providerData, done }: ToolCallFragment): boolean =>
-  (typeof args === 'string' ? isBlank(args) : !args) && !providerData && !done;
-
-/**
- * The pure core of `accumulateToolCalls`: no Observable, one turn.
- *
- * No single field says which call a fragment belongs to: servers leave the index out, send 0 for all, repeat ids, send none, or a new one in each
- * fragment. So the fields are asked in turn: the id, if it is known; the index, if it is in use; otherwise the call opened last. Whether the fragment
- * then continues that call or opens another is told by what it brings (a name) and by whether the arguments there have closed.
- */
+/** The pure core of `accumulateToolCalls`. Which call a fragment belongs to is decided by the tables in `rules.ts`. */
 export function createToolCallAccumulator({
   usedIds = [],
   newId = nanoid,
 }: AccumulateOptions = {}): ToolCallAccumulator {
-  const calls: PendingToolCall[] = [];
-  const byId = new Map<string, PendingToolCall>();
-  const byIndex = new Map<number | string, PendingToolCall>();
-  let known: Set<string> | undefined; // of a long conversation not before there is a call
-  let emitted = 0;
+  let earlierIds: Set<string> | undefined; // of the conversation and of earlier turns; read at the first call
+  let turnIds = new Set<string>();
+  let calls: PendingToolCall[] = [];
+  let byId = new Map<string, PendingToolCall>();
+  let byIndex = new Map<number | string, PendingToolCall>();
+  let taken = 0; // how many of the calls have been emitted or dropped
 
-  /** The call that the fragment continues; undefined when it opens one. */
-  const continued = (fragment: ToolCallFragment, id: string): PendingToolCall | undefined => {
+  const retract = () => {
+    turnIds = new Set();
+    calls = [];
+    byId = new Map();
+    byIndex = new Map();
+    taken = 0;
+  };
+
+  /** The call that a fragment continues; undefined if it opens one. The table at the head of `rules.ts`. */
+  const continuedCall = (fragment: ToolCallFragment, id: string): PendingToolCall | undefined => {
     const { index } = fragment;
-    const same = id === '' ? undefined : byId.get(id);
-    if (same) {
-      const there = index === undefined ? undefined : byIndex.get(index);
-      if (there?.id === id) return opensAnother(there, fragment) ? undefined : there;
-      const moved = index !== undefined && same.index !== undefined && same.index !== index;
-      return (moved ? isAnotherElsewhere : opensAnother)(same, fragment) ? undefined : same;
+    const withId = id === '' ? undefined : byId.get(id);
+    const atIndex = index === undefined ? undefined : byIndex.get(index);
+    if (withId) {
+      if (atIndex?.id === id) return decide(rules.sameCall, atIndex, fragment);
+      const isOtherIndex = index !== undefined && withId.index !== undefined && withId.index !== index;
+      return decide(isOtherIndex ? rules.otherIndex : rules.sameCall, withId, fragment);
     }
+    if (atIndex) return decide(id === '' ? rules.sameCall : rules.newId, atIndex, fragment);
     const current = calls.at(-1);
-    const there = index === undefined ? current : byIndex.get(index);
-    if (!there) return !fragment.name && current && !isWhole(current) && !saysNothing(fragment) ? current : undefined;
-    if (id !== '') return newIdOpens(there, fragment) ? undefined : there;
-    return (index === undefined && there.id === '' ? nextOpens : opensAnother)(there, fragment) ? undefined : there;
+    if (!current) return undefined;
+    if (index !== undefined) return decide(rules.unusedIndex, current, fragment);
+    if (id !== '') return decide(rules.newId, current, fragment);
+    return decide(current.id === '' ? rules.onlyPosition : rules.sameCall, current, fragment);
   };
 
-  const unusedId = (id: string): string => {
-    const used = (known ??= new Set(typeof usedIds === 'function' ? usedIds() : usedIds));
-    let unused = id;
-    while (unused === '' || used.has(unused)) unused = newId();
-    used.add(unused);
-    return unused;
+  const open = (index: number | string | undefined, original?: PendingToolCall): PendingToolCall => {
+    const call = createPendingToolCall(index, calls.length, original);
+    calls.push(call);
+    return call;
   };
 
-  const told = (call: PendingToolCall, { arguments: args }: ToolCallFragment): ToolCallFragment => {
-    if (call.finalId === '' && call.id !== '') call.finalId = unusedId(call.id);
-    const names = {
-      ...(call.finalId === '' ? {} : { id: call.finalId }),
-      ...(call.name === '' ? {} : { name: call.name }),
-    };
-    return {
-      type: 'toolCallFragment',
-      index: call.place,
-      ...names,
-      ...(args === undefined ? {} : { arguments: args }),
-    };
+  const assignId = (call: PendingToolCall): void => {
+    earlierIds ??= new Set(typeof usedIds === 'function' ? usedIds() : usedIds);
+    let id = call.id;
+    while (id === '' || earlierIds.has(id) || turnIds.has(id)) id = newId();
+    turnIds.add(id);
+    call.uniqueId = id;
   };
 
   const toEvent = (call: PendingToolCall): ToolCallEvent => {
-    if (call.finalId === '') call.finalId = unusedId(call.id);
-    call.emitted = true;
-    const base = { type: 'toolCall', id: call.finalId, name: call.name, arguments: argumentsOf(call) } as const;
-    return call.providerData ? { ...base, providerData: call.providerData } : base;
+    if (call.uniqueId === '') assignId(call);
+    call.isEmitted = true;
+    const { uniqueId: id, name, providerData } = call;
+    const event = { type: 'toolCall', id, name, arguments: argumentsOf(call) } as const;
+    return providerData ? { ...event, providerData } : event;
   };
 
-  /** An id-less call without arguments may still get them from a nameless fragment, until another call opens. */
-  const isReady = (call: PendingToolCall) =>
-    call.done && call.name !== '' && (call.id !== '' || !isPlaceholder(call) || call !== calls.at(-1));
+  /**
+   * Whether arguments may still arrive for a call that is marked as done: it was announced at several indexes, or it
+   * has no id, and a fragment without a name may follow (smallmain/vscode-unify-chat-provider#49).
+   */
+  const isProvisional = (call: PendingToolCall) =>
+    isPlaceholder(call) && (call.announcedAt !== undefined || (call.id === '' && call === calls.at(-1)));
 
   return {
-    add(fragment, seen) {
+    add(fragment) {
       const id = idOf(fragment);
-      let call = continued(fragment, id);
+      let call = continuedCall(fragment, id);
       if (!call) {
-        if (id === '' && !fragment.name && saysNothing(fragment)) return [];
-        call = newToolCall(fragment.index, calls.length);
-        calls.push(call);
-      } else if (call.announcedAgain && !fragment.name && beginsObject(fragment)) {
-        const { name, id: shared } = call;
-        call = Object.assign(newToolCall(fragment.index ?? call.index, calls.length, call), { name, id: shared });
-        calls.push(call);
-      } else call.announcedAgain = !!fragment.name && isWhole(call) && !isPlaceholder(call);
+        if (id === '' && !fragment.name && rules.isEmptyFragment(call, fragment)) return undefined;
+        call = open(fragment.index);
+      } else if (rules.opensTwin(call, fragment)) call = open(fragment.index ?? call.index, call);
+      else rules.noteAnnouncement(call, fragment);
       if (fragment.index !== undefined) byIndex.set(fragment.index, call);
-      if (call.emitted) return [];
+      if (call.isEmitted) return undefined;
       append(call, id, fragment);
       if (id !== '') byId.set(id, call);
-      seen?.(told(call, fragment));
-      const ready: ToolCallEvent[] = [];
-      for (let next = calls[emitted]; next && isReady(next); next = calls[++emitted])
-        if (!isRepeat(next)) ready.push(toEvent(next));
-      return ready;
+      return call;
+    },
+    label(fragment, call) {
+      if (call.uniqueId === '' && call.id !== '') assignId(call);
+      const { uniqueId: id, name, position: index } = call;
+      const { arguments: args } = fragment;
+      return {
+        type: 'toolCallFragment',
+        index,
+        ...(id === '' ? {} : { id }),
+        ...(name === '' ? {} : { name }),
+        ...(args === undefined ? {} : { arguments: args }),
+      };
+    },
+    takeDone() {
+      let next = calls[taken];
+      if (!next?.isDone) return none; // nearly every fragment
+      const done: ToolCallEvent[] = [];
+      for (; next?.isDone && next.name !== '' && !isProvisional(next); next = calls[++taken])
+        if (!isRepeat(next)) done.push(toEvent(next));
+      return done;
     },
     finish(reason) {
-      const rest = calls
-        .slice(emitted)
-        .filter((call) => call.name !== '' && (!cut.includes(reason) || isWhole(call)) && !isRepeat(call));
-      emitted = calls.length;
-      return rest.map(toEvent);
+      const isCut = cutReasons.has(reason);
+      const remaining = calls
+        .slice(taken)
+        .filter((call) => call.name !== '' && (!isCut || isComplete(call)) && !isRepeat(call))
+        .map(toEvent);
+      const finishedIds = turnIds;
+      retract();
+      for (const id of finishedIds) earlierIds?.add(id);
+      return remaining;
     },
+    retract,
   };
 }
 
-/** The same id (or the same index, without an id), and a name: the call once more, its next piece, or another one. */
-function opensAnother(call: PendingToolCall, fragment: ToolCallFragment): boolean {
-  const { name } = fragment;
-  if (!name || call.name === '' || hasNoArguments(call)) return false;
-  if (isWhole(call))
-    return name !== call.name || !((isPlaceholder(call) && !call.emitted) || addsNothing(call, fragment));
-  return name !== call.name && beginsObject(fragment);
-}
-
-/** The same id at another index: another call if it says anything else. Without a name it can only continue. */
-function isAnotherElsewhere(call: PendingToolCall, fragment: ToolCallFragment): boolean {
-  const { name } = fragment;
-  if (!name || (name === call.name && addsNothing(call, fragment))) return false;
-  return name !== call.name || isWhole(call) || hasNoArguments(call) || beginsObject(fragment);
-}
-
-/** A new id where a call is open: another call if it brings a name or the arguments there have closed. */
-function newIdOpens(call: PendingToolCall, fragment: ToolCallFragment): boolean {
-  const { name } = fragment;
-  if (!name) return !isPlaceholder(call) && isWhole(call) && !addsNothing(call, fragment);
-  const fits = call.name === '' || name === call.name;
-  if (call.id === '' && fits) return isWhole(call) && !addsNothing(call, fragment); // a late id fills an empty one
-  const continues =
-    fits && !isWhole(call) && !hasNoArguments(call) && !saysNothing(fragment) && !beginsObject(fragment);
-  return !continues;
-}
-
-/** Neither id nor index: a name opens the next call once the arguments of the one before have closed, or if it has none. */
-function nextOpens(call: PendingToolCall, fragment: ToolCallFragment): boolean {
-  if (!fragment.name || call.name === '') return false;
-  return hasNoArguments(call) || isWhole(call) || (fragment.name !== call.name && beginsObject(fragment));
-}
+const decide = (
+  list: readonly rules.Rule[],
+  call: PendingToolCall,
+  fragment: ToolCallFragment,
+): PendingToolCall | undefined => (rules.continuesCall(list, call, fragment) ? call : undefined);

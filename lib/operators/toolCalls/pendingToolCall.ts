@@ -1,130 +1,156 @@
-import { isSameJson } from '../../core/json/equal.js';
 import type { ToolCallFragment } from '../../core/chunk.js';
+import { isSameJson } from '../../core/json/equal.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { BracketScanner } from '../../core/json/scan.js';
 import type { ProviderData } from '../../core/message.js';
 import { isInvalidArguments } from '../../core/tool.js';
-import { isBlank, jsonScanner, parseToolCallArguments } from './arguments.js';
-import type { JsonScanner } from './arguments.js';
+import { isBlank, parseToolCallArguments } from './arguments.js';
 
-/** A tool call while its fragments come in. */
+/** A tool call while its fragments arrive. */
 export interface PendingToolCall {
-  /** The wire's id, `''` while there is none. */
+  /** The wire's id; `''` while there is none. */
   id: string;
+  /** The wire's index in the first fragment. */
   readonly index: number | string | undefined;
-  /** Its place among the calls of the turn, from 0. */
-  readonly place: number;
-  /** The id it is emitted with, unique in the conversation; `''` while the wire's is not known. */
-  finalId: string;
+  /** The position among the calls of the turn, from 0. */
+  readonly position: number;
+  /** The id with which it is emitted, unique in the conversation; `''` until it is assigned. */
+  uniqueId: string;
   name: string;
-  /** The arguments' JSON text so far. Appended to: a rope, flattened once, when it is parsed. */
+  /** The arguments' JSON text so far. A rope: it is flattened once, when it is parsed. */
   text: string;
-  /** The arguments, where the wire sends them as an object. */
+  /** The arguments, from a wire that sends them as an object. */
   object: JsonObject | undefined;
   providerData: ProviderData | undefined;
   /** The wire marked the end of the call. */
-  done: boolean;
-  /** It has been emitted: what still comes for it is a repeat. */
-  emitted: boolean;
-  readonly scanner: JsonScanner;
-  /** What of `text` the scanner has not read yet, in pieces: reading `text` itself would join it anew for each fragment that asks. */
-  unread: string[];
-  /** What the scanner found. */
-  closed: boolean;
-  /** The last piece, as long as each began with all of the one before: then the pieces are not pieces, but the arguments so far. */
-  soFar: string | undefined;
-  /** The first characters of `text` that are not white space: enough to tell a placeholder. */
+  isDone: boolean;
+  /** It has been emitted: a later fragment for it is a repeat. */
+  isEmitted: boolean;
+  readonly scanner: BracketScanner;
+  /**
+   * The fragments of `text` that the scanner has not read. To scan `text` itself would flatten the rope for each
+   * fragment.
+   */
+  unscanned: string[];
+  /**
+   * The last fragment, as long as each fragment starts with the one before: then it is all arguments so far
+   * (cumulative).
+   */
+  cumulative: string | undefined;
+  /** The first characters of `text` without white space: enough to recognise a placeholder. */
   head: string;
-  /** The call was announced once more after it had closed: what comes next may be another one of the same name. */
-  announcedAgain: boolean;
-  /** The call before it, where this one may turn out to be only that one once more. */
-  readonly perhapsRepeats: PendingToolCall | undefined;
+  /** The indexes under which the call was announced by name, if more than one. */
+  announcedAt: Set<number | string> | undefined;
+  /** The index under which the arguments began. */
+  argumentsIndex: number | string | undefined;
+  /** Its name arrived again after the arguments had closed: another object that follows belongs to another call. */
+  isAnnouncedAgain: boolean;
+  /** The call that this one repeats if its arguments turn out to be equal. */
+  readonly original: PendingToolCall | undefined;
 }
 
-export function newToolCall(
+export function createPendingToolCall(
   index: number | string | undefined,
-  place: number,
-  perhapsRepeats?: PendingToolCall,
+  position: number,
+  original?: PendingToolCall,
 ): PendingToolCall {
   return {
-    id: '',
+    id: original ? original.id : '',
     index,
-    place,
-    finalId: '',
-    name: '',
+    position,
+    uniqueId: '',
+    name: original ? original.name : '',
     text: '',
     object: undefined,
     providerData: undefined,
-    done: false,
-    emitted: false,
-    scanner: jsonScanner(),
-    unread: [],
-    closed: false,
-    soFar: '',
+    isDone: false,
+    isEmitted: false,
+    scanner: new BracketScanner(),
+    unscanned: [],
+    cumulative: '',
     head: '',
-    announcedAgain: false,
-    perhapsRepeats,
+    announcedAt: undefined,
+    argumentsIndex: undefined,
+    isAnnouncedAgain: false,
+    original,
   };
 }
 
-/** Longer than any placeholder. */
-const headLength = 8;
+/** No placeholder is as long. */
+const HEAD_LENGTH = 8;
 
-/** Takes in what a fragment adds to the call it belongs to. */
+/** Adds a fragment to its call. */
 export function append(call: PendingToolCall, id: string, fragment: ToolCallFragment): void {
   if (call.id === '') call.id = id;
-  if (fragment.name) call.name = mergedName(call.name, fragment.name);
+  if (fragment.name) call.name = mergeNames(call.name, fragment.name);
   const args = fragment.arguments;
-  if (typeof args === 'string') {
-    call.text += args;
-    if (call.soFar !== undefined && args !== '') call.soFar = args.startsWith(call.soFar) ? args : undefined; // fails at the first characters of a true piece
-    call.unread.push(args);
-    if (call.head.length < headLength)
-      call.head = (call.head + args.slice(0, 1000).replace(/\s+/g, '')).slice(0, headLength);
-  } else if (args && Object.keys(args).length > 0) call.object = { ...call.object, ...args };
-  else if (args) call.object ??= {};
+  if (typeof args === 'string') appendText(call, args, fragment.index);
+  else if (args && Object.keys(args).length > 0) {
+    call.object = { ...call.object, ...args };
+    call.argumentsIndex ??= fragment.index;
+  } else if (args) call.object ??= {};
   if (fragment.providerData) call.providerData = { ...call.providerData, ...fragment.providerData };
-  if (fragment.done) call.done = true;
+  if (fragment.done) call.isDone = true;
 }
 
-/** The same name again is no news, a longer one is the whole name (cumulative), anything else is its next piece. */
-function mergedName(held: string, name: string): string {
-  if (name === held) return held;
-  return name.startsWith(held) ? name : held + name;
+function appendText(call: PendingToolCall, text: string, index: number | string | undefined): void {
+  if (call.head !== '' && isBlank(call.head) && isBlank(text)) return; // the placeholder once more
+  call.text += text;
+  // `startsWith` fails at the first characters of an ordinary fragment.
+  if (call.cumulative !== undefined && text !== '')
+    call.cumulative = text.startsWith(call.cumulative) ? text : undefined;
+  call.unscanned.push(text);
+  if (call.head.length >= HEAD_LENGTH) return;
+  call.head = (call.head + text.slice(0, 1000).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
+  if (call.argumentsIndex === undefined && !isBlank(call.head)) call.argumentsIndex = index;
 }
 
-/** Whether nothing at all is known of the arguments yet. */
+/** Ignores a repeated name, takes a longer one as the complete name (cumulative), and appends any other. */
+function mergeNames(name: string, next: string): string {
+  if (next === name) return name;
+  return next.startsWith(name) ? next : name + next;
+}
+
+/** Whether no arguments have arrived, not even a blank text. */
 export const hasNoArguments = (call: PendingToolCall): boolean => call.text === '' && call.object === undefined;
 
-/** Whether the arguments say nothing so far: absent, or a placeholder that gives way to what follows. */
+/** Whether the call is only announced so far: no arguments, or those that stand for none (`""`, `null`). */
+export const isOnlyAnnounced = (call: PendingToolCall): boolean =>
+  !call.isDone && call.object === undefined && (call.head === '' || call.head === 'null');
+
+/** Whether the arguments are blank or a placeholder, which gives way to arguments that follow. */
 export const isPlaceholder = (call: PendingToolCall): boolean =>
   isBlank(call.head) && (call.object === undefined || Object.keys(call.object).length === 0);
 
-/** Whether the arguments are all there: marked so, an object, or a JSON text that has closed. Reads each character once over all calls of it. */
-export function isWhole(call: PendingToolCall): boolean {
-  if (call.done || call.object) return true;
-  for (const piece of call.unread) call.closed = call.scanner.scan(piece, 0, piece.length);
-  call.unread = [];
-  return call.closed || call.head === 'null';
+/**
+ * Whether the arguments are complete: marked as done, an object, or a JSON text that has closed. Over all calls of this
+ * function each character is read once. (A `JSON.parse` per fragment would be quadratic: 64 KB in 4-character fragments
+ * took seconds.)
+ */
+export function isComplete(call: PendingToolCall): boolean {
+  if (call.isDone || call.object) return true;
+  const { scanner, unscanned } = call;
+  for (const text of unscanned) for (let at = 0; at >= 0 && at < text.length;) at = scanner.scan(text, at);
+  if (unscanned.length > 0) call.unscanned = [];
+  return scanner.isClosed || call.head === 'null';
 }
 
-/** Whether the fragment's arguments are absent, empty, or the call's own whole ones once more. */
+/** Whether the fragment's arguments are absent, empty, or the call's complete arguments once more. */
 export function addsNothing(call: PendingToolCall, { arguments: args }: ToolCallFragment): boolean {
   if (args === undefined || args === null) return true;
-  const given = typeof args === 'string' ? parseToolCallArguments(args) : args;
-  return Object.keys(given).length === 0 || (isWhole(call) && isSameJson(given, argumentsOf(call)));
+  const added = typeof args === 'string' ? parseToolCallArguments(args) : args;
+  return Object.keys(added).length === 0 || (isComplete(call) && isSameJson(added, argumentsOf(call)));
 }
 
-/** Whether a call says no more than the one that it may repeat. */
+/** Whether the call turned out to be a repeat of its original. */
 export const isRepeat = (call: PendingToolCall): boolean =>
-  call.perhapsRepeats !== undefined && isSameJson(argumentsOf(call), argumentsOf(call.perhapsRepeats));
+  call.original !== undefined && isSameJson(argumentsOf(call), argumentsOf(call.original));
 
-const asFarAsItIs = (soFar: JsonObject, joined: JsonObject): JsonObject => (isInvalidArguments(soFar) ? joined : soFar);
-
-/** The arguments, parsed. */
-export function argumentsOf({ text, object, soFar }: PendingToolCall): JsonObject {
-  if (!object) {
-    const parsed = parseToolCallArguments(text);
-    return isInvalidArguments(parsed) && soFar ? asFarAsItIs(parseToolCallArguments(soFar), parsed) : parsed;
-  }
-  return isBlank(text) ? object : { ...object, ...parseToolCallArguments(text) };
+/** The parsed arguments. */
+export function argumentsOf({ text, object, cumulative }: PendingToolCall): JsonObject {
+  if (object) return isBlank(text) ? object : { ...object, ...parseToolCallArguments(text) };
+  const joined = parseToolCallArguments(text);
+  if (!isInvalidArguments(joined) || !cumulative) return joined;
+  const last = parseToolCallArguments(cumulative);
+  return isInvalidArguments(last) ? joined : last;
 }
