@@ -1,195 +1,195 @@
 import { finiteNumber, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { saidIn, textsOf } from './texts.js';
-import type { Said } from './texts.js';
+import { joinTexts, snapshotTexts } from './texts.js';
+import type { ItemTexts } from './texts.js';
 
-/** An item of an answer, while it streams. */
+/** An output item of a response, while it streams. */
 export interface Item {
   /** Its type on the wire (`message`, `reasoning`, `function_call`, `web_search_call` ...). */
   readonly type: string;
-  /** Unlike that of any other item of the answer: the index of a call's fragments. */
+  /** Unique within the response: the index of a call's fragments. */
   readonly key: string;
-  /** The wire's id, where it gives one. */
+  /** The first id that it had on the wire, if any. */
   readonly id: string | undefined;
-  /** As it was announced: mostly without content. */
-  readonly opened: JsonObject | undefined;
-  /** As it was when it was done. */
-  whole: JsonObject | undefined;
+  /** The item of `output_item.added`, mostly without content. */
+  readonly added: JsonObject | undefined;
+  /** The item of `output_item.done`, or of the final response. */
+  done: JsonObject | undefined;
   /** The id of the call, once it is known. */
   callId: string | undefined;
-  /** Whether an event has come back to it under its id, so that another id means another item. */
-  known: boolean;
-  /** What was emitted of its texts. */
-  readonly said: Said;
+  /** Whether an event found it by its id, so that another id means another item. */
+  foundById: boolean;
+  /** The texts that were emitted. */
+  readonly texts: ItemTexts;
 }
 
-/** The items of one answer, in the order in which they began. */
+/** The output items of one response, in the order in which they began. */
 export interface Items {
   readonly all: readonly Item[];
-  /** `output_item.added`: the item that it announces. */
-  announced(wire: JsonObject, event: JsonObject): Item;
-  /** Any event about a part of an item: the item that it is about. */
-  about(type: string, event: JsonObject): Item;
-  /** `output_item.done`: the item that it ends. */
-  ended(wire: JsonObject, event: JsonObject): Item;
-  /** The output of a whole response: each of its items with ours. */
-  settled(output: readonly JsonObject[]): readonly (readonly [Item, JsonObject])[];
+  /** The item that `output_item.added` announces. */
+  added(snapshot: JsonObject, event: JsonObject): Item;
+  /** The item that any event about a part of an item belongs to. */
+  find(type: string, event: JsonObject): Item;
+  /** The item that `output_item.done` completes. */
+  done(snapshot: JsonObject, event: JsonObject): Item;
+  /** Pairs the output of the final response with its items. */
+  match(output: readonly JsonObject[]): readonly (readonly [Item, JsonObject])[];
 }
 
 /**
- * Finds the item that an event is about. Documented is `item_id`, beside `output_index`; servers send the same index for all items, an index that
- * changes, ids that differ from event to event, or none. So the id decides where it is known; an unknown one is told by what else fits: the call's
- * id, the index, the type, the text so far. A call keeps the first id that it came with: servers give later snapshots new ones.
+ * Finds the item that an event belongs to.
+ *
+ * Documented are `item_id` and `output_index`. Servers send the same index for all items, an index that changes, ids
+ * that differ from event to event, or none. So a known id decides; with an unknown one the call's id, the index, the type
+ * and the text so far do. A call keeps its first id: servers give later snapshots new ones.
  */
 export function createItems(): Items {
   const all: Item[] = [];
   const byId = new Map<string, Item>();
   const byIndex = new Map<number, Item>();
 
-  const open = (type: string, id: string | undefined, index: number | undefined, opened?: JsonObject): Item => {
+  const open = (type: string, id: string | undefined, index: number | undefined, added?: JsonObject): Item => {
     const key = id !== undefined && !byId.has(id) ? id : `${id ?? 'item'}#${all.length}`;
-    const item: Item = {
-      type,
-      key,
-      id,
-      opened,
-      whole: undefined,
-      callId: nonEmptyString(opened?.['call_id']),
-      known: false,
-      said: new Map(),
-    };
+    const callId = nonEmptyString(added?.['call_id']);
+    const item: Item = { type, key, id, added, done: undefined, callId, foundById: false, texts: new Map() };
     all.push(item);
     if (index !== undefined) byIndex.set(index, item);
-    return learn(item, id);
+    return addId(item, id);
   };
-  const learn = (item: Item, id: string | undefined): Item => {
+  const addId = (item: Item, id: string | undefined): Item => {
     if (id !== undefined) byId.set(id, item);
     return item;
   };
-  const withId = (type: string, id: string | undefined): Item | undefined => {
+
+  const findById = (type: string, id: string | undefined): Item | undefined => {
     const item = id === undefined ? undefined : byId.get(id);
     return item?.type === type ? item : undefined;
   };
-  const withCall = (wire: JsonObject): Item | undefined => {
-    const callId = nonEmptyString(wire['call_id']);
-    return callId === undefined ? undefined : all.find((item) => item.callId === callId && item.type === wire['type']);
-  };
-  const atIndex = (type: string, index: number | undefined): Item | undefined => {
-    const item = index === undefined ? all.filter((one) => one.type === type && !one.whole).at(-1) : byIndex.get(index);
-    return item?.type === type && !item.whole ? item : undefined;
+  const findByCallId = (type: unknown, callId: string | undefined): Item | undefined =>
+    callId === undefined ? undefined : all.find((item) => item.callId === callId && item.type === type);
+  /** The open item at an index; without an index, the last open item of the type. */
+  const findOpen = (type: string, index: number | undefined): Item | undefined => {
+    const item = index === undefined ? all.findLast((one) => one.type === type && !one.done) : byIndex.get(index);
+    return item?.type === type && !item.done ? item : undefined;
   };
 
   return {
     all,
-    announced(wire, event) {
-      const [type, id, index] = fieldsOf(wire, event);
-      const item = withId(type, id);
-      return item && !item.whole && sameCall(item, wire) ? item : open(type, id, index, wire);
+    added(snapshot, event) {
+      const { type, id, index } = identify(snapshot, event);
+      const item = findById(type, id);
+      return item && !item.done && mayBeSameCall(item, snapshot) ? item : open(type, id, index, snapshot);
     },
-    about(type, event) {
+    find(type, event) {
       const id = nonEmptyString(event['item_id']);
       const index = finiteNumber(event['output_index']);
-      const item =
-        withId(type, id) ?? all.find((one) => id !== undefined && one.callId === id && one.type === type && !one.whole);
+      // Some servers send the call's id in place of the item's.
+      const item = findById(type, id) ?? all.find((one) => isOpenCall(one, type, id));
       if (item) {
-        item.known = true;
+        item.foundById = true;
         return item;
       }
-      const there = atIndex(type, index);
-      return there && (id === undefined || !there.known) ? learn(there, id) : open(type, id, index);
+      const candidate = findOpen(type, index);
+      return candidate && (id === undefined || !candidate.foundById) ? addId(candidate, id) : open(type, id, index);
     },
-    ended(wire, event) {
-      const [type, id, index] = fieldsOf(wire, event);
-      const item = withId(type, id);
-      if (item && sameCall(item, wire)) return item;
-      const there = withCall(wire) ?? atIndex(type, index);
-      if (there && fits(there, wire)) return learn(there, id);
-      const renamed = [item, index === undefined && id !== undefined ? undefined : there].find(
-        (one) => one && endsCall(one, wire),
-      );
-      return renamed ? learn(renamed, id) : open(type, id, index);
+    done(snapshot, event) {
+      const { type, id, index, callId } = identify(snapshot, event);
+      const item = findById(type, id);
+      if (item && mayBeSameCall(item, snapshot)) return item;
+      const candidate = findByCallId(type, callId) ?? findOpen(type, index);
+      if (candidate && continuesTexts(candidate, snapshot)) return addId(candidate, id);
+      if (item && completesCall(item, snapshot)) return addId(item, id);
+      // An id that nothing else confirms needs an index to be taken for another item's.
+      const isPlaced = index !== undefined || id === undefined;
+      if (isPlaced && candidate && completesCall(candidate, snapshot)) return addId(candidate, id);
+      return open(type, id, index);
     },
-    settled(output) {
-      const found = output.map((wire) => {
-        const [type, id] = fieldsOf(wire, {});
-        const item = withId(type, id);
-        return item && sameCall(item, wire) ? item : withCall(wire);
+    match(output) {
+      const items = output.map((snapshot): Item | undefined => {
+        const { type, id, callId } = identify(snapshot);
+        const item = findById(type, id);
+        return item && mayBeSameCall(item, snapshot) ? item : findByCallId(type, callId);
       });
-      const free = all.filter((item) => !found.includes(item));
-      for (const like of [repeatsCall, fits, endsCall]) {
-        output.forEach((wire, index) => {
-          const at = found[index] ? -1 : free.findIndex((item) => like(item, wire));
-          if (at >= 0) found[index] = free.splice(at, 1)[0];
+      const unmatched = all.filter((item) => !items.includes(item));
+      for (const isSame of [repeatsCall, continuesTexts, completesCall]) {
+        output.forEach((snapshot, position) => {
+          const at = items[position] ? -1 : unmatched.findIndex((item) => isSame(item, snapshot));
+          if (at >= 0) items[position] = unmatched.splice(at, 1)[0];
         });
       }
-      return output.map((wire, index) => {
-        const [type, id] = fieldsOf(wire, {});
-        return [found[index] ?? open(type, id, undefined), wire] as const;
+      return output.map((snapshot, position) => {
+        const { type, id } = identify(snapshot);
+        return [items[position] ?? open(type, id, undefined), snapshot] as const;
       });
     },
   };
 }
 
-function fieldsOf(
-  wire: JsonObject,
-  event: JsonObject,
-): readonly [type: string, id: string | undefined, index: number | undefined] {
-  return [
-    nonEmptyString(wire['type']) ?? '',
-    nonEmptyString(wire['id']) ?? nonEmptyString(event['item_id']),
-    finiteNumber(event['output_index']),
-  ];
+/** What identifies the item of a snapshot. */
+function identify(snapshot: JsonObject, event: JsonObject = {}) {
+  return {
+    type: nonEmptyString(snapshot['type']) ?? '',
+    id: nonEmptyString(snapshot['id']) ?? nonEmptyString(event['item_id']),
+    index: finiteNumber(event['output_index']),
+    callId: nonEmptyString(snapshot['call_id']),
+  };
 }
 
+const isOpenCall = (item: Item, type: string, callId: string | undefined): boolean =>
+  callId !== undefined && item.callId === callId && item.type === type && !item.done;
+
 /** Whether the call ids do not contradict each other. */
-export function sameCall(item: Item, wire: JsonObject): boolean {
-  const callId = nonEmptyString(wire['call_id']);
+function mayBeSameCall(item: Item, snapshot: JsonObject): boolean {
+  const callId = nonEmptyString(snapshot['call_id']);
   return callId === undefined || item.callId === undefined || callId === item.callId;
 }
 
-/** Whether a snapshot may be one of an item that goes by another id: the same type and call, and all that was said of it. */
-export function fits(item: Item, wire: JsonObject): boolean {
-  const texts = textsOf(wire);
-  return (
-    item.type === wire['type'] &&
-    sameCall(item, wire) &&
-    [...item.said.keys()].every((kind) => (texts.get(kind) ?? []).join('').startsWith(saidIn(item.said, kind)))
+/** Whether a snapshot has the item's type and call, and its texts begin with those that were emitted. */
+function continuesTexts(item: Item, snapshot: JsonObject): boolean {
+  if (item.type !== snapshot['type'] || !mayBeSameCall(item, snapshot)) return false;
+  const texts = snapshotTexts(snapshot);
+  return [...item.texts.keys()].every((kind) =>
+    (texts.get(kind) ?? []).join('').startsWith(joinTexts(item.texts, kind)),
   );
 }
 
-/** Whether a snapshot ends a call that is still open, whatever its ids: the same name, and arguments that go on from those that came. */
-export function endsCall(item: Item, wire: JsonObject): boolean {
-  if (!areCalls(item, wire) || item.whole || !sameName(item, wire)) return false;
-  const [before, after] = [argumentsSoFar(item), argumentsIn(wire)];
-  return isPlaceholder(before) || after.startsWith(before) || unspaced(before) === unspaced(after);
+/** Whether a snapshot completes an open call, whatever its ids: its name, and arguments that continue those so far. */
+function completesCall(item: Item, snapshot: JsonObject): boolean {
+  if (item.done || !haveSameFunction(item, snapshot)) return false;
+  const [before, after] = [argumentsSoFar(item), argumentsIn(snapshot)];
+  return isPlaceholder(before) || after.startsWith(before) || compactJson(before) === compactJson(after);
 }
 
 /**
- * Whether a snapshot shows a call once more, whatever its ids: the same name and the same arguments. vLLM makes up new ids for the whole response
- * (vllm-project/vllm#47916), and a call that is taken for another runs twice.
+ * Whether a snapshot repeats a call, whatever its ids: the same name and the same arguments. vLLM makes up new ids for
+ * the final response (vllm-project/vllm#47916), and a call that is mistaken for another runs twice.
  */
-export function repeatsCall(item: Item, wire: JsonObject): boolean {
-  return areCalls(item, wire) && sameName(item, wire) && unspaced(argumentsSoFar(item)) === unspaced(argumentsIn(wire));
+function repeatsCall(item: Item, snapshot: JsonObject): boolean {
+  if (!haveSameFunction(item, snapshot)) return false;
+  return compactJson(argumentsSoFar(item)) === compactJson(argumentsIn(snapshot));
 }
 
-const areCalls = (item: Item, wire: JsonObject): boolean =>
-  item.type === 'function_call' && wire['type'] === 'function_call';
-function sameName(item: Item, wire: JsonObject): boolean {
-  const [ours, theirs] = [nonEmptyString((item.whole ?? item.opened)?.['name']), nonEmptyString(wire['name'])];
-  return ours === undefined || theirs === undefined || ours === theirs;
+/** Whether both are function calls, and their names do not contradict each other. */
+function haveSameFunction(item: Item, snapshot: JsonObject): boolean {
+  if (item.type !== 'function_call' || snapshot['type'] !== 'function_call') return false;
+  const name = nonEmptyString((item.done ?? item.added)?.['name']);
+  const snapshotName = nonEmptyString(snapshot['name']);
+  return name === undefined || snapshotName === undefined || name === snapshotName;
 }
 
-const argumentsIn = (wire: JsonObject): string => (textsOf(wire).get('arguments') ?? []).join('');
-function argumentsSoFar({ whole, said, opened }: Item): string {
-  if (whole) return argumentsIn(whole);
-  return saidIn(said, 'arguments') || argumentsIn(opened ?? {});
+const argumentsIn = (snapshot: JsonObject): string => (snapshotTexts(snapshot).get('arguments') ?? []).join('');
+
+function argumentsSoFar({ done, texts, added }: Item): string {
+  if (done) return argumentsIn(done);
+  return joinTexts(texts, 'arguments') || argumentsIn(added ?? {});
 }
 
+/** Whether arguments are empty: blank, `{}` or `null`. */
 const isPlaceholder = (text: string): boolean => /^\s*(\{\s*\}|null)?\s*$/.test(text);
 
-/** Arguments as they are compared: JSON without the white space between its tokens; what is no JSON, as it is. */
-function unspaced(text: string): string {
+/** JSON without the white space between its tokens, for comparison; a text that is not JSON, unchanged. */
+function compactJson(text: string): string {
   if (isPlaceholder(text)) return '{}';
   const value = tryParseJson(text);
-  return value === undefined ? text : JSON.stringify(value); // truncated or not JSON: equal only to the same text
+  return value === undefined ? text : JSON.stringify(value);
 }

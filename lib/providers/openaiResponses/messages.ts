@@ -3,56 +3,66 @@ import { nonEmptyArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
-import { resultText, nonEmptyTexts } from '../shared/encode.js';
-import { dataUrl, baseMediaType, fileName, inlineDataUrl } from '../shared/files.js';
-import { containerOf, encodeModel } from './replay.js';
-import { repliesIn } from './serverTools.js';
+import { nonEmptyTexts, resultText } from '../shared/encode.js';
+import { baseMediaType, dataUrl, fileName, inlineDataUrl } from '../shared/files.js';
+import { containerOf, encodeModelMessage } from './replay.js';
+import type { MapCallId } from './replay.js';
+import { replyItems } from './serverTools.js';
 
-/** The system prompt. Several instructions are set apart by an empty line. */
+/** Encodes the system prompt. Several instructions are separated by an empty line. */
 export function encodeInstructions(messages: readonly Message[]): string | undefined {
   const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
   return nonEmptyArray(texts)?.join('\n\n');
 }
 
-/**
- * The conversation as input items. One message of ours may be several items, or none.
- *
- * @param messages A valid history, or its end.
- * @param options What is known of it.
- */
-export function encodeInput(
-  messages: readonly Message[],
-  { stored, callIds, gone }: InputOptions,
-): readonly JsonObject[] {
-  const callId = (id: string) => callIds?.get(id) ?? shortCallId(id, longest);
-  const items = messages.flatMap((message) => {
-    if (message.role === 'system') return [];
-    return message.role === 'user' ? encodeUser(message, callId) : encodeModel(message, callId, stored);
-  });
-  return withoutDangling(gone === undefined ? items : withoutContainer(items, gone));
-}
-
-/** What is known of a history. */
+/** How a history is encoded. */
 export interface InputOptions {
   /** Whether the API may look items up by their ids. */
   readonly stored: boolean;
-  /** The ids that calls go by at the API, where the history has others. Default: their own. */
+  /** The ids that the API knows the calls by, where the history has other ids. Default: the history's. */
   readonly callIds?: ReadonlyMap<string, string> | undefined;
-  /** A container that the API no longer has: what ran in it is left out. Default: none. */
-  readonly gone?: string | undefined;
+  /** A container that the API no longer has: what ran in it is omitted. Default: none. */
+  readonly lostContainer?: string | undefined;
 }
 
-/** Results come first: the API wants them behind the calls. */
-function encodeUser({ parts }: Message, callId: (id: string) => string): readonly JsonObject[] {
-  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, callId));
-  const answers = parts.flatMap(repliesIn);
+/**
+ * Encodes a conversation as input items. One message may become several items, or none.
+ *
+ * @param messages A valid history, or its end.
+ * @param options How to encode it.
+ */
+export function encodeInput(
+  messages: readonly Message[],
+  { stored, callIds, lostContainer }: InputOptions,
+): readonly JsonObject[] {
+  const mapCallId = (id: string) => callIds?.get(id) ?? shortCallId(id, maxCallIdLength);
+  const items = messages.flatMap((message) => {
+    switch (message.role) {
+      case 'system':
+        return [];
+      case 'user':
+        return encodeUserMessage(message, mapCallId);
+      case 'model':
+        return encodeModelMessage(message, mapCallId, stored);
+    }
+  });
+  return withoutDangling(lostContainer === undefined ? items : withoutContainer(items, lostContainer));
+}
+
+/** The longest `call_id` that the API accepts. Other providers' ids are longer: some carry a signature. */
+const maxCallIdLength = 64;
+
+/** Results come first: the API requires them after the calls. */
+function encodeUserMessage({ parts }: Message, mapCallId: MapCallId): readonly JsonObject[] {
+  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, mapCallId));
   const content = parts.flatMap(encodeContent);
-  return [...results, ...answers, ...(content.length === 0 ? [] : [{ type: 'message', role: 'user', content }])];
+  const message = content.length === 0 ? [] : [{ type: 'message', role: 'user', content }];
+  return [...results, ...parts.flatMap(replyItems), ...message];
 }
 
 /** The API has no mark for a tool that failed. */
-function encodeResult(part: ToolResultPart, callId: (id: string) => string): JsonObject {
-  return { type: 'function_call_output', call_id: callId(part.id), output: resultText(part) };
+function encodeResult(part: ToolResultPart, mapCallId: MapCallId): JsonObject {
+  return { type: 'function_call_output', call_id: mapCallId(part.id), output: resultText(part) };
 }
 
 function encodeContent(part: Part): readonly JsonObject[] {
@@ -60,7 +70,10 @@ function encodeContent(part: Part): readonly JsonObject[] {
   return part.type === 'file' ? [encodeFile(inlineDataUrl(part))] : [];
 }
 
-/** Images, and any other file that the API reads (its guide "File inputs" lists PDF, documents, spreadsheets, texts), as bytes or by address. */
+/**
+ * Encodes an image, or any other file that the API reads (its guide "File inputs" lists PDFs, documents, spreadsheets and
+ * texts), as bytes or by URL.
+ */
 function encodeFile(file: FilePart): JsonObject {
   const mediaType = baseMediaType(file.mediaType);
   if (mediaType.startsWith('image/'))
@@ -68,7 +81,7 @@ function encodeFile(file: FilePart): JsonObject {
   if (/^(audio|video)\//.test(mediaType)) {
     throw new ConfigurationError(
       'options',
-      `The Responses API takes no ${mediaType} file.`,
+      `The Responses API does not accept ${mediaType} files.`,
       'Use openai() with a model for sound, or send a transcript as text.',
     );
   }
@@ -76,37 +89,40 @@ function encodeFile(file: FilePart): JsonObject {
   return { type: 'input_file', filename: fileName(file), file_data: dataUrl(file) };
 }
 
-/** The longest `call_id` that the API takes. Other providers' are longer: some carry a signature in it. */
-const longest = 64;
-
 /**
- * Leaves out what the API refuses: calls to run on the client's side that nobody answered (400, "No tool output found for ..."), and reasoning that
- * nothing of the model's follows (400, "was provided without its required following item": an answer that was cut).
+ * Omits what the API refuses: calls for the client that have no output (400, "No tool output found for ..."), and
+ * reasoning without a following item of the model (400, "was provided without its required following item"), which a
+ * truncated response leaves.
  */
 function withoutDangling(items: readonly JsonObject[]): readonly JsonObject[] {
-  const answered = new Set(items.filter(isOutput).map((item) => item['call_id']));
-  const kept: JsonObject[] = [];
-  let followed = false;
+  const answeredIds = new Set(items.filter(isOutput).map((item) => item['call_id']));
+  const accepted: JsonObject[] = [];
+  let isFollowed = false;
   for (const item of [...items].reverse()) {
-    const dangles: boolean =
-      item['type'] === 'reasoning' ? !followed : isClientCall(item) && !answered.has(item['call_id']);
-    if (!dangles) kept.push(item);
-    followed = !dangles && item['role'] !== 'user' && !isOutput(item);
+    const isDangling: boolean =
+      item['type'] === 'reasoning' ? !isFollowed : isClientCall(item) && !answeredIds.has(item['call_id']);
+    if (!isDangling) accepted.push(item);
+    isFollowed = !isDangling && item['role'] !== 'user' && !isOutput(item);
   }
-  return kept.reverse();
+  return accepted.reverse();
 }
 
-/** The API refuses a call whose container has expired ("Expected container_id: ..."), and the reasoning before it without it. */
+/**
+ * Omits the calls that ran in a container that has expired, which the API refuses ("Expected container_id: ..."), and the
+ * reasoning before each, which it refuses without the call.
+ */
 function withoutContainer(items: readonly JsonObject[], container: string): readonly JsonObject[] {
-  const ran = (item: JsonObject | undefined) => item !== undefined && containerOf(item) === container;
-  return items.filter((item, at) => !ran(item) && !(item['type'] === 'reasoning' && ran(items[at + 1])));
+  const ranInContainer = (item: JsonObject | undefined) => item !== undefined && containerOf(item) === container;
+  return items.filter(
+    (item, at) => !ranInContainer(item) && !(item['type'] === 'reasoning' && ranInContainer(items[at + 1])),
+  );
 }
 
-const typeOf = ({ type }: JsonObject): string => (typeof type === 'string' ? type : '');
-
-/** Whether it is what came of a call that the client, or a tool of its own, ran. */
+/** Whether an item is the output of a call, which the client or a server-side tool ran. */
 export const isOutput = (item: JsonObject): boolean => typeOf(item).endsWith('_output');
 
-/** Whether it is a call that the client is to run. */
+/** Whether an item is a call that the client has to run. */
 export const isClientCall = (item: JsonObject): boolean =>
   typeOf(item).endsWith('_call') && typeof item['call_id'] === 'string';
+
+const typeOf = ({ type }: JsonObject): string => (typeof type === 'string' ? type : '');

@@ -4,22 +4,22 @@ import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeResponses } from './decode.js';
 import { encodeResponses } from './encode.js';
-import { provider, reasons } from './models.js';
+import { isReasoningModel, provider } from './models.js';
 import type { ResponsesTool } from './serverTools.js';
-import { isResponse } from './session.js';
+import { isResponseMessage } from './session.js';
 
-/** What a model of the Responses API can be told beside the transport. */
+/** The options of a model of the Responses API, besides those of the transport. */
 export interface ResponsesOptions extends ModelOptions {
   /**
-   * Whether OpenAI keeps the responses (for 30 days). Default: not said, which is `true` at OpenAI and `false` in organisations with zero data
-   * retention. With false, reasoning goes back in encrypted form only. `providerOptions: { 'openai-responses': { store } }` of a request says it
-   * for that request.
+   * Whether OpenAI keeps the responses (for 30 days). Default: not sent, which means `true` at OpenAI and `false` in
+   * organisations with zero data retention. With false, reasoning is only sent back in encrypted form.
+   * `providerOptions: { 'openai-responses': { store } }` sets it for one request.
    */
   readonly store?: boolean | undefined;
   /**
-   * Whether a conversation goes on from the last response that the server keeps: only what is newer is sent, with `previous_response_id`. False: the
-   * whole conversation each time, for servers that take the id and keep nothing, and for histories that were shortened on purpose (the server
-   * remembers what was left out). Default: true.
+   * Whether a request continues the last response that the server keeps: it holds only what is newer, and
+   * `previous_response_id`. False: each request holds the complete conversation, for servers that accept the id and keep
+   * nothing, and for histories that were shortened on purpose (the server remembers what was removed). Default: true.
    */
   readonly session?: boolean | undefined;
   /** The tools that OpenAI runs, made by `responsesTools`. Default: none. */
@@ -27,26 +27,27 @@ export interface ResponsesOptions extends ModelOptions {
 }
 
 /**
- * A model of OpenAI, over the Responses API.
+ * Creates an OpenAI model over the Responses API.
  *
  * ```ts
  * openaiResponses('gpt-5').stream({ messages: [userMessage('Name a river.')], thinking: true });
  * ```
  *
- * A message that this model made holds the id of its response under `metadata['openai-responses']`. A request sends only what is newer than the newest
- * one that OpenAI keeps, whoever made it, and that id; with `store: false`, or once OpenAI does not know the response any more, the whole
- * conversation: what the model made in earlier turns then goes back item by item in its order, reasoning included. Of `serverTools`, which OpenAI runs
- * itself, progress and results are metadata under `openai-responses`, files and sources are chunks.
+ * A message of this model holds the id of its response under `metadata['openai-responses']`. A request holds that id and
+ * only what is newer than the newest response that OpenAI keeps, whoever made it. With `store: false`, or once OpenAI no
+ * longer has the response, it holds the complete conversation: what the model made in earlier turns is sent back item by
+ * item in its order, reasoning included. OpenAI runs `serverTools` itself: their progress and results are metadata under
+ * `openai-responses`, their files and sources are chunks.
  *
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1), transport, whether
- * responses are stored and gone on from, and the tools that OpenAI runs.
- * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError `options` also for what the API has no field for:
- * `stop`, `seed`, a budget for thinking, sound.
+ * responses are stored and continued, and the tools that OpenAI runs.
+ * @returns A cold model. Its streams error as those of `httpModel` do; also with ConfigurationError `options` for what the
+ * API does not support: `stopSequences`, `seed`, a budget for thinking, audio and video files.
  */
 export function openaiResponses(name: string, options: ResponsesOptions = {}): Model {
   const { store, session, serverTools, ...transport } = options;
-  const thinking = options.capabilities?.thinking ?? reasons(name);
+  const thinking = options.capabilities?.thinking ?? isReasoningModel(name);
   return httpModel(
     {
       provider,
@@ -55,8 +56,8 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
       apiKey: { variable: 'OPENAI_API_KEY' },
       wire: {
         framing: 'sse',
-        encode: (request) => encodeResponses(name, request, { store, reasons: thinking, session, serverTools }),
-        isUnmergeable: isResponse,
+        encode: (request) => encodeResponses(name, request, { store, reasoning: thinking, session, serverTools }),
+        isUnmergeable: isResponseMessage,
         decode: decodeResponses,
       },
       capabilities: {

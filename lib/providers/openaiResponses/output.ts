@@ -1,194 +1,199 @@
 import type { Chunk } from '../../core/chunk.js';
-import { omitUndefined, isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
+import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { createItems } from './items.js';
 import type { Item } from './items.js';
 import { provider } from './models.js';
-import { createServerItems, isServerItem, serverEvent } from './serverItems.js';
-import { annotationsIn, filesOf, sourceOf } from './sources.js';
-import { saidIn, textEvent, textsOf } from './texts.js';
+import { createServerItemReporter, isServerItem, serverEvent } from './serverItems.js';
+import { citedSources, createdFiles } from './sources.js';
+import { joinTexts, snapshotTexts, textEvent } from './texts.js';
 import type { TextEvent, TextKind } from './texts.js';
 
-/** Turns what events bring of messages, reasoning and calls into chunks, each thing once: a snapshot only adds what no delta brought. */
-export interface Reader {
-  /** A call has been announced. */
-  announce(item: Item): void;
-  /** A piece of a text, or a whole one. */
-  text(item: Item, event: TextEvent): void;
-  /** An item as it is when it is done. */
-  snapshot(item: Item, wire: JsonObject): void;
-  /** The call is over: nothing more comes of it. */
-  close(item: Item, whole: boolean): void;
-  readonly refused: boolean;
-  /** Whether there was visible text. */
-  readonly spoke: boolean;
-  /** Whether there was a call for the client. */
-  readonly called: boolean;
-  /** Whether the texts of two messages came in turns, so that a message's text is no longer one piece of the whole. */
-  readonly tangled: boolean;
-}
-
-/** A reader that has read nothing. */
-export function createReader(emit: (chunk: Chunk) => void): Reader {
-  const named = new Set<Item>();
-  const closed = new Set<Item>();
-  let refused = false;
-  let called = false;
-  let tangled = false;
-  let speaking: Item | undefined;
-  const spoken = new Set<Item>();
-
-  const say = (item: Item, kind: TextKind, index: number, text: string) => {
-    if (text === '') return;
-    const of = item.said.get(kind) ?? new Map<number, string>();
-    item.said.set(kind, of.set(index, (of.get(index) ?? '') + text));
-    if (kind === 'arguments') emit({ type: 'toolCallFragment', index: item.key, arguments: text });
-    else if (kind === 'summary' || kind === 'reasoning') emit({ type: 'thinking', text });
-    else {
-      refused ||= kind === 'refusal';
-      tangled ||= speaking !== item && spoken.has(item);
-      speaking = item;
-      spoken.add(item);
-      emit({ type: 'text', text });
-    }
-  };
-  /** What a whole text has beyond what was said of it. One that contradicts adds nothing, but for a placeholder of arguments. */
-  const complete = (item: Item, kind: TextKind, index: number, text: string) => {
-    const before = item.said.get(kind)?.get(index) ?? '';
-    if (before === '' && saidIn(item.said, kind) === text) return; // it was said, under another index
-    if (text.startsWith(before)) say(item, kind, index, text.slice(before.length));
-    else if (kind === 'arguments' && /^\s*(\{\s*\}|null)\s*$/.test(before)) say(item, kind, index, text);
-  };
-  const announce = (item: Item, wire: JsonObject | undefined) => {
-    called = true;
-    const name = nonEmptyString(wire?.['name']);
-    item.callId ??= nonEmptyString(wire?.['call_id']);
-    if (named.has(item) || (name === undefined && item.callId === undefined)) return;
-    if (name !== undefined) named.add(item);
-    const { key: index, callId: id } = item;
-    emit({ type: 'toolCallFragment', index, ...omitUndefined({ id, name }) });
-  };
-
-  return {
-    announce: (item) => announce(item, item.opened),
-    text(item, { kind, index, text, whole }) {
-      if (kind === 'arguments') called = true;
-      (whole ? complete : say)(item, kind, index, text);
-    },
-    snapshot(item, wire) {
-      if (item.type === 'function_call') announce(item, wire);
-      for (const [kind, texts] of textsOf(wire)) {
-        if (texts.join('') !== saidIn(item.said, kind))
-          texts.forEach((text, index) => complete(item, kind, index, text));
-      }
-    },
-    close(item, whole) {
-      if (closed.has(item)) return;
-      closed.add(item);
-      const providerData = item.id === undefined ? undefined : { [provider]: { id: item.id } };
-      const done = whole || undefined;
-      if (done || providerData)
-        emit({ type: 'toolCallFragment', index: item.key, ...omitUndefined({ done, providerData }) });
-    },
-    get refused() {
-      return refused;
-    },
-    get spoke() {
-      return spoken.size > 0;
-    },
-    get called() {
-      return called;
-    },
-    get tangled() {
-      return tangled;
-    },
-  };
-}
-
-/** The output of one answer: its items, turned into chunks as they come. */
-export interface Output {
+/** Turns the output items of one response into chunks. */
+export interface OutputDecoder {
   readonly items: readonly Item[];
-  readonly refused: boolean;
-  readonly called: boolean;
-  readonly tangled: boolean;
-  /** Whether something was emitted that becomes a part of the message. */
-  readonly visible: boolean;
-  /** Takes an event about an item or a part of one; any other is ignored. */
+  /** Whether the model refused. */
+  readonly isRefused: boolean;
+  /** Whether there was a call for the client. */
+  readonly hasCalls: boolean;
+  /** Whether the texts of two messages were interleaved, so that lengths cannot separate them in the joined text. */
+  readonly isInterleaved: boolean;
+  /** Whether a chunk was emitted that becomes a part of the message. */
+  readonly hasParts: boolean;
+  /** Takes an event about an item or a part of one; ignores any other. */
   event(type: string, event: JsonObject): void;
-  /** Takes the output of a whole response: what had not come yet is emitted. In one that was `cut`, only a call that says so is whole. */
-  response(output: unknown, cut: boolean): void;
-  /** The answer is over: what was held or only announced is emitted. */
-  settle(): void;
+  /**
+   * Takes the output of the final response, and emits what did not arrive before.
+   *
+   * @param truncated Whether the response did not complete. Then only a call that says so is complete.
+   */
+  finalOutput(output: unknown, truncated: boolean): void;
+  /** The response has ended: emits what was only announced, and what was held back. */
+  end(): void;
 }
 
-/** An output of which nothing has come. */
-export function createOutput(emit: (chunk: Chunk) => void): Output {
+/**
+ * Creates a decoder for the output of one response.
+ *
+ * @param emit Takes the chunks, in order.
+ */
+export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder {
   const items = createItems();
-  const reader = createReader(emit);
-  const server = createServerItems((fact) => emit({ type: 'metadata', metadata: { [provider]: fact } }));
-  const known = new Set<string>();
+  const content = createContentEmitter(emit);
+  const serverItems = createServerItemReporter((data) => emit({ type: 'metadata', metadata: { [provider]: data } }));
+  const emittedKeys = new Set<string>();
 
-  const once = (key: string, chunk: Chunk) => {
-    if (known.has(key)) return;
-    known.add(key);
+  const emitOnce = (key: string, chunk: Chunk) => {
+    if (emittedKeys.has(key)) return;
+    emittedKeys.add(key);
     emit(chunk);
   };
-  const cite = (holder: JsonObject) => {
-    for (const annotation of annotationsIn(holder)) {
-      const found = sourceOf(annotation);
-      if (found) once(found.key, { type: 'source', source: found.source });
-    }
+  const emitSources = (holder: JsonObject) => {
+    for (const { key, source } of citedSources(holder)) emitOnce(key, { type: 'source', source });
   };
-  const announce = (item: Item) => {
-    if (item.type === 'function_call') reader.announce(item);
-    else if (isServerItem(item.type)) server.announce(item);
+
+  const addItem = (item: Item) => {
+    if (item.type === 'function_call') content.addCall(item, item.added);
+    else if (isServerItem(item.type)) serverItems.added(item);
   };
-  const snapshot = (item: Item, wire: JsonObject, cut = false) => {
-    reader.snapshot(item, wire);
-    if (item.type === 'message') cite(wire);
-    if (isServerItem(item.type)) server.snapshot(item, wire);
-    for (const { key, file } of filesOf(wire)) once(key, { type: 'file', file });
-    item.whole = wire;
-    if (item.type === 'function_call')
-      reader.close(item, wire['status'] === 'completed' || (wire['status'] !== 'incomplete' && !cut));
-  };
-  const part = (type: string, event: JsonObject) => {
+  const updateItem = (type: string, event: JsonObject) => {
     const text = textEvent(type, event);
-    if (text) reader.text(items.about(text.item, event), text);
-    if (type === 'response.output_text.annotation.added' || text?.item === 'message') cite(event);
+    if (text) content.addText(items.find(text.itemType, event), text);
+    if (text?.itemType === 'message' || type === 'response.output_text.annotation.added') emitSources(event);
     const progress = text ? undefined : serverEvent(type);
-    if (progress) server.progress(items.about(progress.item, event), progress.step, event);
+    if (progress) serverItems.progress(items.find(progress.itemType, event), progress.step, event);
+  };
+  const completeItem = (item: Item, snapshot: JsonObject, truncated: boolean) => {
+    content.addSnapshot(item, snapshot);
+    if (item.type === 'message') emitSources(snapshot);
+    if (isServerItem(item.type)) serverItems.snapshot(item, snapshot);
+    for (const { key, file } of createdFiles(snapshot)) emitOnce(key, { type: 'file', file });
+    item.done = snapshot;
+    if (item.type !== 'function_call') return;
+    const { status } = snapshot;
+    content.endCall(item, status === 'completed' || (status !== 'incomplete' && !truncated));
   };
 
   return {
     items: items.all,
-    get refused() {
-      return reader.refused;
+    get isRefused() {
+      return content.isRefused;
     },
-    get called() {
-      return reader.called;
+    get hasCalls() {
+      return content.hasCalls;
     },
-    get tangled() {
-      return reader.tangled;
+    get isInterleaved() {
+      return content.isInterleaved;
     },
-    get visible() {
-      return reader.spoke || reader.called || known.size > 0;
+    get hasParts() {
+      return content.hasText || content.hasCalls || emittedKeys.size > 0;
     },
     event(type, event) {
       const { item } = event;
-      if (!isJsonObject(item)) part(type, event);
-      else if (type === 'response.output_item.added') announce(items.announced(item, event));
-      else if (type === 'response.output_item.done') snapshot(items.ended(item, event), item);
+      if (!isJsonObject(item)) updateItem(type, event);
+      else if (type === 'response.output_item.added') addItem(items.added(item, event));
+      else if (type === 'response.output_item.done') completeItem(items.done(item, event), item, false);
     },
-    response(output, cut) {
-      for (const [item, wire] of items.settled(asArray(output).filter(isJsonObject))) snapshot(item, wire, cut);
+    finalOutput(output, truncated) {
+      for (const [item, snapshot] of items.match(asArray(output).filter(isJsonObject)))
+        completeItem(item, snapshot, truncated);
     },
-    settle() {
-      for (const item of items.all.filter(({ whole }) => !whole)) {
-        if (item.opened) reader.snapshot(item, item.opened);
-        if (item.type === 'function_call') reader.close(item, false);
-        server.settle(item);
+    end() {
+      for (const item of items.all) {
+        if (item.done) continue;
+        if (item.added) content.addSnapshot(item, item.added);
+        if (item.type === 'function_call') content.endCall(item, false);
+        serverItems.end(item);
       }
+    },
+  };
+}
+
+/**
+ * Emits the texts, the thinking and the calls of items, each once: servers repeat them in snapshots of parts, of items
+ * and of the complete response, and a snapshot only adds what no delta brought.
+ */
+function createContentEmitter(emit: (chunk: Chunk) => void) {
+  const namedCalls = new Set<Item>();
+  const endedCalls = new Set<Item>();
+  const itemsWithText = new Set<Item>();
+  let lastItemWithText: Item | undefined;
+  let isRefused = false;
+  let hasCalls = false;
+  let isInterleaved = false;
+
+  const emitText = (item: Item, kind: TextKind, index: number, text: string) => {
+    if (text === '') return;
+    const texts = item.texts.get(kind) ?? new Map<number, string>();
+    item.texts.set(kind, texts.set(index, (texts.get(index) ?? '') + text));
+    switch (kind) {
+      case 'arguments':
+        emit({ type: 'toolCallFragment', index: item.key, arguments: text });
+        return;
+      case 'summary':
+      case 'reasoning':
+        emit({ type: 'thinking', text });
+        return;
+      case 'refusal':
+        isRefused = true;
+        break;
+      case 'text':
+        break;
+    }
+    if (lastItemWithText !== item && itemsWithText.has(item)) isInterleaved = true;
+    lastItemWithText = item;
+    itemsWithText.add(item);
+    emit({ type: 'text', text });
+  };
+  /** Emits what a complete text adds to its deltas: nothing if it contradicts them, unless these were a placeholder. */
+  const emitRest = (item: Item, kind: TextKind, index: number, text: string) => {
+    const before = item.texts.get(kind)?.get(index) ?? '';
+    if (before === '' && joinTexts(item.texts, kind) === text) return; // emitted under another index
+    if (text.startsWith(before)) emitText(item, kind, index, text.slice(before.length));
+    else if (kind === 'arguments' && /^\s*(\{\s*\}|null)\s*$/.test(before)) emitText(item, kind, index, text);
+  };
+  const addCall = (item: Item, call: JsonObject | undefined) => {
+    hasCalls = true;
+    const name = nonEmptyString(call?.['name']);
+    item.callId ??= nonEmptyString(call?.['call_id']);
+    if (namedCalls.has(item) || (name === undefined && item.callId === undefined)) return;
+    if (name !== undefined) namedCalls.add(item);
+    emit({ type: 'toolCallFragment', index: item.key, ...omitUndefined({ id: item.callId, name }) });
+  };
+
+  return {
+    addCall,
+    addText(item: Item, { kind, index, text, complete }: TextEvent): void {
+      if (kind === 'arguments') hasCalls = true;
+      if (complete) emitRest(item, kind, index, text);
+      else emitText(item, kind, index, text);
+    },
+    addSnapshot(item: Item, snapshot: JsonObject): void {
+      if (item.type === 'function_call') addCall(item, snapshot);
+      for (const [kind, texts] of snapshotTexts(snapshot)) {
+        if (texts.join('') === joinTexts(item.texts, kind)) continue;
+        texts.forEach((text, index) => emitRest(item, kind, index, text));
+      }
+    },
+    endCall(item: Item, complete: boolean): void {
+      if (endedCalls.has(item)) return;
+      endedCalls.add(item);
+      const done = complete || undefined;
+      const providerData = item.id === undefined ? undefined : { [provider]: { id: item.id } };
+      if (done || providerData)
+        emit({ type: 'toolCallFragment', index: item.key, ...omitUndefined({ done, providerData }) });
+    },
+    get isRefused() {
+      return isRefused;
+    },
+    get hasText() {
+      return itemsWithText.size > 0;
+    },
+    get hasCalls() {
+      return hasCalls;
+    },
+    get isInterleaved() {
+      return isInterleaved;
     },
   };
 }

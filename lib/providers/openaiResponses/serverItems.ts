@@ -1,85 +1,103 @@
-import { omitUndefined, isJsonObject, asArray, finiteNumber, nonEmptyString, omit } from '../../core/json/json.js';
+import { asArray, finiteNumber, isJsonObject, nonEmptyString, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Item } from './items.js';
 
 /**
- * What there is to tell of an item that the client does not run: calls of server-side tools, and whatever else is no message, no reasoning and no
- * function call. Each is `{ type, id, ... }` and told once:
+ * Reports the items that OpenAI runs: calls of server-side tools, and any item that is not a message, a reasoning or a
+ * function call. Each report is `{ type, id, ... }` and is made once:
  *
- * - `status` while it goes on (`in_progress`, `searching`, `generating`, `interpreting` ...);
- * - `delta`, a piece of the code or the arguments;
- * - `partial_image_b64` with `partial_image_index`, an image on its way;
- * - the whole item when it is done, without the bytes of its image (they are a file), and of a list of tools the names.
+ * - `status` during the call (`in_progress`, `searching`, `generating`, `interpreting` ...);
+ * - `delta`, a fragment of the code or the arguments;
+ * - `partial_image_b64` with `partial_image_index`, a preview of an image;
+ * - the complete item when it is done, without the bytes of its image (these are a file), and with the names of its
+ *   tools instead of their definitions.
  */
-export interface ServerItems {
-  announce(item: Item): void;
+export interface ServerItemReporter {
+  added(item: Item): void;
   progress(item: Item, step: string, event: JsonObject): void;
-  snapshot(item: Item, wire: JsonObject): void;
-  /** The answer is over: what was told to have ended, without an item that says so, is told now. */
-  settle(item: Item): void;
+  snapshot(item: Item, snapshot: JsonObject): void;
+  /** The response has ended: reports an item whose end was announced but that was never sent. */
+  end(item: Item): void;
 }
 
-/** The items whose events are told otherwise. */
-const own: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call']);
+/** The types of items that become text, thinking and calls of the client. */
+const clientItems: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call']);
 
-/** Whether an item is the business of the server. */
-export const isServerItem = (type: string): boolean => !own.has(type);
+/** Whether OpenAI runs an item. */
+export const isServerItem = (type: string): boolean => !clientItems.has(type);
 
-/** The type of the item that an event of a server-side tool is about, and its last word: `response.mcp_call_arguments.delta` is of an `mcp_call`. */
-export function serverEvent(type: string): { readonly item: string; readonly step: string } | undefined {
-  const [, item, step] = /^response\.(\w+?_call|mcp_list_tools)(?:_\w+)?\.(\w+)$/.exec(type) ?? [];
-  return item === undefined || step === undefined || !isServerItem(item) ? undefined : { item, step };
+/**
+ * The type of the item that an event of a server-side tool belongs to, and the last word of the event's name:
+ * `response.mcp_call_arguments.delta` belongs to an `mcp_call`.
+ */
+export function serverEvent(type: string): { readonly itemType: string; readonly step: string } | undefined {
+  const [, itemType, step] = /^response\.(\w+?_call|mcp_list_tools)(?:_\w+)?\.(\w+)$/.exec(type) ?? [];
+  return itemType === undefined || step === undefined || !isServerItem(itemType) ? undefined : { itemType, step };
 }
 
-/** The item itself says these, with what came of it. */
-const ends: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
+/** The statuses that the complete item reports, together with its result. */
+const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
 
-/** A teller that has told nothing. */
-export function createServerItems(tell: (fact: JsonObject) => void): ServerItems {
-  const told = new Map<Item, Set<string>>();
+/**
+ * Creates a reporter for the items of one response.
+ *
+ * @param report Takes the reports, in order.
+ */
+export function createServerItemReporter(report: (data: JsonObject) => void): ServerItemReporter {
+  const reported = new Map<Item, Set<string>>();
   const ended = new Map<Item, string>();
 
-  const once = (item: Item, key: string, fact: JsonObject) => {
-    const known = told.get(item) ?? new Set();
-    if (known.has(key) || known.has('whole')) return;
-    told.set(item, known.add(key));
-    tell({ ...omitUndefined({ type: item.type, id: item.id }), ...fact });
+  const reportOnce = (item: Item, key: string, data: JsonObject) => {
+    const keys = reported.get(item) ?? new Set();
+    if (keys.has(key) || keys.has('complete')) return;
+    reported.set(item, keys.add(key));
+    report({ ...identityOf(item), ...data });
   };
-  const status = (item: Item, word: string) => {
-    if (ends.has(word)) ended.set(item, word);
-    else once(item, `status ${word}`, { status: word });
+  const reportStatus = (item: Item, status: string) => {
+    if (endStatuses.has(status)) ended.set(item, status);
+    else reportOnce(item, `status ${status}`, { status });
   };
   return {
-    announce(item) {
-      const word = nonEmptyString(item.opened?.['status']);
-      if (word !== undefined) status(item, word);
+    added(item) {
+      const status = nonEmptyString(item.added?.['status']);
+      if (status !== undefined) reportStatus(item, status);
     },
     progress(item, step, event) {
-      if (step === 'done') return; // the item holds it
-      if (step === 'delta') {
-        const delta = nonEmptyString(event['delta']);
-        if (delta !== undefined) tell({ ...omitUndefined({ type: item.type, id: item.id }), delta });
-      } else if (step === 'partial_image') {
-        const [image, index] = [
-          nonEmptyString(event['partial_image_b64']),
-          finiteNumber(event['partial_image_index']) ?? 0,
-        ];
-        if (image !== undefined) once(item, `image ${index}`, { partial_image_index: index, partial_image_b64: image });
-      } else status(item, step);
+      switch (step) {
+        case 'done':
+          return; // the complete item holds it
+        case 'delta': {
+          const delta = nonEmptyString(event['delta']);
+          if (delta !== undefined) report({ ...identityOf(item), delta });
+          return;
+        }
+        case 'partial_image': {
+          const image = nonEmptyString(event['partial_image_b64']);
+          const index = finiteNumber(event['partial_image_index']) ?? 0;
+          if (image !== undefined)
+            reportOnce(item, `image ${index}`, { partial_image_index: index, partial_image_b64: image });
+          return;
+        }
+        default:
+          reportStatus(item, step);
+      }
     },
-    snapshot: (item, wire) => once(item, 'whole', slim(wire)),
-    settle(item) {
-      const word = ended.get(item);
-      if (word !== undefined) once(item, 'whole', { status: word });
+    snapshot(item, snapshot) {
+      reportOnce(item, 'complete', summarize(snapshot));
+    },
+    end(item) {
+      const status = ended.get(item);
+      if (status !== undefined) reportOnce(item, 'complete', { status });
     },
   };
 }
 
-function slim(item: JsonObject): JsonObject {
-  const kept = omit(item, 'result', 'encrypted_content');
-  return omitUndefined({ ...kept, tools: kept['tools'] && namesOf(kept['tools']) });
+const identityOf = ({ type, id }: Item): JsonObject => omitUndefined({ type, id });
+
+function summarize(snapshot: JsonObject): JsonObject {
+  const { tools, ...fields } = omit(snapshot, 'result', 'encrypted_content');
+  return omitUndefined({ ...fields, tools: tools && toolNames(tools) });
 }
 
-function namesOf(tools: JsonValue): JsonValue {
-  return asArray(tools).flatMap((tool) => (isJsonObject(tool) ? (nonEmptyString(tool['name']) ?? []) : []));
-}
+const toolNames = (tools: JsonValue): JsonValue =>
+  asArray(tools).flatMap((tool) => (isJsonObject(tool) ? (nonEmptyString(tool['name']) ?? []) : []));

@@ -1,22 +1,36 @@
-import { isJsonObject, asArray, finiteNumber, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
+import { asArray, finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
-/** What a text of an item is. */
+/** The kinds of text that an item has. */
 export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments';
 
-/** The texts of an item by kind and index: an item has several contents, and a reasoning several summaries. */
-export type Said = Map<TextKind, Map<number, string>>;
+/** The texts of an item by kind and index: a message has several contents, and a reasoning several summaries. */
+export type ItemTexts = Map<TextKind, Map<number, string>>;
 
-/** All that was said of a kind, in order of the indices. */
-export function saidIn(said: Said, kind: TextKind): string {
-  return [...(said.get(kind) ?? [])]
+/** Joins all texts of a kind, in order of their indices. */
+export function joinTexts(texts: ItemTexts, kind: TextKind): string {
+  return [...(texts.get(kind) ?? [])]
     .sort(([a], [b]) => a - b)
     .map(([, text]) => text)
     .join('');
 }
 
-/** Where the documented events put their text, and which item they are about (reference, "Streaming events"); two older names of vLLM and LM Studio. */
-const streams: ReadonlyMap<string, readonly [kind: TextKind, item: string]> = new Map([
+/** Text that an event adds to an item. */
+export interface TextEvent {
+  readonly kind: TextKind;
+  /** The type of the item that the text belongs to. */
+  readonly itemType: string;
+  readonly index: number;
+  readonly text: string;
+  /** Whether `text` is the complete text, instead of a delta. */
+  readonly complete: boolean;
+}
+
+/**
+ * The kind of text and the type of item of each documented event (reference, "Streaming events"), and of two older names
+ * of vLLM and LM Studio (`reasoning`, `reasoning_summary`).
+ */
+const textEvents: ReadonlyMap<string, readonly [kind: TextKind, itemType: string]> = new Map([
   ['output_text', ['text', 'message']],
   ['refusal', ['refusal', 'message']],
   ['reasoning_text', ['reasoning', 'reasoning']],
@@ -26,44 +40,30 @@ const streams: ReadonlyMap<string, readonly [kind: TextKind, item: string]> = ne
   ['function_call_arguments', ['arguments', 'function_call']],
 ] as const);
 
-/** A piece of a text, or a whole one. */
-export interface TextEvent {
-  readonly kind: TextKind;
-  /** The type of the item that it belongs to. */
-  readonly item: string;
-  readonly index: number;
-  readonly text: string;
-  readonly whole: boolean;
-}
-
-/** The text that an event brings, if it is one that does. */
+/** Reads the text of an event; undefined if the event has none. */
 export function textEvent(type: string, event: JsonObject): TextEvent | undefined {
   const [, name = '', step] = /^response\.(\w+)\.(delta|done)$/.exec(type) ?? [];
-  if (/^(content|reasoning|reasoning_summary)_part$/.test(name) && step === 'done') return partEvent(event);
-  const stream = streams.get(name);
-  if (!stream) return undefined;
-  const [kind, item] = stream;
-  const text =
-    step === 'delta' ? wordsOf(event['delta']) : wordsOf(event['text'] ?? event['refusal'] ?? event['arguments']);
-  return { kind, item, index: indexOf(event), text, whole: step === 'done' };
+  if (step === 'done' && /^(content|reasoning|reasoning_summary)_part$/.test(name)) return partEvent(event);
+  const textType = textEvents.get(name);
+  if (!textType) return undefined;
+  const [kind, itemType] = textType;
+  const complete = step === 'done';
+  const value = complete ? (event['text'] ?? event['refusal'] ?? event['arguments']) : event['delta'];
+  return { kind, itemType, index: textIndex(event), text: stringOf(value), complete };
 }
 
 function partEvent(event: JsonObject): TextEvent | undefined {
-  const found = partText(objectOrEmpty(event['part']));
-  if (!found) return undefined;
-  const [kind, text] = found;
-  return {
-    kind,
-    item: kind === 'text' || kind === 'refusal' ? 'message' : 'reasoning',
-    index: indexOf(event),
-    text,
-    whole: true,
-  };
+  const partText = readPart(objectOrEmpty(event['part']));
+  if (!partText) return undefined;
+  const [kind, text] = partText;
+  const itemType = kind === 'text' || kind === 'refusal' ? 'message' : 'reasoning';
+  return { kind, itemType, index: textIndex(event), text, complete: true };
 }
 
-const indexOf = (event: JsonObject): number =>
+const textIndex = (event: JsonObject): number =>
   finiteNumber(event['content_index']) ?? finiteNumber(event['summary_index']) ?? 0;
 
+/** The kind of text of each type of part. */
 const partKinds: ReadonlyMap<unknown, TextKind> = new Map([
   ['output_text', 'text'],
   ['text', 'text'],
@@ -72,34 +72,48 @@ const partKinds: ReadonlyMap<unknown, TextKind> = new Map([
   ['summary_text', 'summary'],
 ] as const);
 
-/** The text of a part of an item. */
-function partText(part: JsonObject): readonly [TextKind, string] | undefined {
+function readPart(part: JsonObject): readonly [TextKind, string] | undefined {
   const kind = partKinds.get(part['type']);
-  return kind && [kind, wordsOf(part[kind === 'refusal' ? 'refusal' : 'text'])];
+  return kind && [kind, stringOf(part[kind === 'refusal' ? 'refusal' : 'text'])];
 }
 
-/** Arguments are a string by the reference; some servers send the object. */
-function wordsOf(value: unknown): string {
+/** By the reference texts and arguments are strings; some servers send `{ text }`, or the arguments as an object. */
+function stringOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (!isJsonObject(value)) return '';
   return nonEmptyString(value['text']) ?? (Object.keys(value).length > 0 ? JSON.stringify(value) : '');
 }
 
-/** All texts of a whole item, by kind; those of other kinds keep the place of an index. */
-export function textsOf(item: JsonObject): ReadonlyMap<TextKind, readonly string[]> {
+/** Reads all texts of a snapshot of an item, by kind and index. An index of another kind holds an empty text. */
+export function snapshotTexts(item: JsonObject): ReadonlyMap<TextKind, readonly string[]> {
+  const { type, content, summary } = item;
   const texts = new Map<TextKind, string[]>();
-  const put = (part: unknown, index: number) => {
-    const found = isJsonObject(part)
-      ? partText(part)
-      : ([item['type'] === 'reasoning' ? 'reasoning' : 'text', wordsOf(part)] as const);
-    if (!found || found[1] === '') return;
-    const list = texts.get(found[0]) ?? [];
-    while (list.length < index) list.push('');
-    list[index] = found[1];
-    texts.set(found[0], list);
+  const add = (part: unknown, index: number) => {
+    const [kind, text] = readContent(part, type === 'reasoning' ? 'reasoning' : 'text');
+    if (text === '') return;
+    const ofKind = texts.get(kind) ?? [];
+    while (ofKind.length < index) ofKind.push('');
+    ofKind[index] = text;
+    texts.set(kind, ofKind);
   };
-  if (item['type'] === 'function_call') texts.set('arguments', [wordsOf(item['arguments'])]);
-  if (item['type'] === 'reasoning') asArray(item['summary']).forEach(put);
-  if (item['type'] === 'reasoning' || item['type'] === 'message') asArray(item['content']).forEach(put);
+  switch (type) {
+    case 'function_call':
+      texts.set('arguments', [stringOf(item['arguments'])]);
+      break;
+    case 'reasoning':
+      asArray(summary).forEach(add);
+      asArray(content).forEach(add);
+      break;
+    case 'message':
+      asArray(content).forEach(add);
+      break;
+    default: // other items have no texts
+  }
   return texts;
+}
+
+/** Some servers send a string as a part. */
+function readContent(part: unknown, plainKind: TextKind): readonly [TextKind, string] {
+  if (!isJsonObject(part)) return [plainKind, stringOf(part)];
+  return readPart(part) ?? [plainKind, ''];
 }

@@ -454,7 +454,7 @@ describe('openai-responses: failures', () => {
     ['response.failed', failed({ code: 'rate_limit_exceeded', message: 'Too fast' }), 'Too fast', true],
     ['response.failed of a server error', failed({ code: 'server_error', message: 'Oops' }), 'Oops', true],
     ['response.failed for good', failed({ code: 'invalid_prompt', message: 'No' }), 'No', false],
-    ['response.failed without a reason', failed(null), 'failed, and not why', false],
+    ['response.failed without a reason', failed(null), 'failed, without a reason', false],
     [
       'a completed response that failed',
       over([message('Half')], { status: 'failed', error: { code: 'server_error', message: 'Oops' } }),

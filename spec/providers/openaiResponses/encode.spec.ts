@@ -4,11 +4,15 @@ import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
-import { reasons } from '../../../lib/providers/openaiResponses/models.js';
+import { isReasoningModel } from '../../../lib/providers/openaiResponses/models.js';
 
 const hello = userMessage('Hello');
 const body = (request: Partial<Request>, model = 'gpt-4o', store?: boolean) =>
-  encodeResponses(model, { messages: [hello], ...request }, { store, reasons: reasons(model), session: false }).body;
+  encodeResponses(
+    model,
+    { messages: [hello], ...request },
+    { store, reasoning: isReasoningModel(model), session: false },
+  ).body;
 const input = (messages: readonly Message[], store?: boolean) => body({ messages }, 'gpt-4o', store)['input'];
 const said = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
 const answered = (text: string) => ({
@@ -123,7 +127,7 @@ describe('openai-responses: the request', () => {
     ['chatgpt-4o-latest', false],
     ['mine', undefined],
   ])('knows by the name whether %s reasons', (model, expected) => {
-    expect(reasons(model)).toBe(expected);
+    expect(isReasoningModel(model)).toBe(expected);
   });
 
   it('passes images and files as bytes or by address', () => {
@@ -156,7 +160,7 @@ describe('openai-responses: the request', () => {
 
   it('refuses sound, and says what to do', () => {
     expect(() => input([userMessage([filePart(new Uint8Array([1]), 'audio/wav')])])).toThrow(
-      /takes no audio\/wav.*Use openai\(\)/s,
+      /does not accept audio\/wav.*Use openai\(\)/s,
     );
   });
 });
