@@ -2,12 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { userMessage } from '../../lib/core/message.js';
 import { openai } from '../../lib/providers/openai.js';
+import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
+import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
+import type { ProviderUnderTest } from '../support/providerContract.js';
 import { answering } from './answering.js';
 
 const messages = [userMessage('Name a river.')];
 
 describe('openai', () => {
-  it('streams an answer of the Chat Completions API', async () => {
+  it('openai streams a response of the Chat Completions API', async () => {
     const { fetch, seen } = answering(
       { id: 'c1', model: 'gpt-5', choices: [{ index: 0, delta: { content: 'Loire' }, finish_reason: 'stop' }] },
       { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 } },
@@ -31,7 +34,7 @@ describe('openai', () => {
     });
   });
 
-  it('merges its own options into the request', async () => {
+  it('openai merges its provider options into the body', async () => {
     const { fetch, seen } = answering({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] });
     const model = openai('gpt-5', { apiKey: 'k', fetch });
     await lastValueFrom(
@@ -41,7 +44,7 @@ describe('openai', () => {
     expect(seen[0]?.body).not.toHaveProperty('x');
   });
 
-  it('says who it is and what it can do', () => {
+  it('openai has a provider, a name and capabilities', () => {
     expect(openai('gpt-5')).toMatchObject({
       provider: 'openai',
       name: 'gpt-5',
@@ -49,10 +52,65 @@ describe('openai', () => {
     });
   });
 
-  it('reports a wish that it has no field for before any request', async () => {
+  it('openai reports an unsupported setting before it sends a request', async () => {
     const { fetch, seen } = answering();
     const stream = openai('gpt-5', { apiKey: 'k', fetch }).stream({ messages, thinking: { budget: 5 } });
     await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
     expect(seen).toEqual([]);
+  });
+});
+
+const provider: ProviderUnderTest = {
+  name: 'openai',
+  make: (baseUrl, options) => openai('gpt-5', { ...options, baseUrl }),
+  dialect: chatCompletions,
+  passingCode: 'rate_limit_exceeded',
+};
+
+itKeepsTheProviderContract(provider);
+
+describe('openai in a run with tools', () => {
+  it('openai sends the calls unchanged, the text besides them, and a result for each call', async () => {
+    const { bodies } = await runTwoTurns(provider);
+    const call = (id: string, name: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    });
+    expect(bodies[1]).toEqual({
+      model: 'gpt-5',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'How warm is it in Oslo and in Lisbon?' },
+        {
+          role: 'assistant',
+          content: 'Let me look.',
+          reasoning_content: 'Two look-ups are needed.',
+          tool_calls: [call('call_1_1', 'temperature', '{"city":"Oslo"}'), call('call_1_2', 'season', '{}')],
+        },
+        { role: 'tool', tool_call_id: 'call_1_1', content: '{"city":"Oslo","celsius":-3}' },
+        { role: 'tool', tool_call_id: 'call_1_2', content: '{"error":"no calendar"}' },
+      ],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'temperature',
+            description: 'The temperature of a city.',
+            parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+          },
+        },
+        {
+          type: 'function',
+          function: {
+            name: 'season',
+            description: 'The season now.',
+            parameters: { type: 'object', properties: {}, additionalProperties: false },
+          },
+        },
+      ],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
   });
 });

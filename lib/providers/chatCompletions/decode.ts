@@ -5,7 +5,7 @@ import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import type { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
-import { createDeltaReader } from './delta.js';
+import { createDeltaDecoder } from './delta.js';
 import { costIn, errorIn, finishReasonOf, rawReasonIn, usageIn } from './finish.js';
 import { frameSources } from './sources.js';
 import { createTextCalls } from './textCalls.js';
@@ -23,14 +23,14 @@ import { createTextCalls } from './textCalls.js';
 export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
   const emitter = createChunkEmitter(provider, emit);
   const textCalls = createTextCalls(emitter.emit);
-  const reader = createDeltaReader(provider, (chunk) => textCalls.next(chunk));
+  const deltas = createDeltaDecoder(provider, (chunk) => textCalls.next(chunk));
   let cost: number | undefined;
 
   const readChoice = (choice: JsonObject) => {
     const { delta, message, text } = choice;
-    if (isJsonObject(delta)) reader.readDelta(delta);
-    if (isJsonObject(message)) reader.readMessage(message);
-    else if (typeof text === 'string' && !isJsonObject(delta)) reader.readDelta({ content: text }); // the older completions API
+    if (isJsonObject(delta)) deltas.delta(delta);
+    if (isJsonObject(message)) deltas.message(message);
+    else if (typeof text === 'string' && !isJsonObject(delta)) deltas.delta({ content: text }); // the older completions API
     const rawReason = rawReasonIn(choice);
     if (rawReason !== undefined) emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
   };
@@ -45,7 +45,7 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
         textCalls.flush(false);
         throw error;
       }
-      frameSources(frame).forEach(reader.emitSource);
+      frameSources(frame).forEach(deltas.emitSource);
       const usage = usageIn(frame, choice);
       if (usage) emitter.setUsage(usage);
       cost = costIn(frame) ?? cost;
@@ -54,9 +54,9 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
       textCalls.flush(emitter.isComplete(terminal));
       const reason = emitter.finishReason(terminal);
       if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
-      const data = reader.providerData();
+      const data = deltas.providerData();
       if (data) emitter.emit({ type: 'providerData', provider, data });
-      emitter.emitFinish(reader.hasRefusal && reason !== 'error' ? 'contentFilter' : reason);
+      emitter.emitFinish(deltas.hasRefusal && reason !== 'error' ? 'contentFilter' : reason);
     },
   };
 }

@@ -9,11 +9,11 @@ import { createReplayCollector } from './replay.js';
 import { filesIn, sourcesIn } from './sources.js';
 
 /** Turns the deltas and messages of one response into chunks, each content once. */
-export interface DeltaReader {
+export interface DeltaDecoder {
   /** Emits what a delta adds to the response. */
-  readDelta(delta: JsonObject): void;
+  delta(delta: JsonObject): void;
   /** Emits what a message adds to the deltas: it holds the complete response so far, so only its new content is emitted. */
-  readMessage(message: JsonObject): void;
+  message(message: JsonObject): void;
   /** Emits a source, unless it was emitted before. */
   readonly emitSource: (source: SourcePart) => void;
   /** The data that the provider requires with the message in the next request; undefined when there is none. */
@@ -23,12 +23,12 @@ export interface DeltaReader {
 }
 
 /**
- * Creates the reader of one response.
+ * Creates the decoder of one response's deltas.
  *
  * @param provider The key of the provider data.
  * @param emit Receives the chunks, in order.
  */
-export function createDeltaReader(provider: string, emit: (chunk: Chunk) => void): DeltaReader {
+export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => void): DeltaDecoder {
   const texts: Record<TextKind, StringBuilder> = {
     text: new StringBuilder(),
     thinking: new StringBuilder(),
@@ -78,7 +78,7 @@ export function createDeltaReader(provider: string, emit: (chunk: Chunk) => void
   };
 
   return {
-    readDelta(delta) {
+    delta(delta) {
       const { content } = delta;
       const field = onlyField(delta);
       if (field === 'tool_calls') {
@@ -95,7 +95,7 @@ export function createDeltaReader(provider: string, emit: (chunk: Chunk) => void
       sourcesIn(delta).forEach(emitSource);
       emitFragments(delta);
     },
-    readMessage(message) {
+    message(message) {
       if (texts.thinking.length === 0 && replay.isEmpty) replay.add(message, 0);
       const complete: Record<TextKind, string> = { thinking: '', text: '', refusal: '' };
       forEachText(message, (kind, text) => {

@@ -1,8 +1,8 @@
 import type { Model } from '../../core/model.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
-import { decodeChat } from './decode.js';
-import { encodeChat } from './encode.js';
+import { decodeCohere } from './decode.js';
+import { encodeCohere } from './encode.js';
 
 /**
  * A model of Cohere, over its Chat API, version 2.
@@ -11,14 +11,14 @@ import { encodeChat } from './encode.js';
  * cohere('command-a-03-2025').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * What a model plans before it calls tools (`tool_plan`) is not shown; it goes back with the calls. Citations are sources. Usage is what the model
- * read and wrote (`tokens`), not what is billed. Fields that have no place in a request go in its `providerOptions`, under `cohere` (`documents`,
- * `safety_mode`, `citation_options`).
+ * The plan that a model writes before it calls tools (`tool_plan`) is not emitted; it is sent back with the calls. Citations
+ * are emitted as sources. Usage counts what the model read and wrote (`tokens`), not what is billed. Fields that a request
+ * does not have go into its `providerOptions`, under `cohere` (`documents`, `safety_mode`, `citation_options`).
  *
  * @param name The model's name.
  * @param options Key (default: COHERE_API_KEY), base URL (default: https://api.cohere.com/v2) and transport.
- * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError also for a schema together with tools
- * (`capability`), for one call at a time, and for files that are neither image nor text (`options`).
+ * @returns A cold model. Its streams error like those of `httpModel`; also with ConfigurationError `capability` for a schema
+ * together with tools, and `options` for one call at a time and for files that are neither images nor text.
  */
 export function cohere(name: string, options: ModelOptions = {}): Model {
   const vision = name.includes('vision');
@@ -28,7 +28,7 @@ export function cohere(name: string, options: ModelOptions = {}): Model {
       name,
       baseUrl: 'https://api.cohere.com/v2',
       apiKey: { variable: 'COHERE_API_KEY' },
-      wire: { framing: 'sse', encode: (request) => encodeChat(name, request), decode: decodeChat },
+      wire: { framing: 'sse', encode: (request) => encodeCohere(name, request), decode: decodeCohere },
       capabilities: {
         tools: !vision, // its page: Command A Vision has no tool use
         multiToolCalls: !vision,

@@ -1,90 +1,96 @@
-import type { Chunk, FinishReason } from '../../core/chunk.js';
-import { ProviderError } from '../../core/errors.js';
-import {
-  omitUndefined,
-  isJsonObject,
-  isRecord,
-  asArray,
-  finiteNumber,
-  objectOrEmpty,
-  nonEmptyString,
-} from '../../core/json/json.js';
+import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
+import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
-import { errorDetails, inParentheses, providerError } from '../../protocol/errorDetails.js';
+import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { finishReasonOf as anyReason } from '../shared/finishReasons.js';
 import { createCallFragments } from '../shared/callFragments.js';
+import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { errorIn, finishReasonOf, usageIn } from './finish.js';
 import { sourcesIn } from './sources.js';
 
 /**
- * Reads one streamed answer of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool use"). Events are told
- * apart by their `type`, which the `event:` field repeats; those that are not known are passed over. `message-end` is the end.
+ * Decodes one response of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool use").
+ * `message-end` is the terminal mark. Unknown events are skipped.
  *
- * @param emit Takes the chunks, in order.
+ * @param emit Receives the chunks, in order.
  */
-export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
-  const answer = createChunkEmitter('cohere', emit);
-  const tell = (chunk: Chunk) => answer.emit(chunk);
-  const calls = createCallFragments(tell);
-  const known = new Set<string>();
-  let plan = '';
+export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
+  const emitter = createChunkEmitter('cohere', emit);
+  const calls = createCallFragments(emitter.emit);
+  const sourceKeys = new Set<string>();
+  let toolPlan = '';
   let thinking = '';
-  let called = false;
+  let hasCalls = false;
 
-  const say = (content: unknown) => {
-    for (const piece of asArray(content)) {
-      const thought = nonEmptyString(objectOrEmpty(piece)['thinking']);
-      if (thought !== undefined) {
-        thinking += thought;
-        tell({ type: 'thinking', text: thought });
+  const readContent = (content: unknown) => {
+    for (const part of asArray(content)) {
+      const thinkingText = nonEmptyString(objectOrEmpty(part)['thinking']);
+      const text = nonEmptyString(isRecord(part) ? part['text'] : part);
+      if (thinkingText !== undefined) {
+        thinking += thinkingText;
+        emitter.emit({ type: 'thinking', text: thinkingText });
       }
-      const text = isRecord(piece) ? nonEmptyString(piece['text']) : nonEmptyString(piece);
-      if (text !== undefined) tell({ type: 'text', text });
+      if (text !== undefined) emitter.emit({ type: 'text', text });
     }
   };
-  const cite = (citations: unknown) => {
+  const readToolPlan = (plan: unknown) => {
+    toolPlan += nonEmptyString(plan) ?? '';
+  };
+  const startCalls = (index: unknown, toolCalls: unknown) => {
+    for (const call of asArray(toolCalls).filter(isJsonObject)) {
+      hasCalls = true;
+      calls.start(index, startedCall(call));
+    }
+  };
+  const continueCalls = (index: unknown, toolCalls: unknown) => {
+    for (const call of asArray(toolCalls).filter(isJsonObject)) {
+      const args = objectOrEmpty(call['function'])['arguments'];
+      if (typeof args === 'string') calls.fragment(index, args);
+    }
+  };
+  const emitSources = (citations: unknown) => {
     for (const source of asArray(citations).flatMap(sourcesIn)) {
       const key = JSON.stringify(source.id ?? source);
-      if (known.has(key)) continue;
-      known.add(key);
-      tell({ type: 'source', source });
+      if (sourceKeys.has(key)) continue;
+      sourceKeys.add(key);
+      emitter.emit({ type: 'source', source });
     }
   };
-  const begin = (index: unknown, toolCalls: unknown) => {
-    for (const call of asArray(toolCalls).filter(isJsonObject)) {
-      called = true;
-      calls.start(index, callIn(call));
+  const readEvent = (type: string | undefined, message: JsonObject, index: unknown) => {
+    switch (type) {
+      case 'message-start':
+        readToolPlan(message['tool_plan']);
+        readContent(message['content']);
+        // Some gateways send complete calls in the first event; their position replaces the index.
+        asArray(message['tool_calls']).forEach((call, position) => startCalls(position, [call]));
+        break;
+      case 'content-start':
+      case 'content-delta':
+        readContent(message['content']);
+        break;
+      case 'tool-plan-delta':
+        readToolPlan(message['tool_plan']);
+        break;
+      case 'tool-call-start':
+        startCalls(index, message['tool_calls']);
+        break;
+      case 'tool-call-delta':
+        continueCalls(index, message['tool_calls']);
+        break;
+      case 'tool-call-end':
+        calls.end(index);
+        break;
+      case 'citation-start':
+        emitSources(message['citations']);
+        break;
     }
   };
-  /** Calls that stand in the first event, as some gateways send them: without an index they are numbered by their place. */
-  const beginAll = (toolCalls: unknown) => {
-    asArray(toolCalls).forEach((call, at) => {
-      begin(at, [call]);
-    });
-  };
-  const grow = (index: unknown, toolCalls: unknown) => {
-    for (const { function: called } of asArray(toolCalls).filter(isJsonObject)) {
-      if (isRecord(called) && typeof called['arguments'] === 'string') calls.fragment(index, called['arguments']);
-    }
-  };
-  const readers: Readonly<Record<string, (message: JsonObject, index: unknown) => void>> = {
-    'message-start': (message) => {
-      plan += nonEmptyString(message['tool_plan']) ?? '';
-      say(message['content']);
-      beginAll(message['tool_calls']);
-    },
-    'content-start': ({ content }) => say(content),
-    'content-delta': ({ content }) => say(content),
-    'tool-plan-delta': (message) => {
-      plan += nonEmptyString(message['tool_plan']) ?? '';
-    },
-    'tool-call-start': (message, index) => begin(index, message['tool_calls']),
-    'tool-call-delta': (message, index) => grow(index, message['tool_calls']),
-    'tool-call-end': (_, index) => calls.end(index),
-    'citation-start': ({ citations }) => cite(citations),
+  const readEnd = (delta: JsonObject) => {
+    const error = errorIn(delta);
+    if (error) throw error;
+    const rawReason = nonEmptyString(delta['finish_reason']);
+    if (rawReason !== undefined) emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
+    emitter.setUsage(usageIn(delta));
   };
 
   return {
@@ -93,69 +99,30 @@ export function decodeChat(emit: (chunk: Chunk) => void): Decoder {
       const delta = objectOrEmpty(frame['delta']);
       if (type === 'error' || frame['error'] || (type === undefined && frame['message']))
         throw providerError('cohere', frame);
-      answer.addMetadata('responseId', nonEmptyString(frame['id']));
+      emitter.addMetadata('responseId', nonEmptyString(frame['id']));
       if (type === 'message-end') {
-        const word = nonEmptyString(delta['finish_reason']);
-        const failure = failureIn(delta, word);
-        if (failure) throw failure;
-        if (word !== undefined) answer.setFinishReason(finishReasonOf(word), word);
-        answer.setUsage(usageIn(delta['usage']));
+        readEnd(delta);
         return 'end';
       }
-      const read = type !== undefined && Object.hasOwn(readers, type) ? readers[type] : undefined;
-      read?.(objectOrEmpty(delta['message']), frame['index']);
+      readEvent(type, objectOrEmpty(delta['message']), frame['index']);
       return undefined;
     },
     end(terminal) {
-      answer.finishReason(terminal);
-      if (called && plan + thinking !== '') {
-        tell({
-          type: 'providerData',
-          provider: 'cohere',
-          data: omitUndefined({ tool_plan: nonEmptyString(plan), thinking: nonEmptyString(thinking) }),
-        });
+      emitter.finishReason(terminal);
+      if (hasCalls && toolPlan + thinking !== '') {
+        const data = omitUndefined({ tool_plan: nonEmptyString(toolPlan), thinking: nonEmptyString(thinking) });
+        emitter.emit({ type: 'providerData', provider: 'cohere', data });
       }
-      answer.emitFinish();
+      emitter.emitFinish();
     },
   };
 }
 
-function callIn({ id, function: called }: JsonObject) {
+function startedCall({ id, function: called }: JsonObject): Pick<ToolCallFragment, 'id' | 'name' | 'arguments'> {
   const { name, arguments: args } = objectOrEmpty(called);
   return omitUndefined({
     id: nonEmptyString(id),
     name: nonEmptyString(name),
     arguments: isJsonObject(args) ? args : nonEmptyString(args),
-  });
-}
-
-/** What version 1 sent, beside the words that other APIs have too. */
-const reasons: ReadonlyMap<string, FinishReason> = new Map([
-  ['ERROR_LIMIT', 'length'],
-  ['ERROR_TOXIC', 'contentFilter'],
-]);
-
-const finishReasonOf = (word: string): FinishReason => reasons.get(word.toUpperCase()) ?? anyReason(word);
-
-/** `ERROR` is "an internal error" by the reference, so that asking again may help, and so does it after a time-out. */
-function failureIn(delta: JsonObject, word: string | undefined): ProviderError | undefined {
-  const failed = /^(ERROR|TIMEOUT)$/i.test(word ?? '');
-  if (!failed && !delta['error']) return undefined;
-  const told = errorDetails(delta['error']).message ?? 'no explanation';
-  return new ProviderError('cohere', `cohere reported an error in its stream: ${told}${inParentheses(word)}`, {
-    retryable: failed,
-    providerCode: word,
-    data: delta,
-  });
-}
-
-/** `billed_units` leave out what Cohere adds to a prompt; `tokens` is what the model read. */
-function usageIn(usage: unknown): Usage {
-  if (!isRecord(usage) || !isRecord(usage['tokens'])) return {};
-  const { tokens } = usage;
-  return usageOf({
-    input: finiteNumber(tokens['input_tokens']),
-    output: finiteNumber(tokens['output_tokens']),
-    cachedInput: finiteNumber(usage['cached_tokens']),
   });
 }

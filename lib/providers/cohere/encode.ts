@@ -7,24 +7,25 @@ import { functionTool } from '../shared/encode.js';
 import { encodeMessages } from './messages.js';
 
 /**
- * The request of the Chat API (docs.cohere.com, "Chat with Streaming", v2). What the request leaves open is left to the API.
+ * Encodes a request of the Chat API (docs.cohere.com, "Chat with Streaming", v2). Settings that the request omits are left to
+ * the API's defaults.
  *
  * @param model The model's name.
- * @param request What is asked for.
- * @throws ConfigurationError for a file or a wish that the API has no field for.
+ * @param request The request.
+ * @throws ConfigurationError for a file or a setting that the API does not support.
  */
-export function encodeChat(model: string, request: Request): WireRequest {
+export function encodeCohere(model: string, request: Request): WireRequest {
   const { tools = [], output, thinking } = request;
   if (output !== undefined && tools.length > 0) {
     throw new ConfigurationError(
       'capability',
-      'cohere does not take tools and an output schema in one request.',
-      'Leave one of them out, or run the tools first and ask for the typed output then.',
+      'cohere does not support tools and an output schema in one request.',
+      'Remove one of them, or run the tools first and request the typed output afterwards.',
     );
   }
   const body = omitUndefined({
     model,
-    messages: encodeMessages(request.messages, { thinking: thinking !== false }),
+    messages: encodeMessages(request.messages, thinking !== false),
     ...encodeTools(request),
     response_format: output && { type: 'json_object', json_schema: output },
     temperature: request.temperature,
@@ -38,38 +39,32 @@ export function encodeChat(model: string, request: Request): WireRequest {
   return { path: '/chat', body };
 }
 
-/**
- * `tool_choice` is `REQUIRED` or `NONE`, or absent for `auto`. It cannot name a tool: then only that one is offered, which comes to the same.
- */
+/** `tool_choice` cannot name a tool: only that tool is offered instead, and a call is required. */
 function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
   if (tools.length === 0) return {};
   if (parallelToolCalls === false)
-    throw refused('always lets its models make several calls in one turn', 'Leave parallelToolCalls out.');
-  if (typeof toolChoice !== 'object') {
-    const choice = toolChoice === 'required' ? 'REQUIRED' : toolChoice === 'none' ? 'NONE' : undefined;
-    return { tools: tools.map(functionTool), tool_choice: choice };
-  }
-  const { name } = toolChoice;
-  const only = tools.filter((tool) => tool.name === name);
-  if (only.length === 0)
-    throw refused(
-      `cannot be made to call "${name}", which is not among the tools`,
-      'Add the tool, or change toolChoice.',
-    );
-  return { tools: only.map(functionTool), tool_choice: 'REQUIRED' };
+    throw unsupported('always allows several calls in one turn', 'Omit parallelToolCalls.');
+  if (typeof toolChoice !== 'object')
+    return { tools: tools.map(functionTool), tool_choice: toolChoice && toolChoices[toolChoice] };
+  const tool = tools.find(({ name }) => name === toolChoice.name);
+  if (tool) return { tools: [functionTool(tool)], tool_choice: 'REQUIRED' };
+  throw unsupported(
+    `cannot be made to call "${toolChoice.name}", which is not among the tools`,
+    'Add the tool, or change toolChoice.',
+  );
 }
 
-/** Efforts as budgets, since the API knows only these. `high` is without one. */
-const budgets = { minimal: 512, low: 2048, medium: 8192, high: undefined } as const;
+/** The API has no value for `auto`: it is the default. */
+const toolChoices = { auto: undefined, required: 'REQUIRED', none: 'NONE' } as const;
 
-/** `thinking` of the API's reference: on by default in models that can, and limited by a budget. */
+/** Thinking is on by default in models that support it; its only setting is a budget. */
 function encodeThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { type: thinking ? 'enabled' : 'disabled' };
-  const { budget, effort } = thinking;
-  return omitUndefined({
-    type: 'enabled',
-    token_budget: budget ?? (effort === undefined ? undefined : budgets[effort]),
-  });
+  const { effort, budget = effort && budgets[effort] } = thinking;
+  return omitUndefined({ type: 'enabled', token_budget: budget });
 }
 
-const refused = (what: string, next: string) => new ConfigurationError('options', `cohere ${what}.`, next);
+/** The budgets for efforts: the API has no efforts. `high` has no limit. */
+const budgets = { minimal: 512, low: 2048, medium: 8192, high: undefined } as const;
+
+const unsupported = (what: string, next: string) => new ConfigurationError('options', `cohere ${what}.`, next);

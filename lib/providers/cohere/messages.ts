@@ -1,35 +1,41 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
+import { nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
-import { encodeUserContent, encodeSystem, functionCall, resultText } from '../shared/encode.js';
-import { dataUrl, baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { encodeSystem, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
+import { baseMediaType, dataUrl, inlineDataUrl, textOfFile } from '../shared/files.js';
 
-/** What of a history goes back. */
-export interface Replay {
-  /** Whether thinking may: the API takes it "with thinking enabled" only. */
-  readonly thinking: boolean;
-}
-
-/** The conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). One of ours may be several of theirs, or none. */
-export function encodeMessages(messages: readonly Message[], replay: Replay): readonly JsonObject[] {
+/**
+ * Encodes the conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). A message
+ * becomes one, several or none.
+ *
+ * @param messages The conversation.
+ * @param replaysThinking Whether thinking is sent back: the API accepts it "with thinking enabled" only.
+ * @throws ConfigurationError `options` for a file that the API does not accept.
+ */
+export function encodeMessages(messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] {
   return messages.flatMap((message) => {
-    if (message.role === 'user') return encodeUser(message);
-    return message.role === 'model' ? encodeModel(message, replay) : encodeSystem(message);
+    switch (message.role) {
+      case 'system':
+        return encodeSystem(message);
+      case 'user':
+        return encodeUser(message);
+      case 'model':
+        return encodeModel(message, replaysThinking);
+    }
   });
 }
 
-/** Results are messages of their own, right behind the calls. */
+/** Each result is a message of its own, right after the calls. */
 function encodeUser({ parts }: Message): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
-  const content = parts.flatMap(encodeContent);
-  return content.length === 0 ? results : [...results, ...encodeUserContent(content)];
+  return [...results, ...encodeUserContent(parts.flatMap(encodeContent))];
 }
 
-/** An empty text says nothing, as JSON it is a result. */
+/** An empty text carries no result; its JSON, `""`, does. */
 function encodeResult(part: ToolResultPart): JsonObject {
-  return { role: 'tool', tool_call_id: part.id, content: resultText(part) || JSON.stringify('') };
+  return { role: 'tool', tool_call_id: part.id, content: resultText(part) || '""' };
 }
 
 function encodeContent(part: Part): readonly JsonObject[] {
@@ -37,7 +43,7 @@ function encodeContent(part: Part): readonly JsonObject[] {
   return part.type === 'file' ? [encodeFile(part)] : [];
 }
 
-/** Images by address or as bytes ("Using Cohere's models to work with image inputs"), texts as text; other files have no place in the API. */
+/** Images by URL or as bytes ("Using Cohere's models to work with image inputs"), texts as text; the API accepts no other files. */
 function encodeFile(part: FilePart): JsonObject {
   const file = inlineDataUrl(part);
   if (baseMediaType(file.mediaType).startsWith('image/'))
@@ -46,24 +52,28 @@ function encodeFile(part: FilePart): JsonObject {
   if (text !== undefined) return { type: 'text', text };
   throw new ConfigurationError(
     'options',
-    `cohere takes images and texts, no files of type ${file.mediaType}${file.url === undefined ? '' : ' by address'}.`,
+    `cohere accepts images and texts, but not ${file.mediaType} files${file.url === undefined ? '' : ' by URL'}.`,
     'Pass the text of the document, as a text part or as documents in providerOptions.cohere.',
   );
 }
 
 /**
- * Beside calls the API takes no text ("text content is not allowed when tool_calls are provided"): what the model said goes as its plan, as Cohere's
- * own models say it. Its thinking goes back with the calls that came of it.
+ * A message with calls cannot have text ("text content is not allowed when tool_calls are provided"): its text is sent as the
+ * plan, which is where Cohere's own models write it. Thinking is sent back only with calls.
  */
-function encodeModel(message: Message, replay: Replay): readonly JsonObject[] {
+function encodeModel(message: Message, replaysThinking: boolean): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => functionCall(call.id, call.name, call.arguments));
   if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text }];
   const stored = objectOrEmpty(message.metadata?.['cohere']);
-  const plan = [nonEmptyString(stored['tool_plan']), nonEmptyString(text)]
-    .filter((said) => said !== undefined)
-    .join('\n');
-  const thinking = replay.thinking ? nonEmptyString(stored['thinking']) : undefined;
-  const content = thinking === undefined ? {} : { content: [{ type: 'thinking', thinking }] };
-  return [{ role: 'assistant', ...content, ...(plan === '' ? {} : { tool_plan: plan }), tool_calls: calls }];
+  const thinking = replaysThinking ? nonEmptyString(stored['thinking']) : undefined;
+  const toolPlan = [stored['tool_plan'], text].filter((part) => nonEmptyString(part) !== undefined).join('\n');
+  return [
+    {
+      role: 'assistant',
+      ...(thinking === undefined ? {} : { content: [{ type: 'thinking', thinking }] }),
+      ...(toolPlan === '' ? {} : { tool_plan: toolPlan }),
+      tool_calls: calls,
+    },
+  ];
 }

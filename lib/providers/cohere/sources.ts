@@ -1,22 +1,22 @@
-import { omitUndefined, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
+import { asArray, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 
-/**
- * The sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools; their fields are the user's own, of which
- * those are taken that are named as sources mostly are.
- */
+/** The sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools. */
 export function sourcesIn(citation: unknown): readonly SourcePart[] {
   const sources = isRecord(citation) ? asArray(citation['sources']) : [];
-  return sources.filter(isRecord).map((source): SourcePart => {
-    const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
-    const first = (...names: readonly string[]) =>
-      names.map((name) => nonEmptyString(content[name])).find((text) => text !== undefined);
-    const fields = omitUndefined({
-      id: nonEmptyString(source['id']) ?? first('id'),
-      url: first('url', 'link', 'uri'),
-      title: first('title', 'name'),
-      text: first('text', 'snippet', 'content', 'data'),
-    });
-    return { type: 'source', ...fields };
+  return sources.filter(isRecord).map(sourceOf);
+}
+
+/** The fields of a document or an output are the user's own: those with the usual names of a source are read. */
+function sourceOf(source: Record<string, unknown>): SourcePart {
+  const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
+  const first = (...names: readonly string[]) =>
+    names.map((name) => nonEmptyString(content[name])).find((text) => text !== undefined);
+  const fields = omitUndefined({
+    id: nonEmptyString(source['id']) ?? first('id'),
+    url: first('url', 'link', 'uri'),
+    title: first('title', 'name'),
+    text: first('text', 'snippet', 'content', 'data'),
   });
+  return { type: 'source', ...fields };
 }

@@ -1,83 +1,91 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { omitUndefined, isJsonObject, asArray, finiteNumber, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { usageOf } from '../../core/usage.js';
-import { providerError, hasErrorField } from '../../protocol/errorDetails.js';
+import { asArray, isJsonObject, nonEmptyString } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { FilePart } from '../../core/message.js';
+import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { finishReasonOf } from '../shared/finishReasons.js';
-import { provider } from './messages.js';
+import { finishReasonOf, usageIn } from './finish.js';
 
 /**
- * Reads one answer of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`; `docs/api/errors`): lines, of which the last has
- * `done`, the reason and the counts. Calls come whole. The index that some versions give them is passed over: it starts anew with each line, so that
- * equal calls of two lines would look like one. `load` and `unload`, which end a request without messages, are `other`.
+ * Decodes one response of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`; `docs/api/errors`):
+ * lines, of which the last has `done`, the reason and the counts.
  *
- * @param emit Takes the chunks, in order.
+ * @param emit Receives the chunks, in order.
  */
 export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
-  const answer = createChunkEmitter(provider, emit);
-  let thought = '';
-  let called = false;
+  const emitter = createChunkEmitter('ollama', emit);
+  let thinking = '';
+  let hasCalls = false;
 
   const readMessage = (message: JsonObject) => {
-    const [thinking, content] = [nonEmptyString(message['thinking']), nonEmptyString(message['content'])];
-    if (thinking !== undefined) answer.emit({ type: 'thinking', text: thinking });
-    thought += thinking ?? '';
-    if (content !== undefined) answer.emit({ type: 'text', text: content });
-    for (const image of asArray(message['images'])) if (typeof image === 'string') answer.emit(fileOf(image));
-    for (const call of asArray(message['tool_calls'])) {
-      const fragment = isJsonObject(call) ? fragmentOf(call) : undefined;
-      if (fragment) answer.emit(fragment);
-      called ||= fragment !== undefined;
+    const thinkingText = nonEmptyString(message['thinking']);
+    const text = nonEmptyString(message['content']);
+    if (thinkingText !== undefined) {
+      thinking += thinkingText;
+      emitter.emit({ type: 'thinking', text: thinkingText });
+    }
+    if (text !== undefined) emitter.emit({ type: 'text', text });
+    for (const image of asArray(message['images']))
+      if (typeof image === 'string') emitter.emit({ type: 'file', file: imageFile(image) });
+    for (const call of asArray(message['tool_calls']).filter(isJsonObject)) {
+      const fragment = completeCall(call);
+      if (!fragment) continue;
+      hasCalls = true;
+      emitter.emit(fragment);
     }
   };
 
   return {
     next(line) {
-      answer.addMetadata('model', nonEmptyString(line['model']));
+      emitter.addMetadata('model', nonEmptyString(line['model']));
       if (isJsonObject(line['message'])) readMessage(line['message']);
-      if (hasErrorField(line)) throw providerError(provider, line);
-      const word = nonEmptyString(line['done_reason']);
-      if (word !== undefined) answer.setFinishReason(finishReasonOf(word), word);
-      answer.setUsage(
-        usageOf({ input: finiteNumber(line['prompt_eval_count']), output: finiteNumber(line['eval_count']) }),
-      );
+      if (hasErrorField(line)) throw providerError('ollama', line);
+      const rawReason = nonEmptyString(line['done_reason']);
+      if (rawReason !== undefined) emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
+      emitter.setUsage(usageIn(line));
       return line['done'] === true ? 'end' : undefined;
     },
     end(terminal) {
-      answer.finishReason(terminal);
-      if (called && thought !== '') answer.emit({ type: 'providerData', provider, data: { thinking: thought } });
-      answer.emitFinish();
+      emitter.finishReason(terminal);
+      if (hasCalls && thinking !== '') emitter.emit({ type: 'providerData', provider: 'ollama', data: { thinking } });
+      emitter.emitFinish();
     },
   };
 }
 
-/** A call, whole; newer versions give it an id, which is kept to go back. */
-function fragmentOf(call: JsonObject): ToolCallFragment | undefined {
+/**
+ * A call, which always arrives complete. Newer versions send an id, which is stored to be sent back. The index that some
+ * versions send is ignored: it restarts with each line, so that equal calls of two lines would look like one.
+ */
+function completeCall(call: JsonObject): ToolCallFragment | undefined {
   const called = isJsonObject(call['function']) ? call['function'] : call;
-  const [id, name, args] = [nonEmptyString(call['id']), nonEmptyString(called['name']), called['arguments']];
+  const id = nonEmptyString(call['id']);
+  const name = nonEmptyString(called['name']);
   if (name === undefined) return undefined;
   return {
     type: 'toolCallFragment',
-    ...omitUndefined({ id, providerData: id === undefined ? undefined : { [provider]: { id } } }),
+    ...(id === undefined ? {} : { id, providerData: { ollama: { id } } }),
     name,
-    arguments:
-      args === undefined || args === null || typeof args === 'string' || isJsonObject(args)
-        ? (args ?? null)
-        : JSON.stringify(args),
+    arguments: argumentsOf(called['arguments']),
     done: true,
   };
 }
 
-/** The first bytes of the image formats, in base64: the API does not say which it is. */
-const formats = [
+/** Arguments are an object. A string is taken as JSON text; any other value becomes its JSON text, which is reported as invalid. */
+function argumentsOf(value: JsonValue | undefined): string | JsonObject | null {
+  if (value === undefined || value === null) return null;
+  return typeof value === 'string' || isJsonObject(value) ? value : JSON.stringify(value);
+}
+
+/** The first bytes of image formats, in base64: the API does not name the format. */
+const imageFormats = [
   ['/9j/', 'image/jpeg'],
   ['R0lGOD', 'image/gif'],
   ['UklGR', 'image/webp'],
 ] as const;
 
-function fileOf(data: string): Chunk {
-  const mediaType = formats.find(([beginning]) => data.startsWith(beginning))?.[1] ?? 'image/png';
-  return { type: 'file', file: { type: 'file', mediaType, data } };
+function imageFile(data: string): FilePart {
+  const mediaType = imageFormats.find(([firstBytes]) => data.startsWith(firstBytes))?.[1] ?? 'image/png';
+  return { type: 'file', mediaType, data };
 }

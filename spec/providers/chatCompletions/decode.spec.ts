@@ -6,8 +6,8 @@ import { delta, frame, read } from './reading.js';
 
 const finish = (reason: string, rest: object = {}) => ({ type: 'finish', reason, ...rest });
 
-describe('decodeChatCompletions: text and thinking', () => {
-  it('emits metadata once, just before the first other chunk, and the finish last', () => {
+describe('decodeChatCompletions: text, thinking, files and sources', () => {
+  it('decodeChatCompletions emits metadata once, just before the first other chunk, and the finish last', () => {
     const { chunks } = read([
       { id: '', model: '', choices: [], prompt_filter_results: [] },
       {
@@ -50,7 +50,7 @@ describe('decodeChatCompletions: text and thinking', () => {
     ['thinking parts with a string', [{ type: 'thinking', thinking: 'Hm' }], '', 'Hm'],
     ['one part without a list', { type: 'text', text: 'Hi' }, 'Hi', ''],
     [
-      'references beside text',
+      'references besides text',
       [
         { type: 'reference', reference_ids: [1] },
         { type: 'text', text: 'Hi' },
@@ -58,7 +58,7 @@ describe('decodeChatCompletions: text and thinking', () => {
       'Hi',
       '',
     ],
-  ])('reads content that is %s', (_, content, text, thinking) => {
+  ])('decodeChatCompletions reads content that is %s', (_, content, text, thinking) => {
     expect(read([delta({ content })])).toMatchObject({ text, thinking });
   });
 
@@ -78,11 +78,11 @@ describe('decodeChatCompletions: text and thinking', () => {
     ],
     ['a summary in the details', { reasoning_details: [{ type: 'reasoning.summary', summary: 'Hm' }] }],
     ['both plain and details', { reasoning: 'Hm', reasoning_details: [{ type: 'reasoning.text', text: 'Hm' }] }],
-  ])('thinks once, where the wire has %s', (_, fields) => {
+  ])('decodeChatCompletions emits thinking once for %s', (_, fields) => {
     expect(read([delta(fields)]).thinking).toBe('Hm');
   });
 
-  it('does not show details that come after the plain reasoning, with its signature', () => {
+  it('decodeChatCompletions does not emit reasoning details that repeat plain reasoning with its signature', () => {
     const { thinking, chunks } = read([
       delta({ reasoning: 'Hm' }),
       delta({ reasoning: null, reasoning_details: [{ type: 'reasoning.text', text: 'Hm', signature: 's', index: 0 }] }),
@@ -95,14 +95,14 @@ describe('decodeChatCompletions: text and thinking', () => {
     });
   });
 
-  it('turns a refusal into text that ends with contentFilter', () => {
+  it('decodeChatCompletions emits a refusal as text and finishes with contentFilter', () => {
     const { text, finish: last } = read([delta({ refusal: 'I must ' }), delta({ refusal: 'not.' }), delta({}, 'stop')]);
     expect(text).toBe('I must not.');
     expect(last).toMatchObject({ reason: 'contentFilter', rawReason: 'stop' });
   });
 
-  it('takes a snapshot only for what has not streamed', () => {
-    const whole = {
+  it('decodeChatCompletions emits from a complete message only what was not streamed', () => {
+    const message = {
       role: 'assistant',
       content: 'Hello world',
       reasoning: 'Hm',
@@ -111,23 +111,23 @@ describe('decodeChatCompletions: text and thinking', () => {
     const streamed = read([
       delta({ content: 'Hello ' }),
       delta({ content: 'world' }),
-      frame({ delta: {}, message: whole, finish_reason: 'stop' }),
+      frame({ delta: {}, message, finish_reason: 'stop' }),
     ]);
     expect(streamed).toMatchObject({ text: 'Hello world', thinking: 'Hm' });
     expect(streamed.chunks.filter(({ type }) => type === 'toolCallFragment')).toEqual([
       { type: 'toolCallFragment', id: 'c', name: 'f', arguments: '{}' },
     ]);
-    const unstreamed = read([frame({ message: whole, finish_reason: 'tool_calls' })]);
+    const unstreamed = read([frame({ message, finish_reason: 'tool_calls' })]);
     expect(unstreamed).toMatchObject({ text: 'Hello world', thinking: 'Hm', finish: { reason: 'toolCalls' } });
   });
 
-  it('takes only what is new of snapshots that grow', () => {
+  it('decodeChatCompletions emits only the new text of messages that grow', () => {
     const grown = ['He', 'Hello', 'Hello world'].map((content) => frame({ message: { content } }));
     expect(read(grown).text).toBe('Hello world');
     expect(read([delta({ content: '\n\nHello' }), frame({ message: { content: 'Hello' } })]).text).toBe('\n\nHello');
   });
 
-  it('reads the choice at index 0 only', () => {
+  it('decodeChatCompletions reads only the choice at index 0', () => {
     const choices = [
       { index: 1, delta: { content: 'no' }, finish_reason: 'length' },
       { index: 0, delta: { content: 'yes' } },
@@ -138,12 +138,12 @@ describe('decodeChatCompletions: text and thinking', () => {
     });
   });
 
-  it('emits what comes behind the finish reason before the finish', () => {
+  it('decodeChatCompletions emits content after the finish reason before the finish', () => {
     const { chunks } = read([delta({ content: 'a' }, 'stop'), delta({ content: 'b' })]);
     expect(chunks.map(({ type }) => type)).toEqual(['text', 'text', 'finish']);
   });
 
-  it('emits images as files and citations as sources, each once', () => {
+  it('decodeChatCompletions emits images as files and citations as sources, each once', () => {
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0=' } };
     const cite = { type: 'url_citation', url_citation: { url: 'https://a.test/', title: 'A', content: 'said' } };
     const { chunks } = read([
@@ -168,7 +168,7 @@ describe('decodeChatCompletions: tool calls', () => {
       return [Object.fromEntries(Object.entries(chunk).filter(([field]) => field !== 'type'))];
     });
 
-  it('translates each entry and joins nothing', () => {
+  it('decodeChatCompletions emits each entry as a fragment and joins nothing', () => {
     expect(
       fragments(
         { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] },
@@ -188,7 +188,7 @@ describe('decodeChatCompletions: tool calls', () => {
     ]);
   });
 
-  it('passes over lists that are null or empty, and entries that say nothing', () => {
+  it('decodeChatCompletions skips lists that are null or empty, and empty entries', () => {
     expect(
       fragments(
         { tool_calls: null },
@@ -198,7 +198,7 @@ describe('decodeChatCompletions: tool calls', () => {
     ).toEqual([]);
   });
 
-  it('reads the older function_call, unless tool_calls tell the same', () => {
+  it('decodeChatCompletions reads the older function_call only without tool_calls', () => {
     expect(fragments({ function_call: { name: 'f', arguments: '{' } }, { function_call: { arguments: '}' } })).toEqual([
       { name: 'f', arguments: '{' },
       { arguments: '}' },
@@ -208,7 +208,7 @@ describe('decodeChatCompletions: tool calls', () => {
     ]);
   });
 
-  it('keeps what the server wants back: a signature on the call, reasoning on a message with calls', () => {
+  it('decodeChatCompletions stores a signature with its call, and reasoning with a message that has calls', () => {
     const extra = { google: { thought_signature: 'sig' } };
     const call = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' }, extra_content: extra }] };
     const { chunks } = read(
@@ -230,13 +230,13 @@ describe('decodeChatCompletions: tool calls', () => {
     ).not.toContain('providerData');
   });
 
-  it('joins the pieces of signed reasoning as they have to be sent back', () => {
-    const piece = (fields: JsonObject) =>
+  it('decodeChatCompletions joins the fragments of signed reasoning for the next request', () => {
+    const fragment = (fields: JsonObject) =>
       delta({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }] });
     const { chunks } = read([
-      piece({ text: 'We ' }),
-      piece({ text: 'add.', signature: null }),
-      piece({ text: '', signature: 'sig' }),
+      fragment({ text: 'We ' }),
+      fragment({ text: 'add.', signature: null }),
+      fragment({ text: '', signature: 'sig' }),
       delta({
         reasoning_details: [
           { type: 'reasoning.encrypted', index: 1, data: 'x' },
@@ -270,11 +270,11 @@ describe('decodeChatCompletions: the finish', () => {
     ['error', 'error'],
     ['abort', 'other'],
     ['constructor', 'other'],
-  ])('reads "%s" as %s and keeps the word', (word, reason) => {
+  ])('decodeChatCompletions maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
     expect(read([delta({}, word)]).chunks).toEqual([finish(reason, { rawReason: word })]);
   });
 
-  it('takes the first finish reason that is one, and the last usage', () => {
+  it('decodeChatCompletions takes the first finish reason that is not empty, and the last usage', () => {
     const usage = (prompt_tokens: number) => ({ prompt_tokens, completion_tokens: 1 });
     const { finish: last } = read([
       delta({}, ''),
@@ -321,7 +321,7 @@ describe('decodeChatCompletions: the finish', () => {
       { input: 9, output: 7, total: 16, cachedInput: 4, reasoning: 5 },
     ],
     [
-      'the top, reasoning counted apart (xAI)',
+      'the top, reasoning not included in the output (xAI)',
       {
         usage: {
           prompt_tokens: 9,
@@ -338,11 +338,11 @@ describe('decodeChatCompletions: the finish', () => {
       { input: 9, output: 2, total: 11, cachedInput: 8 },
     ],
     ['the top, half of it unknown', { usage: { prompt_tokens: 9, completion_tokens: null } }, { input: 9 }],
-  ])('reads usage at %s', (_, data, usage) => {
+  ])('decodeChatCompletions reads usage at %s', (_, data, usage) => {
     expect(read([data]).finish?.usage).toEqual(usage);
   });
 
-  it('says what had come when the stream breaks off without a finish reason', () => {
+  it('decodeChatCompletions reports how much arrived when the stream ends without a finish reason', () => {
     const {
       error,
       finish: last,
@@ -358,7 +358,7 @@ describe('decodeChatCompletions: the finish', () => {
     expect(last).toBeUndefined();
   });
 
-  it('is unspecified where only [DONE] tells of the end, and whole where only a finish reason does', () => {
+  it('decodeChatCompletions finishes as unspecified with [DONE] alone, and normally with a finish reason alone', () => {
     expect(read([delta({ content: 'a' })], true).finish).toEqual(finish('unspecified'));
     expect(read([delta({ content: 'a' }, 'stop')], false).finish).toMatchObject({ reason: 'stop' });
   });
@@ -438,20 +438,20 @@ describe('decodeChatCompletions: errors', () => {
       '400',
       true,
     ],
-  ])('reports %s', (_, data, text, providerCode, retryable) => {
+  ])('decodeChatCompletions reports an error as %s', (_, data, text, providerCode, retryable) => {
     const error = failed(data);
     expect(error.message).toContain(text);
     expect(error).toMatchObject({ retryable, providerCode, chunks: [] });
   });
 
-  it('reports an event named error, whatever it holds', () => {
+  it('decodeChatCompletions reports an event named error, whatever its data', () => {
     expect(failed({ data: { code: 503, reason: 'busy' }, event: 'error' })).toMatchObject({
       message: expect.stringContaining('busy'),
       retryable: true,
     });
   });
 
-  it('keeps the text that came before the error and with it', () => {
+  it('decodeChatCompletions emits the text before an error and in its frame', () => {
     const { chunks } = failed(delta({ content: 'Let ' }), {
       ...delta({ content: 'me' }, 'error'),
       error: { message: 'gone', code: 502 },
@@ -469,22 +469,25 @@ describe('decodeChatCompletions: errors', () => {
     ['a notice', { code: 0, message: 'ok' }],
     ['success of MiniMax', { base_resp: { status_code: 0, status_msg: '' } }],
     ['an empty frame', {}],
-  ])('does not take %s for an error', (_, data) => {
+  ])('decodeChatCompletions does not report an error for %s', (_, data) => {
     expect(read([data, delta({ content: 'a' }, 'stop')])).toMatchObject({ error: undefined, text: 'a' });
   });
 });
 
-describe('decodeChatCompletions: anything at all', () => {
+describe('decodeChatCompletions: arbitrary frames', () => {
   const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
-  const wild = (...fields: string[]) =>
+  const anyObject = (...fields: string[]) =>
     fc.record(Object.fromEntries(fields.map((field) => [field, json])), {
       requiredKeys: [],
     }) as fc.Arbitrary<JsonObject>;
-  const call = fc.oneof(json, wild('index', 'id', 'name', 'arguments', 'extra_content'), wild('function'));
+  const call = fc.oneof(json, anyObject('index', 'id', 'name', 'arguments', 'extra_content'), anyObject('function'));
   const fields = fc.record(
     {
-      content: fc.oneof(json, fc.array(wild('type', 'text', 'thinking', 'image_url', 'refusal'))),
-      reasoning_details: fc.oneof(json, fc.array(wild('type', 'text', 'summary', 'data', 'index', 'id', 'signature'))),
+      content: fc.oneof(json, fc.array(anyObject('type', 'text', 'thinking', 'image_url', 'refusal'))),
+      reasoning_details: fc.oneof(
+        json,
+        fc.array(anyObject('type', 'text', 'summary', 'data', 'index', 'id', 'signature')),
+      ),
       ...Object.fromEntries(
         ['reasoning', 'reasoning_content', 'refusal', 'function_call', 'images', 'annotations'].map((field) => [
           field,
@@ -519,7 +522,7 @@ describe('decodeChatCompletions: anything at all', () => {
     { requiredKeys: [] },
   );
 
-  it('throws nothing but a ProviderError, and ends with one finish otherwise', () => {
+  it('decodeChatCompletions either throws a ProviderError or ends with one finish', () => {
     fc.assert(
       fc.property(fc.array(anyFrame, { maxLength: 6 }), (frames) => {
         const { error, chunks } = read(frames);
@@ -532,10 +535,10 @@ describe('decodeChatCompletions: anything at all', () => {
     );
   });
 
-  it('gives the same text however it is cut', () => {
+  it('decodeChatCompletions emits the same text however it is cut', () => {
     fc.assert(
-      fc.property(fc.array(fc.string()), (pieces) => {
-        expect(read(pieces.map((content) => delta({ content }))).text).toBe(pieces.join(''));
+      fc.property(fc.array(fc.string()), (texts) => {
+        expect(read(texts.map((content) => delta({ content }))).text).toBe(texts.join(''));
       }),
     );
   });

@@ -15,14 +15,14 @@ const tool = { name: 'f', description: 'Does f.', parameters: { type: 'object', 
 const streamed = { stream: true, stream_options: { include_usage: true } };
 
 describe('encodeChatCompletions: the request', () => {
-  it('sends what was asked for and nothing else', () => {
+  it('encodeChatCompletions sends only what the request has', () => {
     expect(encode({})).toEqual({
       path: '/chat/completions',
       body: { model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...streamed },
     });
   });
 
-  it('has a field for each setting', () => {
+  it('encodeChatCompletions has a field for each setting', () => {
     expect(
       encode({
         tools: [tool],
@@ -65,7 +65,7 @@ describe('encodeChatCompletions: the request', () => {
     });
   });
 
-  it('forces a tool by name, and says nothing of tools where there are none', () => {
+  it('encodeChatCompletions forces a tool by name, and omits all tool settings without tools', () => {
     expect(encode({ tools: [tool], toolChoice: { name: 'f' } }).body['tool_choice']).toEqual({
       type: 'function',
       function: { name: 'f' },
@@ -75,7 +75,7 @@ describe('encodeChatCompletions: the request', () => {
     ).toEqual(['model', 'messages', 'stream', 'stream_options']);
   });
 
-  it('makes a schema strict where that can be done, and asks for strict output only there', () => {
+  it('encodeChatCompletions makes a schema strict where possible, and requests strict output only then', () => {
     const optional = { type: 'object', properties: { a: { type: 'string' } } };
     expect(encode({ output: optional }).body['response_format']).toMatchObject({
       json_schema: { strict: true, schema: { required: ['a'], additionalProperties: false } },
@@ -87,7 +87,7 @@ describe('encodeChatCompletions: the request', () => {
     });
   });
 
-  it('leaves thinking to the model, switches it off, or refuses a budget that the API cannot take', () => {
+  it('encodeChatCompletions leaves thinking to the model, switches it off, or throws for a budget', () => {
     expect(encode({ thinking: true }).body).not.toHaveProperty('reasoning_effort');
     expect(encode({ thinking: {} }).body).not.toHaveProperty('reasoning_effort');
     expect(encode({ thinking: false }).body['reasoning_effort']).toBe('none');
@@ -96,7 +96,7 @@ describe('encodeChatCompletions: the request', () => {
     );
   });
 
-  it('follows the dialect', () => {
+  it('encodeChatCompletions applies the dialect', () => {
     const { path, body } = encode(
       { maxOutputTokens: 5, seed: 1, thinking: { budget: 9 } },
       {
@@ -122,7 +122,7 @@ describe('encodeChatCompletions: the request', () => {
 });
 
 describe('encodeChatCompletions: messages', () => {
-  it('sends a whole conversation with tools in the order that the API wants', () => {
+  it('encodeChatCompletions sends a conversation with tools in the order that the API requires', () => {
     expect(
       messagesOf([
         systemMessage('Be brief.'),
@@ -162,7 +162,7 @@ describe('encodeChatCompletions: messages', () => {
     ]);
   });
 
-  it('sends results that are text as they are, and others as JSON', () => {
+  it('encodeChatCompletions sends results that are text unchanged, and others as JSON', () => {
     const results = ['plain', '', 3, null, false, [1], { a: 1 }];
     const sent = contentOf(results.map((result) => ({ type: 'toolResult', id: 'a', name: 'f', result })));
     expect(sent).toEqual(
@@ -174,7 +174,7 @@ describe('encodeChatCompletions: messages', () => {
     );
   });
 
-  it('has no content in a message of calls only, and leaves out what cannot be sent back', () => {
+  it('encodeChatCompletions sends calls without content as null content, and omits what cannot be sent back', () => {
     expect(
       messagesOf([
         modelMessage([{ type: 'toolCall', id: 'a', name: 'f', arguments: {} }]),
@@ -195,7 +195,7 @@ describe('encodeChatCompletions: messages', () => {
     ]);
   });
 
-  it('keeps several instructions apart', () => {
+  it('encodeChatCompletions separates several instructions by an empty line', () => {
     const parts: readonly Part[] = [
       { type: 'text', text: 'Be brief.' },
       { type: 'text', text: 'Be kind.' },
@@ -203,7 +203,7 @@ describe('encodeChatCompletions: messages', () => {
     expect(messagesOf([{ role: 'system', parts }])).toEqual([{ role: 'system', content: 'Be brief.\n\nBe kind.' }]);
   });
 
-  it('keeps any key of the arguments on the way there and back', () => {
+  it('encodeChatCompletions keeps every key of the arguments that decodeChatCompletions read', () => {
     const text = '{"__proto__":{"x":1},"constructor":2,"toString":"s"}';
     const fragments: unknown[] = [];
     const decoder = decodeChatCompletions('server', (chunk) => {
@@ -218,7 +218,7 @@ describe('encodeChatCompletions: messages', () => {
     );
   });
 
-  it('gives a provider back what was its own, and no other', () => {
+  it('encodeChatCompletions sends provider data back to its provider only', () => {
     const extra = { google: { thought_signature: 's' } };
     const own = modelMessage([
       { type: 'toolCall', id: 'a', name: 'f', arguments: {}, providerData: { server: { extra_content: extra } } },
@@ -249,7 +249,7 @@ describe('encodeChatCompletions: files', () => {
       { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } },
     ],
     [
-      'an image by address',
+      'an image by URL',
       filePart(new URL('https://a.test/i.png'), 'image/png'),
       { type: 'image_url', image_url: { url: 'https://a.test/i.png' } },
     ],
@@ -272,12 +272,12 @@ describe('encodeChatCompletions: files', () => {
       filePart(new URL(`data:text/plain;base64,${base64}`), 'text/plain'),
       { type: 'text', text: 'Grüße' },
     ],
-  ])('sends %s', (_, file, part) => {
+  ])('encodeChatCompletions sends %s as its content part', (_, file, part) => {
     const question = { type: 'text', text: 'What is it?' } as const;
     expect(contentOf([question, file])).toEqual([{ role: 'user', content: [question, part] }]);
   });
 
-  it('refuses other files by address, unless the server takes them', () => {
+  it('encodeChatCompletions throws for other files by URL, unless the server accepts them', () => {
     const file = filePart(new URL('https://a.test/a.pdf'), 'application/pdf');
     expect(() => contentOf([file])).toThrow(
       expect.objectContaining({ code: 'configuration', message: expect.stringMatching(/a\.test.*bytes/) }),
@@ -287,14 +287,14 @@ describe('encodeChatCompletions: files', () => {
     ]);
   });
 
-  it('lets the dialect speak first', () => {
+  it('encodeChatCompletions lets the dialect encode a file first', () => {
     const file = filePart(new URL('https://a.test/a.pdf'), 'application/pdf');
     expect(contentOf([file], { file: ({ url }) => ({ type: 'document_url', document_url: url ?? '' }) })).toEqual([
       { role: 'user', content: [{ type: 'document_url', document_url: 'https://a.test/a.pdf' }] },
     ]);
   });
 
-  it('tells of a text that is not base64', () => {
+  it('encodeChatCompletions throws for a text that is not base64', () => {
     expect(() => contentOf([{ type: 'file', mediaType: 'text/plain', data: '%%%' }])).toThrow(
       expect.objectContaining({ code: 'configuration' }),
     );

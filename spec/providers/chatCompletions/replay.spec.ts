@@ -34,8 +34,8 @@ const anyDelta = fc.record(
   { requiredKeys: [] },
 );
 
-describe('what goes back', () => {
-  it('is collected from frames of any shape, and sent back, without a crash', () => {
+describe('replay', () => {
+  it('createReplayCollector reads frames of any shape, and its data can be sent back', () => {
     fc.assert(
       fc.property(fc.array(anyDelta), (deltas) => {
         const { chunks, text, error } = read(
@@ -55,7 +55,7 @@ describe('what goes back', () => {
     );
   });
 
-  it('is replayFields from stored data of any shape, the text always with it', () => {
+  it('replayFields accepts stored data of any shape and keeps the complete text', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.array(fc.record({ at: json, part: json })), (text, thoughts) => {
         const { content } = replayFields(text, { thoughts }) as { readonly content: string | readonly JsonObject[] };

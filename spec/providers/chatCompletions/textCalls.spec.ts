@@ -1,15 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Chunk } from '../../../lib/core/chunk.js';
-import { callsIn } from '../../../lib/providers/chatCompletions/textCalls.js';
-import { createTextCalls } from '../../../lib/providers/chatCompletions/textCalls.js';
+import { callsIn, createTextCalls } from '../../../lib/providers/chatCompletions/textCalls.js';
 
-/** What becomes of texts, and of other chunks between them. */
-function through(pieces: readonly (string | Chunk)[], whole = true) {
+/** Passes texts and other chunks through text calls, and returns what is emitted. */
+function read(inputs: readonly (string | Chunk)[], complete = true) {
   const chunks: Chunk[] = [];
-  const tagged = createTextCalls((chunk) => chunks.push(chunk));
-  for (const piece of pieces) tagged.next(typeof piece === 'string' ? { type: 'text', text: piece } : piece);
-  tagged.flush(whole);
+  const textCalls = createTextCalls((chunk) => chunks.push(chunk));
+  for (const input of inputs) textCalls.next(typeof input === 'string' ? { type: 'text', text: input } : input);
+  textCalls.flush(complete);
   return {
     chunks,
     text: chunks.map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join(''),
@@ -44,13 +43,13 @@ describe('createTextCalls', () => {
       ],
     ],
     ['<|python_tag|>\n{"type":"function","function":{"name":"a","arguments":"{\\"x\\":1}"}}', [['a', '{"x":1}']]],
-  ])('reads %s', (text, calls) => {
-    expect(through([text])).toMatchObject({ text: '', calls });
-    expect(through(Array.from(text))).toMatchObject({ text: '', calls });
+  ])('createTextCalls reads calls from %s', (text, calls) => {
+    expect(read([text])).toMatchObject({ text: '', calls });
+    expect(read(Array.from(text))).toMatchObject({ text: '', calls });
   });
 
-  it('shows the text before the tag', () => {
-    expect(through(['Let me see. <|python_tag|>', add])).toMatchObject({
+  it('createTextCalls emits the text before the tag', () => {
+    expect(read(['Let me see. <|python_tag|>', add])).toMatchObject({
       text: 'Let me see. ',
       calls: [['add', { a: '}{"][' }]],
     });
@@ -67,32 +66,32 @@ describe('createTextCalls', () => {
     '<|python_tag|>',
     '<|python_tag|>{"name":"f"}}',
     '1 < 2 <|pyth',
-  ])('leaves a text to the letter: %s', (text) => {
-    expect(through([text])).toMatchObject({ text, calls: [] });
-    expect(through(Array.from(text))).toMatchObject({ text, calls: [] });
+  ])('createTextCalls forwards unchanged: %s', (text) => {
+    expect(read([text])).toMatchObject({ text, calls: [] });
+    expect(read(Array.from(text))).toMatchObject({ text, calls: [] });
   });
 
-  it('holds nothing back of a text that speaks of the tag', () => {
+  it('createTextCalls holds nothing back of a text that mentions the tag', () => {
     const chunks: Chunk[] = [];
-    const tagged = createTextCalls((chunk) => chunks.push(chunk));
-    tagged.next({ type: 'text', text: 'Say <|python_tag|> first.' });
+    const textCalls = createTextCalls((chunk) => chunks.push(chunk));
+    textCalls.next({ type: 'text', text: 'Say <|python_tag|> first.' });
     expect(chunks.map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join('')).toBe('Say <|python_tag|> first.');
   });
 
-  it('exposes no call of an answer that was cut, and none beside the calls of the server', () => {
-    expect(through([`<|python_tag|>${add}`], false)).toMatchObject({ text: `<|python_tag|>${add}`, calls: [] });
+  it('createTextCalls exposes no call of an incomplete response, and none besides the calls of the server', () => {
+    expect(read([`<|python_tag|>${add}`], false)).toMatchObject({ text: `<|python_tag|>${add}`, calls: [] });
     const native: Chunk = { type: 'toolCallFragment', id: 'c', name: 'add', arguments: '{}' };
-    expect(through([`<|python_tag|>${add}`, native])).toMatchObject({
+    expect(read([`<|python_tag|>${add}`, native])).toMatchObject({
       text: `<|python_tag|>${add}`,
       calls: [['add', '{}']],
     });
   });
 
-  it('loses nothing, however the text is cut', () => {
+  it('createTextCalls loses nothing, however the text is cut', () => {
     const word = fc.constantFrom('<|python_tag|>', '<|python_', '<', '{', '}', '"', '[', ' ', add, 'word', '\\', ';');
     fc.assert(
       fc.property(fc.array(word), (words) => {
-        const { text, calls } = through(words);
+        const { text, calls } = read(words);
         const all = words.join('');
         if (calls.length === 0) expect(text).toBe(all);
         else expect(all.startsWith(text) && callsIn(all.slice(text.length))).toHaveLength(calls.length);
@@ -100,8 +99,8 @@ describe('createTextCalls', () => {
     );
   });
 
-  it('is linear in the text', () => {
+  it('createTextCalls is linear in the text', () => {
     const many = `<|python_tag|>${Array.from({ length: 20_000 }, () => add).join(';')}`;
-    expect(through(many.match(/.{1,50}/gs) ?? []).calls).toHaveLength(20_000);
+    expect(read(many.match(/.{1,50}/gs) ?? []).calls).toHaveLength(20_000);
   });
 });

@@ -2,22 +2,22 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { RivuletError } from '../../../lib/core/errors.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { decodeChat } from '../../../lib/providers/cohere/decode.js';
+import { decodeCohere } from '../../../lib/providers/cohere/decode.js';
 import { itReadsRecordings, readAnswer } from '../../support/recordedAnswers.js';
 
-itReadsRecordings('cohere', decodeChat);
+itReadsRecordings('cohere', decodeCohere);
 
-const read = (...frames: readonly JsonObject[]) => readAnswer(decodeChat, frames);
+const read = (...frames: readonly JsonObject[]) => readAnswer(decodeCohere, frames);
 const begin = { type: 'message-start', id: 'co-1', delta: { message: { role: 'assistant', content: [] } } };
-const said = (type: string, message: JsonObject, index = 0): JsonObject => ({ type, index, delta: { message } });
-const content = (fields: JsonObject) => said('content-delta', { content: fields });
+const event = (type: string, message: JsonObject, index = 0): JsonObject => ({ type, index, delta: { message } });
+const content = (fields: JsonObject) => event('content-delta', { content: fields });
 const end = (finish_reason: string, more: JsonObject = {}): JsonObject => ({
   type: 'message-end',
   delta: { finish_reason, ...more },
 });
 
-describe('cohere: an answer', () => {
-  it('tells its id once, before the first chunk, and nothing before an error', () => {
+describe('decodeCohere', () => {
+  it('decodeCohere emits the response id before the first chunk, and nothing before an error', () => {
     expect(read(begin, content({ text: 'Hi' }), end('COMPLETE')).chunks).toEqual([
       { type: 'metadata', metadata: { responseId: 'co-1' } },
       { type: 'text', text: 'Hi' },
@@ -41,24 +41,24 @@ describe('cohere: an answer', () => {
     ['tool_calls', 'toolCalls'],
     ['length', 'length'],
     ['SOMETHING_NEW', 'other'],
-  ])('that ends with %s finishes with %s', (word, reason) => {
+  ])('decodeCohere maps the finish reason %s to %s and keeps the word as rawReason', (word, reason) => {
     expect(read(begin, content({ text: 'a' }), end(word)).finish).toMatchObject({ reason, rawReason: word });
   });
 
-  it('counts what the model read, not what is billed, and nothing where only that is told', () => {
+  it('decodeCohere counts what the model read, not what is billed', () => {
     const billed_units = { input_tokens: 1, output_tokens: 2 };
-    const told = end('COMPLETE', {
+    const last = end('COMPLETE', {
       usage: { billed_units, tokens: { input_tokens: 30, output_tokens: 4 }, cached_tokens: 20 },
     });
-    expect(read(begin, told).finish?.usage).toEqual({ input: 30, output: 4, total: 34, cachedInput: 20 });
+    expect(read(begin, last).finish?.usage).toEqual({ input: 30, output: 4, total: 34, cachedInput: 20 });
     expect(read(begin, end('COMPLETE', { usage: { billed_units } })).finish).not.toHaveProperty('usage');
   });
 
-  it('is interrupted when it ends without message-end', () => {
+  it('decodeCohere reports an interruption without message-end', () => {
     expect(read(begin, content({ text: 'a' })).error).toMatchObject({ code: 'stream_interrupted', provider: 'cohere' });
   });
 
-  it('fails with a time-out, and with a frame that is an error', () => {
+  it('decodeCohere reports a timeout, and a frame that is an error', () => {
     expect(read(begin, end('TIMEOUT')).error).toMatchObject({
       code: 'provider',
       providerCode: 'TIMEOUT',
@@ -67,12 +67,12 @@ describe('cohere: an answer', () => {
     expect(read({ message: 'no such model' }).error).toMatchObject({ code: 'provider', retryable: false });
   });
 
-  it('keeps the plan and the thinking for the calls they came with, and shows no plan', () => {
-    const call = (type: string, toolCalls: JsonObject) => said(type, { tool_calls: toolCalls });
+  it('decodeCohere stores the plan and the thinking with the calls, and does not emit the plan', () => {
+    const call = (type: string, toolCalls: JsonObject) => event(type, { tool_calls: toolCalls });
     const { message, text } = read(
       begin,
-      said('tool-plan-delta', { tool_plan: 'I will ' }),
-      said('tool-plan-delta', { tool_plan: 'look.' }),
+      event('tool-plan-delta', { tool_plan: 'I will ' }),
+      event('tool-plan-delta', { tool_plan: 'look.' }),
       content({ thinking: 'hm' }),
       call('tool-call-start', { id: 'a', function: { name: 'now', arguments: '' } }),
       { type: 'tool-call-end', index: 0 },
@@ -86,18 +86,18 @@ describe('cohere: an answer', () => {
     });
   });
 
-  it('exposes no call that the limit of tokens has cut', () => {
+  it('decodeCohere exposes no call that the token limit cut off', () => {
     const cut = read(
       begin,
-      said('tool-call-start', { tool_calls: { id: 'a', function: { name: 'write', arguments: '' } } }),
-      said('tool-call-delta', { tool_calls: { function: { arguments: '{"text":"on' } } }),
+      event('tool-call-start', { tool_calls: { id: 'a', function: { name: 'write', arguments: '' } } }),
+      event('tool-call-delta', { tool_calls: { function: { arguments: '{"text":"on' } } }),
       { type: 'tool-call-end', index: 0 },
       end('MAX_TOKENS'),
     );
     expect(cut.calls).toEqual([]);
   });
 
-  it('gives chunks, or an error of ours, for any frames', () => {
+  it('decodeCohere emits chunks or throws a RivuletError for any frames', () => {
     const json = fc.jsonValue();
     const message = fc.record(
       { content: json, tool_plan: json, tool_calls: json, citations: json },
@@ -122,7 +122,7 @@ describe('cohere: an answer', () => {
     const frame = fc.record({ type, index: json, id: json, delta: fc.oneof(delta, json) }, { requiredKeys: ['type'] });
     fc.assert(
       fc.property(fc.array(fc.oneof(frame, fc.dictionary(fc.string(), json)), { maxLength: 10 }), (frames) => {
-        const { error } = readAnswer(decodeChat, frames as unknown as readonly JsonObject[]);
+        const { error } = readAnswer(decodeCohere, frames as unknown as readonly JsonObject[]);
         if (error !== undefined) expect(error).toBeInstanceOf(RivuletError);
       }),
       { numRuns: 500 },
@@ -130,15 +130,15 @@ describe('cohere: an answer', () => {
   });
 });
 
-describe('cohere: calls in the first event', () => {
-  it('are calls, also beside others', () => {
+describe('decodeCohere: calls in the first event', () => {
+  it('decodeCohere reads several calls in the first event', () => {
     const calls = ['a', 'b'].map((id) => ({
       id,
       type: 'function',
       function: { name: 'f', arguments: `{"of":"${id}"}` },
     }));
     const { message } = read(
-      { ...said('message-start', { role: 'assistant', tool_calls: calls }), id: 'co-1' },
+      { ...event('message-start', { role: 'assistant', tool_calls: calls }), id: 'co-1' },
       end('TOOL_CALL'),
     );
     expect(message?.parts).toMatchObject([

@@ -3,22 +3,22 @@ import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { cohere } from '../../../lib/providers/cohere/cohere.js';
-import { encodeChat } from '../../../lib/providers/cohere/encode.js';
+import { encodeCohere } from '../../../lib/providers/cohere/encode.js';
 
 const messages = [userMessage('Name a river.')];
-const body = (request: Partial<Request> = {}) => encodeChat('command-a-03-2025', { messages, ...request }).body;
+const body = (request: Partial<Request> = {}) => encodeCohere('command-a-03-2025', { messages, ...request }).body;
 const add = { name: 'add', description: 'Adds.', parameters: { type: 'object', properties: {} } };
 const now = { ...add, name: 'now' };
 
-describe('cohere: a request', () => {
-  it('has nothing that was not asked for', () => {
-    expect(encodeChat('command-a-03-2025', { messages })).toEqual({
+describe('encodeCohere', () => {
+  it('encodeCohere sends only what the request has', () => {
+    expect(encodeCohere('command-a-03-2025', { messages })).toEqual({
       path: '/chat',
       body: { model: 'command-a-03-2025', messages: [{ role: 'user', content: 'Name a river.' }], stream: true },
     });
   });
 
-  it('has a field for each setting', () => {
+  it('encodeCohere has a field for each setting', () => {
     const output = { type: 'object', properties: {}, required: [] };
     expect(
       body({
@@ -44,7 +44,7 @@ describe('cohere: a request', () => {
     expect(body({ thinking: { effort: 'high' } })['thinking']).toEqual({ type: 'enabled' });
   });
 
-  it('says which tools to call in the words that the API has', () => {
+  it('encodeCohere translates the tool choice, and throws for what the API does not support', () => {
     const tools = [add, now];
     expect(body({ tools, toolChoice: 'auto' })).not.toHaveProperty('tool_choice');
     expect(body({ tools, toolChoice: 'none' })['tool_choice']).toBe('NONE');
@@ -58,14 +58,14 @@ describe('cohere: a request', () => {
     expect(() => body({ tools, parallelToolCalls: false })).toThrow(/several calls/);
   });
 
-  it('does not hold a schema and tools together', () => {
+  it('encodeCohere throws for a schema together with tools', () => {
     expect(() => body({ tools: [add], output: { type: 'object' } })).toThrow(
       /tools and an output schema in one request/,
     );
     expect(cohere('command-a-03-2025').capabilities).toMatchObject({ typedOutput: true, typedOutputWithTools: false });
   });
 
-  it('takes images and texts, and says what to do with other files', () => {
+  it('encodeCohere accepts images and texts, and throws for other files', () => {
     const parts = (mediaType: string, data: string) => [
       userMessage([
         { type: 'text', text: 'What?' },
@@ -89,7 +89,7 @@ describe('cohere: a request', () => {
     );
   });
 
-  it('gives the plan and the thinking back with the calls, and no thinking where thinking is off', () => {
+  it('encodeCohere sends the plan and the thinking back with the calls, but no thinking where thinking is off', () => {
     const call = { type: 'toolCall', id: 'a', name: 'now', arguments: {} } as const;
     const history: Message[] = [
       {

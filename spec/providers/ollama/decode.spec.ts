@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { decodeOllama } from '../../../lib/providers/ollama/decode.js';
-import { wholeAnswer } from '../wholeAnswer.js';
+import { recordings } from '../chatCompletions/reading.js';
+import { expectQuirk, expectRecorded, quirksOf, wholeAnswer } from '../wholeAnswer.js';
 
 const line = (message: JsonObject, rest: JsonObject = {}): JsonObject => ({
   model: 'm',
@@ -16,8 +17,8 @@ const read = (...lines: readonly JsonObject[]) => wholeAnswer(decodeOllama, line
 const called = (name: string, args: JsonObject | string, rest: JsonObject = {}): JsonObject =>
   line({ tool_calls: [{ ...rest, function: { index: 0, name, arguments: args } }] });
 
-describe('ollama: an answer', () => {
-  it('is metadata, thinking, text and one finish with usage', () => {
+describe('decodeOllama', () => {
+  it('decodeOllama emits metadata, thinking, text and one finish with usage', () => {
     const { chunks } = read(
       line({ thinking: 'Hm' }),
       line({ content: 'Hi' }),
@@ -39,20 +40,20 @@ describe('ollama: an answer', () => {
     ['load', 'other'],
     ['unload', 'other'],
     ['something_new', 'other'],
-  ])('ends for "%s" with %s', (word, reason) => {
+  ])('decodeOllama maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
     expect(read(done(word)).finish).toEqual({ type: 'finish', reason, rawReason: word });
   });
 
-  it('is whole with done alone, as older versions end it', () => {
+  it('decodeOllama finishes with done alone, as older versions end a response', () => {
     expect(read(line({ content: 'Hi' }), done(null)).finish).toEqual({ type: 'finish', reason: 'unspecified' });
   });
 
-  it('takes the counts that there are, and no others', () => {
+  it('decodeOllama reports only the counts that were sent', () => {
     expect(read(done('stop', { eval_count: 2 })).finish?.usage).toEqual({ output: 2 });
     expect(read(done()).finish).not.toHaveProperty('usage');
   });
 
-  it('is interrupted by an end without done, after what came', () => {
+  it('decodeOllama reports an interruption without done, after the content that arrived', () => {
     const { text, error } = read(line({ content: 'Half' }), called('f', { a: 1 }));
     expect(text).toBe('Half');
     expect(error).toMatchObject({ code: 'stream_interrupted', provider: 'ollama' });
@@ -61,13 +62,13 @@ describe('ollama: an answer', () => {
   it.each([
     ['a text', 'boom'],
     ['an object', { message: 'boom' }],
-  ])('is an error where a line has one, as %s', (_, error) => {
+  ])('decodeOllama throws the error of a line that has one, as %s', (_, error) => {
     const answer = read(line({ content: 'Half' }), { error });
     expect(answer.text).toBe('Half');
     expect(answer.error).toMatchObject({ code: 'provider', message: expect.stringContaining('boom') as unknown });
   });
 
-  it('gives images as files, by their first bytes', () => {
+  it('decodeOllama emits images as files, with the media type of their first bytes', () => {
     const { chunks } = read(line({ images: ['/9j/4AAQ', 'iVBORw0K', 7] as never }), done());
     expect(chunks.filter(({ type }) => type === 'file')).toEqual([
       { type: 'file', file: { type: 'file', mediaType: 'image/jpeg', data: '/9j/4AAQ' } },
@@ -76,8 +77,8 @@ describe('ollama: an answer', () => {
   });
 });
 
-describe('ollama: calls', () => {
-  it('keeps calls apart that say the same under an index that starts anew', () => {
+describe('decodeOllama: calls', () => {
+  it('decodeOllama separates equal calls under an index that restarts', () => {
     const { calls, finish } = read(
       called('f', { a: 1 }),
       called('f', { a: 1 }),
@@ -94,14 +95,14 @@ describe('ollama: calls', () => {
     expect(finish?.reason).toBe('toolCalls');
   });
 
-  it('takes arguments as JSON text too, and keeps an id that there is, to give it back', () => {
+  it('decodeOllama accepts arguments as JSON text, and stores the id of a call', () => {
     const { calls } = read(called('f', '{"a":1}', { id: 'call_x' }), done());
     expect(calls).toEqual([
       { type: 'toolCall', id: 'call_x', name: 'f', arguments: { a: 1 }, providerData: { ollama: { id: 'call_x' } } },
     ]);
   });
 
-  it('keeps what was thought before a call, to give it back, and only then', () => {
+  it('decodeOllama stores the thinking of a message with calls, and no other', () => {
     expect(
       read(line({ thinking: 'Hm, ' }), line({ thinking: 'f.' }), called('f', { a: 1 }), done()).message?.metadata,
     ).toEqual({
@@ -114,7 +115,7 @@ describe('ollama: calls', () => {
   });
 });
 
-describe('ollama: whatever comes', () => {
+describe('decodeOllama: arbitrary lines', () => {
   const odd = fc.oneof(fc.jsonValue(), fc.constant(null), fc.constant(''), fc.constant([]));
   const call = fc.oneof(
     odd,
@@ -132,7 +133,7 @@ describe('ollama: whatever comes', () => {
     { requiredKeys: [] },
   );
 
-  it('ends in one finish or in an error of ours', () => {
+  it('decodeOllama ends with one finish or throws a RivuletError', () => {
     fc.assert(
       fc.property(fc.array(anyLine, { maxLength: 5 }), (lines) => {
         const { chunks, error } = wholeAnswer(decodeOllama, lines as JsonObject[]);
@@ -141,4 +142,17 @@ describe('ollama: whatever comes', () => {
       }),
     );
   });
+});
+
+describe('decodeOllama: recorded streams', () => {
+  it.each([...recordings('spec/recordings/ollama'), ...recordings('../shared/recordings/ollama')])(
+    'decodeOllama decodes $name completely',
+    (recording) => {
+      expectRecorded(recording, wholeAnswer(decodeOllama, recording.frames));
+    },
+  );
+
+  const quirks = quirksOf('ollama');
+  if (quirks.length > 0)
+    it.each(quirks)('decodeOllama handles $id: $title', (quirk) => expectQuirk(quirk, decodeOllama));
 });

@@ -15,8 +15,8 @@ const provider: ProviderUnderTest = {
 
 itKeepsTheProviderContract(provider);
 
-describe('cohere: the second request of a run', () => {
-  it('holds the thinking and what was said as the plan, the calls, and a message for each result', async () => {
+describe('cohere in a run with tools', () => {
+  it('cohere sends the thinking, the text as the plan, the calls, and a message for each result', async () => {
     const { bodies, headers, paths } = await runTwoTurns(provider);
     expect(paths).toEqual(['/v2/chat', '/v2/chat']);
     expect(headers[1]?.['authorization']).toMatch(/^Bearer /);

@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom } from 'rxjs';
+import { filePart, userMessage } from '../../../lib/core/message.js';
+import type { Request } from '../../../lib/core/model.js';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
 import { ollama as dialect } from '../../../lib/testing/server/dialects/ollama/ollama.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
@@ -13,8 +16,8 @@ const provider: ProviderUnderTest = {
 
 itKeepsTheProviderContract(provider);
 
-describe('ollama: the second request of a run', () => {
-  it('holds the calls, what was thought and said before them, and a result for each by name', async () => {
+describe('ollama in a run with tools', () => {
+  it('ollama sends the calls, the thinking and the text before them, and a result by name for each', async () => {
     const { bodies, headers, paths } = await runTwoTurns(provider);
     expect(paths[1]).toBe('/v1/api/chat');
     expect(headers[1]).toMatchObject({ accept: 'application/x-ndjson' });
@@ -51,5 +54,37 @@ describe('ollama: the second request of a run', () => {
       options: { temperature: 0.5, num_predict: 500 },
       stream: true,
     });
+  });
+});
+
+const messages = [userMessage('Hi')];
+const tools = [{ name: 'f', description: 'F.', parameters: { type: 'object', properties: {} } }];
+
+describe('ollama', () => {
+  it.each<[string, Partial<Request>]>([
+    ['tools together with a schema', { tools, output: { type: 'object' } }],
+    ['a PDF', { messages: [userMessage([filePart(new TextEncoder().encode('%PDF'), 'application/pdf')])] }],
+  ])('ollama reports %s as unsupported before it sends a request', async (_, request) => {
+    const fetch: typeof globalThis.fetch = () => Promise.reject(new Error('no request was expected'));
+    await expect(lastValueFrom(ollama('m', { fetch }).stream({ messages, ...request }))).rejects.toMatchObject({
+      subject: 'capability',
+    });
+  });
+
+  it.each([
+    [undefined, 'http://localhost:11434/api/chat'],
+    ['http://box:1', 'http://box:1/api/chat'],
+    ['http://box:1/api', 'http://box:1/api/chat'],
+    ['https://box/proxy/api/', 'https://box/proxy/api/chat'],
+    ['https://box/api?team=1', 'https://box/api/chat?team=1'],
+  ])('ollama with the base URL %s sends its request to %s, without a key', async (baseUrl, url) => {
+    const requests: [string, Headers][] = [];
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      requests.push([typeof input === 'string' ? input : '', new Headers(init?.headers)]);
+      return Promise.resolve(new Response('{"done":true}\n', { headers: { 'content-type': 'application/x-ndjson' } }));
+    };
+    await lastValueFrom(ollama('m', { fetch, ...(baseUrl === undefined ? {} : { baseUrl }) }).stream({ messages }));
+    expect(requests.map(([at]) => at)).toEqual([url]);
+    expect(requests[0]?.[1].has('authorization')).toBe(false);
   });
 });

@@ -1,0 +1,23 @@
+import type { FinishReason } from '../../core/chunk.js';
+import { finiteNumber } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { usageOf } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
+
+/** The values of `done_reason`; the last two end a request without messages. */
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['load', 'other'],
+  ['unload', 'other'],
+] as const);
+
+/** The finish reason for a word of the wire. Servers that pass requests on to other APIs send their words. */
+export const finishReasonOf = (rawReason: string): FinishReason =>
+  finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
+
+/** The usage in the last line. */
+export function usageIn(line: JsonObject): Usage {
+  return usageOf({ input: finiteNumber(line['prompt_eval_count']), output: finiteNumber(line['eval_count']) });
+}
