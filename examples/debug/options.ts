@@ -1,31 +1,31 @@
 import { parseArgs } from 'node:util';
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface Options {
-  /** Default: the recording's own, or openai. */
+  /** Default: the recording's, or openai. */
   readonly provider: string | undefined;
-  /** Default: the provider's. */
+  /** Default: the provider's default model. */
   readonly model: string | undefined;
-  /** A file, or the stem of two. Default: none, the provider is asked. */
+  /** A file, or the common stem of two files. Default: none; the provider is asked. */
   readonly recording: string | undefined;
   readonly prompt: string | undefined;
   readonly help: boolean;
 }
 
-export const help = `  --provider NAME     whom to ask (openai, anthropic, google, ollama, ...); without its key a scripted stand-in answers in its wire format
+export const help = `  --provider NAME     the provider (openai, anthropic, google, ollama, ...); without its key, a scripted stand-in answers in its wire format
   --model NAME        the model (default: the provider's)
-  --recording FILE    reads a recording instead: STEM of STEM.chunks.txt and STEM.expected.json, or the JSON of recordFetch,
+  --recording FILE    reads a recording instead: the STEM of STEM.chunks.txt and STEM.expected.json, or the JSON file of recordFetch,
                       or a JSON list of frames
-  --help              this text
-  "..."               the question (default: one that needs two tools)
+  --help              show this text
+  "..."               the question (default: one that requires two tools)
 `;
 
 /**
  * Reads the command line.
  *
- * @throws Error whose message says what is wrong with it.
+ * @throws Error when an option is unknown or wrong; the message names it.
  */
-export function optionsFrom(args: readonly string[]): Options {
+export function parseOptions(args: readonly string[]): Options {
   const text = { type: 'string' } as const;
   const { values, positionals } = parseArgs({
     args: [...args],

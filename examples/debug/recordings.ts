@@ -5,19 +5,19 @@ import { serveFrames, serveRecording } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
 import type { Recording } from 'rivulet/testing';
 
-/** A recording that is served. */
+/** A recording that is served over HTTP. */
 export interface Served {
   readonly server: LoopbackServer;
-  /** Who speaks so; undefined where the recording does not say. */
+  /** The provider whose wire it is; undefined where the recording does not say. */
   readonly provider: string | undefined;
-  /** How many answers it holds. */
+  /** How many answers the recording contains. */
   readonly answers: number;
 }
 
 /**
- * Serves a recording, of any of the three kinds.
+ * Serves a recording of any of the three kinds.
  *
- * @param path The stem of a payload a line with what is due (`STEM.chunks.txt`, `STEM.expected.json`), or a JSON file: of `recordFetch`, or a list of
+ * @param path The stem of `STEM.chunks.txt` (one payload a line) and `STEM.expected.json`, or a JSON file: a recording of `recordFetch`, or a list of
  * frames.
  */
 export async function serveRecorded(path: string): Promise<Served> {
@@ -27,8 +27,8 @@ export async function serveRecorded(path: string): Promise<Served> {
   if (Array.isArray(json)) return { server: await serveBody(json.map(String)), provider: undefined, answers: 1 };
   const recording = json as Recording;
   if (!('exchanges' in recording))
-    throw new Error(`${path} is no recording: it has no "exchanges" and is no list of frames.`);
-  const provider = providerAt(recording.exchanges[0]?.url ?? '');
+    throw new Error(`${path} is not a recording: it has no "exchanges" and is not a list of frames.`);
+  const provider = providerOf(recording.exchanges[0]?.url ?? '');
   return { server: await serveRecording(recording), provider, answers: recording.exchanges.length };
 }
 
@@ -38,18 +38,18 @@ interface Expected {
   readonly framing?: { readonly kind?: string; readonly eventNames?: boolean };
 }
 
-/** The framing is not in the file: named events where the payloads have a type, lines where the protocol is Ollama's. */
+/** The framing is not in the file: Ollama's protocol has one line for each payload, all others are server-sent events. */
 async function servePayloads(stem: string): Promise<Served> {
   const payloads = (await readFile(`${stem}.chunks.txt`, 'utf8')).split(/\r?\n/).filter((line) => line !== '');
-  const due = existsSync(`${stem}.expected.json`)
+  const expected = existsSync(`${stem}.expected.json`)
     ? (JSON.parse(await readFile(`${stem}.expected.json`, 'utf8')) as Expected)
     : {};
-  const wire = due.wire ?? basename(dirname(stem));
-  const lines = due.framing?.kind === 'ndjson' || (due.protocol ?? wire) === 'ollama';
-  const framed = payloads.map((payload) => (lines ? `${payload}\n` : `data: ${payload}\n\n`));
-  const done = !lines && /^openai-(chat|compatible)$/.test(due.protocol ?? wire);
+  const wire = expected.wire ?? basename(dirname(stem));
+  const isNdjson = expected.framing?.kind === 'ndjson' || (expected.protocol ?? wire) === 'ollama';
+  const framed = payloads.map((payload) => (isNdjson ? `${payload}\n` : `data: ${payload}\n\n`));
+  const hasDone = !isNdjson && /^openai-(chat|compatible)$/.test(expected.protocol ?? wire);
   return {
-    server: await serveBody([...framed, ...(done ? ['data: [DONE]\n\n'] : [])]),
+    server: await serveBody([...framed, ...(hasDone ? ['data: [DONE]\n\n'] : [])]),
     provider: wire.replace(/^openai-(chat|compatible)$/, 'openai'),
     answers: 1,
   };
@@ -72,4 +72,4 @@ const paths: readonly (readonly [RegExp, string])[] = [
   [/\/chat\/completions/, 'openai'],
 ];
 
-const providerAt = (url: string): string | undefined => paths.find(([path]) => path.test(url))?.[1];
+const providerOf = (url: string): string | undefined => paths.find(([path]) => path.test(url))?.[1];

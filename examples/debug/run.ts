@@ -1,51 +1,66 @@
 import { catchError, concatMap, EMPTY, lastValueFrom, range, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from 'rivulet';
-import { help, optionsFrom } from './options.js';
-import { sourceOf } from './source.js';
+import { help, parseOptions } from './options.js';
+import { openSource } from './source.js';
 import { watchedFetch } from './wire.js';
 
-/** Prints a line: what speaks, and what it says, cut to the width of the terminal. */
-export type Print = (who: string, what: string) => void;
+/** Prints a line: a label and a text, cut to the width of the terminal. */
+export type Print = (label: string, text: string) => void;
 
-const width = process.stdout.columns || 160;
+/** A debugging program. */
+export interface Debugger {
+  /** What the program does, in one line. */
+  readonly usage: string;
+  /** Prints what happens to one answer as it streams. */
+  readonly watch: (answer: Observable<Chunk>, print: Print) => Observable<unknown>;
+}
 
-const print: Print = (who, what) => {
-  const line = `${who.padEnd(22)} ${what.replace(/\s*\n\s*/g, ' ⏎ ')}`.trimEnd();
-  process.stdout.write(`${line.length > width ? `${line.slice(0, width - 1)}…` : line}\n`);
-};
+/** What a debugging program uses of its process. A spec passes its own. */
+export interface Terminal {
+  readonly stdout: { readonly columns?: number; write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown };
+  readonly env: NodeJS.ProcessEnv;
+}
 
 /**
- * Runs one of the debugging programs: asks, shows the wire, and hands each answer to the program.
+ * Runs a debugging program: sends a request, prints the frames of the answer, and passes the answer to the program.
  *
- * @param usage What it does, in one line.
- * @param program What it makes of an answer; it prints as it goes.
+ * @param args The command line, without the names of the program.
+ * @returns The exit code: 0, or 1 after an error in an answer, 2 for a wrong option.
  */
-export async function run(
-  usage: string,
-  program: (answer: Observable<Chunk>, print: Print) => Observable<unknown>,
-): Promise<void> {
+export async function run({ usage, watch }: Debugger, args: readonly string[], terminal: Terminal): Promise<number> {
+  const { stdout, stderr, env } = terminal;
+  const print = printTo(stdout);
   try {
-    const options = optionsFrom(process.argv.slice(2));
+    const options = parseOptions(args);
     if (options.help) {
-      process.stdout.write(`${usage}\n\n${help}`);
-      return;
+      stdout.write(`${usage}\n\n${help}`);
+      return 0;
     }
-    const { about, model, request, answers, close } = await sourceOf(
-      options,
-      watchedFetch((frame) => print('wire', frame)),
-    );
+    const fetch = watchedFetch((frame) => print('wire', frame));
+    const { about, model, request, answers, close } = await openSource(options, env, fetch);
     print('reading', about);
-    const failed = (error: unknown) => {
-      process.exitCode = 1;
+    let exitCode = 0;
+    const fail = (error: unknown) => {
+      exitCode = 1;
       print('error', error instanceof Error ? `${error.name}: ${error.message}` : String(error));
       return EMPTY;
     };
     const answer = () =>
-      program(model.stream(request), print).pipe(tap({ complete: () => print('complete', '') }), catchError(failed));
+      watch(model.stream(request), print).pipe(tap({ complete: () => print('complete', '') }), catchError(fail));
     await lastValueFrom(range(0, answers).pipe(concatMap(answer)), { defaultValue: undefined }).finally(close);
+    return exitCode;
   } catch (error) {
-    process.exitCode = 2;
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return 2;
   }
+}
+
+function printTo(stdout: Terminal['stdout']): Print {
+  const width = (stdout.columns ?? 0) || 160; // some terminals report 0
+  return (label, text) => {
+    const line = `${label.padEnd(22)} ${text.replace(/\s*\n\s*/g, ' ⏎ ')}`.trimEnd();
+    stdout.write(`${line.length > width ? `${line.slice(0, width - 1)}…` : line}\n`);
+  };
 }

@@ -1,18 +1,19 @@
 import { tool, toolDefinition, userMessage } from 'rivulet';
 import type { Model, Request } from 'rivulet';
-import { modelByName, registeredProviders } from 'rivulet/registry';
+import { modelByName } from 'rivulet/registry';
 import { toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
+import { findProvider } from '../terminal/providers.js';
 import type { Options } from './options.js';
 import { serveRecorded } from './recordings.js';
 
-/** Whom to ask, and what. */
+/** A model and the request for it. */
 export interface Source {
   readonly about: string;
   readonly model: Model;
   readonly request: Request;
-  /** How often to ask. */
+  /** How many answers there are: the request is sent once for each. */
   readonly answers: number;
   readonly close: () => Promise<void>;
 }
@@ -27,7 +28,7 @@ const tools = [
   tool({ name: 'clock', description: 'The time now.', execute: () => '12:00' }),
 ];
 
-/** What the stand-in says: text, and two calls of which the second has no arguments. */
+/** The stand-in's answer: thinking, text, and two calls, the second without arguments. */
 const script = () => [
   { type: 'thinking', text: 'Two look-ups.' } as const,
   'Let me look.',
@@ -36,22 +37,19 @@ const script = () => [
 ];
 
 /**
- * A recording, the provider, or, without its key, a stand-in that speaks its wire format.
+ * Opens a recording, the provider, or, without its key, a stand-in that speaks its wire format.
  *
  * @param options The command line.
+ * @param env May hold the key.
  * @param fetch Makes the requests.
  */
-export async function sourceOf({ recording, ...options }: Options, fetch: typeof globalThis.fetch): Promise<Source> {
+export async function openSource(
+  { recording, ...options }: Options,
+  env: NodeJS.ProcessEnv,
+  fetch: typeof globalThis.fetch,
+): Promise<Source> {
   const served = recording === undefined ? undefined : await serveRecorded(recording);
-  const wanted = options.provider ?? served?.provider ?? 'openai';
-  const found = registeredProviders().find(({ name, aliases }) => name === wanted || aliases.includes(wanted));
-  if (!found)
-    throw new Error(
-      `There is no provider "${wanted}". There are: ${registeredProviders()
-        .map(({ name }) => name)
-        .join(', ')}.`,
-    );
-  const { name, keyVariable, defaultModel } = found;
+  const { name, keyVariable, defaultModel } = findProvider(options.provider ?? served?.provider ?? 'openai');
   const model = `${name}:${options.model ?? defaultModel}`;
   const request = {
     messages: [
@@ -66,12 +64,12 @@ export async function sourceOf({ recording, ...options }: Options, fetch: typeof
     model: modelByName(model, { baseUrl: server.urlFor(name), apiKey: 'none', fetch, retry: false }),
     close: () => server.close(),
   });
-  if (served) return offline(served.server, `${recording}, read as ${model}`, served.answers);
-  const key = keyVariable && process.env[keyVariable]?.trim();
+  if (served) return offline(served.server, `${recording} as ${model}`, served.answers);
+  const key = keyVariable && env[keyVariable]?.trim();
   if (key)
     return { about: model, request, answers: 1, model: modelByName(model, { fetch }), close: () => Promise.resolve() };
   return offline(
     await serveModel(script),
-    `${model}, by a scripted stand-in${keyVariable ? `; set ${keyVariable} for the real one` : ''}`,
+    `${model} from a scripted stand-in${keyVariable ? `; set ${keyVariable} for the real model` : ''}`,
   );
 }

@@ -1,9 +1,10 @@
 import { ReadableStream as WebStream } from 'node:stream/web';
 
 /**
- * A `fetch` that shows each frame before anybody reads it: the body comes in frames, one a read, so that what is made of one is seen before the next.
+ * Makes a `fetch` that shows each frame before it is read. The body is delivered one frame at a time, so that everything made of a frame is printed
+ * before the next frame.
  *
- * @param show Takes a frame as it came, without its delimiter.
+ * @param show Called with each frame as it arrived, without its delimiter.
  */
 export function watchedFetch(show: (frame: string) => void): typeof fetch {
   return async (input, init) => {
@@ -15,23 +16,23 @@ export function watchedFetch(show: (frame: string) => void): typeof fetch {
   };
 }
 
-/** Frames end in a blank line (server-sent events), or are a line each that begins an object (NDJSON). */
+/** A frame ends at a blank line (server-sent events), or is a line that begins with an object (NDJSON). */
 const frame = /^(?:\s*[{[].*?\r?\n|[^]*?(?:\r?\n){2})/;
 
 async function* framesOf(body: ReadableStream<Uint8Array>, show: (frame: string) => void): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let text = '';
-  const shown = (piece: string) => {
-    show(piece.trim());
-    return encoder.encode(piece);
+  const showAndEncode = (found: string) => {
+    show(found.trim());
+    return encoder.encode(found);
   };
   for await (const bytes of body) {
     text += decoder.decode(bytes, { stream: true });
-    for (let piece = frame.exec(text)?.[0]; piece !== undefined; piece = frame.exec(text)?.[0]) {
-      text = text.slice(piece.length);
-      yield shown(piece);
+    for (let found = frame.exec(text)?.[0]; found !== undefined; found = frame.exec(text)?.[0]) {
+      text = text.slice(found.length);
+      yield showAndEncode(found);
     }
   }
-  if (text !== '') yield shown(text);
+  if (text !== '') yield showAndEncode(text);
 }

@@ -3,8 +3,8 @@ import type { ConstantNode, FunctionNode, MathNode, OperatorNode, SymbolNode } f
 import { tool } from 'rivulet';
 import * as z from 'zod';
 
-/** The longest expression taken, in characters: a parser recurses, and a hundred thousand brackets overflow its stack. */
-const longest = 500;
+/** The longest expression, in characters: the parser is recursive, and a hundred thousand brackets overflow its stack. */
+const maxLength = 500;
 
 export const operators = ['+', '-', '*', '/', '^', '%', '!'];
 export const functions = [
@@ -26,11 +26,11 @@ export const functions = [
 ];
 export const constants = ['pi', 'e'];
 
-/** Arithmetic by a library. What an expression may hold is listed: the library's language can also define, assign and call back into itself. */
+/** Arithmetic by a library, restricted to a list of allowed nodes: its language can also define, assign and call its own parser. */
 export const calculate = tool({
   name: 'calculate',
   description: `Computes an arithmetic expression. Operators: ${operators.join(' ')}. Functions: ${functions.join(', ')}. Constants: ${constants.join(', ')}.`,
-  parameters: z.object({ expression: z.string().max(longest).describe('For example: (16 - -3) * 1.8') }),
+  parameters: z.object({ expression: z.string().max(maxLength).describe('For example: (16 - -3) * 1.8') }),
   execute: ({ expression }) => {
     const tree = parse(expression);
     tree.traverse(assertArithmetic);
@@ -40,7 +40,7 @@ export const calculate = tool({
   },
 });
 
-/** The security page of mathjs advises to disable the dangerous functions; to allow the harmless ones also covers those of later versions. */
+/** mathjs's security page recommends disabling dangerous functions. A list of allowed ones also covers the functions of later versions. */
 function assertArithmetic(node: MathNode): void {
   if (
     node.type === 'ParenthesisNode' ||

@@ -16,9 +16,9 @@ import type { Observable, OperatorFunction } from 'rxjs';
 import { userMessage } from 'rivulet';
 import type { Agent, Message, RunEvent } from 'rivulet';
 
-/** Where a chat's questions come from. */
+/** Where the questions of a chat come from. */
 export interface Keyboard {
-  /** What was entered, line by line, however fast; completes at Ctrl-D. */
+  /** The entered lines, in order, however fast they come. Completes at Ctrl-D. */
   readonly lines: Observable<string>;
   /** Each Ctrl-C. */
   readonly interrupts: Observable<unknown>;
@@ -33,44 +33,46 @@ export interface ChatView {
 }
 
 /**
- * A conversation with an agent: one run a line, one after the other.
+ * A conversation with an agent: one run for each line, one after the other.
  *
- * Ctrl-C ends the run; where none is under way, the chat. A run that was stopped, or failed, leaves in the history what was whole of it.
+ * Ctrl-C ends the current run, or the chat if there is none. The complete messages of a run that was stopped or that failed stay in the history.
  *
- * @returns What is to be written. Never errors because of a run: its failure is shown, and the chat goes on.
+ * @returns The text to write. A run that fails does not end the chat: its failure is shown.
  */
 export function chat(agent: Agent, { lines, interrupts, ask }: Keyboard, view: ChatView): Observable<string> {
   return defer(() => {
     let history: readonly Message[] = [];
-    let running = false;
+    let isRunning = false;
     const remember = (message: Message) => (history = [...history, message]);
 
     const answer = (line: string) =>
       defer(() => {
-        const run = agent.stream(line, { history: history }).pipe(
+        const run = agent.stream(line, { history }).pipe(
           tap((event) => event.type === 'message' && remember(event.message)),
           takeUntil(interrupts),
         );
         remember(userMessage(line));
-        running = true;
+        isRunning = true;
         return run.pipe(
           view.run,
           catchError((error: unknown) => of(view.failure(error))),
-          finalize(() => (running = false)),
+          finalize(() => (isRunning = false)),
         );
       });
-    const question = defer(() => {
+    const askForLine = defer(() => {
       ask();
       return EMPTY;
     });
 
+    // Subscribed before the run's own `takeUntil`: it still sees the run that the same Ctrl-C ends.
+    const leave = interrupts.pipe(filter(() => !isRunning));
     return concat(
-      question,
+      askForLine,
       lines.pipe(
         map((line) => line.trim()),
         takeWhile((line) => line !== '/exit'),
-        concatMap((line) => concat(line === '' ? EMPTY : concat(answer(line), of('\n')), question)),
+        concatMap((line) => concat(line === '' ? EMPTY : concat(answer(line), of('\n')), askForLine)),
       ),
-    ).pipe(takeUntil(interrupts.pipe(filter(() => !running)))); // subscribed before the run's own: it sees the run that the same Ctrl-C ends
+    ).pipe(takeUntil(leave));
   });
 }

@@ -1,8 +1,8 @@
 import { toolCallsOf } from 'rivulet';
 import type { JsonObject, JsonValue, Message } from 'rivulet';
 
-/** A tool call of the current question, with what the tool answered. */
-export interface Answered {
+/** A tool call since the latest question, with its result. */
+export interface AnsweredCall {
   readonly name: string;
   readonly args: JsonObject;
   /** Absent where there is an error. */
@@ -10,26 +10,26 @@ export interface Answered {
   readonly error?: string;
 }
 
-/** What the stand-in needs of a request. */
+/** The part of a request that the stand-in uses. */
 export interface Conversation {
   /** The latest question. */
   readonly question: string;
-  /** What the tools have answered to it so far, in order. */
-  readonly answered: readonly Answered[];
+  /** The calls that were answered since, in order. */
+  readonly answeredCalls: readonly AnsweredCall[];
 }
 
-/** Finds the latest question in a history, and what became of it. One that follows another which was stopped stands in the same message: the last counts. */
-export function conversationOf(history: readonly Message[]): Conversation {
+/** Finds the latest question in a history, and the tool calls after it. A question that follows a stopped one shares its message: the last text counts. */
+export function readConversation(history: readonly Message[]): Conversation {
   const at = history.findLastIndex(({ role, parts }) => role === 'user' && parts.some(({ type }) => type === 'text'));
-  const since = history.slice(at + 1);
-  const calls = new Map(since.flatMap(toolCallsOf).map((call) => [call.id, call]));
-  const answered = since.flatMap(({ parts }) =>
-    parts.flatMap((part): Answered[] => {
-      const call = part.type === 'toolResult' ? calls.get(part.id) : undefined;
-      if (part.type !== 'toolResult' || !call) return [];
-      const { name, arguments: args } = call;
-      return [{ name, args, ...(part.error === undefined ? { result: part.result } : { error: part.error }) }];
-    }),
-  );
-  return { question: history[at]?.parts.findLast((part) => part.type === 'text')?.text ?? '', answered };
+  const question = history[at]?.parts.findLast((part) => part.type === 'text')?.text ?? '';
+  const after = history.slice(at + 1);
+  const calls = new Map(after.flatMap(toolCallsOf).map((call) => [call.id, call]));
+  const answeredCalls: AnsweredCall[] = [];
+  for (const part of after.flatMap(({ parts }) => parts)) {
+    const call = part.type === 'toolResult' ? calls.get(part.id) : undefined;
+    if (part.type !== 'toolResult' || !call) continue;
+    const outcome = part.error === undefined ? { result: part.result } : { error: part.error };
+    answeredCalls.push({ name: call.name, args: call.arguments, ...outcome });
+  }
+  return { question, answeredCalls };
 }

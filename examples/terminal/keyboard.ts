@@ -1,18 +1,24 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import type { ReadStream, WriteStream } from 'node:tty';
 import { fromEvent, map, merge, share, takeUntil, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { Keyboard } from './chat.js';
+
+/** `process.stdin`, or a stream that stands in for it. */
+export type TerminalInput = NodeJS.ReadableStream & { readonly isTTY?: boolean };
+
+/** `process.stdout` or `process.stderr`, or a stream that stands in for it. */
+export type TerminalOutput = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** What readline writes to: the terminal, but only while a line is asked for. It would echo keys into the middle of an answer. */
 class Echo extends Writable {
   muted = true;
 
-  constructor(private readonly terminal: WriteStream) {
+  constructor(private readonly terminal: TerminalOutput) {
     super({ decodeStrings: false });
   }
 
-  get columns(): number {
+  get columns(): number | undefined {
     return this.terminal.columns;
   }
 
@@ -23,39 +29,41 @@ class Echo extends Writable {
 }
 
 /**
- * The lines that are entered at a terminal, with readline's editing and its history. What is typed while no line is asked for is kept: whole lines are the
- * next answers, and an unfinished one stands behind the next prompt.
+ * The lines that are entered at a terminal, with readline's editing and its history. What is typed while no line is asked for is kept: complete lines are
+ * the next answers, and an incomplete one appears after the next prompt.
  *
- * @param prompt What is shown where a line is asked for.
+ * @param interrupts Each SIGINT of the process; Ctrl-C at the terminal is added.
+ * @param prompt Shown where a line is asked for.
  */
 export function keyboard(
-  input: ReadStream,
-  output: WriteStream,
+  input: TerminalInput,
+  output: TerminalOutput,
+  interrupts: Observable<unknown>,
   prompt: string,
 ): Keyboard & { readonly close: () => void } {
   const echo = new Echo(output);
   const reader = createInterface({ input, output: echo, terminal: true, prompt });
-  const unseen: string[] = [];
-  let open = true;
-  reader.once('close', () => (open = false));
+  const typedAhead: string[] = [];
+  let isOpen = true;
+  reader.once('close', () => (isOpen = false));
 
-  const entered = (line: string) => {
-    if (echo.muted) unseen.push(line);
+  const handleLine = (line: string) => {
+    if (echo.muted) typedAhead.push(line);
     echo.muted = true;
   };
   return {
-    lines: fromEvent(reader, 'line').pipe(map(String), tap(entered), takeUntil(fromEvent(reader, 'close'))),
-    interrupts: merge(fromEvent(reader, 'SIGINT'), fromEvent(process, 'SIGINT')).pipe(share()),
+    lines: fromEvent(reader, 'line').pipe(map(String), tap(handleLine), takeUntil(fromEvent(reader, 'close'))),
+    interrupts: merge(fromEvent(reader, 'SIGINT'), interrupts).pipe(share()),
     ask: () => {
-      const line = unseen.shift();
+      const line = typedAhead.shift();
       if (line !== undefined) output.write(`${prompt}${line}\n`);
-      else if (open) {
+      else if (isOpen) {
         echo.muted = false;
         reader.prompt(true);
       }
     },
     close: () => {
-      if (!echo.muted) output.write('\n'); // a prompt without an answer: the shell's begins below it
+      if (!echo.muted) output.write('\n'); // the prompt has no answer: the shell's own prompt begins below it
       reader.close();
     },
   };

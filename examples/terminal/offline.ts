@@ -1,73 +1,82 @@
 import { toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer, ServedTurn, Step } from 'rivulet/testing/server';
-import { conversationOf } from './conversation.js';
-import type { Answered, Conversation } from './conversation.js';
-import { inline } from './text.js';
-import { wishesIn } from './wishes.js';
-import type { Wishes } from './wishes.js';
+import { readConversation } from './conversation.js';
+import type { AnsweredCall, Conversation } from './conversation.js';
+import { parseQuestion } from './question.js';
+import type { ParsedQuestion } from './question.js';
+import { toInlineText } from './text.js';
 
-/** A provider on this machine, embedded in the program: real HTTP in the wire format of any provider, with rules in the place of a language model. */
-export const serveOffline = (): Promise<LoopbackServer> => serveModel(standIn);
-
-/** Milliseconds before an answer, and between two words of it: so that waiting and streaming can be watched. */
-const pace = { answer: 200, word: 12 };
-
-/** What the stand-in says to a request. Like a model it remembers nothing: all that it knows stands in the request. */
-export function standIn({ history }: Pick<ServedTurn, 'history'>): readonly Step[] {
-  const conversation = conversationOf(history);
-  const steps = nextStep(wishesIn(conversation.question), conversation);
-  const usage = { input: tokens(history), output: tokens(steps) };
-  const reason = steps.some((step) => typeof step === 'object' && 'name' in step) ? 'toolCalls' : 'stop';
-  return [{ delay: pace.answer }, ...steps.flatMap(wordByWord), { type: 'finish', reason, usage }];
+/** How fast the stand-in answers, in milliseconds. */
+export interface Pace {
+  /** Before an answer. */
+  readonly answer: number;
+  /** Between two words. */
+  readonly word: number;
 }
 
-/** The first that is still missing of weather, calculation and file; when nothing is, the answer. */
-function nextStep(wishes: Wishes, { question, answered }: Conversation): readonly Step[] {
-  const { cities, file } = wishes;
-  const has = (name: string) => answered.some((answer) => answer.name === name);
-  const expression = wishes.expression ?? difference(wishes, answered);
-  if (cities.length > 0 && !has('weather')) {
-    const reason =
-      cities.length > 1
-        ? 'No city depends on the other: I can ask for all at once.'
-        : 'The weather is not in my rules, but in a table.';
-    return [
-      thinking(reason),
-      `Let me look up ${listed(cities)}.`,
-      ...cities.map((city) => toolCall('weather', { city })),
-    ];
-  }
-  if (expression !== undefined && !has('calculate')) {
-    return [thinking(`${expression} is better computed than guessed.`), toolCall('calculate', { expression })];
-  }
-  if (file !== undefined && !has('read_file'))
-    return [thinking(`This needs a look into ${file}.`), toolCall('read_file', { path: file })];
+/** Waiting and streaming can be watched. */
+const watchablePace: Pace = { answer: 200, word: 12 };
+
+/** A provider on this machine, inside this process: real HTTP in the wire format of any provider, with a few rules in place of a language model. */
+export const serveOffline = (pace: Pace = watchablePace): Promise<LoopbackServer> =>
+  serveModel((turn) => answerByRules(turn, pace));
+
+/** Answers a request. Like a model, the stand-in keeps no state: everything it knows is in the request. */
+export function answerByRules({ history }: Pick<ServedTurn, 'history'>, pace: Pace = watchablePace): readonly Step[] {
+  const conversation = readConversation(history);
+  const steps = nextStep(parseQuestion(conversation.question), conversation);
+  const usage = { input: estimateTokens(history), output: estimateTokens(steps) };
+  const reason = steps.some((step) => typeof step === 'object' && 'name' in step) ? 'toolCalls' : 'stop';
   return [
-    answered.length > 0
-      ? answered.map((answer) => sentence(answer, wishes, answered, question)).join(' ')
-      : introduction,
+    { delay: pace.answer },
+    ...steps.flatMap((step) => wordByWord(step, pace)),
+    { type: 'finish', reason, usage },
+  ];
+}
+
+/** The first of weather, calculation and file that is still missing; the answer when none is. */
+function nextStep(question: ParsedQuestion, conversation: Conversation): readonly Step[] {
+  const { cities, file } = question;
+  const { answeredCalls } = conversation;
+  const hasCalled = (name: string) => answeredCalls.some((call) => call.name === name);
+  const expression = question.expression ?? difference(question, answeredCalls);
+  if (cities.length > 0 && !hasCalled('weather')) return askForWeather(cities);
+  if (expression !== undefined && !hasCalled('calculate'))
+    return [thinking(`It is better to compute ${expression} than to guess.`), toolCall('calculate', { expression })];
+  if (file !== undefined && !hasCalled('read_file'))
+    return [thinking(`The answer is in ${file}.`), toolCall('read_file', { path: file })];
+  if (answeredCalls.length === 0) return [introduction];
+  return [answeredCalls.map((call) => sentence(call, question, conversation)).join(' ')];
+}
+
+function askForWeather(cities: readonly string[]): readonly Step[] {
+  const reason =
+    cities.length > 1 ? 'The cities are independent: I can ask for all at once.' : 'I need the weather tool.';
+  return [
+    thinking(reason),
+    `Let me look up ${joinNames(cities)}.`,
+    ...cities.map((city) => toolCall('weather', { city })),
   ];
 }
 
 const introduction =
   'I am a scripted stand-in for a language model and follow a few rules. Ask me how warm it is in Oslo, how much warmer Cairo is than London, ' +
-  'for (16 + 3) * 1.8, or what README.md says. npm start -- --help says how a real model answers.';
+  'for (16 + 3) * 1.8, or what README.md says. To get answers from a real model, see npm start -- --help.';
 
 function sentence(
-  { name, args, result, error }: Answered,
-  wishes: Wishes,
-  all: readonly Answered[],
-  question: string,
+  { name, args, result, error }: AnsweredCall,
+  { expression }: ParsedQuestion,
+  { question, answeredCalls }: Conversation,
 ): string {
-  const subject = inline(Object.values(args)[0]);
+  const subject = toInlineText(Object.values(args)[0]);
   if (error !== undefined) return `I could not get "${subject}" from ${name}. ${error}`;
   if (isReport(result))
     return `In ${result.city} it is ${result.celsius} °C, ${result.sky}, with a wind of ${result.wind} km/h.`;
-  if (name === 'read_file') return `${subject} says: "${fitting(inline(result), question)}"`;
-  const [cold, warm] = byWarmth(all);
-  if (wishes.expression !== undefined || !cold || !warm) return `${subject} is ${inline(result)}.`;
-  return `${warm.city} is ${inline(result)} degrees warmer than ${cold.city}.`;
+  if (name === 'read_file') return `${subject} says: "${bestLine(toInlineText(result), question)}"`;
+  const [cold, warm] = reportsByTemperature(answeredCalls);
+  if (expression !== undefined || !cold || !warm) return `${subject} is ${toInlineText(result)}.`;
+  return `${warm.city} is ${toInlineText(result)} degrees warmer than ${cold.city}.`;
 }
 
 interface Report {
@@ -80,44 +89,41 @@ interface Report {
 const isReport = (result: unknown): result is Report =>
   typeof result === 'object' && result !== null && 'celsius' in result;
 
-const byWarmth = (answered: readonly Answered[]): readonly Report[] =>
-  answered
+const reportsByTemperature = (calls: readonly AnsweredCall[]): readonly Report[] =>
+  calls
     .map(({ result }): unknown => result)
     .filter(isReport)
     .sort((a, b) => a.celsius - b.celsius);
 
-/** What to compute when two cities are compared. */
-function difference({ compares }: Wishes, answered: readonly Answered[]): string | undefined {
-  const [cold, warm, more] = byWarmth(answered);
-  if (!compares || !cold || !warm || more) return undefined;
+/** The expression to compute when two cities are compared. */
+function difference({ isComparison }: ParsedQuestion, calls: readonly AnsweredCall[]): string | undefined {
+  const [cold, warm, third] = reportsByTemperature(calls);
+  if (!isComparison || !cold || !warm || third) return undefined;
   return `${warm.celsius} - ${cold.celsius < 0 ? `(${cold.celsius})` : cold.celsius}`;
 }
 
-/** The line of a file that shares the most words with the question; where none shares two, the first. Headings and code are no lines to quote. */
-function fitting(text: string, question: string): string {
-  const asked = new Set(words(question));
-  const shared = (line: string) => new Set(words(line).filter((word) => asked.has(word))).size;
+/** The line of a file that shares the most words with the question; the first line where none shares two. Headings and code are not quoted. */
+function bestLine(text: string, question: string): string {
+  const asked = new Set(wordsOf(question));
+  const countShared = (line: string) => new Set(wordsOf(line).filter((word) => asked.has(word))).size;
   const lines = text.split('\n').filter((line) => /^[-*\s]*\p{Lu}.{20}/u.test(line));
-  const best = lines.reduce((a, b) => (shared(b) > Math.max(1, shared(a)) ? b : a), lines[0] ?? text.trim());
+  const best = lines.reduce((a, b) => (countShared(b) > Math.max(1, countShared(a)) ? b : a), lines[0] ?? text.trim());
   return best.replace(/^[-*\s]+/, '').slice(0, 200);
 }
 
-const words = (text: string) => text.toLowerCase().match(/\p{L}{4,}/gu) ?? [];
+const wordsOf = (text: string) => text.toLowerCase().match(/\p{L}{4,}/gu) ?? [];
 
-const listed = (names: readonly string[]) => names.join(', ').replace(/, ([^,]*)$/, ' and $1');
+const joinNames = (names: readonly string[]) => names.join(', ').replace(/, ([^,]*)$/, ' and $1');
 
 const thinking = (text: string): Step => ({ type: 'thinking', text });
 
-/** A text in the pieces that a model would stream. */
-function wordByWord(step: Step): readonly Step[] {
-  if (typeof step === 'string')
-    return (step.match(/\S+\s*/g) ?? []).flatMap((text) => [{ type: 'text', text }, { delay: pace.word }]);
-  if (!('type' in step) || step.type !== 'thinking') return [step];
-  return (step.text.match(/\S+\s*/g) ?? []).flatMap((text): Step[] => [
-    { type: 'thinking', text },
-    { delay: pace.word },
-  ]);
+/** Text and thinking in the deltas that a model would stream. */
+function wordByWord(step: Step, pace: Pace): readonly Step[] {
+  const split = (type: 'text' | 'thinking', content: string) =>
+    (content.match(/\S+\s*/g) ?? []).flatMap((text): Step[] => [{ type, text }, { delay: pace.word }]);
+  if (typeof step === 'string') return split('text', step);
+  return 'type' in step && step.type === 'thinking' ? split('thinking', step.text) : [step];
 }
 
 /** A rule of thumb: four characters are a token. */
-const tokens = (content: unknown) => Math.ceil(JSON.stringify(content).length / 4);
+const estimateTokens = (content: unknown) => Math.ceil(JSON.stringify(content).length / 4);

@@ -1,17 +1,17 @@
 import { parseArgs } from 'node:util';
 import { registeredProviders } from 'rivulet/registry';
-import { providerNamed } from './providers.js';
+import { findProvider } from './providers.js';
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface Options {
-  /** Undefined: a chat on a terminal, the built-in question elsewhere. */
+  /** Undefined: a chat on a terminal, otherwise the built-in question. */
   readonly prompt: string | undefined;
   /** The provider's name. */
   readonly provider: string;
   /** Undefined: the provider's default. */
   readonly model: string | undefined;
   readonly baseUrl: string | undefined;
-  /** Whether a model that can think is asked to. */
+  /** Whether thinking is requested from a model that supports it. */
   readonly thinking: boolean;
   readonly help: boolean;
 }
@@ -27,25 +27,25 @@ export const help = `An agent in the terminal, with three tools: weather, calcul
   npm start -- "How warm is it in Oslo?"    one question
 
 Options
-  --provider NAME   who is asked (default: openai)
+  --provider NAME   the provider (default: openai)
   --model NAME      the model (default: the provider's, see below)
-  --base-url URL    another server with the provider's API, for example http://localhost:11434/v1 for OpenAI's
-  --no-thinking     models that can think are not asked to: some providers also have models that cannot
-  --help            this text
+  --base-url URL    another server with the provider's API, for example http://localhost:11434/v1 for openai
+  --no-thinking     request no thinking, for models that do not support it
+  --help            show this text
 
-Providers, their default models, and the variable with which a real model answers
+Providers, their default models, and the environment variable of the key
 ${providerLines.join('\n')}
 
-A server at --base-url may need no key. With neither key nor address, a scripted stand-in answers, over HTTP on this machine, in the
-provider's own wire format. NO_COLOR is respected. Ctrl-C stops the answer, /exit or Ctrl-D ends the chat.
+A server at --base-url may need no key. Without a key and without --base-url, a scripted stand-in answers: over HTTP on this machine, in
+the provider's wire format. NO_COLOR is respected. Ctrl-C stops the answer; /exit or Ctrl-D ends the chat.
 `;
 
 /**
  * Reads the command line.
  *
- * @throws Error whose message says what is wrong with it.
+ * @throws Error when an option is unknown or wrong; the message names it.
  */
-export function optionsFrom(args: readonly string[]): Options {
+export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -57,20 +57,20 @@ export function optionsFrom(args: readonly string[]): Options {
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
-  const baseUrl = text(values['base-url']);
+  const baseUrl = textOf(values['base-url']);
   if (baseUrl !== undefined && !(/^https?:/i.test(baseUrl) && URL.canParse(baseUrl))) {
-    throw new Error(`--base-url "${baseUrl}" is no address like http://localhost:11434/v1.`);
+    throw new Error(`--base-url "${baseUrl}" is not a URL like http://localhost:11434/v1.`);
   }
-  const provider = providerNamed(text(values.provider) ?? 'openai').name;
+  const provider = findProvider(textOf(values.provider) ?? 'openai').name;
   return {
-    prompt: text(positionals.join(' ')),
+    prompt: textOf(positionals.join(' ')),
     provider,
-    model: text(values.model),
+    model: textOf(values.model),
     baseUrl,
     thinking: !values['no-thinking'],
     help: values.help,
   };
 }
 
-/** Blank is as good as not given. */
-const text = (value: string | undefined) => (value?.trim() === '' ? undefined : value?.trim());
+/** A blank value counts as absent. */
+const textOf = (value: string | undefined) => (value?.trim() === '' ? undefined : value?.trim());

@@ -3,25 +3,26 @@ import type { Model } from 'rivulet';
 import { modelByName, registeredProviders } from 'rivulet/registry';
 import type { RegisteredProvider } from 'rivulet/registry';
 import { serveOffline } from './offline.js';
+import type { Pace } from './offline.js';
 import type { Options } from './options.js';
 
-/** Somebody waits at the terminal: a failure is told soon. */
+/** A person waits at the terminal: a failure is reported early. */
 const retry = { count: 2, initialDelay: 500 };
 
-/** A model to talk to, and what to tell the user of it. */
+/** A model, and how to describe it to the user. */
 export interface Connection {
   readonly model: Model;
   readonly about: string;
-  /** Frees what the connection holds. */
+  /** Releases the connection's resources. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * The provider that a name or an alias means.
+ * Finds a provider by its name or an alias.
  *
  * @throws Error that lists the providers, for any other name.
  */
-export function providerNamed(name: string): RegisteredProvider {
+export function findProvider(name: string): RegisteredProvider {
   const wanted = name.toLowerCase();
   const found = registeredProviders().find((provider) => provider.name === wanted || provider.aliases.includes(wanted));
   if (found) return found;
@@ -33,47 +34,53 @@ export function providerNamed(name: string): RegisteredProvider {
 }
 
 /**
- * With a key, the provider; with an address alone, a server there that needs no key; with neither, the stand-in of this program, which speaks the
- * provider's own wire format. So a provider that needs no key is asked where there is an address: whether Ollama runs here cannot be told.
+ * Connects to a model: with a key, to the provider; with only a base URL, to the server there, without a key; with neither, to the offline stand-in,
+ * which speaks the provider's wire format. A provider that needs no key (Ollama) is used only with a base URL, since whether it runs here is unknown.
  *
  * @param options The command line.
- * @param environment Where the key may stand.
+ * @param environment May hold the key.
+ * @param pace How fast the stand-in answers.
  */
 export async function connect(
   options: Pick<Options, 'provider' | 'model' | 'baseUrl'>,
   environment: NodeJS.ProcessEnv,
+  pace?: Pace,
 ): Promise<Connection> {
   const { baseUrl, provider } = options;
-  const found = providerNamed(provider);
-  const { name, keyVariable, defaultModel = '' } = found;
+  const registered = findProvider(provider);
+  const { name, keyVariable, defaultModel = '' } = registered;
   const model = options.model ?? defaultModel;
   const apiKey = keyVariable && environment[keyVariable]?.trim();
   const close = () => Promise.resolve();
   if (apiKey)
     return {
       model: modelByName(`${name}:${model}`, { apiKey, baseUrl, retry }),
-      about: aboutReal(name, model, baseUrl),
+      about: describeModel(name, model, baseUrl),
       close,
     };
   if (baseUrl)
-    return { model: withoutKey(found, model, baseUrl), about: `${model} at ${baseUrl}, without a key`, close };
-  const server = await serveOffline();
+    return {
+      model: modelWithoutKey(registered, model, baseUrl),
+      about: `${model} at ${baseUrl}, without a key`,
+      close,
+    };
+  const server = await serveOffline(pace);
   const url = server.urlFor(name);
   return {
     model: modelByName(`${name}:${model}`, { apiKey: 'none', baseUrl: url }),
-    about: `offline, a scripted stand-in answers at ${url}; ${howToBeReal(keyVariable)} for a real model of ${name}.`,
+    about: `offline: a scripted stand-in answers at ${url}; ${howToConnect(keyVariable)} for a real model of ${name}.`,
     close: () => server.close(),
   };
 }
 
-const aboutReal = (provider: string, model: string, baseUrl: string | undefined) =>
+const describeModel = (provider: string, model: string, baseUrl: string | undefined) =>
   `${model} ${baseUrl ? `at ${baseUrl}` : `of ${provider}`}`;
 
-const howToBeReal = (keyVariable: string | undefined) =>
+const howToConnect = (keyVariable: string | undefined) =>
   keyVariable === undefined ? 'pass --base-url http://localhost:11434' : `set ${keyVariable}`;
 
-/** Servers with OpenAI's API differ in what they can do; those with another's are that provider's, or stand in for it. */
-function withoutKey({ name: provider, keyVariable }: RegisteredProvider, model: string, baseUrl: string): Model {
+/** A server with OpenAI's API may have any capabilities; a server with another API is taken for that provider. */
+function modelWithoutKey({ name: provider, keyVariable }: RegisteredProvider, model: string, baseUrl: string): Model {
   if (provider === 'openai') return openaiCompatible({ name: 'server', baseUrl, retry })(model);
   return modelByName(`${provider}:${model}`, {
     ...(keyVariable === undefined ? {} : { apiKey: 'none' }),

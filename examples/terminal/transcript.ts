@@ -1,144 +1,148 @@
 import type { RunEvent, RunResult, ToolCallEvent, ToolProgressEvent, ToolResultEvent } from 'rivulet';
-import { harmless, inline, oneLine } from './text.js';
+import { oneLine, stripControlCharacters, toInlineText } from './text.js';
 import type { ViewOptions } from './view.js';
 
-/** Where a run begins and ends for whoever watches it. One that ends without a result was stopped. */
+/** The begin and the end of a run as seen by its subscriber. A run that ends without a result was stopped. */
 export interface Boundary {
   readonly type: 'begin' | 'end' | 'failed';
 }
 
-/** How far a run has been told: a value, from which each event makes the next. */
+/** What is shown of a run so far: an immutable value, from which each event makes the next. */
 export interface Transcript {
-  /** What the last event added. */
+  /** The text that the last event added. */
   readonly text: string;
   /** What is going on; empty while text streams. */
   readonly status: string;
-  /** What stands in the line that is being written; undefined at the beginning of a line. */
+  /** The kind of text in the current line; undefined at the beginning of a line. */
   readonly line: 'text' | 'thinking' | undefined;
-  /** The tool calls under way, by id. */
-  readonly running: ReadonlyMap<string, Running>;
-  readonly finished: boolean;
+  /** The tool calls that have no result yet, by id. */
+  readonly pending: ReadonlyMap<string, PendingCall>;
+  readonly isFinished: boolean;
 }
 
-interface Running {
+interface PendingCall {
   /** The tool and its first argument. */
   readonly label: string;
-  /** The label, and how far it is. */
+  /** The label, and the latest progress. */
   readonly status: string;
 }
 
-export const nothing: Transcript = { text: '', status: '', line: undefined, running: new Map(), finished: false };
+export const emptyTranscript: Transcript = {
+  text: '',
+  status: '',
+  line: undefined,
+  pending: new Map(),
+  isFinished: false,
+};
 
-const waiting = 'waiting for the model';
+const waitingForModel = 'waiting for the model';
 
-/** What an event adds. */
-export function told(before: Transcript, event: RunEvent | Boundary, options: ViewOptions): Transcript {
+/** The transcript after an event. */
+export function addEvent(before: Transcript, event: RunEvent | Boundary, options: ViewOptions): Transcript {
   const { dim, yellow } = options.colors;
   switch (event.type) {
     case 'begin':
-      return { ...before, status: waiting };
+      return { ...before, status: waitingForModel };
     case 'thinking':
-      return prose(before, 'thinking', event.text, dim);
+      return addText(before, 'thinking', event.text, dim);
     case 'text':
-      return prose(before, 'text', event.text);
+      return addText(before, 'text', event.text);
     case 'toolCall':
-      return called(before, event, options);
+      return addCall(before, event, options);
     case 'toolProgress':
-      return progressed(before, event, options);
+      return addProgress(before, event, options);
     case 'toolResult':
-      return answered(before, event, options);
+      return addResult(before, event, options);
     case 'message':
-      return { ...before, text: '', status: event.message.role === 'user' ? waiting : before.status };
+      return { ...before, text: '', status: event.message.role === 'user' ? waitingForModel : before.status };
     case 'retract':
-      return { ...withLines(before, dim('(the answer starts over)')), running: new Map(), status: waiting };
+      return { ...addLines(before, dim('(the answer starts over)')), pending: new Map(), status: waitingForModel };
     case 'result':
-      return { ...withLines(before, ...ending(event.result, options)), finished: true };
+      return { ...addLines(before, ...summaryLines(event.result, options)), isFinished: true };
     case 'end':
-      return before.finished ? withLines(before) : withLines(before, yellow('stopped'));
+      return before.isFinished ? addLines(before) : addLines(before, yellow('stopped'));
     case 'failed':
-      return withLines(before);
+      return addLines(before);
     default:
       return { ...before, text: '' };
   }
 }
 
-/** Text goes on in its line; another kind of text begins a new one. */
-function prose(
+/** Text continues its line; the other kind of text begins a new line. */
+function addText(
   before: Transcript,
   kind: 'text' | 'thinking',
   raw: string,
   paint = (plain: string) => plain,
 ): Transcript {
-  const text = harmless(raw);
+  const text = stripControlCharacters(raw);
   if (text === '') return { ...before, text };
-  const lead = before.line === kind ? '' : (before.line ? '\n' : '') + (kind === 'thinking' ? paint('thinking: ') : '');
-  return {
-    ...before,
-    text: lead + paint(text),
-    status: '',
-    line: kind === 'text' && text.endsWith('\n') ? undefined : kind,
-  };
+  const lineBreak = before.line ? '\n' : '';
+  const prefix = kind === 'thinking' ? paint('thinking: ') : '';
+  const lead = before.line === kind ? '' : lineBreak + prefix;
+  const isLineComplete = kind === 'text' && text.endsWith('\n');
+  return { ...before, text: lead + paint(text), status: '', line: isLineComplete ? undefined : kind };
 }
 
-/** Whole lines, below the one that was being written. */
-function withLines(before: Transcript, ...lines: readonly string[]): Transcript {
+/** Adds complete lines, below the current one. */
+function addLines(before: Transcript, ...lines: readonly string[]): Transcript {
   const text = (before.line ? '\n' : '') + lines.map((line) => `${line}\n`).join('');
   return { ...before, text, status: '', line: undefined };
 }
 
-function called(
+function addCall(
   before: Transcript,
   { id, name, arguments: args }: ToolCallEvent,
   { colors, columns }: ViewOptions,
 ): Transcript {
   const [subject] = Object.values(args);
-  const label = subject === undefined ? name : `${name} ${inline(subject)}`;
-  const running = new Map(before.running).set(id, { label, status: label });
+  const label = subject === undefined ? name : `${name} ${toInlineText(subject)}`;
+  const pending = new Map(before.pending).set(id, { label, status: label });
   const line = oneLine(`${name} ${JSON.stringify(args)}`, columns() - 2);
-  return busy({ ...withLines(before, `${colors.cyan('→')} ${line.replace(name, colors.bold(name))}`), running });
+  return withStatus({ ...addLines(before, `${colors.cyan('→')} ${line.replace(name, colors.bold(name))}`), pending });
 }
 
-/** Where the status line cannot be rewritten, each step is a line. */
-function progressed(
+/** Where the status line cannot be rewritten, each progress value is a line. */
+function addProgress(
   before: Transcript,
   { id, name, value }: ToolProgressEvent,
   { live, columns }: ViewOptions,
 ): Transcript {
-  const label = before.running.get(id)?.label ?? name;
-  const status = `${label}: ${inline(value)}`;
-  const after = live ? { ...before, text: '' } : withLines(before, `  ${oneLine(status, columns() - 2)}`);
-  return busy({ ...after, running: new Map(before.running).set(id, { label, status }) });
+  const label = before.pending.get(id)?.label ?? name;
+  const status = `${label}: ${toInlineText(value)}`;
+  const after = live ? { ...before, text: '' } : addLines(before, `  ${oneLine(status, columns() - 2)}`);
+  return withStatus({ ...after, pending: new Map(before.pending).set(id, { label, status }) });
 }
 
-function answered(before: Transcript, event: ToolResultEvent, { colors, columns }: ViewOptions): Transcript {
-  const running = new Map(before.running);
-  running.delete(event.id);
-  const label = before.running.get(event.id)?.label ?? event.name;
+function addResult(before: Transcript, event: ToolResultEvent, { colors, columns }: ViewOptions): Transcript {
+  const pending = new Map(before.pending);
+  pending.delete(event.id);
+  const label = before.pending.get(event.id)?.label ?? event.name;
   const room = columns() - 2;
   const line =
     event.error === undefined
-      ? `${colors.green('✓')} ${oneLine(`${label}: ${inline(event.result)}`, room)}`
+      ? `${colors.green('✓')} ${oneLine(`${label}: ${toInlineText(event.result)}`, room)}`
       : colors.red(`✗ ${oneLine(`${label}: ${event.error}`, room)}`);
-  return busy({ ...withLines(before, line), running });
+  return withStatus({ ...addLines(before, line), pending });
 }
 
-const busy = (transcript: Transcript): Transcript => ({
+const withStatus = (transcript: Transcript): Transcript => ({
   ...transcript,
-  status: [...transcript.running.values()].map(({ status }) => status).join(' · '),
+  status: [...transcript.pending.values()].map(({ status }) => status).join(' · '),
 });
 
-/** What a run cost, and why it ended if it is not simply over. */
-function ending({ finishReason, usage, turns }: RunResult, { colors }: ViewOptions): readonly string[] {
+/** Why the run ended, unless it simply stopped, and its usage. */
+function summaryLines({ finishReason, usage, turns }: RunResult, { colors }: ViewOptions): readonly string[] {
   const counts = [
     `${turns} ${turns === 1 ? 'turn' : 'turns'}`,
-    counted('tokens in', usage.input, usage.cachedInput, 'cached'),
-    counted('tokens out', usage.output, usage.reasoning, 'thinking'),
+    formatCount('tokens in', usage.input, usage.cachedInput, 'cached'),
+    formatCount('tokens out', usage.output, usage.reasoning, 'thinking'),
   ];
-  const cost = colors.dim(`[${counts.join(', ')}]`);
-  return finishReason === 'stop' ? [cost] : [colors.yellow(`ended early: ${finishReason}`), cost];
+  const summary = colors.dim(`[${counts.join(', ')}]`);
+  return finishReason === 'stop' ? [summary] : [colors.yellow(`ended early: ${finishReason}`), summary];
 }
 
-function counted(what: string, count: number | undefined, part: number | undefined, partName: string): string {
-  const number = (value: number) => value.toLocaleString('en-US');
-  return `${count === undefined ? 'unknown' : number(count)} ${what}${part ? ` (${number(part)} ${partName})` : ''}`;
+function formatCount(unit: string, count: number | undefined, part: number | undefined, partName: string): string {
+  const format = (value: number) => value.toLocaleString('en-US');
+  return `${count === undefined ? 'unknown' : format(count)} ${unit}${part ? ` (${format(part)} ${partName})` : ''}`;
 }

@@ -18,29 +18,29 @@ import type { Observable, OperatorFunction } from 'rxjs';
 import type { RunEvent } from 'rivulet';
 import type { createColors } from 'picocolors';
 import { oneLine } from './text.js';
-import { nothing, told } from './transcript.js';
+import { emptyTranscript, addEvent } from './transcript.js';
 import type { Boundary, Transcript } from './transcript.js';
 
 /** How a run is shown. */
 export interface ViewOptions {
-  /** picocolors, switched on or off. */
+  /** picocolors, enabled or disabled. */
   readonly colors: ReturnType<typeof createColors>;
-  /** Whether the status may be a line that is rewritten in place, which takes a terminal. */
+  /** Whether the status is a line that is rewritten in place, which requires a terminal. */
   readonly live: boolean;
-  /** The width of the terminal. Asked for each line: windows change. */
+  /** The width of the terminal. Called for each line, since a window may be resized. */
   readonly columns: () => number;
 }
 
 /**
- * Turns the events of a run into the text that a terminal, or a file, is to show.
+ * Turns the events of a run into text for a terminal or a file.
  *
- * It writes nothing and knows no terminal. A run that completes without its result, because of a `takeUntil` upstream, ends with "stopped"; an
- * error passes, below a line that is whole.
+ * The operator writes nothing itself. A run that completes without its result, because of a `takeUntil` upstream, ends with "stopped". An error is
+ * passed on after the current line has been ended.
  */
 export function render(options: ViewOptions): OperatorFunction<RunEvent, string> {
   return (run) =>
     withBoundaries(run).pipe(
-      scan((transcript, event) => told(transcript, event, options), nothing),
+      scan((transcript, event) => addEvent(transcript, event, options), emptyTranscript),
       options.live ? overStatusLine(options) : map(({ text }) => text),
       filter((text) => text !== ''),
     );
@@ -59,7 +59,7 @@ function withBoundaries(run: Observable<RunEvent>): Observable<RunEvent | Bounda
 const clearLine = '\r\u001b[2K';
 const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 
-/** Each text replaces the status line that stands in its place, and the next one is drawn below. */
+/** Each text replaces the status line, and the next status line is drawn below the text. */
 function overStatusLine({ colors, columns }: ViewOptions): OperatorFunction<Transcript, string> {
   const draw = (status: string) => {
     const frame = frames.charAt((asyncScheduler.now() / 80) % frames.length);
@@ -72,11 +72,11 @@ function overStatusLine({ colors, columns }: ViewOptions): OperatorFunction<Tran
     );
   return (transcripts) =>
     transcripts.pipe(
-      distinctUntilChanged((before, now) => now.text === '' && now.status === before.status),
-      startWith(nothing),
+      distinctUntilChanged((before, after) => after.text === '' && after.status === before.status),
+      startWith(emptyTranscript),
       pairwise(),
-      switchMap(([before, now]) =>
-        concat(of((before.status && clearLine) + now.text), now.status === '' ? EMPTY : spinner(now.status)),
+      switchMap(([before, after]) =>
+        concat(of((before.status && clearLine) + after.text), after.status === '' ? EMPTY : spinner(after.status)),
       ),
     );
 }

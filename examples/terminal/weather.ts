@@ -5,9 +5,9 @@ import { weatherTable } from './weatherTable.js';
 import type { Weather } from './weatherTable.js';
 
 /** Milliseconds between two steps of a look-up, so that its progress can be watched. */
-const pace = 200;
+const stepTime = 200;
 
-/** A tool that gives an Observable: its last value is the result, the earlier ones are progress. */
+/** A tool that returns an Observable: its last value is the result, the earlier ones are progress. */
 export const weather = tool({
   name: 'weather',
   description: 'The current weather of one city: temperature in degrees Celsius, sky, wind in km/h.',
@@ -16,7 +16,7 @@ export const weather = tool({
 });
 
 const lookUp = (found: Weather) =>
-  zip([`looking up ${found.city}`, 'asking the station', 'reading its instruments', found], timer(0, pace)).pipe(
+  zip([`looking up ${found.city}`, 'asking the station', 'reading its instruments', found], timer(0, stepTime)).pipe(
     map(([step]) => step),
   );
 

@@ -1,4 +1,4 @@
-/** What the demo knows of a city. */
+/** The weather of a city. */
 export interface Weather {
   readonly city: string;
   readonly celsius: number;
@@ -7,7 +7,7 @@ export interface Weather {
   readonly wind: number;
 }
 
-/** A morning in November, bundled so that the demo needs no network and gives the same answer twice. */
+/** A morning in November, bundled so that the program needs no network and always answers the same. */
 export const weatherTable: readonly Weather[] = [
   { city: 'Oslo', celsius: -3, sky: 'light snow', wind: 9 },
   { city: 'Lisbon', celsius: 16, sky: 'clear', wind: 14 },

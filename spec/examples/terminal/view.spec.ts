@@ -5,13 +5,13 @@ import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { modelMessage, userMessage } from 'rivulet';
 import type { RunEvent } from 'rivulet';
-import { harmless, oneLine } from '../../examples/terminal/text.js';
-import { render } from '../../examples/terminal/view.js';
-import type { ViewOptions } from '../../examples/terminal/view.js';
+import { stripControlCharacters, oneLine } from '../../../examples/terminal/text.js';
+import { render } from '../../../examples/terminal/view.js';
+import type { ViewOptions } from '../../../examples/terminal/view.js';
 
 const plain: ViewOptions = { colors: picocolors.createColors(false), live: false, columns: () => 60 };
 
-/** All that is shown of a run that is over at once, and the error it ended with. */
+/** Everything that is shown of a synchronous run, and the error that it ended with. */
 function shown(run: Observable<RunEvent>, options: ViewOptions = plain): { text: string; error?: unknown } {
   const seen: { text: string; error?: unknown } = { text: '' };
   run
@@ -57,7 +57,7 @@ const run: readonly RunEvent[] = [
 ];
 
 describe('render, into a pipe', () => {
-  it('tells a run in lines: thinking, text, each call with its arguments, its steps and its result, and what it cost', () => {
+  it('render writes lines: thinking, text, each call with its arguments, progress and result, and the usage', () => {
     expect(shown(from(run)).text).toBe(
       [
         'thinking: The table knows.',
@@ -73,7 +73,7 @@ describe('render, into a pipe', () => {
     );
   });
 
-  it('passes each delta on when it comes, and nothing that is empty', () => {
+  it('render emits each delta at once, and nothing for an empty one', () => {
     const texts: string[] = [];
     of<RunEvent[]>({ type: 'text', text: 'a' }, { type: 'text', text: '' }, { type: 'text', text: 'b' }, result())
       .pipe(render(plain), toArray())
@@ -81,7 +81,7 @@ describe('render, into a pipe', () => {
     expect(texts).toEqual(['a', 'b', '\n[2 turns, 1,234 tokens in, 56 tokens out]\n']);
   });
 
-  it('marks the error of a tool, and shortens what is long to one line', () => {
+  it('render marks the error of a tool, and shortens it to one line', () => {
     const long = 'There is no such city.\nKnown are: ' + 'Oslo, '.repeat(30);
     const { text } = shown(
       of<RunEvent[]>(call, { type: 'toolResult', id: '1', name: 'weather', error: long }, result()),
@@ -90,19 +90,19 @@ describe('render, into a pipe', () => {
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
   });
 
-  it('says why a run ended early, and that a count is unknown', () => {
+  it('render shows why a run ended early, and which counts are unknown', () => {
     expect(shown(of(result({ finishReason: 'length', usage: { output: 9, reasoning: 7 }, turns: 1 }))).text).toBe(
       'ended early: length\n[1 turn, unknown tokens in, 9 tokens out (7 thinking)]\n',
     );
   });
 
-  it('shows "stopped", below a whole line, for a run that was left with takeUntil', () => {
+  it('render ends the current line and shows "stopped" for a run that takeUntil completed', () => {
     const left = concat(of<RunEvent>({ type: 'text', text: 'It is' }), NEVER);
     expect(shown(left.pipe(takeUntil(of(1)))).text).toBe('stopped\n');
     expect(shown(of<RunEvent>({ type: 'text', text: 'It is' })).text).toBe('It is\nstopped\n');
   });
 
-  it('passes the error of a run, below what was shown before it', () => {
+  it('render ends the current line before it passes on an error', () => {
     const error = new Error('reset');
     const failed = concat(
       of<RunEvent>({ type: 'text', text: 'It is' }),
@@ -111,14 +111,14 @@ describe('render, into a pipe', () => {
     expect(shown(failed)).toEqual({ text: 'It is\n', error });
   });
 
-  it('says that the answer starts over when a turn is retracted', () => {
+  it('render shows that a retracted answer starts over', () => {
     const { text } = shown(
       of<RunEvent[]>({ type: 'text', text: 'Wro' }, { type: 'retract' }, { type: 'text', text: 'Right' }, result()),
     );
     expect(text).toMatch(/^Wro\n\(the answer starts over\)\nRight\n\[/);
   });
 
-  it('lets no escape sequence and no carriage return of a model or a tool through', () => {
+  it('render removes the escape sequences and carriage returns of a model or a tool', () => {
     const evil = '\u001b[2J\u009b31mred\r\u0007';
     const { text } = shown(
       of<RunEvent[]>(
@@ -134,7 +134,7 @@ describe('render, into a pipe', () => {
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
   });
 
-  it('can be subscribed twice', () => {
+  it('render returns an Observable that can be subscribed twice', () => {
     const twice = from(run).pipe(render(plain), toArray());
     const seen: string[] = [];
     twice.subscribe((texts) => seen.push(texts.join('')));
@@ -150,7 +150,7 @@ describe('render, on a terminal', () => {
   const virtually: TestScheduler['run'] = (test) =>
     new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(test);
 
-  it('draws what is going on in one line, again and again, and clears it before a text', () => {
+  it('render redraws the status line, and clears it before a text', () => {
     virtually(({ cold, expectObservable, expectSubscriptions }) => {
       const events = cold<RunEvent>('        100ms a 99ms (r|)', { a: { type: 'text', text: 'Hi' }, r: result() });
       expectObservable(events.pipe(render(live))).toBe('w 79ms x 19ms a 99ms (r|)', {
@@ -166,7 +166,7 @@ describe('render, on a terminal', () => {
   it.each([
     [60, 'weather Oslo · weather 東京: asking the station'],
     [30, 'weather Oslo · weather 東…'],
-  ])('shows the steps of all running tools in that line, cut to a terminal of %d columns', (columns, status) => {
+  ])('render shows the progress of all pending calls in the status line, cut to %d columns', (columns, status) => {
     const other: RunEvent = { type: 'toolCall', id: '2', name: 'weather', arguments: { city: '東京' } };
     const step: RunEvent = { type: 'toolProgress', id: '2', name: 'weather', value: 'asking the station' };
     const left = throwError(() => new Error('left'));
@@ -175,7 +175,7 @@ describe('render, on a terminal', () => {
     expect(text.endsWith(clear)).toBe(true);
   });
 
-  it('dims thinking and reddens errors, where there are colours', () => {
+  it('render dims thinking and paints errors red where there are colours', () => {
     const { text } = shown(
       of<RunEvent[]>(
         { type: 'thinking', text: 'Hm' },
@@ -192,7 +192,7 @@ describe('render, on a terminal', () => {
     expect(text).toContain('\u001b[31m✗ weather Oslo: no\u001b[39m');
   });
 
-  it('stops drawing when it is left', () => {
+  it('render stops drawing when it is unsubscribed', () => {
     virtually(({ cold, expectObservable, expectSubscriptions }) => {
       const events = cold<RunEvent>('-');
       expectObservable(events.pipe(render(live)), '10ms !').toBe('w', { w: `${clear}⠋ waiting for the model` });
@@ -202,11 +202,11 @@ describe('render, on a terminal', () => {
 });
 
 describe('oneLine', () => {
-  it('keeps what fits and cuts what does not, wide characters counted as two columns', () => {
+  it('oneLine cuts a line that does not fit, and counts wide characters as two columns', () => {
     expect(oneLine(' a\n b\tc ', 5)).toBe('a b c');
     expect(oneLine('abcdef', 5)).toBe('abcd…');
     expect(oneLine('日本語', 6)).toBe('日本語');
     expect(oneLine('日本語', 5)).toBe('日本…');
-    expect(harmless('a\tb\r\nc')).toBe('a\tb\nc');
+    expect(stripControlCharacters('a\tb\r\nc')).toBe('a\tb\nc');
   });
 });

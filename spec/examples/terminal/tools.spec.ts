@@ -7,14 +7,14 @@ import { filter, firstValueFrom, from, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { executeTools, toolDefinition } from 'rivulet';
 import type { EventsOf, JsonObject, Tool } from 'rivulet';
-import { calculate } from '../../examples/terminal/calculate.js';
-import { readFile } from '../../examples/terminal/readFile.js';
-import { tools } from '../../examples/terminal/tools.js';
-import { weather } from '../../examples/terminal/weather.js';
+import { calculate } from '../../../examples/terminal/calculate.js';
+import { readFile } from '../../../examples/terminal/readFile.js';
+import { tools } from '../../../examples/terminal/tools.js';
+import { weather } from '../../../examples/terminal/weather.js';
 
 type ResultOf = Extract<EventsOf<Tool>, { type: 'toolResult' }>;
 
-/** What a run tells of one call. */
+/** The events of one call. */
 function turn(tool: Tool, args: JsonObject) {
   const message = { role: 'model', parts: [{ type: 'toolCall', id: '1', name: tool.name, arguments: args }] } as const;
   return from([{ type: 'message', message } as const, { type: 'finish', reason: 'toolCalls' } as const]).pipe(
@@ -22,15 +22,15 @@ function turn(tool: Tool, args: JsonObject) {
   );
 }
 
-/** The result, or the error as a text. */
+/** The result, or the error as text. */
 async function answer(tool: Tool, args: JsonObject): Promise<unknown> {
   const events = await firstValueFrom(turn(tool, args).pipe(toArray()));
   const result = events.find((event): event is ResultOf => event.type === 'toolResult');
   return result?.error === undefined ? result?.result : `error: ${result.error}`;
 }
 
-describe('the tools of the demo', () => {
-  it('can be told to a model', () => {
+describe('tools', () => {
+  it('tools have definitions that a model accepts', () => {
     expect(tools.map(toolDefinition)).toMatchObject([
       { name: 'weather', parameters: { type: 'object', required: ['city'] } },
       { name: 'calculate', parameters: { type: 'object', required: ['expression'] } },
@@ -40,7 +40,7 @@ describe('the tools of the demo', () => {
 });
 
 describe('weather', () => {
-  it('reports its steps while it looks the city up', () => {
+  it('weather reports its steps as progress', () => {
     const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
     scheduler.run(({ expectObservable }) => {
       expectObservable(turn(weather, { city: ' oslo ' }).pipe(filter((event) => event.type.startsWith('tool')))).toBe(
@@ -60,7 +60,7 @@ describe('weather', () => {
     });
   });
 
-  it('says which cities it knows when it does not know one', async () => {
+  it('weather lists its cities when it does not know one', async () => {
     expect(await answer(weather, { city: 'Atlantis' })).toMatch(
       /^error: There is no weather for "Atlantis". Known cities: Oslo, .*Sydney\.$/,
     );
@@ -74,7 +74,7 @@ describe('calculate', () => {
     ['-2^2 + 10 % 4', -2],
     ['round(sqrt(2) * pi, 2)', 4.44],
     ['max(1, 2, 3)!', 6],
-  ])('computes %s', async (expression, value) => expect(await answer(calculate, { expression })).toBe(value));
+  ])('calculate computes %s', async (expression, value) => expect(await answer(calculate, { expression })).toBe(value));
 
   it.each([
     'import({})',
@@ -93,7 +93,7 @@ describe('calculate', () => {
     'random()',
     'sqrt',
     '',
-  ])('takes arithmetic only: %s is an error', async (expression) =>
+  ])('calculate rejects %s, which is not arithmetic', async (expression) =>
     expect(await answer(calculate, { expression })).toMatch(/^error: /),
   );
 
@@ -104,15 +104,15 @@ describe('calculate', () => {
     'sqrt.constructor("x")',
     'toString()',
     'hasOwnProperty(1)',
-  ])('gives no way out: %s', async (expression) =>
+  ])('calculate does not reach JavaScript through %s', async (expression) =>
     expect(await answer(calculate, { expression })).toMatch(/^error: .*is not arithmetic/),
   );
 
-  it.each(['1 / 0', 'sqrt(-1)', '9^9^9'])('refuses %s, which is not finite', async (expression) =>
+  it.each(['1 / 0', 'sqrt(-1)', '9^9^9'])('calculate rejects %s, which is not finite', async (expression) =>
     expect(await answer(calculate, { expression })).toMatch(/not a finite number/),
   );
 
-  it('does not parse what is too long', async () => {
+  it('calculate does not parse an expression that is too long', async () => {
     expect(await answer(calculate, { expression: '('.repeat(100_000) })).toMatch(
       /^error: Invalid arguments: expression: /,
     );
@@ -124,7 +124,7 @@ describe('read_file', () => {
   let read: (path: string) => Promise<unknown>;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'rivulet-demo-'));
+    folder = await mkdtemp(join(tmpdir(), 'rivulet-terminal-'));
     const root = join(folder, 'project');
     await mkdir(join(root, 'docs'), { recursive: true });
     await mkdir(join(root, '..dots'));
@@ -155,7 +155,7 @@ describe('read_file', () => {
     ['inside.md', 'Grüße\n'],
     ['..dots/b.md', 'b'],
     ['empty', ''],
-  ])('reads %s', async (path, text) => expect(await read(path)).toBe(text));
+  ])('read_file reads %s', async (path, text) => expect(await read(path)).toBe(text));
 
   it.each([
     '../secret.txt',
@@ -167,7 +167,7 @@ describe('read_file', () => {
     'up/secret.txt',
     'up',
     'endless',
-  ])('reads nothing outside the folder: %s', async (path) =>
+  ])('read_file reads nothing outside its folder: %s', async (path) =>
     expect(await read(path)).toBe(
       `error: "${path}" is outside the project's folder. Only files under it can be read; name one by its path from there, like README.md.`,
     ),
@@ -175,9 +175,9 @@ describe('read_file', () => {
 
   it.each([
     ['/etc/passwd', /is absolute\. Paths are relative to the project's folder/],
-    ['docs/a.md\0.png', /no NUL character/],
-    ['docs', /"docs" is a folder\. It holds a\.md\. Name a file in it\./],
-    ['.', /is a folder\. It holds .*docs\/.*\. Name a file in it\./],
+    ['docs/a.md\0.png', /cannot contain a NUL character/],
+    ['docs', /"docs" is a folder\. It contains a\.md\. Name a file in it\./],
+    ['.', /is a folder\. It contains .*docs\/.*\. Name a file in it\./],
     ['huge.txt', /is larger than the 65536 bytes that can be read/],
     ['zeros.txt', /is not a text in UTF-8/],
     ['image.png', /is not a text in UTF-8/],
@@ -186,7 +186,8 @@ describe('read_file', () => {
     ['loop', /leads back to itself/],
     ['pipe', /is a device or a pipe/],
     ['a'.repeat(300), /cannot be read: ENAMETOOLONG/],
-  ])('says what is wrong with %s', async (path, error) => expect(await read(path)).toMatch(error));
+  ])('read_file explains why it cannot read %s', async (path, error) => expect(await read(path)).toMatch(error));
 
-  it('reads a file of exactly the limit', async () => expect(await read('full.txt')).toHaveLength(64 * 1024));
+  it('read_file reads a file of exactly the maximum size', async () =>
+    expect(await read('full.txt')).toHaveLength(64 * 1024));
 });

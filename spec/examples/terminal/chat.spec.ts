@@ -5,16 +5,16 @@ import { createAgent, messageText } from 'rivulet';
 import type { RunEvent } from 'rivulet';
 import { scriptedModel } from 'rivulet/testing';
 import type { ScriptedTurn } from 'rivulet/testing';
-import { chat } from '../../examples/terminal/chat.js';
+import { chat } from '../../../examples/terminal/chat.js';
 
-/** Text as it streams, and a mark where the run ended with its result. */
+/** Text as it streams, and a full stop where the run ended with its result. */
 const run: OperatorFunction<RunEvent, string> = (events) =>
   events.pipe(
     filter((event) => event.type === 'text' || event.type === 'result'),
     map((event) => (event.type === 'text' ? event.text : '.')),
   );
 
-/** A chat with a scripted model: what was written, how often a line was asked for, and the requests that were made. */
+/** A chat with a scripted model: the text that was written, how often a line was asked for, and the histories that were sent. */
 function chatWith(script: readonly ScriptedTurn[]) {
   const [lines, interrupts, model] = [new Subject<string>(), new Subject<void>(), scriptedModel(script)];
   const seen = { text: '', asked: 0, over: false };
@@ -27,7 +27,7 @@ function chatWith(script: readonly ScriptedTurn[]) {
 }
 
 describe('chat', () => {
-  it('asks, answers, and keeps the history', () => {
+  it('chat asks for a line, answers it, and keeps the history', () => {
     const { lines, seen, histories } = chatWith(['Hello', 'Again']);
     expect(seen).toEqual({ text: '', asked: 1, over: false });
     lines.next(' Hi ');
@@ -36,14 +36,14 @@ describe('chat', () => {
     expect(histories()).toEqual([['user: Hi'], ['user: Hi', 'model: Hello', 'user: Hi again']]);
   });
 
-  it('asks again after an empty line, and sends nothing', () => {
+  it('chat asks again after an empty line, and sends no request', () => {
     const { lines, seen, histories } = chatWith([]);
     lines.next('  ');
     expect(seen).toEqual({ text: '', asked: 2, over: false });
     expect(histories()).toEqual([]);
   });
 
-  it('ends at /exit, and at the end of the lines', () => {
+  it('chat ends at /exit, and when the lines complete', () => {
     const left = chatWith([]);
     left.lines.next('/exit');
     expect(left.seen.over).toBe(true);
@@ -52,14 +52,14 @@ describe('chat', () => {
     expect(ended.seen.over).toBe(true);
   });
 
-  it('shows the failure of a run and goes on', () => {
+  it('chat shows the failure of a run and continues', () => {
     const { lines, seen } = chatWith([['Half', { error: new Error('reset') }], 'Whole']);
     lines.next('one');
     lines.next('two');
     expect(seen).toEqual({ text: 'Halffailed: reset\nWhole.\n', asked: 3, over: false });
   });
 
-  it('ends the run at a Ctrl-C, and the chat at a second one; the question stays in the history', () => {
+  it('chat ends the run at the first Ctrl-C, and itself at a second; the question stays in the history', () => {
     const { lines, interrupts, seen, histories } = chatWith([NEVER, 'Yes', NEVER]);
     lines.next('one');
     interrupts.next();
@@ -74,7 +74,7 @@ describe('chat', () => {
     expect([lines.observed, interrupts.observed]).toEqual([false, false]);
   });
 
-  it('answers lines that were entered during a run one after the other; a Ctrl-C ends only the run that it meets', () => {
+  it('chat answers lines that were entered during a run in order; Ctrl-C ends only the current run', () => {
     const { lines, interrupts, seen, histories } = chatWith([NEVER, NEVER, 'Third']);
     for (const line of ['one', 'two', 'three']) lines.next(line);
     expect(histories()).toHaveLength(1);
@@ -84,7 +84,7 @@ describe('chat', () => {
     expect(seen).toEqual({ text: '\n\nThird.\n', asked: 4, over: false });
   });
 
-  it('finishes the run under way when the lines end', () => {
+  it('chat completes the current run when the lines complete', () => {
     const answer = new Subject<{ type: 'text'; text: string } | { type: 'finish'; reason: 'stop' }>();
     const { lines, seen } = chatWith([answer]);
     lines.next('one');

@@ -2,13 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, toArray } from 'rxjs';
 import { createAgent, runTurns, startState, tool, userMessage } from 'rivulet';
 import { toolCall, scriptedModel } from 'rivulet/testing';
-import { research } from '../../examples/research/research.js';
+import { research } from '../../../examples/research/research.js';
 
 const look = tool({ name: 'look', description: 'Looks.', execute: () => 'seen' });
 const script = ['I need to look.', [toolCall('look', {}, '1')], 'I saw it.', 'So it is.'];
 
-describe('an orchestrator of one’s own: research', () => {
-  it('analyses, gathers evidence with tools, and concludes, in one run', async () => {
+describe('research', () => {
+  it('research analyses, gathers evidence with tools, and concludes, in one run', async () => {
     const model = scriptedModel(script);
     const result = await firstValueFrom(
       createAgent({ model, tools: [look], system: 'Be brief.', orchestrator: research }).run('Is it?'),
@@ -29,7 +29,7 @@ describe('an orchestrator of one’s own: research', () => {
     expect(result).toMatchObject({ turns: 4, finishReason: 'stop', text: expect.stringMatching(/So it is\.$/) });
   });
 
-  it('goes on from any stored state as undisturbed', async () => {
+  it('research continues from any stored state as if it had not been interrupted', async () => {
     const from = (state: ReturnType<typeof startState>) => {
       const context = { model: scriptedModel(script.slice(state.turn)), tools: [look], options: {} };
       return firstValueFrom(runTurns((at) => research.turn(at, context), state).pipe(toArray()));
@@ -43,7 +43,7 @@ describe('an orchestrator of one’s own: research', () => {
     }
   });
 
-  it('stops at maxTurns', async () => {
+  it('research stops at maxTurns', async () => {
     const agent = createAgent({ model: scriptedModel(script), orchestrator: research, maxTurns: 1 });
     expect(await firstValueFrom(agent.run('Is it?'))).toMatchObject({ finishReason: 'maxTurns', turns: 1 });
   });

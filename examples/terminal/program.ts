@@ -1,0 +1,123 @@
+import { concat, of, skip, takeUntil, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import picocolors from 'picocolors';
+import { createAgent } from 'rivulet';
+import type { Agent } from 'rivulet';
+import { chat } from './chat.js';
+import { keyboard } from './keyboard.js';
+import type { TerminalInput, TerminalOutput } from './keyboard.js';
+import type { Pace } from './offline.js';
+import { help, parseOptions } from './options.js';
+import type { Options } from './options.js';
+import { connect } from './providers.js';
+import { stripControlCharacters } from './text.js';
+import { tools } from './tools.js';
+import { render } from './view.js';
+import type { ViewOptions } from './view.js';
+
+/** What the program uses of its process. A spec passes its own. */
+export interface Terminal {
+  readonly stdin: TerminalInput;
+  readonly stdout: TerminalOutput;
+  readonly stderr: TerminalOutput;
+  readonly env: NodeJS.ProcessEnv;
+  /** Each SIGINT of the process. */
+  readonly interrupts: Observable<unknown>;
+  /** Ends the process at once. */
+  readonly exit: (code: number) => void;
+  /** How fast the offline stand-in answers. Default: slowly enough to watch. */
+  readonly pace?: Pace;
+}
+
+const builtInPrompt =
+  'How much warmer is Lisbon than Oslo, and what do my notes in examples/terminal/notes.md say about two climates with a large difference?';
+
+const system =
+  'You answer in a terminal: briefly, in plain text without Markdown. Use your tools for the weather, for arithmetic and for the files of the project. ' +
+  'Call several at once when none needs the result of another.';
+
+/**
+ * Runs the program: a chat on a terminal, otherwise one question.
+ *
+ * @param args The command line, without the names of the program.
+ * @returns The exit code: 0, or 1 after a failure, 2 for a wrong option, 130 after Ctrl-C.
+ */
+export async function runProgram(args: readonly string[], terminal: Terminal): Promise<number> {
+  const { stdout, stderr } = terminal;
+  let options: Options;
+  try {
+    options = parseOptions(args);
+  } catch (error) {
+    stderr.write(`${messageOf(error)}\nSee npm start -- --help.\n`);
+    return 2;
+  }
+  if (options.help) {
+    stdout.write(help);
+    return 0;
+  }
+  try {
+    return await runAgent(options, terminal);
+  } catch (error) {
+    stderr.write(`${colorsFor(stderr, terminal.env).red(describeFailure(error))}\n`);
+    return 1;
+  }
+}
+
+async function runAgent(options: Options, terminal: Terminal): Promise<number> {
+  const { stdin, stdout, env } = terminal;
+  const { model, about, close } = await connect(options, env, terminal.pace);
+  try {
+    const thinking = options.thinking && model.capabilities?.thinking === true;
+    const agent = createAgent({
+      model,
+      system,
+      tools,
+      concurrency: Infinity,
+      deadline: 10_000,
+      ...(thinking ? { thinking } : {}),
+    });
+    stdout.write(`Rivulet: ${about}\n\n`);
+    if (options.prompt === undefined && stdin.isTTY && stdout.isTTY) return await converse(agent, terminal);
+    return await askOnce(agent, options.prompt ?? builtInPrompt, terminal);
+  } finally {
+    await close();
+  }
+}
+
+/** Asks one question. Ctrl-C stops its run; a second Ctrl-C ends the program, should anything still hold it. */
+async function askOnce(agent: Agent, prompt: string, terminal: Terminal): Promise<number> {
+  const { stdout, interrupts, exit } = terminal;
+  const view = viewFor(terminal);
+  let exitCode = 0;
+  const stop = interrupts.pipe(tap(() => (exitCode = 130)));
+  interrupts.pipe(skip(1)).subscribe(() => exit(130));
+  const run = agent.stream(prompt).pipe(takeUntil(stop));
+  const heading = of(`${view.colors.bold(`> ${prompt}`)}\n\n`);
+  await concat(heading, run.pipe(render(view))).forEach((text) => void stdout.write(text));
+  return exitCode;
+}
+
+async function converse(agent: Agent, terminal: Terminal): Promise<number> {
+  const { stdin, stdout, interrupts } = terminal;
+  const view = viewFor(terminal);
+  const keys = keyboard(stdin, stdout, interrupts, view.colors.bold('> '));
+  const failure = (error: unknown) => `${view.colors.red(describeFailure(error))}\n`;
+  await chat(agent, keys, { run: render(view), failure }).forEach((text) => void stdout.write(text));
+  keys.close();
+  return 0;
+}
+
+function viewFor({ stdout, env }: Terminal): ViewOptions {
+  return {
+    colors: colorsFor(stdout, env),
+    live: stdout.isTTY === true && env['TERM'] !== 'dumb',
+    columns: () => (stdout.columns ?? 0) || 100,
+  };
+}
+
+const colorsFor = (output: TerminalOutput, env: NodeJS.ProcessEnv) =>
+  picocolors.createColors(output.isTTY === true && env['TERM'] !== 'dumb' && !env['NO_COLOR']);
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const describeFailure = (error: unknown): string => `failed: ${stripControlCharacters(messageOf(error))}`;

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+
+const project = fileURLToPath(new URL('../../..', import.meta.url));
+const patience = 60_000;
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly error: string;
+}
+
+/** Starts a process as `npm start` does, without a terminal and without a key. `watch` sees the output so far. */
+function start(
+  watch: (out: string, child: ChildProcess) => void = () => undefined,
+  ...args: readonly string[]
+): Promise<Ended> {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'examples/terminal/main.ts', ...args], {
+    cwd: project,
+    env: { PATH: process.env['PATH'] ?? '' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [out, error] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+    watch(out, child);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (error += text));
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, error })));
+}
+
+describe('npm start, in a process of its own', () => {
+  it(
+    'npm start answers the built-in question offline and exits with 0',
+    async () => {
+      const { code, out, error } = await start();
+      expect({ code, error }).toEqual({ code: 0, error: '' });
+      expect(out).toMatch(/^Rivulet: offline: a scripted stand-in .*set OPENAI_API_KEY/);
+      expect(out).toContain('Lisbon is 19 degrees warmer than Oslo.');
+      expect(out).toMatch(/\n\[4 turns, [\d,]+ tokens in, [\d,]+ tokens out\]\n$/);
+    },
+    patience,
+  );
+
+  it(
+    'npm start prints "stopped" at SIGINT and exits with 130',
+    async () => {
+      let isInterrupted = false;
+      const { code, out } = await start((soFar, child) => {
+        if (!isInterrupted && soFar.includes('→ weather')) isInterrupted = child.kill('SIGINT');
+      });
+      expect(code).toBe(130);
+      expect(out).toMatch(/→ weather .*\nstopped\n$/s);
+    },
+    patience,
+  );
+
+  it(
+    'npm start exits with 0 and prints no error when its reader leaves early',
+    async () => {
+      const { code, error } = await start((_, child) => child.stdout?.destroy());
+      expect({ code, error }).toEqual({ code: 0, error: '' });
+    },
+    patience,
+  );
+});

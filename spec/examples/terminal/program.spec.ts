@@ -1,0 +1,223 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Subject } from 'rxjs';
+import { registeredProviders } from 'rivulet/registry';
+import { serveModel } from 'rivulet/testing/server';
+import { runProgram } from '../../../examples/terminal/program.js';
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly error: string;
+}
+
+interface Options {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether input and output are a terminal. Default: false. */
+  readonly isTTY?: boolean;
+  /** Sees the output so far, and may interrupt the program or type something. */
+  readonly watch?: (out: string, interrupt: () => void, type: (keys: string) => void) => void;
+}
+
+/** Runs the program in this process, as `npm start` does, with a stand-in that answers without delay. */
+async function start(args: readonly string[], { env = {}, isTTY = false, watch }: Options = {}): Promise<Ended> {
+  const stream = () => Object.assign(new PassThrough(), { isTTY, columns: 100 });
+  const [stdin, stdout, stderr, interrupts] = [stream(), stream(), stream(), new Subject<void>()];
+  const written = { out: '', error: '' };
+  stdout.setEncoding('utf8').on('data', (text: string) => {
+    written.out += text;
+    watch?.(
+      written.out,
+      () => interrupts.next(),
+      (keys) => setImmediate(() => stdin.write(keys)), // as a person does: not while the prompt is drawn
+    );
+  });
+  stderr.setEncoding('utf8').on('data', (text: string) => (written.error += text));
+  const exit = () => interrupts.complete();
+  const pace = { answer: 0, word: 0 };
+  const code = await runProgram(args, { stdin, stdout, stderr, env, interrupts, exit, pace });
+  await new Promise((resolve) => setImmediate(resolve)); // the streams emit what was written last
+  return { code, ...written };
+}
+
+/** Without the sequences with which readline draws its prompt. */
+// eslint-disable-next-line no-control-regex
+const withoutEscapes = (text: string): string => text.replace(/\u001b\[\d*[A-Z]/g, '');
+
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describe('runProgram, without a terminal', () => {
+  describe('offline', () => {
+    const runs = new Map<string, Promise<Ended>>();
+    beforeAll(() => {
+      for (const { name } of registeredProviders()) runs.set(name, start(['--provider', name]));
+    });
+
+    it.each(registeredProviders().map(({ name, keyVariable }) => [name, keyVariable] as const))(
+      'runProgram answers the built-in question in the wire format of %s, and prints how to connect to a real model',
+      async (name, keyVariable) => {
+        const { code, out, error } = (await runs.get(name)) ?? { code: null, out: '', error: 'not started' };
+        expect({ code, error }).toEqual({ code: 0, error: '' });
+        const lines = out.split('\n');
+        const instruction = keyVariable === undefined ? 'pass --base-url http://localhost:11434' : `set ${keyVariable}`;
+        expect(lines[0]).toMatch(/^Rivulet: offline: a scripted stand-in answers at http:\/\/127\.0\.0\.1:\d+/);
+        expect(lines[0]).toContain(`; ${instruction} for a real model of ${name}.`);
+        expect(lines).toEqual(
+          expect.arrayContaining([
+            'thinking: The cities are independent: I can ask for all at once.',
+            'Let me look up Lisbon and Oslo.',
+            '→ weather {"city":"Lisbon"}',
+            '→ weather {"city":"Oslo"}',
+            '  weather Oslo: asking the station',
+            '✓ weather Lisbon: {"city":"Lisbon","celsius":16,"sky":"clear","wind":14}',
+            '✓ weather Oslo: {"city":"Oslo","celsius":-3,"sky":"light snow","wind":9}',
+            '✓ calculate 16 - (-3): 19',
+            '→ read_file {"path":"examples/terminal/notes.md"}',
+          ]),
+        );
+        expect(out).toContain('Lisbon is 19 degrees warmer than Oslo.');
+        expect(out).toContain('"Two climates, a large difference: layers, and the coat in the hand luggage."');
+        expect(lines.at(-2)).toMatch(/^\[4 turns, [\d,]+ tokens in, [\d,]+ tokens out\]$/);
+        // eslint-disable-next-line no-control-regex
+        expect(out).not.toMatch(/[\r\u001b⠋]/);
+      },
+      30_000, // all providers run at once
+    );
+  });
+
+  it('runProgram finds a provider by its alias and its key, and requests thinking unless --no-thinking is given', async () => {
+    const server = await serveModel(['A river.', 'A lake.'], { apiKey: 'sk-for-the-spec' });
+    const args = ['--provider', 'claude', '--base-url', server.urlFor('anthropic')];
+    const env = { ANTHROPIC_API_KEY: 'sk-for-the-spec' };
+    const first = await start([...args, 'Name one.'], { env });
+    const second = await start([...args, '--no-thinking', 'Name one.'], { env });
+    await server.close();
+    expect([first.code, second.code]).toEqual([0, 0]);
+    expect(first.out).toContain('Rivulet: claude-sonnet-4-5 at http://127.0.0.1:');
+    expect(first.out).toContain('A river.');
+    expect(server.requests.map(({ body }) => body)).toMatchObject([
+      { model: 'claude-sonnet-4-5', thinking: { type: 'enabled' } },
+      { model: 'claude-sonnet-4-5' },
+    ]);
+    expect(server.requests[1]?.body).not.toHaveProperty('thinking');
+  });
+
+  it('runProgram sends requests to Ollama at --base-url without a key', async () => {
+    const server = await serveModel(['A pond.']);
+    const { code, out } = await start(['--provider', 'ollama', '--base-url', server.urlFor('ollama'), 'Name one.']);
+    await server.close();
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('A pond.') });
+    expect(server.requests[0]).toMatchObject({ path: '/api/chat', body: { model: 'qwen3', think: true } });
+    expect(server.requests[0]?.headers['authorization']).toBeUndefined();
+  });
+
+  it('runProgram sends the question to the provider when there is a key', async () => {
+    const server = await serveModel(['A river.'], { apiKey: 'sk-for-the-spec' });
+    const { code, out } = await start(['--model', 'm', '--base-url', server.url, 'Name', 'one.'], {
+      env: { OPENAI_API_KEY: 'sk-for-the-spec' },
+    });
+    await server.close();
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `Rivulet: m at ${server.url}\n\n> Name one.\n\nA river.\n[1 turn, unknown tokens in, unknown tokens out]\n`,
+    });
+    expect(server.requests[0]?.body).toMatchObject({
+      model: 'm',
+      messages: [{ role: 'system' }, { role: 'user', content: 'Name one.' }],
+    });
+  });
+
+  it('runProgram sends no authorization when there is only --base-url', async () => {
+    const server = await serveModel(['A lake.']);
+    const { code, out } = await start(['--base-url', server.url, 'Name one.']);
+    await server.close();
+    expect(code).toBe(0);
+    expect(out).toContain('A lake.');
+    expect(server.requests[0]?.headers['authorization']).toBeUndefined();
+  });
+
+  it('runProgram returns 1 for a failed run and writes its message to stderr, without a stack and without the key', async () => {
+    const key = 'sk-secret-of-the-spec';
+    const { code, out, error } = await start(['--base-url', `http://127.0.0.1:${await closedPort()}/v1`, 'Hello'], {
+      env: { OPENAI_API_KEY: key },
+    });
+    expect(code).toBe(1);
+    expect(error).toMatch(
+      /^failed: No connection to openai at http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions: .*\n$/,
+    );
+    expect(out + error).not.toContain(key);
+    expect(error).not.toMatch(/^\s+at /m);
+  });
+
+  it('runProgram ends an interrupted run with "stopped" and returns 130', async () => {
+    const { code, out } = await start([], {
+      watch: (soFar, interrupt) => {
+        if (soFar.includes('→ weather') && !soFar.includes('stopped')) interrupt();
+      },
+    });
+    expect(code).toBe(130);
+    expect(out).toMatch(/→ weather .*\nstopped\n$/s);
+  });
+
+  it('runProgram returns 2 for a wrong option', async () => {
+    expect(await start(['--modle', 'x'])).toEqual({ code: 2, out: '', error: expect.stringMatching(/--modle/) });
+    expect(await start(['--base-url', 'localhost'])).toEqual({
+      code: 2,
+      out: '',
+      error: expect.stringMatching(/"localhost" is not a URL/),
+    });
+    expect(await start(['--provider', 'opnai'])).toEqual({
+      code: 2,
+      out: '',
+      error: expect.stringMatching(/no provider "opnai".*anthropic, .*cohere/),
+    });
+  });
+
+  it('runProgram lists its options and the providers with --help', async () => {
+    const { code, out, error } = await start(['--help']);
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    expect(out).toMatch(/--provider NAME[^]*--model NAME[^]*--base-url URL/);
+    expect(out).toMatch(/^ {2}anthropic +claude-sonnet-4-5 +ANTHROPIC_API_KEY$/m);
+    expect(out).toMatch(/^ {2}ollama +qwen3 +no key: --base-url/m);
+  });
+});
+
+describe('runProgram, on a terminal', () => {
+  it('runProgram chats: it keeps the lines that are typed during an answer, and ends at Ctrl-D', async () => {
+    const server = await serveModel(['A river.', 'A lake.']);
+    // The second prompt is for the line that was typed during the first answer.
+    const keys = new Map([
+      [1, 'Name one.\rAnd another.\r'],
+      [3, '\u0004'],
+    ]);
+    const { code, out } = await start(['--base-url', server.url], {
+      env: { TERM: 'dumb' },
+      isTTY: true,
+      watch: (soFar, _, type) => {
+        const prompts = withoutEscapes(soFar).match(/^> /gm)?.length ?? 0;
+        if (keys.has(prompts)) type(keys.get(prompts) ?? '');
+        keys.delete(prompts);
+      },
+    });
+    await server.close();
+    expect(code).toBe(0);
+    expect(withoutEscapes(out)).toContain('A river.\n[1 turn');
+    expect(withoutEscapes(out)).toContain('> And another.\nA lake.\n[1 turn');
+    expect(server.requests[1]?.body).toMatchObject({
+      messages: [
+        { role: 'system' },
+        { role: 'user', content: 'Name one.' },
+        { role: 'assistant', content: 'A river.' },
+        { role: 'user', content: 'And another.' },
+      ],
+    });
+  });
+});
