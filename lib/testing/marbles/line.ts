@@ -7,7 +7,7 @@ export interface SourceLine {
   readonly text: string;
 }
 
-/** What stands on a line of marbles: a letter, `|` or `#`, at a frame counted from the beginning of the line. */
+/** An event on a line of marbles: a letter, `|` or `#`, at a frame counted from the beginning of the line. */
 export interface DrawnEvent {
   readonly frame: number;
   readonly mark: string;
@@ -17,35 +17,42 @@ export interface DrawnEvent {
 export interface DiagramLine {
   /** Its name: `title = ...`. Default: `source` above the box, `result` below it, the letter of an inner stream. */
   readonly title: string;
-  /** The marbles, without the blanks around them. */
+  /** The marbles, without leading and trailing blanks. */
   readonly marbles: string;
   /** The frame at which the line begins: the number of its leading blanks. */
   readonly start: number;
-  /** The marbles, read. */
+  /** The events of the marbles. */
   readonly events: readonly DrawnEvent[];
   /** `kind = hot`: runs whether it is subscribed or not. Otherwise cold. */
   readonly hot: boolean;
-  /** `subs = ...`: its subscriptions, in frames of the whole diagram; an empty list where it must never be subscribed. */
+  /**
+   * `subs = ...`: its subscriptions, in frames of the complete diagram; an empty list if it must never be subscribed.
+   */
   readonly subs?: readonly string[];
-  /** `error = ...`: the fields of the error of this line's `#`, where they are not those of the diagram. */
+  /** `error = ...`: the fields of the error of this line's `#`. Default: those of the diagram. */
   readonly error?: Readonly<Record<string, unknown>>;
 }
 
-/** Rejects a diagram: what is wrong, where, and how to mend it. */
-export function reject(line: SourceLine, what: string, mend: string): never {
-  throw new ConfigurationError('diagram', `Line ${line.number} of the diagram, "${line.text.trim()}": ${what}.`, mend);
+/** Rejects a diagram: what is wrong, where, and how to fix it. */
+export function reject(line: SourceLine, problem: string, fix: string): never {
+  throw new ConfigurationError(
+    'diagram',
+    `Line ${line.number} of the diagram, "${line.text.trim()}": ${problem}.`,
+    fix,
+  );
 }
 
 /**
- * What the two readers of a diagram would take differently, or what one of them drops without a word. Swirly reads blanks as frames, the
- * scheduler's run mode skips them; Swirly draws an empty circle for a mark it does not know; both go on after the end of a stream.
+ * Notation that Swirly and the scheduler read differently, or that one of them ignores silently. Swirly reads blanks as
+ * frames, the scheduler's run mode skips them; Swirly draws an empty circle for a mark that it does not know; both
+ * continue after the end of a stream.
  */
-const faults: readonly (readonly [fault: RegExp, what: string, mend: string])[] = [
-  [/\t/, 'a tab is no frame', 'Draw a frame as "-", and begin a late line with blanks.'],
-  [/\s/, 'a blank between marbles is a frame to Swirly and nothing to the scheduler', 'Draw a frame as "-".'],
+const faults: readonly (readonly [fault: RegExp, problem: string, fix: string])[] = [
+  [/\t/, 'a tab is not a frame', 'Draw a frame as "-", and begin a late line with blanks.'],
+  [/\s/, 'Swirly reads a blank between marbles as a frame, the scheduler skips it', 'Draw a frame as "-".'],
   [
     /\^|!/,
-    'subscription marks stand in no drawn line',
+    'a drawn line has no subscription marks',
     'Begin a late line with blanks; write "subs = ^--!" below it for an unsubscription.',
   ],
   [/\dms/, 'Swirly draws a time progression as marbles', 'Draw each frame as "-": durations are frames here.'],
@@ -57,14 +64,17 @@ const faults: readonly (readonly [fault: RegExp, what: string, mend: string])[] 
   [
     /\((?![A-Za-z0-9]*[|#]?\))|\(\)|^[^(]*\)|\)[^(]*\)/,
     'a group is not closed, empty, nested or not made of events',
-    'Write what comes in one frame as "(ab)" or "(a|)".',
+    'Write the events of one frame as "(ab)" or "(a|)".',
   ],
-  [/[|#](?!\)?$)/, 'something follows the end of the stream', 'End the line at its "|" or "#".'],
+  [/[|#](?!\)?$)/, 'there are marbles after the end of the stream', 'End the line at its "|" or "#".'],
 ];
 
-/** Reads marbles without blanks around them, as both Swirly and the scheduler do: a group's events share the frame of its "(", which counts on. */
+/**
+ * Reads marbles as both Swirly and the scheduler do. The events of a group share the frame of its "("; each character
+ * of the group counts as a frame.
+ */
 export function readMarbles(marbles: string, line: SourceLine): readonly DrawnEvent[] {
-  for (const [fault, what, mend] of faults) if (fault.test(marbles)) reject(line, what, mend);
+  for (const [fault, problem, fix] of faults) if (fault.test(marbles)) reject(line, problem, fix);
   let group = -1;
   return Array.from(marbles).flatMap((mark, index) => {
     if (mark === '(') group = index;
@@ -80,15 +90,15 @@ export function readSubscriptions(subs: string, line: SourceLine): readonly stri
     if (!/^-*(\^-*|\^-*!|\(\^!\))$/.test(marbles)) {
       reject(
         line,
-        `"${marbles}" is no subscription`,
-        'Write "^" where it begins and "!" where it ends, "(^!)" for both in one frame, "none" for a line never subscribed.',
+        `"${marbles}" is not a subscription`,
+        'Write "^" where it begins and "!" where it ends, "(^!)" for both in one frame, "none" for no subscription.',
       );
     }
     return marbles;
   });
 }
 
-/** Where a cold line is subscribed, and released: where it is drawn, and where it ends. */
+/** The subscriptions of a cold line. Default: from the frame at which it is drawn to the frame at which it ends. */
 export function drawnSubscriptions({ start, events, subs }: DiagramLine): readonly string[] {
   if (subs) return subs;
   const end = events.find(({ mark }) => mark === '|' || mark === '#');

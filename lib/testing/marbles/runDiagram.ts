@@ -13,13 +13,16 @@ export type { Diagram } from './parseDiagram.js';
 export type { DiagramLine, DrawnEvent } from './line.js';
 
 /**
- * The streams of a diagram by title. They are Observables of `never`, which every operator takes; say more where a function needs it:
- * `({ turn1, tool }: Streams<'turn1' | 'tool', Chunk>) => ...`.
+ * The streams of a diagram by title. They are Observables of `never`, which every operator accepts. Annotate them where
+ * a function needs a type: `({ turn1, tool }: Streams<'turn1' | 'tool', Chunk>) => ...`.
  */
 export type Streams<Title extends string = string, T = never> = Readonly<Record<Title, Observable<T>>>;
 
-/** An event more than is drawn fails the test; this many more end it, so that an endless result is a failure and not a hang. */
-const endless = 100;
+/**
+ * One event more than is drawn fails the test. After this many more the test ends, so that an endless result fails and
+ * does not hang.
+ */
+const EXTRA_EVENTS = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -38,7 +41,7 @@ const isMessages = (value: unknown): value is readonly Message[] =>
   value.length > 0 &&
   value.every((item) => isRecord(item) && 'frame' in item && 'notification' in item);
 
-/** Messages as a failed comparison should show them; of an error, the fields that the diagram names. */
+/** Messages as a failed comparison shows them. An error is reduced to the fields that the diagram names. */
 const readable = (messages: readonly Message[], fields: readonly string[]): unknown =>
   messages.map(({ frame, notification: { kind, value, error } }) => {
     if (kind === 'C') return { frame, complete: true };
@@ -48,42 +51,47 @@ const readable = (messages: readonly Message[], fields: readonly string[]): unkn
 
 const errorOf = (fields: Fields): Error => Object.assign(new Error(), fields);
 
-/** A title that is not drawn is a mistake in the test, and would be `undefined` somewhere deep in an operator. */
-const named = (streams: Record<string, Observable<unknown>>): Record<string, Observable<unknown>> =>
+/** Throws for a title that is not drawn: it would be `undefined` somewhere deep in an operator. */
+const rejectUnknownTitles = (streams: Record<string, Observable<unknown>>): Record<string, Observable<unknown>> =>
   new Proxy(streams, {
     get(target, title) {
       if (typeof title === 'symbol' || Object.hasOwn(target, title)) return Reflect.get(target, title) as unknown;
       throw new ConfigurationError(
         'diagram',
         `The diagram has no stream "${title}" above its box.`,
-        `There is ${Object.keys(target).join(', ') || 'none'}.`,
+        `Its streams: ${Object.keys(target).join(', ') || 'none'}.`,
       );
     },
   });
 
-const lifeOf = (line: DiagramLine): string | undefined =>
+/** When the output is subscribed and unsubscribed. */
+const subscriptionOf = (line: DiagramLine): string | undefined =>
   line.subs?.[0] ?? (line.start > 0 ? `${'-'.repeat(line.start)}^` : undefined);
 
 /**
  * Runs a diagram as a test, in virtual time: one frame is one millisecond.
  *
- * The streams above the box are fed to `build`; the one below it is expected of what `build` returns. A line is cold unless it has
- * `kind = hot`. A cold line has to be subscribed in the frame in which it is drawn to begin, and released where it ends; `subs = ^--!` says
- * otherwise (several, for a line subscribed again: `subs = ^--!, -----^--!`; `none`, for one never subscribed), and of a hot line says when. Below the output,
- * `subs` is the consumer's subscription.
+ * The streams above the box are passed to `build`; the stream below it is compared with what `build` returns. A line is
+ * cold unless it has `kind = hot`. A cold line must be subscribed in the frame at which it is drawn to begin, and
+ * unsubscribed where it ends. `subs = ^--!` overrides this: several subscriptions for a line that is subscribed again
+ * (`subs = ^--!, -----^--!`), `none` for a line that is never subscribed. The subscriptions of a hot line are only
+ * compared if it has `subs`. Below the output, `subs` is the subscription of the consumer.
  *
- * A `#` of an input emits an `Error` with the fields of `%: # = {...}`; of the output's error, these fields are compared.
+ * A `#` of an input emits an `Error` with the fields of `%: # = {...}`; the same fields of the output's error are
+ * compared.
  *
  * ```ts
- * it('doubles', () => runDiagram(text, ({ source }) => source.pipe(map((n) => 2 * n)), (actual, expected) => expect(actual).toEqual(expected)));
+ * const assertEqual = (actual: unknown, expected: unknown) => expect(actual).toEqual(expected);
+ * it('doubles', () => runDiagram(text, ({ source }) => source.pipe(map((n) => 2 * n)), assertEqual));
  * ```
  *
- * @param text The diagram, as `parseDiagram` takes it.
- * @param build Makes the result from the streams, which are named by their titles (default `source`).
- * @param assertEqual Compares, deeply, and throws. Called once for the output and once for the subscriptions of each input.
- * @throws What `parseDiagram`, `build` or `assertEqual` throws.
+ * @param text The diagram, in the syntax of `parseDiagram`.
+ * @param build Creates the result from the streams, which are named by their titles (default `source`).
+ * @param assertEqual Compares deeply, and throws. Called once for the output and once for the subscriptions of each
+ * input.
+ * @throws Whatever `parseDiagram`, `build` or `assertEqual` throws.
  */
-// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- S is what the caller annotates its streams with
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the caller annotates its streams with S
 export function runDiagram<S extends Readonly<Record<string, Observable<unknown>>> = Streams<'source'> & Streams>(
   text: string,
   build: (streams: S, diagram: Diagram) => Observable<unknown>,
@@ -114,11 +122,11 @@ export function runDiagram<S extends Readonly<Record<string, Observable<unknown>
       return { line, stream };
     });
     const result = build(
-      named(Object.fromEntries(streams.map(({ line, stream }) => [line.title, stream]))) as unknown as S,
+      rejectUnknownTitles(Object.fromEntries(streams.map(({ line, stream }) => [line.title, stream]))) as unknown as S,
       diagram,
     );
-    const limit = output.events.length + endless;
-    expectObservable(result.pipe(take(limit)), lifeOf(output)).toBe(
+    const limit = output.events.length + EXTRA_EVENTS;
+    expectObservable(result.pipe(take(limit)), subscriptionOf(output)).toBe(
       '-'.repeat(output.start) + output.marbles,
       values,
       output.error ?? error,

@@ -17,7 +17,7 @@ function parseJson(text: string, line: SourceLine): unknown {
     return reject(
       line,
       `not JSON (${error instanceof Error ? error.message : String(error)})`,
-      'Write the whole value as JSON on this one line; strings need double quotes.',
+      'Write the complete value as JSON on this one line; strings need double quotes.',
     );
   }
 }
@@ -28,8 +28,8 @@ export function readError(text: string, line: SourceLine): Readonly<Record<strin
   if (isRecord(fields) && Object.keys(fields).length > 0) return fields;
   return reject(
     line,
-    'an error is given by its fields',
-    'Write {"name":"TypeError","message":"..."}: the fields named are set on an input\'s error and compared of the output\'s.',
+    'an error is written as its fields',
+    'Write {"name":"TypeError","message":"..."}: an input\'s error has these fields, and the output\'s is compared by them.',
   );
 }
 
@@ -46,21 +46,21 @@ export function readDefinitions(lines: readonly SourceLine[]): Definitions {
       );
     }
     const first = definitions.get(name);
-    if (first) reject(line, `"${name}" is defined in line ${first.line.number} already`, 'Use another letter.');
+    if (first) reject(line, `"${name}" is already defined in line ${first.line.number}`, 'Use another letter.');
     definitions.set(name, { line, json: name === '#' ? readError(text, line) : parseJson(text, line) });
   }
   return definitions;
 }
 
-/** The values of all definitions, and which of them others refer to. */
+/** The values of all definitions, and the names that definitions refer to. */
 export interface Values {
   readonly values: Readonly<Record<string, unknown>>;
   readonly referred: ReadonlySet<string>;
 }
 
 /**
- * Puts in place of every string `"$name"` the value of that name, of `"$name.key.0"` what is found in it on that path; `"$$name"` is the text
- * `$name`.
+ * Replaces every string `"$name"` by the value of that name, and `"$name.key.0"` by the value at that path in it.
+ * `"$$name"` stands for the text `$name`.
  */
 export function resolveValues(definitions: Definitions): Values {
   const referred = new Set<string>();
@@ -79,7 +79,7 @@ export function resolveValues(definitions: Definitions): Values {
         `Define it ("%: ${name} = ..."), or write "$$${name}${path}" for the text.`,
       );
     if (within.includes(name))
-      return reject(line, `"${name}" refers to itself (${[...within, name].join(' > ')})`, 'Take one reference out.');
+      return reject(line, `"${name}" refers to itself (${[...within, name].join(' > ')})`, 'Remove one reference.');
     referred.add(name);
     return path
       .split('.')
@@ -88,7 +88,7 @@ export function resolveValues(definitions: Definitions): Values {
         (outer, key) => {
           if (typeof outer === 'object' && outer !== null && Object.hasOwn(outer, key))
             return (outer as Record<string, unknown>)[key];
-          return reject(line, `the value "${name}" has no "${path.slice(1)}"`, 'Mend the path.');
+          return reject(line, `the value "${name}" has no "${path.slice(1)}"`, 'Correct the path.');
         },
         resolve(definition.json, definition.line, [...within, name]),
       );

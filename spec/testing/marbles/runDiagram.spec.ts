@@ -27,7 +27,7 @@ import type { Streams } from '../../../lib/testing/marbles/runDiagram.js';
 
 type Numbers = Streams<'source', number>;
 
-/** Runs a text and tells what differs: nothing, or jest's message. */
+/** Runs a diagram. Returns jest's message about the difference, or an empty string. */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- as in runDiagram
 function run<S extends Readonly<Record<string, Observable<unknown>>> = Streams<'source'>>(
   text: string,
@@ -55,37 +55,37 @@ const double = `
 const doubled = ({ source }: Numbers) => source.pipe(map((n) => 2 * n));
 
 describe('runDiagram', () => {
-  it('passes where the operator does what is drawn', () => {
+  it('runDiagram passes for an operator that does what is drawn', () => {
     expect(run(double, doubled)).toBe('');
   });
 
-  it('fails for an event one frame late, and shows both frames', () => {
+  it('runDiagram fails for an event that is one frame late, and shows both frames', () => {
     expect(run(double, (streams: Numbers) => doubled(streams).pipe(delay(1)))).toMatch(
       /-\s+"frame": 1,\n\+\s+"frame": 2,/,
     );
   });
 
-  it('fails for another value', () => {
+  it('runDiagram fails for another value', () => {
     expect(run(double, ({ source }: Numbers) => source)).toMatch(/-\s+"value": 2,\n\+\s+"value": 1,/);
   });
 
-  it('fails for an event that is not drawn, for one that does not come, and for a result that ends early', () => {
+  it('runDiagram fails for an event that is not drawn, for a missing event, and for a result that ends early', () => {
     expect(run(double, (streams: Numbers) => merge(doubled(streams), of(7)))).toMatch(/\+\s+"value": 7/);
     expect(run(double, () => NEVER)).toContain('"value": 2');
     expect(run(double, (streams: Numbers) => doubled(streams).pipe(take(1)))).toMatch(/\+\s+"frame": 1/);
   });
 
-  it('fails for a result that never ends, instead of running for ever', () => {
+  it('runDiagram fails for a result that never ends', () => {
     expect(run(double, () => interval(1))).toContain('"value": 99');
   });
 
-  it('counts a frame as a millisecond of virtual time', () => {
+  it('runDiagram counts a frame as a millisecond of virtual time', () => {
     const waiting = '-a--------\nsubs = ^---!\n\n> timeout(3)\n\n-a--#\n%: # = {"name":"TimeoutError"}';
     expect(run(waiting, ({ source }) => source.pipe(timeout(3)))).toBe('');
     expect(run(waiting, ({ source }) => source.pipe(timeout(4)))).toMatch(/\+\s+"frame": 5/);
   });
 
-  it('lets a letter without a value stand for itself', () => {
+  it('runDiagram uses a letter without a definition as its own value', () => {
     expect(
       run('-a-(b|)\n\n> same\n\n-a-(B|)', ({ source }) =>
         source.pipe(map((text: string) => (text === 'b' ? 'B' : text))),
@@ -93,13 +93,13 @@ describe('runDiagram', () => {
     ).toBe('');
   });
 
-  it('says which streams there are when the test asks for another', () => {
+  it('runDiagram names the streams of the diagram if the test uses another title', () => {
     expect(run(double, ({ tool }: Streams<'tool'>) => tool)).toBe(
-      'The diagram has no stream "tool" above its box. There is source.',
+      'The diagram has no stream "tool" above its box. Its streams: source.',
     );
   });
 
-  it('gives the diagram, with its values, to the test', () => {
+  it('runDiagram passes the diagram and its values to the test', () => {
     const withState = '%: state = {"turn":2}\n\n> of(state.turn)\n\n(t|)\n%: t = 2';
     runDiagram(
       withState,
@@ -108,7 +108,7 @@ describe('runDiagram', () => {
     );
   });
 
-  it('hands the output, then the subscriptions of each input, to the comparison it is given', () => {
+  it('runDiagram calls assertEqual with the output, then with the subscriptions of each input', () => {
     const compared: unknown[] = [];
     runDiagram(
       double,
@@ -125,23 +125,23 @@ describe('runDiagram', () => {
 });
 
 describe('the subscription of a line', () => {
-  const afterwards = '-a-|\ntitle = first\n\n   --b-|\ntitle = second\n\n> concat\n\n-a---b-|';
+  const sequence = '-a-|\ntitle = first\n\n   --b-|\ntitle = second\n\n> concat\n\n-a---b-|';
   const concatenated = ({ first, second }: Streams<'first' | 'second'>) => of(first, second).pipe(concatAll());
 
-  it('is where the line is drawn to begin', () => {
-    expect(run(afterwards, concatenated)).toBe('');
-    expect(run(afterwards.replace('   --b', ' ----b'), concatenated)).not.toBe('');
+  it('the subscription of a line begins where the line is drawn to begin', () => {
+    expect(run(sequence, concatenated)).toBe('');
+    expect(run(sequence.replace('   --b', ' ----b'), concatenated)).not.toBe('');
   });
 
-  it('fails the test where it ends earlier, though the output is the same', () => {
+  it('the subscription of a line fails the test if it ends earlier, even if the output is the same', () => {
     const early = ({ first, second }: Streams<'first' | 'second'>) =>
       merge(first.pipe(take(1)), timer(3).pipe(switchMap(() => second)));
-    expect(run(afterwards, early)).toMatch(
+    expect(run(sequence, early)).toMatch(
       /"subscriptions of first".*-\s+"unsubscribedFrame": 3,\n\+\s+"unsubscribedFrame": 1/s,
     );
   });
 
-  it('ends where the line ends, or not at all', () => {
+  it('the subscription of a line ends where the line ends, or not at all', () => {
     expect(run('-a---\n\n> same\n\n-a---', ({ source }) => source)).toBe('');
     expect(run('-a---\n\n> take(1)\n\n-(a|)', ({ source }) => source.pipe(take(1)))).toContain(
       '"unsubscribedFrame": 1',
@@ -149,7 +149,7 @@ describe('the subscription of a line', () => {
     expect(run('(a|)\n\n> same\n\n(a|)', ({ source }) => source)).toBe('');
   });
 
-  it('ends earlier where subs says so', () => {
+  it('the subscription of a line ends earlier if `subs` says so', () => {
     const cancelled = '-a-b-c-|\nsubs = ^---!\n\n> takeUntil(timer(4))\n\n-a-b|';
     expect(run(cancelled, ({ source }) => source.pipe(takeUntil(interval(4))))).toBe('');
     expect(run(cancelled.replace('^---!', '^--!'), ({ source }) => source.pipe(takeUntil(interval(4))))).toContain(
@@ -157,7 +157,7 @@ describe('the subscription of a line', () => {
     );
   });
 
-  it('comes several times for a line that is subscribed again', () => {
+  it('the subscription of a line is repeated for a line that is subscribed again', () => {
     const retried = '-a-#\nsubs = ^--!, ---^--!\n\n> retry(1)\n\n-a--a-#';
     expect(run(retried, ({ source }) => source.pipe(retry(1)))).toBe('');
     expect(run(retried.replace(', ---^--!', ''), ({ source }) => source.pipe(retry(1)))).toContain(
@@ -165,7 +165,7 @@ describe('the subscription of a line', () => {
     );
   });
 
-  it('never comes for a line with subs = none', () => {
+  it('a line with `subs = none` is never subscribed', () => {
     const unused = '-a-|\n\n   -b-|\ntitle = next\nsubs = none\n\n> same\n\n-a-|';
     expect(run(unused, ({ source }) => source)).toBe('');
     expect(
@@ -175,7 +175,7 @@ describe('the subscription of a line', () => {
     ).toContain('subscriptions of next');
   });
 
-  it('of the output is the consumer: it leaves at the ! and comes at the first frame drawn', () => {
+  it('the subscription of the output is the consumer: it begins at the first drawn frame and ends at the "!"', () => {
     expect(run('-a-b-c-|\nsubs = ^---!\n\n> same\n\n-a-b---|\nsubs = ^---!', ({ source }) => source)).toContain(
       'complete',
     );
@@ -187,17 +187,17 @@ describe('the subscription of a line', () => {
 describe('a hot line', () => {
   const hot = '-a-b-c-\nkind = hot\nsubs = ---^\n\n> delayed\n\n   b-c-';
 
-  it('runs from the first frame, whoever listens', () => {
+  it('a hot line runs from the first frame, subscribed or not', () => {
     expect(run(hot, ({ source }) => source)).toBe('');
     expect(run(hot.replace('kind = hot\n', 'kind = cold\n'), ({ source }) => source)).toContain('subscribed at 3');
   });
 
-  it('has its subscriptions asserted where subs says when, and only there', () => {
+  it('a hot line has its subscriptions compared only if it has `subs`', () => {
     expect(run(hot.replace('---^', '--^'), ({ source }) => source)).toContain('subscriptions of source');
     expect(run(hot.replace('subs = ---^\n', ''), ({ source }) => source)).toBe('');
   });
 
-  it('begins late after leading blanks', () => {
+  it('a hot line begins late after leading blanks', () => {
     expect(run('  -a-|\nkind = hot\n\n> same\n\n---a-|', ({ source }) => source)).toBe('');
   });
 });
@@ -207,14 +207,14 @@ describe('an error', () => {
   const failWith = (error: unknown) => (streams: Streams<'source'>) =>
     streams.source.pipe(catchError(() => throwError(() => error as Error)));
 
-  it('of an input is a real Error with the fields of the diagram', () => {
+  it('an error of an input is a real Error with the fields of the diagram', () => {
     const seen: unknown[] = [];
     expect(run(failing, ({ source }) => source.pipe(tap({ error: (error: unknown) => seen.push(error) })))).toBe('');
     expect(seen).toEqual([expect.any(Error)]);
     expect(seen[0]).toMatchObject({ name: 'HttpError', status: 503, message: 'busy' });
   });
 
-  it('of the output is compared by these fields, and only by them', () => {
+  it('an error of the output is compared by these fields only', () => {
     expect(run(failing, ({ source }) => source)).toBe('');
     expect(run(failing, failWith({ name: 'HttpError', status: 503, message: 'busy', requestId: 'r1' }))).toBe('');
     expect(run(failing, failWith({ name: 'HttpError', status: 500, message: 'busy' }))).toMatch(
@@ -223,13 +223,13 @@ describe('an error', () => {
     expect(run(failing, failWith('busy'))).toContain('"error": "busy"');
   });
 
-  it('that is not drawn is shown by name and message', () => {
+  it('an error that is not drawn is shown by name and message', () => {
     expect(run(double, () => throwError(() => new TypeError('oh')))).toMatch(
       /\+\s+"message": "oh",\n\+\s+"name": "TypeError"/,
     );
   });
 
-  it('may be another on one line', () => {
+  it('an error of one line may differ from the error of the diagram', () => {
     const other = '-#\nerror = {"message":"reset"}\n\n> rename\n\n-#\nerror = {"message":"interrupted"}';
     expect(run(other, ({ source }) => source)).toMatch(/"interrupted".*"reset"/s);
     expect(run(other, failWith(new Error('interrupted')))).toBe('');
@@ -239,14 +239,14 @@ describe('an error', () => {
 describe('an inner stream', () => {
   type Nested = Streams<'source', Observable<string>>;
 
-  it('is a cold value of the streams that emit it', () => {
+  it('an inner stream is a cold value of the streams that emit it', () => {
     const inner = 'x = -1-2|\n\ny = (3|)\n\n-x---y-|\n\n> concatAll()\n\n--1-23-|';
     expect(run(inner, ({ source }: Nested) => source.pipe(concatAll()))).toBe('');
     const late = ({ source }: Nested) => source.pipe(concatMap((stream) => timer(1).pipe(switchMap(() => stream))));
     expect(run(inner, late)).toMatch(/-\s+"frame": 2,\n\+\s+"frame": 3,/);
   });
 
-  it('is what an Observable that the result emits is compared to', () => {
+  it('an inner stream is compared with an Observable that the result emits', () => {
     const wrapped = 'x = -1-|\n\n--a|\n\n> map(inner)\n\n--x|';
     const ticks = interval(1).pipe(take(3));
     const only = (tick: number) =>
@@ -263,7 +263,7 @@ describe('values', () => {
   const valuesOf = (...definitions: string[]) =>
     parseDiagram(`${definitions.join('\n')}\n\n-a-b-|\n\n> same\n\n-a-b-|`).values;
 
-  it('refer to others, whole or by a path, wherever those stand', () => {
+  it('values refer to others, completely or by a path, in any order', () => {
     const values = valuesOf(
       '%: a = {"message":"$message"}',
       '%: b = ["$a.message.parts.0.text", "$$a.b", "5 $", "$"]',
@@ -278,29 +278,29 @@ describe('values', () => {
 
   it.each([
     [
-      'a name that is not there',
+      'an unknown name',
       '%: a = "$zoo"',
       'there is no value "zoo". Define it ("%: zoo = ..."), or write "$$zoo" for the text.',
     ],
     ['a path that leads nowhere', '%: a = {"x":"$b.y.z"}\n%: b = {"y":[]}', 'the value "b" has no "y.z"'],
     ['a reference to itself', '%: a = ["$b"]\n%: b = ["$a"]', '"a" refers to itself (a > b > a)'],
-    ['no JSON', "%: a = 'text'", 'not JSON'],
+    ['a value that is not JSON', "%: a = 'text'", 'not JSON'],
     [
       'a second definition',
       '%: a = 1\n%: a = 2',
-      'Line 2 of the diagram, "%: a = 2": "a" is defined in line 1 already',
+      'Line 2 of the diagram, "%: a = 2": "a" is already defined in line 1',
     ],
     ['a definition without a value', '%: a', 'defines a value'],
-    ['a value that is drawn nowhere', '%: q = 1', '"q" is drawn nowhere. Take the definition out.'],
-    ['an error that is drawn nowhere', '%: # = {"message":"x"}', '"#" is drawn nowhere'],
-    ['an error without fields', '%: # = "busy"', 'an error is given by its fields'],
-  ])('are refused for %s', (_, definitions, says) => {
+    ['a value that is not drawn', '%: q = 1', '"q" is not drawn. Remove the definition.'],
+    ['an error that is not drawn', '%: # = {"message":"x"}', '"#" is not drawn'],
+    ['an error without fields', '%: # = "busy"', 'an error is written as its fields'],
+  ])('values are rejected for %s', (_, definitions, says) => {
     expect(() => valuesOf(definitions)).toThrow(says);
   });
 });
 
 describe('parseDiagram', () => {
-  it('reads prose, box, streams and their lines', () => {
+  it('parseDiagram reads prose, box, streams and their lines', () => {
     const diagram = parseDiagram(
       '% It passes all on.\r\n% Really.\r\n\r\n[styles]\r\nframe_width = 50\r\n\r\n  -a-(b|)\r\na := text\r\n\r\n[styles.a]\r\nfill_color = red\r\n\r\n>  same()\r\n\r\n-a-(b|)   ',
     );
@@ -327,13 +327,13 @@ describe('parseDiagram', () => {
     });
   });
 
-  it('throws a configuration error that names the line and what to do', () => {
+  it('parseDiagram throws a ConfigurationError that names the line and the fix', () => {
     expect(() => parseDiagram('% x\n\n-a b|\n\n> y\n\n-a-|')).toThrow(
       expect.objectContaining({
         code: 'configuration',
         subject: 'diagram',
         message:
-          'Line 3 of the diagram, "-a b|": a blank between marbles is a frame to Swirly and nothing to the scheduler. Draw a frame as "-".',
+          'Line 3 of the diagram, "-a b|": Swirly reads a blank between marbles as a frame, the scheduler skips it. Draw a frame as "-".',
       }),
     );
   });
@@ -341,8 +341,8 @@ describe('parseDiagram', () => {
   const box = '\n\n> op\n\n-a-|';
   it.each([
     ['a blank in a group', `(a b|)${box}`, 'a blank between marbles'],
-    ['a tab', `-\ta${box}`, 'a tab is no frame'],
-    ['a hot subscription point', `--^-a|${box}`, 'subscription marks stand in no drawn line'],
+    ['a tab', `-\ta${box}`, 'a tab is not a frame'],
+    ['a hot subscription point', `--^-a|${box}`, 'a drawn line has no subscription marks'],
     ['an unsubscription', `--a!${box}`, 'subscription marks'],
     ['a time progression', `10ms-a|${box}`, 'time progression'],
     ['a mark that Swirly draws empty', `-ä-|${box}`, 'a marble is one letter or digit'],
@@ -352,7 +352,7 @@ describe('parseDiagram', () => {
     ['a frame in a group', `-(a-b)${box}`, 'not made of events'],
     ['an empty group', `-()${box}`, 'empty'],
     ['a group closed twice', `-(ab))${box}`, 'a group is not closed'],
-    ['events after the end', `-a|-b${box}`, 'something follows the end'],
+    ['events after the end', `-a|-b${box}`, 'there are marbles after the end'],
     ['two ends', `-(a|#)${box}`, 'a group is not closed, empty, nested'],
     ['an indented inner stream, which Swirly draws as marbles', ` x = -a|\n\n-x${box}`, 'a blank between marbles'],
     [
@@ -365,21 +365,21 @@ describe('parseDiagram', () => {
     ['a misspelt setting', `-a|\ntitel = x${box}`, 'Swirly ignores this line'],
     ['a label of two letters', `-a|\nab := x${box}`, 'Swirly ignores this line'],
     ['a label of nothing', `-a|\nb := x${box}`, '"b" is not drawn on the line above'],
-    ['a number as title', `-a|\ntitle = 2${box}`, 'Swirly draws no title that is a number'],
-    ['an unknown kind', `-a|\nkind = warm${box}`, 'no kind of stream'],
-    ['a subscription that is none', `-a|\nsubs = -a-!${box}`, '"-a-!" is no subscription'],
+    ['a number as title', `-a|\ntitle = 2${box}`, 'Swirly does not draw a title that is a number'],
+    ['an unknown kind', `-a|\nkind = warm${box}`, 'not a kind of stream'],
+    ['an invalid subscription', `-a|\nsubs = -a-!${box}`, '"-a-!" is not a subscription'],
     [
-      'a subscription elsewhere than drawn',
+      'a subscription at another frame than drawn',
       `  -a|\nsubs = ^-!${box}`,
       'the line is drawn from frame 2 and subscribed at 0',
     ],
-    ['two inputs of a name', `-a|\n\n-b|${box}`, 'a second stream called "source"'],
+    ['two inputs with the same name', `-a|\n\n-b|${box}`, 'a second stream named "source"'],
     ['an inner stream after its use', `-x-|\n\nx = -a|${box}`, '"x" is drawn above its definition'],
     ['an inner stream in an inner stream', `x = -a|\n\ny = -x|\n\n-y|${box}`, 'which Swirly cannot draw'],
-    ['an inner stream twice', `x = -a|\n\nx = -b|\n\n-x|${box}`, '"x" is a stream already'],
-    ['an inner stream that is a value too', `%: x = 1\nx = -a|\n\n-x|${box}`, '"x" is an inner stream as well'],
-    ['an inner stream behind a label', `x = -a|\n\n-x|\nx := text${box}`, 'the label hides the inner stream'],
-    ['an inner stream drawn nowhere', `x = -a|\n\n-a|${box}`, 'the inner stream "x" is drawn nowhere'],
+    ['an inner stream twice', `x = -a|\n\nx = -b|\n\n-x|${box}`, '"x" is already a stream'],
+    ['an inner stream that is a value too', `%: x = 1\nx = -a|\n\n-x|${box}`, '"x" is also an inner stream'],
+    ['an inner stream that a label hides', `x = -a|\n\n-x|\nx := text${box}`, 'the label hides the inner stream'],
+    ['an inner stream that is not drawn', `x = -a|\n\n-a|${box}`, 'the inner stream "x" is not drawn'],
     [
       'an inner stream with subscriptions',
       `x = -a|\nsubs = ^-!\n\n-x|${box}`,
@@ -387,16 +387,34 @@ describe('parseDiagram', () => {
     ],
     ['a second box', `-a|\n\n> op${box}`, 'a second operator'],
     ['no box', '-a|', 'no operator'],
-    ['no text at all', '', 'no operator'],
+    ['an empty text', '', 'no operator'],
     ['no result', '-a|\n\n> op', 'no stream below the box'],
     ['two results', `-a|${box}\n\n-b|`, 'a second stream below the box'],
-    ['a hot result', `-a|${box}\nkind = hot`, 'hot or cold as the operator makes it'],
+    ['a hot result', `-a|${box}\nkind = hot`, 'whether the result is hot is up to the operator'],
     ['a result subscribed twice', `-a|${box}\nsubs = ^-!, --^-!`, 'the result is subscribed once'],
-  ])('refuses %s', (_, text, says) => {
+    [
+      'a definition of several characters that is drawn as a marble',
+      `%: text = {"type":"text"}\n\n-text-|${box}`,
+      '"text" has 4 characters, and a marble is one character. Use one: define "%: t = <JSON>"',
+    ],
+    [
+      'a definition of several characters in a group with others',
+      `%: text = 1\n%: b = 2\n\n-(textb)-|${box}`,
+      '"text" has 4 characters',
+    ],
+    ['such a definition in the result', `%: text = 1\n\n-a-|\n\n> op\n\n-text-|`, '"text" has 4 characters'],
+    ['an inner stream whose name has several characters', `text = -a|\n\n-text-|${box}`, '"text" has 4 characters'],
+    ['a label whose name has several characters', `text := x\n\n-a-|${box}`, '"text" has 4 characters'],
+  ])('parseDiagram rejects %s', (_, text, says) => {
     expect(() => parseDiagram(text)).toThrow(says);
   });
 
-  it('reads every line of marbles it takes as the scheduler does', () => {
+  it('parseDiagram accepts a name of several characters for a reference, and its letters as marbles if each is defined', () => {
+    const { values } = parseDiagram('%: ab = [1]\n%: a = "$ab"\n%: b = 2\n\n-(ab)|\n\n> op\n\n-a|');
+    expect(values).toEqual({ ab: [1], a: [1], b: 2 });
+  });
+
+  it('parseDiagram reads every accepted line of marbles as the scheduler does', () => {
     const letters = fc.constantFrom('a', 'b', '1', 'Z');
     const group = fc.array(letters, { minLength: 1, maxLength: 4 }).map((all) => `(${all.join('')})`);
     const end = fc.constantFrom('', '|', '#', '(|)', '(a|)', '(1a#)');
