@@ -1,5 +1,5 @@
-import { ESLint } from 'eslint';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { ESLint } from 'eslint';
 
 // Bad code is linted in the place of a file that exists: rules with type information know no others.
 const eslint = new ESLint({ cwd: process.cwd() });
@@ -114,7 +114,7 @@ const oneWay: Case[] = [
     what: 'browser testing code that imports the loopback server',
     code: "export { serveModel } from './server/serveModel.js';",
     bad: 'lib/testing/scriptedModel.ts',
-    good: 'lib/testing/server/answers.ts',
+    good: 'lib/testing/server/responder.ts',
   },
   {
     what: 'a Node built-in',

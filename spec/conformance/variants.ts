@@ -1,4 +1,4 @@
-import { joined } from '../../lib/testing/server/framing.js';
+import { concatBytes } from '../../lib/testing/server/framing.js';
 import type { Body } from './case.js';
 import { framingsOf } from './framings.js';
 
@@ -23,7 +23,7 @@ export function variantsOf(body: Body): readonly Variant[] {
   const { reset } = body;
   return framingsOf(body).flatMap(({ name, writes }, at): Variant[] => {
     const written = writes.map((write) => encoder.encode(write));
-    const bytes = joined(written);
+    const bytes = concatBytes(written);
     const variant = (over: 'http' | 'fetch', how: string, pieces: readonly Uint8Array[]): Variant => ({
       name: `${name}, ${over === 'http' ? 'HTTP' : 'fetch'}, ${how}`,
       over,

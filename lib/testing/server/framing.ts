@@ -1,21 +1,21 @@
 import type { Dialect, DialectFrame } from './dialects/dialect.js';
 import type { Behaviour } from './options.js';
 
-/** How an answer's frames become bytes. */
+/** Encodes the frames of a response as bytes. */
 export interface Framing {
-  /** A frame, delimited, with the comments before it. */
+  /** Encodes a frame with its delimiters and the comments before it. */
   frame(frame: DialectFrame): Uint8Array;
-  /** What follows the last frame. */
+  /** The bytes after the last frame. */
   readonly tail: Uint8Array;
 }
 
 const encoder = new TextEncoder();
 
-/** Bytes of a text; bytes as they are. */
+/** The UTF-8 bytes of a string; bytes are returned unchanged. */
 export const bytesOf = (content: string | Uint8Array): Uint8Array =>
   typeof content === 'string' ? encoder.encode(content) : content;
 
-/** The framing of a dialect, with the wished deviations (WHATWG HTML, "Server-sent events"). */
+/** The framing of a dialect, with the deviations that the options ask for (WHATWG HTML, "Server-sent events"). */
 export function framingOf({ framing }: Dialect, { lineEnds = '\n', comments, eventNames }: Behaviour): Framing {
   if (framing === 'ndjson') return { frame: ({ data }) => bytesOf(`${data}\n`), tail: bytesOf('') };
   const event = (lines: readonly string[]) => [...lines, '', ''].join(lineEnds);
@@ -30,19 +30,19 @@ export function framingOf({ framing }: Dialect, { lineEnds = '\n', comments, eve
   };
 }
 
-function nameOf({ event }: DialectFrame, wish: boolean | string | undefined): string | undefined {
-  if (typeof wish === 'string') return wish;
-  if (wish === undefined) return event;
-  return wish ? (event ?? 'message') : undefined;
+function nameOf({ event }: DialectFrame, option: boolean | string | undefined): string | undefined {
+  if (typeof option === 'string') return option;
+  if (option === undefined) return event;
+  return option ? (event ?? 'message') : undefined;
 }
 
-/** Joins pieces of bytes. */
-export function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0));
+/** Concatenates byte arrays. */
+export function concatBytes(chunks: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
   }
   return all;
 }

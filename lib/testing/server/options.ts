@@ -2,9 +2,9 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ScriptRequest } from '../script.js';
 
-/** A request as the server got it. */
+/** A request as the server received it. */
 export interface ServedRequest {
-  /** Its place in `server.requests`, from 0. */
+  /** Its index in `server.requests`. */
   readonly order: number;
   readonly method: string;
   /** With its query. */
@@ -15,48 +15,65 @@ export interface ServedRequest {
   readonly body: JsonValue;
 }
 
-/** What the functions of a served script get. */
+/** The argument of a script's functions. */
 export interface ServedTurn extends ScriptRequest {
   /** The body of the request. */
   readonly body: JsonObject;
-  /** The conversation in it, as the wire has it. */
+  /** The messages in the body, in the wire's own format. */
   readonly messages: readonly JsonObject[];
   /**
-   * The same conversation in our words, whatever the wire: instructions, texts, files, calls and results, neighbours of a role in one message. It is
-   * what the wire tells: results are parsed where they are JSON (a text `"19"` is the number on most wires), calls without ids are numbered in the
-   * order of the conversation (`call_1`), thinking and what only the provider understands are left out.
+   * The same conversation as `Message`s, for every wire: instructions, texts, files, calls and results; adjacent
+   * messages of a role are one. It holds what the wire holds: results are parsed where they are JSON (the text `"19"`
+   * is a number on most wires), calls without ids are numbered in the order of the conversation (`call_1`), thinking
+   * and provider data are omitted.
    */
   readonly history: readonly Message[];
 }
 
-/** How one request is answered. Frames are counted as the dialect writes them: on Chat Completions the first is the role, the last `[DONE]`. */
+/**
+ * How one request is answered. Frames are counted as the dialect writes them: on Chat Completions the first one is the
+ * role, the last one `[DONE]`.
+ */
 export interface Behaviour {
   /** Milliseconds between frames. Default: none. */
   readonly delay?: number;
   /**
-   * How the bytes are cut into writes: a number of bytes for each (1: one by one; Infinity: all in one), or the offsets in the body at which it is
-   * cut. A write that is not full waits for the next frame. Default: each frame is one write.
+   * How the bytes are split into writes: the number of bytes of each write (1: byte by byte; Infinity: all in one), or
+   * the offsets in the body at which it is split. An incomplete write waits for the next frame. Default: each frame is
+   * one write.
    */
   readonly cut?: number | readonly number[];
-  /** The socket is destroyed after so many frames; 0: before the status line. An answer that has fewer ends as usual. */
+  /**
+   * The socket is destroyed after this many frames; 0: before the status line. A response with fewer frames ends as
+   * usual.
+   */
   readonly reset?: number;
-  /** Nothing more is said after so many frames, until the client leaves; 0: not even a status line. An answer that has fewer ends as usual. */
+  /**
+   * The server sends nothing more after this many frames, until the client disconnects; 0: not even a status line. A
+   * response with fewer frames ends as usual.
+   */
   readonly silent?: number;
-  /** The body ends, as if it were whole, after so many frames. */
+  /** The body ends after this many frames, as if it were complete. */
   readonly endEarly?: number;
-  /** The frames as they are, each in one write, in place of the script; at any path. `''` sends the headers alone. */
+  /** Frames to send unchanged instead of the script, each in one write, at any path. `''` sends the headers only. */
   readonly raw?: readonly (string | Uint8Array)[];
-  /** Headers of every answer, over the server's own. */
+  /** Headers of every response. They override the server's own. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The HTTP status. From 400 on, without `raw`, an error body is sent and the script keeps its turn. Default: 200. */
+  /**
+   * The HTTP status. From 400 on, and without `raw`, an error body is sent and the script does not advance. Default:
+   * 200.
+   */
   readonly status?: number;
-  /** The error body of such a status. Default: what OpenAI sends. */
+  /** The error body of such a status. Default: OpenAI's. */
   readonly body?: string | JsonObject;
   /** Line ends of server-sent events. Default: `\n`. */
   readonly lineEnds?: '\n' | '\r\n' | '\r';
   /** Comments before each event and after the last one (OpenRouter sends `OPENROUTER PROCESSING`). Default: none. */
   readonly comments?: string;
-  /** The `event:` field. `true`: the dialect's name for each, `message` where it has none; a text: that one; `false`: none. Default: the dialect's. */
+  /**
+   * The `event:` field. `true`: the dialect's name of each event, or `message`; a string: that name; `false`: no field.
+   * Default: the dialect's name, if any.
+   */
   readonly eventNames?: boolean | string;
 }
 
@@ -68,21 +85,27 @@ export interface FirstFailures {
   readonly times?: number;
   /** The `Retry-After` header: seconds, or a date. Default: none. */
   readonly retryAfter?: number | string;
-  /** The error body. Default: what OpenAI sends. */
+  /** The error body. Default: OpenAI's. */
   readonly body?: string | JsonObject;
 }
 
 /** Settings of a loopback server. */
 export interface ServeOptions extends Behaviour {
-  /** The key that is accepted, where the dialect's provider has it in a request; without it, a request is answered with 401. Default: any, or none. */
+  /**
+   * The only accepted key. A request with another one, or without a key, is answered with 401. Default: every request
+   * is accepted.
+   */
   readonly apiKey?: string;
-  /** The first requests fail, then the script begins. Default: none fails. */
+  /** The first requests fail, then the script begins. Default: no request fails. */
   readonly failFirst?: FirstFailures;
-  /** What is different for one request: a list (the first is for the first request), or a function of the request. */
+  /**
+   * Different behaviour for single requests: an array (one element per request, in order), or a function of the
+   * request.
+   */
   readonly forRequest?: readonly (Behaviour | undefined)[] | ((request: ServedRequest) => Behaviour | undefined);
 }
 
-/** The behaviour for one request: the server's, and over it the request's own. */
+/** The behaviour for one request: the server's, overridden by the request's own. */
 export function behaviourFor(options: ServeOptions, request: ServedRequest): Behaviour {
   const { forRequest } = options;
   return { ...options, ...(typeof forRequest === 'function' ? forRequest(request) : forRequest?.[request.order]) };

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { concat, concatMap, defer, EMPTY, from, NEVER, Observable } from 'rxjs';
-import type { Answer, Piece } from './answer.js';
-import { joined } from './framing.js';
+import { concatBytes } from './framing.js';
+import type { BodyChunk, ServedResponse } from './response.js';
 
-/** What a spec can wait for while an answer is written. */
+/** Called while a response is written, so that a spec can wait for it. */
 export interface Progress {
   /** A frame was handed to the socket. */
   frame(): void;
@@ -12,18 +12,18 @@ export interface Progress {
 }
 
 /**
- * Writes an answer, one write at a time: the next follows when the kernel has taken the one before.
+ * Writes a response, one write at a time: the next one follows when the kernel has accepted the previous one.
  *
- * @returns Emits nothing. It completes when the answer is written, and does not when the client has left or the answer falls silent: the caller
- * unsubscribes when the response closes.
+ * @returns An Observable without values. It completes when the response is written. It does not complete when the
+ * client has disconnected or the response falls silent: the caller unsubscribes when the response closes.
  */
-export function respond(response: ServerResponse, answer: Answer, progress: Progress): Observable<never> {
-  const cuts = cutter(answer.cut);
+export function respond(response: ServerResponse, answer: ServedResponse, progress: Progress): Observable<never> {
+  const splitter = createSplitter(answer.cut);
   const head = () => {
     if (!response.headersSent) response.writeHead(answer.status, answer.headers).flushHeaders();
   };
 
-  const finish = (then: NonNullable<Piece['then']>, last: Uint8Array | undefined): Observable<never> => {
+  const finish = (then: NonNullable<BodyChunk['then']>, last: Uint8Array | undefined): Observable<never> => {
     if (then === 'silence') return NEVER;
     if (then === 'end') response.end(last);
     else {
@@ -35,12 +35,13 @@ export function respond(response: ServerResponse, answer: Answer, progress: Prog
 
   return answer.body.pipe(
     concatMap(({ bytes, frame, then }) => {
-      const writes = [...cuts.next(bytes), ...(then ? cuts.flush() : [])];
+      const writes = [...splitter.push(bytes), ...(then ? splitter.flush() : [])];
       if (frame || then === 'end') head();
-      // The last bytes go out with the end: a client that leaves when it has seen them does not leave before the end.
+      // The last bytes are sent together with the end: a client that disconnects after them does not disconnect before
+      // the end.
       const last = then === 'end' ? writes.pop() : undefined;
       return concat(
-        from(writes).pipe(concatMap((some) => write(response, some))),
+        from(writes).pipe(concatMap((part) => write(response, part))),
         defer(() => {
           if (frame) progress.frame();
           return then ? finish(then, last) : EMPTY;
@@ -53,39 +54,40 @@ export function respond(response: ServerResponse, answer: Answer, progress: Prog
 function write(response: ServerResponse, bytes: Uint8Array): Observable<never> {
   return new Observable((out) => {
     response.write(bytes, (error) => {
-      // An error says that the client is gone, which the response's own `close` tells the caller.
+      // An error means that the client has disconnected, which the response's `close` event reports to the caller.
       if (!error) out.complete();
     });
   });
 }
 
-/** Cuts the bytes of a body into writes. */
-export interface Cutter {
-  /** Takes more of the body, and gives the writes that are full. */
-  next(bytes: Uint8Array): Uint8Array[];
-  /** What is left. */
+/** Splits the bytes of a body into writes. */
+export interface Splitter {
+  /** Adds bytes of the body, and returns the writes that are complete. */
+  push(bytes: Uint8Array): Uint8Array[];
+  /** Returns the rest. */
   flush(): Uint8Array[];
 }
 
 /**
- * Makes a cutter: pure, state of one body.
+ * Creates a splitter for one body. It does no I/O.
  *
- * @param cut Bytes a write, or offsets in the body at which it is cut. Undefined: every piece is a write of its own.
+ * @param cut The number of bytes of each write, or the offsets in the body at which it is split. Undefined: the bytes
+ * of each `push` are one write.
  */
-export function cutter(cut: number | readonly number[] | undefined): Cutter {
-  if (cut === undefined) return { next: (bytes) => (bytes.length > 0 ? [bytes] : []), flush: () => [] };
+export function createSplitter(cut: number | readonly number[] | undefined): Splitter {
+  if (cut === undefined) return { push: (bytes) => (bytes.length > 0 ? [bytes] : []), flush: () => [] };
   const boundary = boundaries(cut);
   let held: Uint8Array[] = [];
   let written = 0;
   let length = 0;
   const flush = () => {
-    const rest = length > 0 ? [joined(held)] : [];
+    const rest = length > 0 ? [concatBytes(held)] : [];
     written += length;
     [held, length] = [[], 0];
     return rest;
   };
   return {
-    next(bytes) {
+    push(bytes) {
       const writes: Uint8Array[] = [];
       let rest = bytes;
       for (let room = boundary(written) - written - length; rest.length >= room; room = boundary(written) - written) {
@@ -102,7 +104,7 @@ export function cutter(cut: number | readonly number[] | undefined): Cutter {
   };
 }
 
-/** The first cut behind an offset. */
+/** Returns a function that finds the first boundary after an offset. */
 function boundaries(cut: number | readonly number[]): (offset: number) => number {
   if (typeof cut === 'number') {
     const size = cut >= 1 ? Math.floor(cut) : 1;

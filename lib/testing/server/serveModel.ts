@@ -1,20 +1,21 @@
-import { parseJsonOrText } from '../../core/json/json.js';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { concatMap, from, fromEvent, map, ReplaySubject, takeUntil, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { errorText } from '../../core/errors.js';
+import { parseJsonOrText } from '../../core/json/json.js';
 import type { Script } from '../script.js';
-import { answers, basePath } from './answers.js';
-import { joined } from './framing.js';
+import { concatBytes } from './framing.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
 import { respond } from './respond.js';
 import type { Progress } from './respond.js';
+import { basePath, createResponder } from './responder.js';
 
 /**
- * What happens on a server. `request` is the place in `server.requests`. Each request ends with one of `finished` (the answer was sent whole),
- * `closed` (the client left before the end) and `reset` (the server broke it off, as told or because it was closed).
+ * An event of a server. `request` is the index in `server.requests`. Each request ends with one of `finished` (the
+ * complete response was sent), `closed` (the client disconnected before the end) and `reset` (the server destroyed the
+ * socket, because an option says so or on `close()`).
  */
 export interface ServerEvent {
   readonly type: 'request' | 'frame' | 'finished' | 'closed' | 'reset';
@@ -26,45 +27,50 @@ export interface LoopbackServer {
   /** For a model's `baseUrl`: `http://127.0.0.1:<port>/v1`. */
   readonly url: string;
   /**
-   * The base URL for the models of a provider: `google('gemini-2.5-flash', { baseUrl: server.urlFor('google'), apiKey: 'none' })`.
+   * The base URL for the models of a provider: `google('gemini-2.5-flash', { baseUrl: server.urlFor('google'), apiKey:
+   * 'none' })`.
    *
    * @param provider The provider's name: `openai`, `anthropic`, ...
-   * @throws ConfigurationError `provider` for one whose dialect is not spoken; it lists those that are.
+   * @throws ConfigurationError `provider` for a provider without a dialect. The message lists those that have one.
    */
   urlFor(provider: string): string;
   readonly port: number;
-  /** What it got, in order. */
+  /** The requests that were received, in order. */
   readonly requests: readonly ServedRequest[];
   /**
-   * Connections with a request under way. Idle ones are not counted: clients keep some for their next request, and Node's `fetch` opens a spare one
-   * when a request is aborted.
+   * The number of connections with a request in progress. Idle connections are not counted: clients keep some for their
+   * next request, and Node's `fetch` opens a spare one when a request is aborted.
    */
   readonly connections: number;
-  /** What happens, from the start: a late subscriber gets what has happened already, so nothing is missed. Completes when the server is closed. */
+  /**
+   * All events since the start: a late subscriber receives the earlier ones first. Completes when the server is closed.
+   */
   readonly events: Observable<ServerEvent>;
   /** Closes all connections and stops listening. */
   close(): Promise<void>;
 }
 
 /**
- * Serves a script as a provider's HTTP API does, on a free port of 127.0.0.1. The path of a request decides the dialect: `/chat/completions`.
+ * Serves a script as a provider's HTTP API, on a free port of 127.0.0.1. The path of a request selects the dialect:
+ * `/chat/completions`.
  *
  * ```ts
- * const server = await serveModel([[call('add', { a: 1, b: 2 })], 'That makes 3.']);
+ * const server = await serveModel([[toolCall('add', { a: 1, b: 2 })], 'That makes 3.']);
  * const model = openai('gpt-5', { baseUrl: server.url, apiKey: 'none' });
  * ```
  *
- * It objects to what the real server would object to (404, 405, 400, and 401 with the option `apiKey`), with the same error body. A script that
- * has no turn for a request, or throws, is a 400 that says so.
+ * It refuses what the real server refuses (404, 405, 400, and 401 with the option `apiKey`), with the same error body.
+ * A script that has no turn for a request, or that throws, results in a 400 with the reason.
  *
- * @param script What the model says: a list of turns, or one function of the request. Concurrent requests get their turns in order of arrival.
- * @param options Everything that can go wrong, for all requests or for one.
- * @returns The server, listening. Rejects if it cannot listen.
+ * @param script The model's output: a list of turns, or one function of the request. Concurrent requests receive their
+ * turns in order of arrival.
+ * @param options Faults and other behaviour, for all requests or for single ones.
+ * @returns A Promise of the listening server. Rejects if it cannot listen.
  */
 export async function serveModel(script: Script<ServedTurn>, options: ServeOptions = {}): Promise<LoopbackServer> {
   const requests: ServedRequest[] = [];
   const events = new ReplaySubject<ServerEvent>(Infinity);
-  const answerTo = answers(script, options);
+  const answerTo = createResponder(script, options);
   const open = new Set<ServerResponse>();
   let closing = false;
 
@@ -76,8 +82,8 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
         concatMap((received) => {
           const request = { order: requests.length, ...received };
           requests.push(request);
-          const tell = watch(request.order, response, events, () => closing);
-          return respond(response, answerTo(request), tell);
+          const progress = watch(request.order, response, events, () => closing);
+          return respond(response, answerTo(request), progress);
         }),
         takeUntil(fromEvent(response, 'close')),
       )
@@ -97,7 +103,7 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
     async close() {
       closing = true;
       const left = [...open].map((response) => new Promise((gone) => response.once('close', gone)));
-      await closed(server); // may come before the responses have told that they are closed
+      await closed(server); // may resolve before each response has emitted `close`
       await Promise.all(left);
       events.complete();
     },
@@ -105,10 +111,10 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
 }
 
 /**
- * Serves recorded frames: each string, or bytes, is one write, in order, whatever the request. After the last the body ends; with
- * `{ reset: frames.length }` the socket is destroyed there.
+ * Serves recorded frames for any request: each string or byte array is one write, in order. The body ends after the
+ * last one; with `{ reset: frames.length }` the socket is destroyed there instead.
  *
- * @param frames The frames, with their framing, exactly as sent.
+ * @param frames The frames exactly as sent, with their delimiters.
  * @param options As for `serveModel`. The content type is `text/event-stream` unless `headers` has another.
  */
 export function serveFrames(
@@ -121,13 +127,13 @@ export function serveFrames(
 function read(incoming: IncomingMessage): Observable<Omit<ServedRequest, 'order'>> {
   return from(incoming as AsyncIterable<Uint8Array>).pipe(
     toArray(),
-    map((pieces) => ({
+    map((chunks) => ({
       method: incoming.method ?? '',
       path: incoming.url ?? '',
       headers: Object.fromEntries(
         Object.entries(incoming.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
       ),
-      body: parseJsonOrText(new TextDecoder().decode(joined(pieces))),
+      body: parseJsonOrText(new TextDecoder().decode(concatBytes(chunks))),
     })),
   );
 }
@@ -146,7 +152,7 @@ function watch(
   return { frame: () => events.next({ type: 'frame', request }), reset: () => (reset = true) };
 }
 
-/** Reading a request fails when the client leaves in the middle of it: then nobody is there to be told. */
+/** Reading a request fails when the client disconnects in the middle of it: then no response can be sent. */
 function fail(response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) response.destroy();
   else
@@ -163,7 +169,7 @@ function listening(server: Server): Promise<number> {
 
 function closed(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    server.close(() => resolve()); // an error says that it was closed before
+    server.close(() => resolve()); // an error means that it was closed before
     server.closeAllConnections();
   });
 }

@@ -4,19 +4,20 @@ import { serveModel } from './serveModel.js';
 import type { LoopbackServer } from './serveModel.js';
 
 /**
- * Serves a recording of `recordFetch`: the first request gets the first answer, with its status, headers and frames, whatever it asks for. A request
- * beyond the last is an error that says so.
+ * Serves a recording of `recordFetch`: the first request receives the first recorded response with its status, headers
+ * and frames, whatever it asks for. A request after the last one receives an error with the reason.
  *
  * ```ts
  * const server = await serveRecording(recording);
  * const model = anthropic('claude-sonnet-4-5', { baseUrl: server.urlFor('anthropic'), apiKey: 'none' });
  * ```
  *
- * An answer that broke off breaks off again, after its frames; one that its reader left, or was still reading, ends there.
+ * A recorded response that was interrupted is interrupted again after its frames. One that its reader left, or was
+ * still reading, ends there.
  *
- * @param recording What was recorded.
- * @param options As for `serveModel`, for all answers.
- * @returns The server, listening.
+ * @param recording The recording.
+ * @param options As for `serveModel`, for all responses.
+ * @returns A Promise of the listening server.
  */
 export function serveRecording(
   { exchanges }: Recording,
@@ -29,7 +30,7 @@ function behaviourOf(
   { status, headers, frames, end }: RecordedExchange,
   options: Pick<ServeOptions, 'headers'>,
 ): Behaviour {
-  const raw = frames.length > 0 ? frames : ['']; // '': the headers alone
+  const raw = frames.length > 0 ? frames : ['']; // '': the headers only
   if (status === undefined) return { raw, reset: 0 };
   return {
     raw,

@@ -14,8 +14,8 @@ const answered = (fields: JsonObject = { content: '1' }): JsonObject => ({
 const refused = (messages: readonly JsonObject[], fields: JsonObject = {}) =>
   refusalOf({ model: 'claude-x', max_tokens: 4096, stream: true, messages, ...fields })?.message;
 
-describe('the loopback Messages API', () => {
-  it('refuses an error of a tool that says nothing, as the API does, but no empty result', () => {
+describe('anthropic dialect of the loopback server', () => {
+  it('the Messages API of the server refuses an empty tool error but accepts an empty result', () => {
     const with_ = (fields: JsonObject) => refused([question, made(), answered(fields)]);
     expect(with_({ is_error: true })).toMatch(/content cannot be empty if `is_error` is true/);
     expect(with_({ is_error: true, content: '' })).toMatch(/content cannot be empty/);
@@ -23,7 +23,7 @@ describe('the loopback Messages API', () => {
     expect(with_({})).toBeUndefined();
   });
 
-  it('refuses to think behind answered calls whose turn did not begin with thinking', () => {
+  it('the Messages API of the server refuses thinking after tool results if the turn did not begin with thinking', () => {
     const thinking = { thinking: { type: 'enabled', budget_tokens: 1024 } };
     const thought = { type: 'thinking', thinking: 'Hm', signature: 's' };
     expect(refused([question, made(), answered()], thinking)).toMatch(/must start with a thinking block/);

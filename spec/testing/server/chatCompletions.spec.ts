@@ -3,7 +3,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { ProviderError } from '../../../lib/core/errors.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Step } from '../../../lib/testing/index.js';
 import { chatCompletions } from '../../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
 
@@ -31,8 +31,8 @@ const reasons = async (steps: readonly Step[]) => choices(await payloads(steps))
 
 const calls = (entry: JsonObject) => ({ tool_calls: [entry] });
 
-describe('chatCompletions, from the server', () => {
-  it('begins with the role, says a delta for each text, finishes on an empty delta, and marks the end', async () => {
+describe('Chat Completions dialect of the loopback server', () => {
+  it('the writer sends the role, one delta per text, an empty delta with the finish reason, and the terminal mark', async () => {
     const envelope = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1_700_000_000, model: 'gpt-5' };
     const choice = (delta: JsonObject, reason: string | null = null) => ({
       ...envelope,
@@ -47,7 +47,7 @@ describe('chatCompletions, from the server', () => {
     ]);
   });
 
-  it('sends a whole call as OpenAI does: id and name first, then the arguments in pieces, counted from 0', async () => {
+  it('the writer sends a complete call as OpenAI does: id and name, then argument fragments, index from 0', async () => {
     expect(await deltas([toolCall('add', { a: 1, b: 22 }), toolCall('now', {}, 'mine')])).toEqual([
       { role: 'assistant', content: null },
       calls({ index: 0, id: 'call_1_1', type: 'function', function: { name: 'add', arguments: '' } }),
@@ -60,7 +60,7 @@ describe('chatCompletions, from the server', () => {
     expect((await reasons([toolCall('add')])).at(-1)).toBe('tool_calls');
   });
 
-  it('never cuts arguments inside a character', async () => {
+  it('the writer never splits arguments inside a character', async () => {
     const args = { text: '😀'.repeat(20) };
     const pieces = (await deltas([toolCall('say', args)])).flatMap(
       (delta) =>
@@ -73,7 +73,7 @@ describe('chatCompletions, from the server', () => {
     expect(JSON.parse(pieces.join(''))).toEqual(args);
   });
 
-  it('sends fragments as the script has them', async () => {
+  it('the writer sends fragments of the script unchanged', async () => {
     const fragments: Step[] = [
       { type: 'toolCallFragment', index: 1, id: 'a', name: 'add', arguments: '{"a"' },
       { type: 'toolCallFragment', index: 1, arguments: ':1}' },
@@ -92,7 +92,7 @@ describe('chatCompletions, from the server', () => {
     ]);
   });
 
-  it('sends thinking as reasoning_content, and a source as an annotation', async () => {
+  it('the writer sends thinking as reasoning_content and a source as an annotation', async () => {
     const steps: Step[] = [
       { type: 'thinking', text: 'hm' },
       { type: 'source', source: { type: 'source', url: 'https://example.com', title: 'Example' } },
@@ -103,7 +103,7 @@ describe('chatCompletions, from the server', () => {
     ]);
   });
 
-  it('has the finish reasons of OpenAI, and the wire word where the script has one', async () => {
+  it("the writer sends OpenAI's finish reasons, or the raw reason of the script", async () => {
     const last = async (finish: Extract<Chunk, { type: 'finish' }>) => (await reasons([finish])).at(-1);
     expect(await last({ type: 'finish', reason: 'length' })).toBe('length');
     expect(await last({ type: 'finish', reason: 'contentFilter' })).toBe('content_filter');
@@ -111,7 +111,7 @@ describe('chatCompletions, from the server', () => {
     expect(await last({ type: 'finish', reason: 'unspecified' })).toBeNull();
   });
 
-  it('sends the usage that the script states in a last chunk without choices, if it was asked for', async () => {
+  it("the writer sends the script's usage in a last chunk without choices, if the request asks for it", async () => {
     const usage = { input: 10, output: 5, cachedInput: 4, reasoning: 2 };
     const steps: Step[] = ['Hi', { type: 'finish', reason: 'stop', usage }];
     const asked = await payloads(steps, { stream_options: { include_usage: true } });
@@ -134,15 +134,15 @@ describe('chatCompletions, from the server', () => {
     expect(JSON.stringify(await payloads(steps))).not.toContain('usage');
   });
 
-  it('marks no end when the model never finished', () => {
+  it('the writer omits the terminal mark when the model never finished', () => {
     expect(written([{ type: 'text', text: 'Hel' }])).toHaveLength(2);
   });
 
-  it('says which chunk the wire has no words for', () => {
-    expect(() => written([{ type: 'retract' }])).toThrow(/no words for a "retract" chunk.*scriptedModel/);
+  it('the writer throws for a chunk that the API cannot express', () => {
+    expect(() => written([{ type: 'retract' }])).toThrow(/cannot express a "retract" chunk.*scriptedModel/);
   });
 
-  it('reports a failure as an error frame with the code of the provider', () => {
+  it("the writer reports an error as a frame with the provider's code", () => {
     const error = new ProviderError('openai', 'Overloaded', { retryable: true, providerCode: 'overloaded' });
     const frames = chatCompletions.writer({ turn: 1, path: '', body }).error(error);
     expect(frames.map(({ data }) => JSON.parse(data) as unknown)).toEqual([
@@ -165,7 +165,7 @@ describe('chatCompletions, from the server', () => {
     });
   });
 
-  it('has nothing against a right body', () => {
+  it('refusal accepts a valid body', () => {
     expect(chatCompletions.refusal(body)).toBeUndefined();
   });
 });

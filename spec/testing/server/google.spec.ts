@@ -24,8 +24,8 @@ const response = (name: string, id?: string): JsonObject => ({
   functionResponse: { name, response: { result: 1 }, ...(id === undefined ? {} : { id }) },
 });
 
-describe('google, from the server', () => {
-  it('says one part a frame, and the reason with usage on the last', () => {
+describe('Gemini dialect of the loopback server', () => {
+  it('the writer sends one part per frame, and reason and usage in the last frame', () => {
     const envelope = { modelVersion: 'gemini-x', responseId: 'response-1' };
     const usage = { input: 5, output: 7, reasoning: 4 };
     expect(
@@ -45,7 +45,7 @@ describe('google, from the server', () => {
     ]);
   });
 
-  it('sends calls whole, from pieces too, and signs the first', () => {
+  it('the writer sends complete calls, also from fragments, and signs the first one', () => {
     expect(
       parts(
         { type: 'toolCallFragment', index: 0, name: 'f', arguments: '{"a"' },
@@ -60,11 +60,11 @@ describe('google, from the server', () => {
     ]);
   });
 
-  it.each<[Chunk]>([[{ type: 'retract' }], [{ type: 'metadata', metadata: {} }]])('has no words for %j', (chunk) => {
-    expect(() => written(chunk)).toThrow(/no words for a/);
+  it.each<[Chunk]>([[{ type: 'retract' }], [{ type: 'metadata', metadata: {} }]])('the writer throws for %j', (chunk) => {
+    expect(() => written(chunk)).toThrow(/cannot express a/);
   });
 
-  it('reports a failure with the status that its code stands for', () => {
+  it('the writer reports an error with the status name of its code', () => {
     const error = new ProviderError('google', 'Busy.', { retryable: true, providerCode: 'UNAVAILABLE' });
     expect(google.writer({ turn: 1, path, body: {} }).error(error)).toEqual([
       { data: '{"error":{"code":503,"message":"Busy.","status":"UNAVAILABLE"}}' },
@@ -96,7 +96,7 @@ describe('google, from the server', () => {
     expect(google.refusal(body)).toMatchObject({ status: 400, message: expect.stringContaining(why) as unknown });
   });
 
-  it('has nothing against a right one', () => {
+  it('refusal accepts a valid request', () => {
     const contents = [
       user({ text: 'a' }),
       model(call('f', 'x'), call('f')),

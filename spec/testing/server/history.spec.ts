@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
@@ -13,6 +12,7 @@ import { ollama } from '../../../lib/testing/server/dialects/ollama/ollama.js';
 import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServedTurn } from '../../../lib/testing/server/index.js';
+import fc from 'fast-check';
 
 let server: LoopbackServer | undefined;
 afterEach(() => server?.close());
@@ -60,16 +60,16 @@ const conversation: readonly Message[] = [
   userMessage([{ type: 'toolResult', id: 'functions.clock:2', name: 'clock', result: 'noon' }]),
 ];
 
-describe('what a script sees of the conversation', () => {
+describe('history of a scripted request', () => {
   it.each(providers)(
-    '%s: instructions, texts, parallel calls, results and errors, as they were before its wire',
+    '%s: history returns instructions, texts, parallel calls, results and errors as they were before encoding',
     async (provider) => {
       expect(numbered(await seenOf(provider, conversation))).toEqual(numbered(conversation));
     },
   );
 
   const ofBytes = providers.filter((name) => name !== 'cohere'); // whose default model sees nothing
-  it.each(ofBytes)('%s: an image by its bytes', async (provider) => {
+  it.each(ofBytes)('%s: history contains an image with its bytes', async (provider) => {
     const image = { type: 'file', mediaType: 'image/png', data: 'iVBORw0KGgo=' } as const;
     const messages = [userMessage([{ type: 'text', text: 'What is this?' }, image])];
     const mediaType = provider === 'ollama' ? 'image/*' : image.mediaType; // its wire has no word for it
@@ -81,7 +81,7 @@ describe('what a script sees of the conversation', () => {
     ]);
   });
 
-  it('knows calls without ids by name and order, where a tool is called twice at once', () => {
+  it('history matches results without ids by name and order when a tool is called twice at once', () => {
     const named = (name: string) => ({ function: { name, arguments: {} } });
     const messages = [
       { role: 'assistant', content: '', tool_calls: [named('a'), named('b'), named('a')] },
@@ -96,14 +96,14 @@ describe('what a script sees of the conversation', () => {
     ]);
   });
 
-  it('keeps arguments that are no JSON, as a run keeps them', () => {
+  it('history keeps arguments that are not JSON, as a run does', () => {
     const messages = [{ role: 'assistant', tool_calls: [{ id: 'x', function: { name: 'f', arguments: '{"a":' } }] }];
     expect(chatCompletions.history({ messages })).toEqual([
       { role: 'model', parts: [call('x', 'f', { _raw: '{"a":', _error: 'invalid_json' })] },
     ]);
   });
 
-  it('leaves out thinking, signed or not', () => {
+  it('history omits thinking, signed or not', () => {
     const thought = { type: 'thinking', thinking: 'Hm', signature: 's' };
     const said = [modelMessage('Hi')];
     expect(
@@ -123,7 +123,7 @@ describe('what a script sees of the conversation', () => {
   });
 
   const dialects = { anthropic, chatCompletions, google, ollama, responses } satisfies Record<string, Dialect>;
-  it.each(Object.entries(dialects))('%s: any body is read', (_, dialect) => {
+  it.each(Object.entries(dialects))('%s: history reads any body without an error', (_, dialect) => {
     const names = fc.constantFrom(
       'messages',
       'contents',
@@ -166,8 +166,8 @@ describe('what a script sees of the conversation', () => {
   });
 });
 
-describe('the base URL of a provider', () => {
-  it('has the path under which its own function finds its own dialect, for each of the registry', async () => {
+describe('urlFor', () => {
+  it("urlFor returns the path that reaches a provider's dialect, for each provider of the registry", async () => {
     server = await serveModel(() => 'Hi.');
     const paths = new Map(
       Object.entries({ mistral: '/mistral/v1', openrouter: '/api/v1', google: '/v1beta', ollama: '', cohere: '/v2' }),
@@ -177,7 +177,7 @@ describe('the base URL of a provider', () => {
     }
   });
 
-  it('is an error that lists what there is, for any other', async () => {
+  it('urlFor throws for an unknown provider and lists the known ones', async () => {
     const local = (server = await serveModel([]));
     expect(() => local.urlFor('opnai')).toThrow(
       expect.objectContaining({

@@ -9,8 +9,8 @@ import { serveModel } from '../../../lib/testing/server/index.js';
 
 const said = (role: string, rest: JsonObject = {}): JsonObject => ({ role, content: 'a', ...rest });
 
-describe('ollama, from the server', () => {
-  it('says a line for each chunk, calls whole and without ids, and the counts on the last', () => {
+describe('Ollama dialect of the loopback server', () => {
+  it('the writer sends one line per chunk, complete calls without ids, and the counts in the last line', () => {
     const writer = ollama.writer({ turn: 1, path: '/api/chat', body: { model: 'm' } });
     const chunks: Chunk[] = [
       { type: 'thinking', text: 'Hm' },
@@ -46,7 +46,7 @@ describe('ollama, from the server', () => {
     expect(ollama.refusal(body)).toMatchObject({ status: 400, message: expect.stringContaining(why) as unknown });
   });
 
-  it('is read alike over real HTTP however its lines are cut, also inside a character', async () => {
+  it('the ollama model reads the lines over HTTP however they are split, also inside a character', async () => {
     const server = await serveModel(() => ['Ærø ', 'und Læsø 🚢'], { cut: 1 });
     try {
       const stream = model('m', { baseUrl: server.url }).stream({ messages: [userMessage('Hi')] });

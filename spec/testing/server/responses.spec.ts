@@ -7,7 +7,7 @@ import { responses } from '../../../lib/testing/server/dialects/responses/respon
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn } from '../../../lib/testing/server/index.js';
 
-describe('the loopback provider in the words of the Responses API', () => {
+describe('Responses dialect of the loopback server', () => {
   const servers: LoopbackServer[] = [];
   afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => server.close()));
@@ -19,7 +19,7 @@ describe('the loopback provider in the words of the Responses API', () => {
     return lastValueFrom(model.stream({ messages: [userMessage('Hi')] }).pipe(toArray()));
   };
 
-  it('says text, sources, images, pieces of calls and usage, as the reader of that API understands them', async () => {
+  it('the writer sends text, sources, images, call fragments and usage that openaiResponses reads back', async () => {
     const chunks = await ask([
       [
         'Look',
@@ -63,13 +63,13 @@ describe('the loopback provider in the words of the Responses API', () => {
     });
   });
 
-  it('does not end a call that the limit has cut', async () => {
+  it('the writer does not end a call that was truncated by the token limit', async () => {
     const cut = { type: 'toolCallFragment', index: 0, id: 'c1', name: 'add', arguments: '{"a"' } as const;
     const chunks = await ask([[cut, { type: 'finish', reason: 'length' }]]);
     expect(chunks.filter((chunk) => chunk.type === 'toolCallFragment' && chunk.done)).toEqual([]);
   });
 
-  it('has no words for what the API has none for', async () => {
+  it('the writer throws for a chunk that the API cannot express', async () => {
     const retracted = ask(() => from([{ type: 'retract' } as const]));
     await expect(retracted).rejects.toMatchObject({
       code: 'provider',
@@ -77,7 +77,7 @@ describe('the loopback provider in the words of the Responses API', () => {
     });
   });
 
-  it('writes what is told of tools that the server runs as their items and events, and each item in the whole response', async () => {
+  it('the writer sends metadata of provider-run tools as items and events, and each item in the complete response', async () => {
     const fact = (data: JsonObject) => ({ type: 'metadata', metadata: { 'openai-responses': data } }) as const;
     const item = {
       type: 'mcp_call',
@@ -126,7 +126,7 @@ describe('the loopback provider in the words of the Responses API', () => {
     return server;
   };
 
-  it('keeps each response under its id, and gives a script the whole conversation that follows from it', async () => {
+  it('the server stores each response by its id and passes the complete conversation to the script', async () => {
     const heard: (readonly (string | undefined)[])[] = [];
     const server = await serve(({ turn, history }) => {
       heard.push(
@@ -149,7 +149,7 @@ describe('the loopback provider in the words of the Responses API', () => {
     ]);
   });
 
-  it('refuses an id that it does not know, or was told not to store, in the words of OpenAI, and what does not fit the response', async () => {
+  it("the server refuses unknown and unstored ids with OpenAI's message, and items that do not match the response", async () => {
     const server = await serve([['x'], [{ type: 'toolCallFragment', id: 'c', name: 'f', arguments: {}, done: true }]]);
     await post(server, { input: 'one', store: false });
     const refused = await post(server, { input: 'two', previous_response_id: 'resp_1' });
@@ -211,11 +211,11 @@ describe('the loopback provider in the words of the Responses API', () => {
       /'rs_1'.*required following item/,
     ],
   ];
-  it.each(wrong)('objects to %s', (_, request, words) => {
+  it.each(wrong)('refusal refuses %s', (_, request, words) => {
     expect(responses.refusal(request)).toMatchObject({ status: 400, message: expect.stringMatching(words) as unknown });
   });
 
-  it('takes a call with its output, and the output alone where a stored response has the call', () => {
+  it('refusal accepts a call with its output, and the output alone if a stored response has the call', () => {
     expect(responses.refusal(body({ input: [user, asked, answered] }))).toBeUndefined();
     expect(responses.refusal(body({ input: [answered], previous_response_id: 'resp_1' }))).toBeUndefined();
     expect(responses.refusal(body({ input: 'Hi' }))).toBeUndefined();

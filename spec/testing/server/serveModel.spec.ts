@@ -51,7 +51,7 @@ const hi = [
 ].map((data) => `data: ${data}\n\n`);
 
 describe('serveModel', () => {
-  it('streams a scripted answer as the bytes of Chat Completions', async () => {
+  it('serveModel streams a scripted response in the format of Chat Completions', async () => {
     server = await serveModel(['Hi.']);
     const response = await ask();
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
@@ -60,7 +60,7 @@ describe('serveModel', () => {
     await until('finished');
   });
 
-  it('plays a dialogue turn by turn, and says when the script is over', async () => {
+  it('serveModel plays a script turn by turn and reports when it has ended', async () => {
     server = await serveModel([[toolCall('add', { a: 1 })], 'Done.']);
     expect(await (await ask()).text()).toContain('"finish_reason":"tool_calls"');
     expect(await (await ask()).text()).toContain('"content":"Done."');
@@ -76,7 +76,7 @@ describe('serveModel', () => {
     });
   });
 
-  it('asks a function of the script with the turn, the body, its messages, and these in our words', async () => {
+  it('serveModel passes the turn, the body, its messages and the history to a function of the script', async () => {
     const seen: ServedTurn[] = [];
     server = await serveModel((turn) => {
       seen.push(turn);
@@ -86,7 +86,7 @@ describe('serveModel', () => {
     expect(seen).toEqual([{ turn: 1, body: question, messages: question.messages, history: [userMessage('Hello')] }]);
   });
 
-  it('keeps what it got, in order', async () => {
+  it('serveModel records the requests in order', async () => {
     server = await serveModel(['one', 'two']);
     await (await ask(question, { headers: { Authorization: 'Bearer k', 'X-Mine': 'yes' } })).text();
     await (await ask({ ...question, seed: 7 })).text();
@@ -102,7 +102,7 @@ describe('serveModel', () => {
     ]);
   });
 
-  it('objects to what the real server objects to, and keeps the turn', async () => {
+  it('serveModel refuses what the real server refuses and does not advance the script', async () => {
     server = await serveModel(['Hi.'], { apiKey: 'right' });
     const headers = { authorization: 'Bearer right' };
     const error = async (response: Response) => [
@@ -126,12 +126,12 @@ describe('serveModel', () => {
     expect(await (await ask(question, { headers })).text()).toBe(hi.join(''));
   });
 
-  it('never tells the key', async () => {
+  it('serveModel never sends the key', async () => {
     server = await serveModel([], { apiKey: 'sk-secret' });
     expect(await (await ask(question, { headers: { authorization: 'Bearer sk-other' } })).text()).not.toMatch(/sk-/);
   });
 
-  it('fails the first requests, with Retry-After, then begins the script', async () => {
+  it('serveModel fails the first requests with Retry-After, then begins the script', async () => {
     server = await serveModel(['Hi.'], { failFirst: { status: 429, times: 2, retryAfter: 3 } });
     for (const failed of [await ask(), await ask()]) {
       expect([failed.status, failed.headers.get('retry-after')]).toEqual([429, '3']);
@@ -140,7 +140,7 @@ describe('serveModel', () => {
     expect(await (await ask()).text()).toBe(hi.join(''));
   });
 
-  it('behaves differently for one request, by a list or a function', async () => {
+  it('serveModel takes the behaviour of one request from an array or a function', async () => {
     server = await serveModel(['Hi.', 'Hi.'], {
       forRequest: [{ status: 503, body: '<html>down</html>', headers: { 'content-type': 'text/html' } }],
     });
@@ -158,7 +158,7 @@ describe('serveModel', () => {
     expect(await (await ask()).text()).toBe(hi.join(''));
   });
 
-  it('writes each frame by itself, or cut as is wished, and the bytes are the same', async () => {
+  it('serveModel writes the same bytes however they are split', async () => {
     server = await serveModel(
       ['Hi.', 'Hi.', 'Hi.'].map((said) => [said]),
       { forRequest: [{}, { cut: 1 }, { cut: [5, 200] }] },
@@ -178,7 +178,7 @@ describe('serveModel', () => {
     }
   });
 
-  it('resets the connection after so many frames: what was sent arrives, then the error', async () => {
+  it('serveModel resets the connection after a number of frames, and the client receives these frames', async () => {
     server = await serveModel(['Hi.'], { reset: 2 });
     const { got, error } = await pieces(await ask());
     expect(text(got)).toBe(hi.slice(0, 2).join(''));
@@ -187,13 +187,13 @@ describe('serveModel', () => {
     expect(await lastValueFrom(kinds().pipe(take(4), toArray()))).toEqual(['request', 'frame', 'frame', 'reset']);
   });
 
-  it('resets the connection before any answer', async () => {
+  it('serveModel resets the connection before the status line', async () => {
     server = await serveModel(['Hi.'], { reset: 0 });
     await expect(ask()).rejects.toThrow('fetch failed');
     await until('reset');
   });
 
-  it('falls silent after so many frames, until the client leaves', async () => {
+  it('serveModel falls silent after a number of frames until the client disconnects', async () => {
     server = await serveModel(['Hi.'], { silent: 1 });
     const leave = new AbortController();
     const response = await ask(question, { signal: leave.signal });
@@ -207,7 +207,7 @@ describe('serveModel', () => {
     expect(server.connections).toBe(0);
   });
 
-  it('says nothing at all, until the client leaves', async () => {
+  it('serveModel sends nothing at all until the client disconnects', async () => {
     server = await serveModel(['Hi.'], { silent: 0 });
     const leave = new AbortController();
     const answer = ask(question, { signal: leave.signal });
@@ -217,18 +217,18 @@ describe('serveModel', () => {
     await until('closed');
   });
 
-  it('ends early, as if the answer were whole', async () => {
+  it('serveModel ends the body early as if it were complete', async () => {
     server = await serveModel(['Hi.', 'Hi.'], { forRequest: [{ endEarly: 2 }, { endEarly: 0 }] });
     expect(await (await ask()).text()).toBe(hi.slice(0, 2).join(''));
     expect(await (await ask()).text()).toBe('');
   });
 
-  it('flushes what a cut held back before it falls silent, ends or resets', async () => {
+  it('serveModel flushes an incomplete write before it falls silent, ends or resets', async () => {
     server = await serveModel(['Hi.'], { cut: 1_000_000, reset: 2 });
     expect(text((await pieces(await ask())).got)).toBe(hi.slice(0, 2).join(''));
   });
 
-  it('deviates in line ends, comments and event names as it is told', async () => {
+  it('serveModel applies the options for line ends, comments and event names', async () => {
     server = await serveModel(['', ''], {
       lineEnds: '\r\n',
       comments: 'PROCESSING',
@@ -240,7 +240,7 @@ describe('serveModel', () => {
     expect(await (await ask()).text()).toMatch(/event: delta\r\ndata: \[DONE\]\r\n\r\n: PROCESSING\r\n\r\n$/);
   });
 
-  it('waits between frames', async () => {
+  it('serveModel waits between frames', async () => {
     server = await serveModel(['Hi.'], { delay: 1 });
     expect(await (await ask()).text()).toBe(hi.join(''));
     expect(await lastValueFrom(kinds().pipe(take(6), toArray()))).toEqual([
@@ -253,7 +253,7 @@ describe('serveModel', () => {
     ]);
   });
 
-  it('follows an Observable turn frame by frame, and leaves it when the client leaves', async () => {
+  it('serveModel follows an Observable turn frame by frame and unsubscribes when the client disconnects', async () => {
     const turn = new Subject<Chunk>();
     server = await serveModel([turn]);
     const leave = new AbortController();
@@ -269,7 +269,7 @@ describe('serveModel', () => {
     await expect(reader.read()).rejects.toThrow(/abort/);
   });
 
-  it('reports a failure of the script as an error frame, and ends without the mark', async () => {
+  it('serveModel reports an error of the script as an error frame and omits the terminal mark', async () => {
     server = await serveModel([['Hi.', { error: new Error('overloaded') }]]);
     const body = await (await ask()).text();
     expect(body).toBe(
@@ -277,7 +277,7 @@ describe('serveModel', () => {
     );
   });
 
-  it('answers two dialogues at once, each by its own messages', async () => {
+  it('serveModel answers two conversations at once, each by its own messages', async () => {
     server = await serveModel(({ messages }) => [
       `You said ${JSON.stringify(messages[0]?.['content'])}`,
       { delay: 1 },
@@ -291,7 +291,7 @@ describe('serveModel', () => {
     await Promise.all([until('finished', 0), until('finished', 1)]);
   });
 
-  it('closes what is open, tells so, and may be closed twice', async () => {
+  it('close() closes open connections, emits their end and may be called twice', async () => {
     server = await serveModel(['Hi.'], { silent: 1 });
     const response = await ask();
     const body = pieces(response);
@@ -304,7 +304,7 @@ describe('serveModel', () => {
     await expect(ask()).rejects.toThrow('fetch failed');
   });
 
-  it('survives a client that leaves in the middle of its request', async () => {
+  it('serveModel survives a client that disconnects in the middle of its request', async () => {
     server = await serveModel(['Hi.']);
     const socket = connect(server.port, '127.0.0.1');
     socket.write('POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"model"', () =>
@@ -315,7 +315,7 @@ describe('serveModel', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('tells an error of its own settings, instead of hanging', async () => {
+  it('serveModel reports an error of its own options instead of hanging', async () => {
     server = await serveModel(['Hi.'], {
       forRequest: () => {
         throw new Error('no such recording');
@@ -327,7 +327,7 @@ describe('serveModel', () => {
 });
 
 describe('serveFrames', () => {
-  it('writes recorded frames exactly, at any path, and ends', async () => {
+  it('serveFrames writes the frames unchanged, at any path, and ends', async () => {
     const frames = [': hello\r\n\r\n', 'data: {"half', '":1}\n\n', new Uint8Array([0xff, 0x0a])];
     server = await serveFrames(frames, { headers: { 'content-type': 'application/x-ndjson' } });
     const response = await fetch(`${server.url}/messages`, { method: 'POST', body: 'anything' });
@@ -340,13 +340,13 @@ describe('serveFrames', () => {
     ]);
   });
 
-  it('resets after the last frame when it is told so', async () => {
+  it('serveFrames resets after the last frame if the option says so', async () => {
     server = await serveFrames(['a', 'b'], { reset: 2 });
     const { got, error } = await pieces(await ask());
     expect([text(got), error]).toMatchObject(['ab', broken]);
   });
 
-  it('can send the headers alone, and nothing at all', async () => {
+  it('serveFrames can send the headers only, and nothing at all', async () => {
     server = await serveFrames([''], { silent: 1, forRequest: [{}, { raw: [], silent: 99 }] });
     const leave = new AbortController();
     expect((await ask(question, { signal: leave.signal })).status).toBe(200);

@@ -1,63 +1,76 @@
 import type { Chunk } from '../../../core/chunk.js';
+import { ConfigurationError } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json/json.js';
 import type { Message } from '../../../core/message.js';
 
-/** One frame of an answer, not yet delimited. */
+/** One frame of a response, without its delimiters. */
 export interface DialectFrame {
   /** The payload. */
   readonly data: string;
-  /** The dialect's name for the event, where it has one. */
+  /** The event name, if the dialect has one. */
   readonly event?: string;
 }
 
-/** Why a server refuses a request, or fails at it. */
+/** Why a server refuses a request or fails. */
 export interface Refusal {
   /** The HTTP status. */
   readonly status: number;
   readonly message: string;
-  /** The provider's kind of error (`invalid_request_error`). */
+  /** The provider's error type (`invalid_request_error`). */
   readonly type: string;
-  /** The provider's code of the error, where it has one. */
+  /** The provider's error code, if it has one. */
   readonly code?: string;
-  /** The parameter that it objects to, where the provider says so in its error. */
+  /** The parameter that the error refers to, if the provider names it. */
   readonly param?: string;
 }
 
-/** Writes one answer: pure, no I/O, state of one answer. */
+/** Encodes one response. It does no I/O and has the state of one response. */
 export interface DialectWriter {
   /**
-   * The frames of one chunk.
+   * Encodes one chunk.
    *
-   * @throws ConfigurationError `script` for a chunk that the wire has no words for.
+   * @throws ConfigurationError `script` for a chunk that the API cannot express.
    */
   next(chunk: Chunk): readonly DialectFrame[];
-  /** The frames that report a failure in the middle of the answer; nothing follows them. */
+  /** Encodes an error in the middle of the response. Nothing follows it. */
   error(error: unknown): readonly DialectFrame[];
-  /** The frames that end the answer, usage and terminal mark; none if the model never finished. */
+  /** The frames that end the response: usage and terminal mark. Empty if the model never finished. */
   end(): readonly DialectFrame[];
 }
 
-/** What one provider's wire looks like from the server's side. Pure: the server does the I/O, so any dialect can be cut, reset and delayed alike. */
+/**
+ * The server side of one provider's wire, as pure functions. The server does the I/O, so that the response of any
+ * dialect can be split, reset and delayed in the same way.
+ */
 export interface Dialect {
   /** How frames are delimited: server-sent events, or one JSON document a line. */
   readonly framing: 'sse' | 'ndjson';
   readonly contentType: string;
-  /** The paths of the base URLs under which the functions of providers find it, by the provider's name: `{ openai: '/v1' }`. */
+  /** The path of the base URL for each provider that uses the dialect: `{ openai: '/v1' }`. */
   readonly bases: Readonly<Record<string, string>>;
-  /** Whether requests to this path, without its query, are in this dialect. */
+  /** Whether requests to this path (without the query) are in this dialect. */
   serves(path: string): boolean;
-  /** The key that a request carries, by its headers (names in lower case). Default: the token of `Authorization: Bearer`. */
+  /** The API key in the headers of a request (names in lower case). Default: the token of `Authorization: Bearer`. */
   keyIn?(headers: Readonly<Record<string, string>>): string | undefined;
-  /** What a real server would object to in the body, or in the headers that go with it; undefined if nothing. */
+  /** Why a real server would refuse the body or the headers; undefined if it would not. */
   refusal(body: unknown, headers?: Readonly<Record<string, string>>): Refusal | undefined;
-  /** The conversation in a body that was not refused, as the wire has it. */
+  /** The messages in a body that was not refused, in the wire's own format. */
   messages(body: JsonObject): readonly JsonObject[];
-  /** The same conversation in our words; of any body, whatever is in it. */
+  /** The same conversation as `Message`s, for any body. */
   history(body: JsonObject): readonly Message[];
-  /** The dialect of one server, where it has to remember what was said before. Default: it remembers nothing. */
+  /** Creates the dialect of one server, if it stores earlier responses. Default: the dialect has no state. */
   perServer?(): Dialect;
-  /** Begins an answer. `turn` is its number, from 1. */
+  /** Begins a response. `turn` is its number, from 1. */
   writer(exchange: { readonly turn: number; readonly path: string; readonly body: JsonObject }): DialectWriter;
-  /** The body of an answer that is no success. */
+  /** The body of an error response. */
   errorBody(refusal: Refusal): JsonObject;
+}
+
+/** The error for a chunk that an API cannot express. */
+export function unsupportedChunk(api: string, { type }: Chunk, condition = ''): ConfigurationError {
+  return new ConfigurationError(
+    'script',
+    `The ${api} cannot express a "${type}" chunk${condition}.`,
+    'Omit it from a script for this server, play it with scriptedModel, or pass the frames with the option raw.',
+  );
 }

@@ -2,21 +2,26 @@ import { isJsonObject, nonEmptyString, parseJsonOrText } from '../../../core/jso
 import type { JsonObject, JsonValue } from '../../../core/json/json.js';
 import type { FilePart, Message, Part, Role, ToolCallPart, ToolResultPart } from '../../../core/message.js';
 
-/** What a tool answered. */
+/** The result or the error of a tool call. */
 export type Outcome = { readonly result: JsonValue } | { readonly error: string };
 
-/** A conversation that is read from a request, message by message. */
+/** Builds a conversation while a request is read, message by message. */
 export interface Conversation {
-  /** Adds parts. Neighbours of a role are one message, as `repairHistory` has them: a wire may need several for it. */
+  /**
+   * Adds parts. Adjacent messages of a role become one, as in `repairHistory`: a wire may need several messages for it.
+   */
   add(role: Role, parts: readonly Part[]): void;
-  /** Adds a tool call of the model. One without an id gets one: `call_1`, by its place among those of the conversation. */
+  /**
+   * Adds a tool call of the model. A call without an id gets one: `call_1`, by its position among the calls of the
+   * conversation.
+   */
   call(id: unknown, name: unknown, args: unknown): void;
-  /** Adds a result. It answers the open call of its id; without an id, the first open one of its name. */
+  /** Adds a result. It answers the open call with its id; without an id, the first open call with its name. */
   result(id: unknown, name: unknown, outcome: Outcome): void;
   readonly messages: readonly Message[];
 }
 
-/** A conversation of which nothing was read. */
+/** Creates an empty conversation. */
 export function createConversation(): Conversation {
   const messages: Message[] = [];
   let open: ToolCallPart[] = [];
@@ -42,15 +47,13 @@ export function createConversation(): Conversation {
       add('model', [call]);
     },
     result(id, name, outcome) {
-      const [wantedId, wantedName] = [nonEmptyString(id), nonEmptyString(name)];
-      const call = open.find((one) =>
-        wantedId === undefined ? one.name === (wantedName ?? one.name) : one.id === wantedId,
-      );
+      const [callId, callName] = [nonEmptyString(id), nonEmptyString(name)];
+      const call = open.find((one) => (callId === undefined ? one.name === (callName ?? one.name) : one.id === callId));
       open = open.filter((one) => one !== call);
       const part: ToolResultPart = {
         type: 'toolResult',
-        id: call?.id ?? wantedId ?? '',
-        name: call?.name ?? wantedName ?? '',
+        id: call?.id ?? callId ?? '',
+        name: call?.name ?? callName ?? '',
         ...outcome,
       };
       add('user', [part]);
@@ -58,7 +61,7 @@ export function createConversation(): Conversation {
   };
 }
 
-/** Arguments as an object; what is none is told as `accumulateToolCalls` tells it. */
+/** The arguments as an object. Arguments that are not an object are reported as `accumulateToolCalls` reports them. */
 function argumentsOf(args: unknown): JsonObject {
   const value = typeof args === 'string' ? parseJsonOrText(args.trim() === '' ? '{}' : args) : args;
   if (isJsonObject(value)) return value;
@@ -66,10 +69,11 @@ function argumentsOf(args: unknown): JsonObject {
 }
 
 /**
- * What a tool answered, from what stands on the wire.
+ * Reads a tool result from the wire.
  *
  * @param content The text, or parts with texts.
- * @param failed Whether the wire marks it as an error. Without such a mark, `{ "error": "..." }` is one, as it is sent to the model.
+ * @param failed Whether the wire marks it as an error. Without a mark, `{ "error": "..." }` is an error, since errors
+ * are sent to the model so.
  */
 export function outcomeOf(content: unknown, failed = false): Outcome {
   const text = textsIn(content).join('');
@@ -79,7 +83,7 @@ export function outcomeOf(content: unknown, failed = false): Outcome {
   return typeof error === 'string' ? { error } : { result };
 }
 
-/** The texts of a content: one that is a text, or its parts' texts. */
+/** The texts of a message's content, which is a text or an array of parts. */
 export function textsIn(content: unknown): readonly string[] {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content];
   return parts.flatMap((part) => {
@@ -88,16 +92,16 @@ export function textsIn(content: unknown): readonly string[] {
   });
 }
 
-/** Texts as parts. */
+/** Text parts of the non-empty texts. */
 export const textParts = (...texts: readonly unknown[]): readonly Part[] =>
   texts.flatMap((text) => (nonEmptyString(text) === undefined ? [] : [{ type: 'text', text: String(text) }]));
 
 /**
- * A file that a wire has at an address, which may hold its bytes (`data:`).
+ * A file part for a URL, which may contain the bytes (`data:`).
  *
- * @param at The address; nothing comes of what is none.
- * @param mediaType What it is, where the address does not say.
- * @param name Its name, where it has one.
+ * @param at The URL. Any other value results in no part.
+ * @param mediaType Its media type, if the URL does not contain one.
+ * @param name Its name, if it has one.
  */
 export function fileParts(at: unknown, mediaType: string, name?: unknown): readonly FilePart[] {
   const url = nonEmptyString(at);
@@ -111,6 +115,6 @@ export function fileParts(at: unknown, mediaType: string, name?: unknown): reado
   ];
 }
 
-/** Objects of a list; none of what is no list. */
+/** The objects in an array; empty if the value is not an array. */
 export const objectsIn = (value: unknown): readonly JsonObject[] =>
   Array.isArray(value) ? value.filter(isJsonObject) : [];

@@ -1,18 +1,20 @@
 import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
-import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
+import { splitJson } from '../completeCalls.js';
+import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
-import { jsonPieces } from '../wholeCalls.js';
 import { anthropicHistory } from './history.js';
 import { refusalOf } from './request.js';
 
 /**
- * Anthropic's Messages API as server-sent events, as its page "Streaming messages" documents them: `message_start`, blocks that start, grow and
- * stop, `message_delta` with the stop reason and the usage, `message_stop`. Thinking ends with a signature, a source is a citation of the text.
+ * Anthropic's Messages API as server-sent events, as its page "Streaming messages" documents them: `message_start`,
+ * blocks that start, grow and stop, `message_delta` with the stop reason and the usage, `message_stop`. Thinking ends
+ * with a signature. A source becomes a citation of the text.
  *
- * Ids and signatures do not vary: the same script gives the same bytes.
+ * Ids and signatures are constant: the same script results in the same bytes.
  */
 export const anthropic: Dialect = {
   framing: 'sse',
@@ -30,7 +32,7 @@ export const anthropic: Dialect = {
   }),
 };
 
-/** The types of errors, by status (its page "Errors"). */
+/** Error types by status (its page "Errors"). */
 const errorTypes: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
   [401, 'authentication_error'],
@@ -88,7 +90,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     const started = known === undefined ? open('tool_use', { id: id ?? '', name: name ?? '', input: {} }) : [];
     const at = known ?? last;
     blocks.set(key, at);
-    const json = typeof args === 'object' && args !== null ? jsonPieces(args) : [args ?? ''];
+    const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
     const deltas = json.map((partial_json) => delta({ type: 'input_json_delta', partial_json }, at));
     return [...started, ...deltas, ...(done && at === last ? stop() : [])];
   };
@@ -108,11 +110,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
           ...within('thinking', { thinking: '', signature: '' }, { type: 'thinking_delta', thinking: chunk.text }),
         ];
       if (chunk.type === 'source') return [...begin(), ...within('text', { text: '' }, citation(chunk))];
-      throw new ConfigurationError(
-        'script',
-        `The Messages API has no words for a "${chunk.type}" chunk.`,
-        'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
-      );
+      throw unsupportedChunk('Messages API', chunk);
     },
     error: (error) => {
       const type = (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'api_error';
@@ -141,7 +139,7 @@ function citation({ source: { url, title, text } }: Extract<Chunk, { type: 'sour
   return { type: 'citations_delta', citation: page };
 }
 
-const words: Readonly<Record<string, string>> = {
+const stopReasons: Readonly<Record<string, string>> = {
   stop: 'end_turn',
   length: 'max_tokens',
   toolCalls: 'tool_use',
@@ -149,9 +147,9 @@ const words: Readonly<Record<string, string>> = {
   paused: 'pause_turn',
 };
 
-const wireReason = ({ reason, rawReason }: FinishChunk): string => rawReason ?? words[reason] ?? reason;
+const wireReason = ({ reason, rawReason }: FinishChunk): string => rawReason ?? stopReasons[reason] ?? reason;
 
-/** Cached tokens are counted beside the input here. */
+/** The API does not include cached tokens in `input_tokens`. */
 function wireUsage({ input, output, cachedInput, cacheWriteInput, reasoning }: Usage): JsonObject {
   return {
     ...(input === undefined ? {} : { input_tokens: input - (cachedInput ?? 0) - (cacheWriteInput ?? 0) }),

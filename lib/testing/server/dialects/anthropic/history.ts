@@ -3,18 +3,21 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, textParts, textsIn } from '../history.js';
 
-/** The conversation of a request of the Messages API: blocks of text, calls, results and files. Thinking is no part of a message. */
+/**
+ * Reads the conversation of a Messages API request: blocks of text, calls, results and files. Thinking is not part of a
+ * message.
+ */
 export function anthropicHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   conversation.add('system', textParts(...textsIn(body['system'])));
   for (const { role, content } of objectsIn(body['messages'])) {
-    const ours = role === 'assistant' ? 'model' : 'user';
-    if (typeof content === 'string') conversation.add(ours, textParts(content));
+    const ourRole = role === 'assistant' ? 'model' : 'user';
+    if (typeof content === 'string') conversation.add(ourRole, textParts(content));
     for (const block of objectsIn(content)) {
       if (block['type'] === 'tool_use') conversation.call(block['id'], block['name'], block['input']);
       else if (block['type'] === 'tool_result')
         conversation.result(block['tool_use_id'], undefined, outcomeOf(block['content'], block['is_error'] === true));
-      else conversation.add(ours, partsOf(block));
+      else conversation.add(ourRole, partsOf(block));
     }
   }
   return conversation.messages;

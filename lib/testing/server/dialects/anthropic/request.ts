@@ -1,10 +1,11 @@
-import { isJsonObject, isRecord, finiteNumber, nonEmptyString } from '../../../../core/json/json.js';
+import { finiteNumber, isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Refusal } from '../dialect.js';
 
 /**
- * What the Messages API refuses with status 400 (its reference, and the pages "Handle tool calls" and "Extended thinking"), as far as a client can
- * get it wrong: required fields, alternation of calls and results, blank texts, thinking that was changed, limits of the budget.
+ * What the Messages API refuses with status 400 (its reference and the pages "Handle tool calls" and "Extended
+ * thinking"), as far as a client can get it wrong: required fields, the order of calls and results, blank texts,
+ * changed thinking, budget limits.
  */
 export function refusalOf(body: unknown, headers?: Readonly<Record<string, string>>): Refusal | undefined {
   const message =
@@ -36,11 +37,11 @@ function thinkingObjection({ thinking, messages }: Record<string, unknown>, limi
   if (budget === undefined || budget < 1024)
     return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024';
   if (budget >= limit) return '`max_tokens` must be greater than `thinking.budget_tokens`.';
-  return Array.isArray(messages) ? unthoughtObjection(messages.filter(isJsonObject)) : undefined;
+  return Array.isArray(messages) ? missingThinkingObjection(messages.filter(isJsonObject)) : undefined;
 }
 
-/** Thinking goes on behind results only where the model's turn, up to the last question, has begun with it. */
-function unthoughtObjection(messages: readonly JsonObject[]): string | undefined {
+/** After tool results, thinking may continue only if the model's turn since the last question began with thinking. */
+function missingThinkingObjection(messages: readonly JsonObject[]): string | undefined {
   const answers = (message: JsonObject | undefined) =>
     idsOf(blocksOf(message), 'tool_result', 'tool_use_id').length > 0;
   if (!answers(messages.at(-1))) return undefined;
@@ -91,7 +92,7 @@ function messageObjection(messages: readonly JsonObject[], at: number): string |
     : `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan}`;
 }
 
-/** No content, as a result may have it: absent, an empty text, an empty list. */
+/** Whether the content of a result is absent, an empty text or an empty array. */
 const isBlank = (content: unknown) =>
   typeof content === 'string' ? content.trim() === '' : !Array.isArray(content) || content.length === 0;
 

@@ -6,20 +6,22 @@ import type {
   ThinkingChunk,
   ToolCallFragment,
 } from '../../../../core/chunk.js';
-import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
+import { splitJson } from '../completeCalls.js';
+import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
-import { jsonPieces } from '../wholeCalls.js';
 import { chatHistory } from './history.js';
 
 /**
- * OpenAI's Chat Completions as server-sent events, as its API reference documents them ("The chat completion chunk object"): a first delta with
- * the role, one delta a chunk, `finish_reason` on an empty delta, usage in a last chunk without choices if `stream_options.include_usage` asked
- * for it and the script's `finish` states it, `[DONE]`. Thinking is `reasoning_content`, as the servers that show it have it (DeepSeek, vLLM).
+ * OpenAI's Chat Completions as server-sent events, as its API reference documents them ("The chat completion chunk
+ * object"): a first delta with the role, one delta per chunk, `finish_reason` on an empty delta, usage in a last chunk
+ * without choices if `stream_options.include_usage` asks for it and the script's `finish` has it, `[DONE]`. Thinking is
+ * `reasoning_content`, as DeepSeek and vLLM send it.
  *
- * Ids and times do not vary: the same script gives the same bytes.
+ * Ids and times are constant: the same script results in the same bytes.
  */
 export const chatCompletions: Dialect = {
   framing: 'sse',
@@ -55,7 +57,7 @@ function refusalOf(body: unknown): Refusal | undefined {
 }
 
 function writer(turn: number, body: JsonObject): DialectWriter {
-  const asked = isJsonObject(body['stream_options']) && body['stream_options']['include_usage'] === true;
+  const includeUsage = isJsonObject(body['stream_options']) && body['stream_options']['include_usage'] === true;
   const envelope = {
     id: `chatcmpl-${turn}`,
     object: 'chat.completion.chunk',
@@ -67,7 +69,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
   let finish: FinishChunk | undefined;
 
   const frame = (choices: readonly JsonObject[], usage: JsonObject | null = null): DialectFrame => ({
-    data: JSON.stringify({ ...envelope, choices, ...(asked ? { usage } : {}) }),
+    data: JSON.stringify({ ...envelope, choices, ...(includeUsage ? { usage } : {}) }),
   });
   const delta = (part: JsonObject, reason: string | null = null) =>
     frame([{ index: 0, delta: part, logprobs: null, finish_reason: reason }]);
@@ -89,7 +91,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     error: (error) => [{ data: JSON.stringify(chatCompletions.errorBody(failureOf(error))) }],
     end() {
       if (!finish) return [];
-      return [...(asked && finish.usage ? [frame([], wireUsage(finish.usage))] : []), { data: '[DONE]' }];
+      return [...(includeUsage && finish.usage ? [frame([], wireUsage(finish.usage))] : []), { data: '[DONE]' }];
     },
   };
 }
@@ -103,18 +105,17 @@ function deltaOf(chunk: Exclude<Chunk, ToolCallFragment | FinishChunk>): JsonObj
         { type: 'url_citation', url_citation: { url: chunk.source.url ?? '', title: chunk.source.title ?? '' } },
       ],
     };
-  throw new ConfigurationError(
-    'script',
-    `Chat Completions has no words for a "${chunk.type}" chunk.`,
-    'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
-  );
+  throw unsupportedChunk('Chat Completions API', chunk);
 }
 
 const isText = (chunk: Chunk): chunk is TextChunk => chunk.type === 'text';
 const isThinking = (chunk: Chunk): chunk is ThinkingChunk => chunk.type === 'thinking';
 const isCitation = (chunk: Chunk): chunk is SourceChunk => chunk.type === 'source' && chunk.source.url !== undefined;
 
-/** The deltas of tool calls: what a fragment says is said as it is, and a whole call comes as OpenAI sends it, the name first and then the arguments in pieces. */
+/**
+ * Encodes tool call fragments unchanged. A complete call is sent as OpenAI sends it: the name first, then the arguments
+ * in fragments.
+ */
 function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   const indices = new Map<string, number>();
   let current = -1;
@@ -144,7 +145,7 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
     if (typeof args !== 'object' || args === null) return [entry(head, { ...named, arguments: args ?? '' })];
     return [
       entry(head, { ...named, arguments: '' }),
-      ...jsonPieces(args).map((piece) => entry({}, { arguments: piece })),
+      ...splitJson(args).map((piece) => entry({}, { arguments: piece })),
     ];
   };
 }

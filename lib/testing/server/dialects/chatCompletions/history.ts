@@ -4,8 +4,9 @@ import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, textParts } from '../history.js';
 
 /**
- * The conversation of a request whose `messages` have a role, a content and calls: Chat Completions and its variants, Cohere (`tool_plan` is what the
- * model said before its calls), Ollama (arguments are objects, calls and results go without ids, images stand beside the content).
+ * Reads the conversation of a request whose `messages` have a role, content and calls: Chat Completions and its
+ * variants, Cohere (`tool_plan` is the model's text before its calls) and Ollama (arguments are objects, calls and
+ * results have no ids, images are a separate field).
  */
 export function chatHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
@@ -15,11 +16,11 @@ export function chatHistory(body: JsonObject): readonly Message[] {
       conversation.result(message['tool_call_id'], message['tool_name'] ?? message['name'], outcomeOf(content));
     else {
       const images = Array.isArray(message['images']) ? message['images'] : [];
-      const said = [...textParts(message['tool_plan']), ...partsOf(content), ...images.flatMap(image)];
-      conversation.add(roles.get(role) ?? 'user', said);
+      const parts = [...textParts(message['tool_plan']), ...partsOf(content), ...images.flatMap(image)];
+      conversation.add(roles.get(role) ?? 'user', parts);
       for (const call of objectsIn(message['tool_calls'])) {
-        const called = isJsonObject(call['function']) ? call['function'] : {};
-        conversation.call(call['id'], called['name'], called['arguments']);
+        const fn = isJsonObject(call['function']) ? call['function'] : {};
+        conversation.call(call['id'], fn['name'], fn['arguments']);
       }
     }
   }
@@ -35,7 +36,7 @@ const roles: ReadonlyMap<unknown, Message['role']> = new Map([
 const image = (data: unknown): readonly Part[] =>
   typeof data === 'string' ? fileParts(`data:image/*;base64,${data}`, 'image/*') : [];
 
-/** Thinking within the content is no part of a message. */
+/** Thinking in the content is not part of a message. */
 function partsOf(content: unknown): readonly Part[] {
   if (typeof content === 'string') return textParts(content);
   return objectsIn(content).flatMap((part): readonly Part[] => {

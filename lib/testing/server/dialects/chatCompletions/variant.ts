@@ -4,21 +4,24 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
 import { chatCompletions } from './chatCompletions.js';
 
-/** Where a server of the Chat Completions API differs from OpenAI's. */
+/** The differences between a server of the Chat Completions API and OpenAI's own. */
 export interface Variant {
   readonly bases: Dialect['bases'];
   readonly serves: (path: string) => boolean;
-  /** What it objects to beyond what OpenAI does. Default: nothing. */
+  /** What it refuses in addition to what OpenAI refuses. Default: nothing. */
   readonly refusal?: (body: JsonObject) => Refusal | undefined;
-  /** What a chunk becomes before it is written. Default: itself. */
+  /** Replaces a chunk before it is encoded. Default: no change. */
   readonly chunk?: (chunk: Chunk) => Chunk;
-  /** What a frame becomes before it is sent. Default: itself. */
+  /** Replaces a frame before it is sent. Default: no change. */
   readonly frame?: (frame: JsonObject) => JsonObject;
-  /** Whether usage is always told, with the finish. Default: in a frame of its own, as OpenAI does when it is asked. */
+  /**
+   * Whether usage is always sent, together with the finish. Default: in a separate frame if the request asks for it, as
+   * OpenAI does.
+   */
   readonly usageWithFinish?: boolean;
 }
 
-/** The Chat Completions API as another server speaks it: the frames of OpenAI's, rewritten. */
+/** The Chat Completions API of another server: OpenAI's frames, rewritten. */
 export function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
   const rewritten = ({ data }: DialectFrame): DialectFrame => {
     const parsed: unknown = data === '[DONE]' ? undefined : JSON.parse(data);
@@ -30,25 +33,25 @@ export function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWi
     serves,
     refusal: (body) => chatCompletions.refusal(body) ?? (isJsonObject(body) ? refusal?.(body) : undefined),
     writer({ turn, path, body }) {
-      const asked = usageWithFinish ? { ...body, stream_options: { include_usage: true } } : body;
-      const writer = chatCompletions.writer({ turn, path, body: asked });
+      const requested = usageWithFinish ? { ...body, stream_options: { include_usage: true } } : body;
+      const writer = chatCompletions.writer({ turn, path, body: requested });
       let finish: readonly DialectFrame[] = [];
       return {
-        next(said) {
-          const frames = writer.next(chunk?.(said) ?? said);
-          if (said.type !== 'finish' || !usageWithFinish) return frames.map(rewritten);
+        next(scripted) {
+          const frames = writer.next(chunk?.(scripted) ?? scripted);
+          if (scripted.type !== 'finish' || !usageWithFinish) return frames.map(rewritten);
           finish = frames;
           return [];
         },
         error: (error) => [...finish, ...writer.error(error)].map(rewritten),
-        end: () => (usageWithFinish ? joined([...finish, ...writer.end()]) : writer.end()).map(rewritten),
+        end: () => (usageWithFinish ? mergeUsage([...finish, ...writer.end()]) : writer.end()).map(rewritten),
       };
     },
   };
 }
 
-/** Usage from the frame that has no choices goes into the frame before it. */
-function joined(frames: readonly DialectFrame[]): readonly DialectFrame[] {
+/** Moves the usage from the frame without choices into the frame before it. */
+function mergeUsage(frames: readonly DialectFrame[]): readonly DialectFrame[] {
   return frames.flatMap((frame, at) => {
     const [parsed, next] = [parse(frame), parse(frames[at + 1])];
     if (isUsage(parsed) && at > 0) return [];
@@ -65,7 +68,7 @@ function parse(frame: DialectFrame | undefined): JsonObject | undefined {
   return isJsonObject(parsed) ? parsed : undefined;
 }
 
-/** A frame with its first choice rewritten. */
+/** Rewrites the choices of a frame. */
 export function withChoice(
   frame: JsonObject,
   rewrite: (choice: JsonObject, delta: JsonObject) => JsonObject,
@@ -78,9 +81,10 @@ export function withChoice(
 }
 
 /**
- * OpenRouter's Chat Completions, at `/api/v1/chat/completions`: `reasoning` with the same text in `reasoning_details`, the maker's own word for the
- * finish, the cost beside the usage, and errors within the stream as it documents them ("Errors and debugging"): a number for a code, and a choice
- * that finished with `error`. (Its comments are the server's option `comments`.)
+ * OpenRouter's Chat Completions, at `/api/v1/chat/completions`: `reasoning` with the same text in `reasoning_details`,
+ * `native_finish_reason`, the cost in the usage, and errors in the stream as it documents them ("Errors and
+ * debugging"): a numeric code, and a choice that finished with `error`. (For its comments, use the server's option
+ * `comments`.)
  */
 export const openrouter = variant({
   bases: { openrouter: '/api/v1' },
@@ -88,9 +92,9 @@ export const openrouter = variant({
   usageWithFinish: true,
   frame: (frame) => {
     const { usage, error, ...rest }: JsonObject = { provider: 'Loopback', ...frame };
-    if (isJsonObject(error)) return failed(error);
-    const told = isJsonObject(usage) ? { ...rest, usage: { ...usage, cost: 0.00012 } } : rest;
-    return withChoice(told, (choice, delta) => ({
+    if (isJsonObject(error)) return errorFrame(error);
+    const priced = isJsonObject(usage) ? { ...rest, usage: { ...usage, cost: 0.00012 } } : rest;
+    return withChoice(priced, (choice, delta) => ({
       ...choice,
       native_finish_reason: choice['finish_reason'] ?? null,
       delta: reasoning(delta),
@@ -107,7 +111,7 @@ function reasoning({ reasoning_content: text, ...rest }: JsonObject): JsonObject
   };
 }
 
-function failed({ message, code }: JsonObject): JsonObject {
+function errorFrame({ message, code }: JsonObject): JsonObject {
   const known = nonEmptyString(code) ?? '';
   return {
     error: { code: /^\d+$/.test(known) ? Number(known) : known === '' ? 502 : known, message: message ?? '' },
@@ -116,8 +120,9 @@ function failed({ message, code }: JsonObject): JsonObject {
 }
 
 /**
- * Mistral's chat, at `/mistral/v1/chat/completions`: whole calls, thinking as parts of `content`, usage with the finish; and what it refuses, in the words
- * that bug reports quote: fields it does not know, ids that are not nine letters and digits, roles out of order.
+ * Mistral's chat API, at `/mistral/v1/chat/completions`: complete calls, thinking as parts of `content`, usage with the
+ * finish. It refuses, with the messages that bug reports quote, unknown fields, ids other than nine letters and digits,
+ * and roles out of order.
  */
 export const mistral = variant({
   bases: { mistral: '/mistral/v1' },
@@ -130,10 +135,10 @@ export const mistral = variant({
       : chunk,
   frame: (frame) => {
     const { usage, ...rest } = frame;
-    const told = isJsonObject(usage) ? { ...rest, usage } : rest;
+    const reported = isJsonObject(usage) ? { ...rest, usage } : rest;
     return Array.isArray(frame['choices'])
-      ? withChoice(told, (choice, delta) => ({ ...choice, delta: thinking(delta) }))
-      : told;
+      ? withChoice(reported, (choice, delta) => ({ ...choice, delta: thinking(delta) }))
+      : reported;
   },
 });
 function thinking({ reasoning_content: text, ...rest }: JsonObject): JsonObject {

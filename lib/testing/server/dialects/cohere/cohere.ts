@@ -1,18 +1,19 @@
 import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
-import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { chatHistory } from '../chatCompletions/history.js';
+import { splitJson } from '../completeCalls.js';
+import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
-import { jsonPieces } from '../wholeCalls.js';
 
 /**
- * Cohere's Chat API, version 2, as server-sent events, as its pages "A Guide to Streaming Responses" and "Streaming for tool use" document them:
- * typed events, contents and calls that start, grow and end, `message-end` with the finish reason and the usage. A failure in the middle is a
- * `message-end` with an error.
+ * Cohere's Chat API, version 2, as server-sent events, as its pages "A Guide to Streaming Responses" and "Streaming for
+ * tool use" document them: typed events; content and calls that start, grow and end; `message-end` with the finish
+ * reason and the usage. A failure in the middle of the response is a `message-end` with an error.
  *
- * Ids do not vary: the same script gives the same bytes.
+ * Ids are constant: the same script results in the same bytes.
  */
 export const cohere: Dialect = {
   framing: 'sse',
@@ -66,7 +67,7 @@ function writer(turn: number): DialectWriter {
     event: type,
     data: JSON.stringify({ type, ...fields }),
   });
-  const said = (type: string, message: JsonObject, index?: number) =>
+  const messageDelta = (type: string, message: JsonObject, index?: number) =>
     frame(type, { ...(index === undefined ? {} : { index }), delta: { message } });
   const begin = (): DialectFrame[] => {
     if (begun) return [];
@@ -82,9 +83,9 @@ function writer(turn: number): DialectWriter {
   };
   const content = (type: 'text' | 'thinking', text: string): DialectFrame[] => {
     const started =
-      current === type ? [] : [...stop(), said('content-start', { content: { type, [type]: '' } }, ++contents)];
+      current === type ? [] : [...stop(), messageDelta('content-start', { content: { type, [type]: '' } }, ++contents)];
     current = type;
-    return [...started, said('content-delta', { content: { [type]: text } }, contents)];
+    return [...started, messageDelta('content-delta', { content: { [type]: text } }, contents)];
   };
   const toolCall = ({ id, name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
     const started =
@@ -92,20 +93,20 @@ function writer(turn: number): DialectWriter {
         ? []
         : [
             ...stop(),
-            said(
+            messageDelta(
               'tool-call-start',
               { tool_calls: { id: id ?? '', type: 'function', function: { name: name ?? '', arguments: '' } } },
               ++calls,
             ),
           ];
     current = 'call';
-    const json = typeof args === 'object' && args !== null ? jsonPieces(args) : [args ?? ''];
+    const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
     const deltas = json.map((piece) =>
-      said('tool-call-delta', { tool_calls: { function: { arguments: piece } } }, calls),
+      messageDelta('tool-call-delta', { tool_calls: { function: { arguments: piece } } }, calls),
     );
     return [...started, ...deltas, ...(done ? stop() : [])];
   };
-  const words = (chunk: Exclude<Chunk, FinishChunk>): DialectFrame[] => {
+  const encode = (chunk: Exclude<Chunk, FinishChunk>): DialectFrame[] => {
     if (chunk.type === 'text' || chunk.type === 'thinking') return content(chunk.type, chunk.text);
     if (chunk.type === 'toolCallFragment') return toolCall(chunk);
     if (chunk.type === 'source') {
@@ -117,18 +118,14 @@ function writer(turn: number): DialectWriter {
         ...(text === undefined ? {} : { text }),
       };
       const citation = { start: 0, end: 0, text: '', sources: [{ type: 'document', id, document }] };
-      return [said('citation-start', { citations: citation }, 0), frame('citation-end', { index: 0 })];
+      return [messageDelta('citation-start', { citations: citation }, 0), frame('citation-end', { index: 0 })];
     }
-    throw new ConfigurationError(
-      'script',
-      `Cohere's Chat API has no words for a "${chunk.type}" chunk.`,
-      'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
-    );
+    throw unsupportedChunk('Chat API of Cohere', chunk);
   };
 
   return {
     next(chunk) {
-      if (chunk.type !== 'finish') return [...begin(), ...words(chunk)];
+      if (chunk.type !== 'finish') return [...begin(), ...encode(chunk)];
       finish = chunk;
       return [...begin(), ...stop()];
     },

@@ -1,20 +1,22 @@
 import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
-import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { ProviderData } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
+import { createCallCollector } from '../completeCalls.js';
+import type { CompleteCall } from '../completeCalls.js';
+import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
-import { wholeCalls } from '../wholeCalls.js';
-import type { WholeCall } from '../wholeCalls.js';
 import { googleHistory } from './history.js';
 
 /**
- * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it ("GenerateContentResponse"): parts of one candidate,
- * whole calls of which the first has a thought signature (guide "Thought signatures"), an id where the script gives one, `STOP` with calls too,
- * usage with the finish reason, no terminal mark.
+ * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it
+ * ("GenerateContentResponse"): parts of one candidate, complete calls, the first of which has a thought signature
+ * (guide "Thought signatures"), an id if the script has one, `STOP` also after calls, usage with the finish reason, no
+ * terminal mark.
  *
- * Ids and signatures do not vary: the same script gives the same bytes.
+ * Ids and signatures are constant: the same script results in the same bytes.
  */
 export const google: Dialect = {
   framing: 'sse',
@@ -26,11 +28,13 @@ export const google: Dialect = {
   messages: (body) => (Array.isArray(body['contents']) ? body['contents'].filter(isJsonObject) : []),
   history: googleHistory,
   writer: ({ turn, path }) => writer(turn, /\/([^/:]+):/.exec(path)?.[1] ?? ''),
-  errorBody: ({ status, message }) => ({ error: { code: status, message, status: words.get(status) ?? 'UNKNOWN' } }),
+  errorBody: ({ status, message }) => ({
+    error: { code: status, message, status: statusNames.get(status) ?? 'UNKNOWN' },
+  }),
 };
 
-/** The names of the statuses (`google.rpc.Code`). */
-const words: ReadonlyMap<number, string> = new Map([
+/** Status names (`google.rpc.Code`). */
+const statusNames: ReadonlyMap<number, string> = new Map([
   [400, 'INVALID_ARGUMENT'],
   [401, 'UNAUTHENTICATED'],
   [403, 'PERMISSION_DENIED'],
@@ -42,7 +46,7 @@ const words: ReadonlyMap<number, string> = new Map([
 ]);
 
 function writer(turn: number, model: string): DialectWriter {
-  const calls = wholeCalls();
+  const calls = createCallCollector();
   let signed = false;
   const frame = (candidate: JsonObject, more: JsonObject = {}): DialectFrame => ({
     data: JSON.stringify({
@@ -53,18 +57,18 @@ function writer(turn: number, model: string): DialectWriter {
     }),
   });
   const parts = (...some: JsonObject[]): JsonObject => ({ content: { parts: some, role: 'model' } });
-  const callPart = ({ id, name, arguments: args, providerData }: WholeCall): JsonObject => {
+  const callPart = ({ id, name, arguments: args, providerData }: CompleteCall): JsonObject => {
     const signature = signatureIn(providerData) ?? (signed ? undefined : `c2lnbmF0dXJl${turn}`);
     signed = true;
     const functionCall = { ...(id === undefined ? {} : { id }), name, args };
     return { functionCall, ...(signature === undefined ? {} : { thoughtSignature: signature }) };
   };
-  const written = (some: readonly WholeCall[]) => some.map((call) => frame(parts(callPart(call))));
+  const encodeCalls = (complete: readonly CompleteCall[]) => complete.map((call) => frame(parts(callPart(call))));
 
   return {
     next(chunk) {
-      if (chunk.type === 'toolCallFragment') return written(calls.add(chunk));
-      const before = written(calls.flush());
+      if (chunk.type === 'toolCallFragment') return encodeCalls(calls.add(chunk));
+      const before = encodeCalls(calls.flush());
       if (chunk.type !== 'finish')
         return [...before, frame(chunk.type === 'source' ? grounded(chunk.source) : parts(partOf(chunk)))];
       const usage: JsonObject = chunk.usage ? { usageMetadata: wireUsage(chunk.usage) } : {};
@@ -77,8 +81,8 @@ function writer(turn: number, model: string): DialectWriter {
 }
 
 const signatureIn = (data: ProviderData | undefined): string | undefined => {
-  const own = data?.['google'];
-  return isJsonObject(own) ? nonEmptyString(own['thoughtSignature']) : undefined;
+  const googleData = data?.['google'];
+  return isJsonObject(googleData) ? nonEmptyString(googleData['thoughtSignature']) : undefined;
 };
 
 function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 'source' }>): JsonObject {
@@ -89,11 +93,7 @@ function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 's
   }
   if (chunk.type === 'file' && chunk.file.data !== undefined)
     return { inlineData: { mimeType: chunk.file.mediaType, data: chunk.file.data } };
-  throw new ConfigurationError(
-    'script',
-    `The Gemini API has no words for a "${chunk.type}" chunk.`,
-    'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
-  );
+  throw unsupportedChunk('Gemini API', chunk);
 }
 
 const grounded = ({ url, title }: { readonly url?: string; readonly title?: string }): JsonObject => ({
@@ -111,7 +111,7 @@ function wireReason({ reason, rawReason }: FinishChunk): string {
   return rawReason ?? (reason in known ? known[reason as keyof typeof known] : 'OTHER');
 }
 
-/** Thoughts are counted beside the candidates. */
+/** The API does not include thinking in `candidatesTokenCount`. */
 function wireUsage({ input, output, total, cachedInput, reasoning }: Usage): JsonObject {
   const known: readonly (readonly [string, JsonValue | undefined])[] = [
     ['promptTokenCount', input],
@@ -125,14 +125,14 @@ function wireUsage({ input, output, total, cachedInput, reasoning }: Usage): Jso
 
 function failure(error: unknown): JsonObject {
   const word = (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'INTERNAL';
-  const code = [...words].find(([, known]) => known === word)?.[0] ?? 500;
+  const code = [...statusNames].find(([, known]) => known === word)?.[0] ?? 500;
   return { error: { code, message: errorText(error), status: word } };
 }
 
 const refused = (message: string): Refusal => ({ status: 400, type: 'INVALID_ARGUMENT', message });
 
-/** The fields of `GenerateContentRequest`; the API refuses any other. */
-const known = new Set([
+/** The fields of `GenerateContentRequest`. The API refuses all others. */
+const requestFields = new Set([
   'contents',
   'tools',
   'toolConfig',
@@ -143,10 +143,10 @@ const known = new Set([
   'labels',
 ]);
 
-/** What the Gemini API objects to in a body, in its words. */
+/** Why the Gemini API refuses a body, with its own message. */
 export function googleRefusal(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
-  const unknown = Object.keys(body).find((field) => !known.has(field));
+  const unknown = Object.keys(body).find((field) => !requestFields.has(field));
   if (unknown !== undefined)
     return refused(`Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`);
   if (isMixed(body))
@@ -167,7 +167,7 @@ export function googleRefusal(body: unknown): Refusal | undefined {
   return list.map((content, at) => unanswered(content, list[at + 1])).find((refusal) => refusal !== undefined);
 }
 
-/** Functions beside tools of the API's own, and not the setting that it wants for that. */
+/** Whether a request has both functions and tools of the API without the setting that this requires. */
 function isMixed({ tools, toolConfig }: Record<string, unknown>): boolean {
   if (!Array.isArray(tools) || (isRecord(toolConfig) && toolConfig['includeServerSideToolInvocations'] === true))
     return false;
@@ -178,7 +178,7 @@ function isMixed({ tools, toolConfig }: Record<string, unknown>): boolean {
 const partsOf = (content: JsonObject | undefined): readonly JsonObject[] =>
   Array.isArray(content?.['parts']) ? content['parts'].filter(isJsonObject) : [];
 
-/** Each call is answered in the next content: as many, by the same names and ids. */
+/** Each call must be answered in the next content: the same number of responses, with the same names and ids. */
 function unanswered(content: JsonObject, next: JsonObject | undefined): Refusal | undefined {
   const calls = inParts(content, 'functionCall');
   if (calls.length === 0) return undefined;
@@ -188,9 +188,11 @@ function unanswered(content: JsonObject, next: JsonObject | undefined): Refusal 
       'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
     );
   }
-  const stranger = responses.find(({ name, id }) => !calls.some((call) => call['name'] === name && call['id'] === id));
-  if (stranger)
-    return refused(`Please ensure that function response ${JSON.stringify(stranger['name'])} matches a function call.`);
+  const unmatched = responses.find(({ name, id }) => !calls.some((call) => call['name'] === name && call['id'] === id));
+  if (unmatched)
+    return refused(
+      `Please ensure that function response ${JSON.stringify(unmatched['name'])} matches a function call.`,
+    );
   return responses.every(({ response }) => isJsonObject(response))
     ? undefined
     : refused('Invalid value at function_response.response');

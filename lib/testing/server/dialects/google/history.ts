@@ -4,7 +4,7 @@ import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, textParts, textsIn } from '../history.js';
 import type { Outcome } from '../history.js';
 
-/** The conversation of a request of the Gemini API. Its calls mostly go without ids: results are told by name and order. */
+/** Reads the conversation of a Gemini API request. Most calls have no id: results are matched by name and order. */
 export function googleHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   const instructions = body['systemInstruction'];
@@ -20,7 +20,7 @@ export function googleHistory(body: JsonObject): readonly Message[] {
   return conversation.messages;
 }
 
-/** The API's two keys of a response; a response without them is the result itself ("FunctionResponse"). */
+/** The API knows two keys of a response. A response without them is the result itself ("FunctionResponse"). */
 function outcomeOf(response: unknown): Outcome {
   if (!isJsonObject(response)) return { result: null };
   if (typeof response['error'] === 'string') return { error: response['error'] };

@@ -1,15 +1,17 @@
 import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
-import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { chatHistory } from '../chatCompletions/history.js';
+import { createCallCollector } from '../completeCalls.js';
+import type { CompleteCall } from '../completeCalls.js';
+import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
-import { wholeCalls } from '../wholeCalls.js';
-import type { WholeCall } from '../wholeCalls.js';
 
 /**
- * Ollama's own `/api/chat`, as lines of JSON (`docs/openapi.yaml` of its repository, `ChatStreamEvent`): one piece of text or thinking a line, whole
- * calls without ids, and a last line with `done`, the reason and the counts. Times do not vary: the same script gives the same bytes.
+ * Ollama's own `/api/chat`, as lines of JSON (`docs/openapi.yaml` of its repository, `ChatStreamEvent`): one text or
+ * thinking delta per line, complete calls without ids, and a last line with `done`, the reason and the counts. Times
+ * are constant: the same script results in the same bytes.
  */
 export const ollama: Dialect = {
   framing: 'ndjson',
@@ -24,7 +26,7 @@ export const ollama: Dialect = {
 };
 
 const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool'];
-const thoughts: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high'];
+const thinkValues: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high'];
 
 function refusalOf(body: unknown): Refusal | undefined {
   const refuse = (message: string): Refusal => ({ status: 400, type: 'bad_request', message });
@@ -41,12 +43,12 @@ function refusalOf(body: unknown): Refusal | undefined {
   );
   if (!images.every((image) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image)))
     return refuse('illegal base64 data at input byte 4');
-  if (!thoughts.includes(body['think'])) return refuse(`invalid think value: ${JSON.stringify(body['think'])}`);
+  if (!thinkValues.includes(body['think'])) return refuse(`invalid think value: ${JSON.stringify(body['think'])}`);
   return body['stream'] === false ? refuse("This loopback server only streams: send 'stream': true.") : undefined;
 }
 
 function writer(body: JsonObject): DialectWriter {
-  const calls = wholeCalls();
+  const calls = createCallCollector();
   const line = (message: JsonObject, rest: JsonObject): DialectFrame => ({
     data: JSON.stringify({
       model: body['model'] ?? '',
@@ -55,15 +57,15 @@ function writer(body: JsonObject): DialectWriter {
       ...rest,
     }),
   });
-  const written = (some: readonly WholeCall[]) =>
-    some.map(({ name, arguments: args }) =>
+  const encodeCalls = (complete: readonly CompleteCall[]) =>
+    complete.map(({ name, arguments: args }) =>
       line({ tool_calls: [{ function: { name, arguments: args } }] }, { done: false }),
     );
   return {
     next(chunk) {
-      if (chunk.type === 'toolCallFragment') return written(calls.add(chunk));
-      const before = written(calls.flush());
-      return [...before, chunk.type === 'finish' ? line({}, lastOf(chunk)) : line(messageOf(chunk), { done: false })];
+      if (chunk.type === 'toolCallFragment') return encodeCalls(calls.add(chunk));
+      const before = encodeCalls(calls.flush());
+      return [...before, chunk.type === 'finish' ? line({}, lastLine(chunk)) : line(messageOf(chunk), { done: false })];
     },
     error: (error) => [{ data: JSON.stringify({ error: errorText(error) }) }],
     end: () => [],
@@ -74,14 +76,10 @@ function messageOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' }
   if (chunk.type === 'text') return { content: chunk.text };
   if (chunk.type === 'thinking') return { thinking: chunk.text };
   if (chunk.type === 'file' && chunk.file.data !== undefined) return { images: [chunk.file.data] };
-  throw new ConfigurationError(
-    'script',
-    `Ollama's chat has no words for a "${chunk.type}" chunk.`,
-    'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
-  );
+  throw unsupportedChunk('chat API of Ollama', chunk);
 }
 
-function lastOf({ reason, rawReason, usage }: FinishChunk): JsonObject {
+function lastLine({ reason, rawReason, usage }: FinishChunk): JsonObject {
   const word = rawReason ?? (reason === 'length' ? 'length' : reason === 'unspecified' ? undefined : 'stop');
   return {
     ...(word === undefined ? {} : { done_reason: word }),

@@ -3,8 +3,8 @@ import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, textParts } from '../history.js';
 
 /**
- * The conversation of a request of the Responses API, as far as it is in the request: what `previous_response_id` stands for is not. Reasoning and
- * the items of the server's own tools are no parts of a message.
+ * Reads the conversation of a Responses API request. It does not include the response that `previous_response_id`
+ * refers to. Reasoning and the items of provider-run tools are not parts of a message.
  */
 export function responsesHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();

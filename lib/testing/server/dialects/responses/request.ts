@@ -9,7 +9,7 @@ const refuse = (message: string, code?: string): Refusal => ({
   ...(code === undefined ? {} : { code }),
 });
 
-/** What OpenAI objects to in a request of its Responses API, in its words. */
+/** Why OpenAI refuses a request of its Responses API, with its own message. */
 export function refusalOf(body: unknown): Refusal | undefined {
   if (!isRecord(body))
     return refuse('We could not parse the JSON body of your request. The API expects a JSON object.');
@@ -34,7 +34,10 @@ export function refusalOf(body: unknown): Refusal | undefined {
 
 const isFunction = (tool: unknown): tool is Record<string, unknown> => isRecord(tool) && tool['type'] === 'function';
 
-/** Calls have their outputs, outputs their calls (unless a stored response has them), and reasoning what it led to. */
+/**
+ * Each call needs an output, each output a call (unless a stored response has it), and each reasoning item the item
+ * that follows it.
+ */
 function itemRefusal(input: readonly unknown[], continued: boolean): Refusal | undefined {
   const items = input.filter(isRecord);
   if (items.length < input.length)
@@ -60,26 +63,27 @@ const isModels = (item: Record<string, unknown> | undefined): boolean =>
   item !== undefined && item['role'] !== 'user' && item['type'] !== 'function_call_output';
 
 /**
- * The Responses API of one server: it keeps each response by its id, unless `store: false`, and takes that id as `previous_response_id`. A script
- * gets the whole conversation, and what the API objects to is looked for in all of it. An id that it does not know is refused in OpenAI's words.
+ * The Responses API of one server. It stores each response by its id, unless `store: false`, and accepts that id as
+ * `previous_response_id`. A script receives the complete conversation, and the complete conversation is checked. An
+ * unknown id is refused with OpenAI's message.
  *
- * @param dialect The API without a memory.
+ * @param dialect The API without stored responses.
  */
 export function withStore(dialect: Dialect): Dialect {
-  const kept = new Map<string, readonly JsonValue[]>();
-  const whole = (body: JsonObject): JsonObject => {
+  const stored = new Map<string, readonly JsonValue[]>();
+  const completeBody = (body: JsonObject): JsonObject => {
     const { previous_response_id: previous, ...rest } = body;
-    const before = kept.get(nonEmptyString(previous) ?? '');
+    const before = stored.get(nonEmptyString(previous) ?? '');
     return before ? { ...rest, input: [...before, ...inputOf(body)] } : body;
   };
-  const keep = (body: JsonObject, frames: readonly DialectFrame[]) => {
+  const store = (body: JsonObject, frames: readonly DialectFrame[]) => {
     const { data = '' } = frames.at(-1) ?? {};
-    const last: unknown = data.startsWith('{') ? JSON.parse(data) : undefined; // `[DONE]` is none
+    const last: unknown = data.startsWith('{') ? JSON.parse(data) : undefined; // `[DONE]` is not JSON
     const response = isJsonObject(last) ? last['response'] : undefined;
     if (body['store'] === false || !isJsonObject(response)) return;
     const { id, output } = response;
-    kept.set(nonEmptyString(id) ?? '', [
-      ...inputOf(whole(body)),
+    stored.set(nonEmptyString(id) ?? '', [
+      ...inputOf(completeBody(body)),
       ...(Array.isArray(output) ? (output as readonly JsonValue[]) : []),
     ]);
   };
@@ -88,17 +92,19 @@ export function withStore(dialect: Dialect): Dialect {
     refusal(body, headers) {
       if (!isJsonObject(body)) return dialect.refusal(body, headers);
       const previous = nonEmptyString(body['previous_response_id']);
-      return previous === undefined || kept.has(previous) ? dialect.refusal(whole(body), headers) : unknown(previous);
+      return previous === undefined || stored.has(previous)
+        ? dialect.refusal(completeBody(body), headers)
+        : unknownResponse(previous);
     },
-    messages: (body) => dialect.messages(whole(body)),
-    history: (body) => dialect.history(whole(body)),
+    messages: (body) => dialect.messages(completeBody(body)),
+    history: (body) => dialect.history(completeBody(body)),
     writer(exchange) {
       const writer = dialect.writer(exchange);
       return {
         ...writer,
         end() {
           const frames = writer.end();
-          keep(exchange.body, frames);
+          store(exchange.body, frames);
           return frames;
         },
       };
@@ -111,7 +117,7 @@ function inputOf({ input }: JsonObject): readonly JsonValue[] {
   return Array.isArray(input) ? (input as readonly JsonValue[]) : [];
 }
 
-const unknown = (id: string): Refusal => ({
+const unknownResponse = (id: string): Refusal => ({
   status: 400,
   type: 'invalid_request_error',
   code: 'previous_response_not_found',

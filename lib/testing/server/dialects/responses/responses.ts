@@ -1,17 +1,18 @@
 import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
-import { ConfigurationError, errorText } from '../../../../core/errors.js';
+import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { FilePart } from '../../../../core/message.js';
+import { splitJson } from '../completeCalls.js';
+import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
-import { jsonPieces } from '../wholeCalls.js';
 import { responsesHistory } from './history.js';
 import {
   annotation,
-  factIn,
   openCall,
   openMessage,
   openReasoning,
+  providerMetadata,
   serverItemsWriter,
   statusOf,
   wireUsage,
@@ -20,12 +21,13 @@ import type { OpenItem } from './items.js';
 import { refusalOf, withStore } from './request.js';
 
 /**
- * OpenAI's Responses API as server-sent events, as its reference documents them ("Streaming events"): items that are added, grow by deltas and are
- * done, each thing said again as a whole where it ends, and the whole response last. Thinking is a summary of reasoning, a source an annotation, an
- * image the result of an `image_generation_call`. Metadata under `openai-responses` is told as a model tells it of the tools that OpenAI runs, and
- * becomes their items and events. A server keeps responses, for `previous_response_id`.
+ * OpenAI's Responses API as server-sent events, as its reference documents them ("Streaming events"): items are added,
+ * grow by deltas and are done; each one is repeated in full at its end, and the complete response comes last. Thinking
+ * becomes a summary of reasoning, a source an annotation, an image the result of an `image_generation_call`. Metadata
+ * under `openai-responses` (as `openaiResponses` emits it) becomes the items and events of tools that OpenAI runs. A
+ * server stores responses for `previous_response_id`.
  *
- * Ids and times do not vary: the same script gives the same bytes.
+ * Ids and times are constant: the same script results in the same bytes.
  */
 export const responses: Dialect = {
   framing: 'sse',
@@ -84,7 +86,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     if (current?.type === type) return [];
     const before = close();
     current = open();
-    output.push(current.whole);
+    output.push(current.complete);
     return [...before, ...current.begin];
   };
   const message = () => within('message', () => openMessage(event, nextId(), output.length));
@@ -97,12 +99,12 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     if (!item) {
       before.push(...close());
       item = openCall(event, nextId(), output.length, id ?? '', name ?? '');
-      output.push(item.whole);
+      output.push(item.complete);
       calls.set(key, item);
       before.push(...item.begin);
     }
-    const pieces = typeof args === 'object' && args !== null ? jsonPieces(args) : args ? [args] : [];
-    const deltas = pieces.map((piece) => item.delta(piece));
+    const fragments = typeof args === 'object' && args !== null ? splitJson(args) : args ? [args] : [];
+    const deltas = fragments.map((fragment) => item.delta(fragment));
     if (done) calls.delete(key);
     return [...before, ...deltas, ...(done ? item.end() : [])];
   };
@@ -126,34 +128,30 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       event('response.output_item.done', { output_index: index, item }),
     ];
   };
-  const said = (chunk: Exclude<Chunk, FinishChunk>): readonly DialectFrame[] => {
+  const encode = (chunk: Exclude<Chunk, FinishChunk>): readonly DialectFrame[] => {
     if (chunk.type === 'toolCallFragment') return call(chunk);
     if (chunk.type === 'file' && chunk.file.data !== undefined && chunk.file.mediaType.startsWith('image/'))
       return image(chunk.file);
     if (chunk.type === 'text' || chunk.type === 'source') {
       const before = message();
-      const now = chunk.type === 'text' ? current?.delta(chunk.text) : current?.annotate(annotation(chunk.source));
-      return [...before, ...(now ? [now] : [])];
+      const frame = chunk.type === 'text' ? current?.delta(chunk.text) : current?.annotate(annotation(chunk.source));
+      return [...before, ...(frame ? [frame] : [])];
     }
-    const frames = chunk.type === 'metadata' ? serverItems.fact(factIn(chunk.metadata) ?? {}) : undefined;
+    const frames = chunk.type === 'metadata' ? serverItems.write(providerMetadata(chunk.metadata) ?? {}) : undefined;
     if (frames) return [...close(), ...frames];
     if (chunk.type === 'thinking') {
       const before = reasoning();
       return [...before, ...(current ? [current.delta(chunk.text)] : [])];
     }
-    throw new ConfigurationError(
-      'script',
-      `The Responses API has no words for a "${chunk.type}" chunk${chunk.type === 'file' ? ' that is no image with its bytes' : ''}.`,
-      'Leave it out of a script for this server, play it with scriptedModel, or give the frames with the option raw.',
-    );
+    throw unsupportedChunk('Responses API', chunk, chunk.type === 'file' ? ' that is not an image with its bytes' : '');
   };
 
   return {
     next(chunk) {
-      if (chunk.type !== 'finish') return [...begin(), ...said(chunk)];
+      if (chunk.type !== 'finish') return [...begin(), ...encode(chunk)];
       finish = chunk;
-      const cut = chunk.reason === 'length'; // a call that was cut never ends
-      const open = cut ? [] : [...calls.values()].flatMap((item) => item.end());
+      const truncated = chunk.reason === 'length'; // a truncated call never ends
+      const open = truncated ? [] : [...calls.values()].flatMap((item) => item.end());
       return [...begin(), ...close(), ...open];
     },
     error: (error) => {
@@ -164,8 +162,8 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       if (!finish) return [];
       if (finish.reason === 'unspecified') return [{ data: '[DONE]' }];
       const { status, rest } = statusOf(finish);
-      const whole = { output: output.map((item) => item()), usage: finish.usage ? wireUsage(finish.usage) : null };
-      return [event(`response.${status}`, { response: response(status, { ...rest, ...whole }) })];
+      const complete = { output: output.map((item) => item()), usage: finish.usage ? wireUsage(finish.usage) : null };
+      return [event(`response.${status}`, { response: response(status, { ...rest, ...complete }) })];
     },
   };
 }

@@ -4,34 +4,40 @@ import { isJsonObject, tryParseJson } from '../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../core/json/json.js';
 import type { ProviderData } from '../../../core/message.js';
 
-/** A call as a wire says it that has no words for pieces of one. */
-export interface WholeCall {
+/** A call for a wire that cannot send fragments. */
+export interface CompleteCall {
   readonly id?: string;
   readonly name: string;
   readonly arguments: JsonObject;
   readonly providerData?: ProviderData;
 }
 
-/** Gathers a script's fragments into whole calls. */
-export interface WholeCalls {
-  /** Takes a fragment; gives the calls to be written now: a fragment that is a whole call goes at once, behind those before it. */
-  add(fragment: ToolCallFragment): readonly WholeCall[];
+/** Joins a script's fragments into complete calls. */
+export interface CallCollector {
   /**
-   * The calls still held.
-   *
-   * @throws ConfigurationError `script` for arguments that are no JSON object: the wire has no words for them.
+   * Adds a fragment and returns the calls to write now: a fragment that is a complete call is written at once, after
+   * those before it.
    */
-  flush(): readonly WholeCall[];
+  add(fragment: ToolCallFragment): readonly CompleteCall[];
+  /**
+   * Returns the remaining calls.
+   *
+   * @throws ConfigurationError `script` for arguments that are not a JSON object: the wire cannot express them.
+   */
+  flush(): readonly CompleteCall[];
 }
 
-/** A gatherer that holds nothing. Fragments of a call are known by index or id; those with neither continue the call before. */
-export function wholeCalls(): WholeCalls {
-  let held = new Map<string, ToolCallFragment[]>();
+/**
+ * Creates an empty collector. Fragments belong to a call by index or id; fragments with neither continue the previous
+ * call.
+ */
+export function createCallCollector(): CallCollector {
+  let open = new Map<string, ToolCallFragment[]>();
   let current = '';
   let unkeyed = 0;
   const flush = () => {
-    const calls = [...held.values()].map(whole);
-    held = new Map();
+    const calls = [...open.values()].map(completeCall);
+    open = new Map();
     current = '';
     return calls;
   };
@@ -40,14 +46,14 @@ export function wholeCalls(): WholeCalls {
       const key = fragment.index ?? (fragment.id === '' ? undefined : fragment.id);
       if (key !== undefined) current = String(key);
       else if (fragment.name !== undefined || current === '') current = `unkeyed ${++unkeyed}`;
-      held.set(current, [...(held.get(current) ?? []), fragment]);
+      open.set(current, [...(open.get(current) ?? []), fragment]);
       return fragment.name !== undefined && isJsonObject(fragment.arguments) ? flush() : [];
     },
     flush,
   };
 }
 
-function whole(fragments: readonly ToolCallFragment[]): WholeCall {
+function completeCall(fragments: readonly ToolCallFragment[]): CompleteCall {
   const name = fragments.map((fragment) => fragment.name ?? '').join('');
   const id = fragments.map((fragment) => fragment.id).find((given) => given !== undefined && given !== '');
   const objects = fragments.map((fragment) => fragment.arguments).filter(isJsonObject);
@@ -56,28 +62,28 @@ function whole(fragments: readonly ToolCallFragment[]): WholeCall {
   return {
     ...(id === undefined ? {} : { id }),
     name,
-    arguments: Object.assign({}, ...objects, text.trim() === '' ? {} : parsed(name, text)) as JsonObject,
+    arguments: Object.assign({}, ...objects, text.trim() === '' ? {} : parseArguments(name, text)) as JsonObject,
     ...(providerData === undefined ? {} : { providerData }),
   };
 }
 
-function parsed(name: string, text: string): JsonObject {
+function parseArguments(name: string, text: string): JsonObject {
   const value = tryParseJson(text);
   if (isJsonObject(value)) return value;
   throw new ConfigurationError(
     'script',
-    `This wire has no words for the arguments of a call of "${name}" that are no JSON object: ${text}`,
-    'Give the frames with the option raw.',
+    `This wire cannot express arguments of "${name}" that are not a JSON object: ${text}`,
+    'Pass the frames with the option raw.',
   );
 }
 
 /** Providers cut arguments by tokens, of a few characters each. */
-const pieceLength = 8;
+const fragmentLength = 8;
 
-/** The JSON text of a value in pieces. By code points: a half surrogate is no text that a server could send. */
-export function jsonPieces(value: JsonValue): readonly string[] {
+/** Splits the JSON text of a value into fragments, by code points: no server sends half a surrogate pair. */
+export function splitJson(value: JsonValue): readonly string[] {
   const points = Array.from(JSON.stringify(value));
-  return Array.from({ length: Math.ceil(points.length / pieceLength) }, (_, at) =>
-    points.slice(at * pieceLength, (at + 1) * pieceLength).join(''),
+  return Array.from({ length: Math.ceil(points.length / fragmentLength) }, (_, at) =>
+    points.slice(at * fragmentLength, (at + 1) * fragmentLength).join(''),
   );
 }

@@ -1,7 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { Script } from '../script.js';
-import { recorded, refused, scripted } from './answer.js';
-import type { Answer } from './answer.js';
 import { anthropic } from './dialects/anthropic/anthropic.js';
 import { chatCompletions } from './dialects/chatCompletions/chatCompletions.js';
 import { mistral, openrouter } from './dialects/chatCompletions/variant.js';
@@ -12,8 +10,10 @@ import { ollama } from './dialects/ollama/ollama.js';
 import { responses } from './dialects/responses/responses.js';
 import { behaviourFor } from './options.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
+import { errorResponse, rawResponse, scriptedResponse } from './response.js';
+import type { ServedResponse } from './response.js';
 
-/** In the order in which they are asked whether they serve a path. Where none does, the words are OpenAI's. */
+/** The first one that serves a path answers. An unknown path is answered in OpenAI's format. */
 const dialects: readonly Dialect[] = [
   mistral,
   openrouter,
@@ -26,9 +26,9 @@ const dialects: readonly Dialect[] = [
 ];
 
 /**
- * The path of the base URL under which a provider's own function finds its dialect.
+ * The path of the base URL that the provider's own function needs to reach its dialect.
  *
- * @throws ConfigurationError `provider` for one that no dialect is for.
+ * @throws ConfigurationError `provider` for a provider without a dialect.
  */
 export function basePath(provider: string): string {
   const bases = new Map(dialects.flatMap((dialect) => Object.entries(dialect.bases)));
@@ -36,48 +36,54 @@ export function basePath(provider: string): string {
   if (base !== undefined) return base;
   throw new ConfigurationError(
     'provider',
-    `The loopback server does not speak for "${provider}". It does for: ${[...bases.keys()].sort().join(', ')}.`,
-    'Use one of these, or its `url` for any server of the Chat Completions API.',
+    `The loopback server has no dialect for "${provider}". It has: ${[...bases.keys()].sort().join(', ')}.`,
+    'Use one of these, or `server.url` for any server that speaks the Chat Completions API.',
   );
 }
 
-/** Decides what each request is answered with. Has the state of one server: the failures still to come, and the turns that were played. */
-export function answers(script: Script<ServedTurn>, options: ServeOptions): (request: ServedRequest) => Answer {
+/**
+ * Returns a function that answers requests. It has the state of one server: the failures still to come, and the turns
+ * that were played.
+ */
+export function createResponder(
+  script: Script<ServedTurn>,
+  options: ServeOptions,
+): (request: ServedRequest) => ServedResponse {
   const { apiKey, failFirst } = options;
   let toFail = failFirst ? (failFirst.times ?? 1) : 0;
   let turns = 0;
-  const ours = dialects.map((dialect) => dialect.perServer?.() ?? dialect);
+  const serverDialects = dialects.map((dialect) => dialect.perServer?.() ?? dialect);
 
-  const decide = (request: ServedRequest): Answer => {
+  const decide = (request: ServedRequest): ServedResponse => {
     const path = request.path.split('?', 1)[0] ?? '';
-    const dialect = ours.find((one) => one.serves(path));
-    const words = dialect ?? chatCompletions;
+    const dialect = serverDialects.find((one) => one.serves(path));
+    const format = dialect ?? chatCompletions;
     const behaviour = behaviourFor(options, request);
     const headers = behaviour.headers ?? {};
     if (failFirst && toFail > 0) {
       toFail -= 1;
       const { status, retryAfter, body } = failFirst;
       const after = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
-      return refused(words, failure(status), {
+      return errorResponse(format, failure(status), {
         headers: { ...after, ...headers },
         ...(body === undefined ? {} : { body }),
       });
     }
-    const key = words.keyIn ? words.keyIn(request.headers) : bearer(request.headers);
-    if (apiKey !== undefined && key !== apiKey) return refused(words, failure(401), { headers });
-    if (behaviour.raw) return recorded(words, behaviour, behaviour.raw);
-    if ((behaviour.status ?? 200) >= 400) return refused(words, failure(behaviour.status ?? 500), behaviour);
+    const key = format.keyIn ? format.keyIn(request.headers) : bearer(request.headers);
+    if (apiKey !== undefined && key !== apiKey) return errorResponse(format, failure(401), { headers });
+    if (behaviour.raw) return rawResponse(format, behaviour, behaviour.raw);
+    if ((behaviour.status ?? 200) >= 400) return errorResponse(format, failure(behaviour.status ?? 500), behaviour);
     const refusal = dialect
       ? (wrongMethod(request, path) ?? dialect.refusal(request.body, request.headers))
       : unknownPath(request, path);
     return refusal || !dialect
-      ? refused(words, refusal ?? unknownPath(request, path), { headers })
-      : scripted(dialect, behaviour, script, ++turns, request);
+      ? errorResponse(format, refusal ?? unknownPath(request, path), { headers })
+      : scriptedResponse(dialect, behaviour, script, ++turns, request);
   };
 
   return (request) => {
-    const answer = decide(request);
-    return { ...answer, headers: { 'x-request-id': `req_${request.order + 1}`, ...answer.headers } };
+    const response = decide(request);
+    return { ...response, headers: { 'x-request-id': `req_${request.order + 1}`, ...response.headers } };
   };
 }
 
@@ -100,7 +106,7 @@ const wrongMethod = ({ method }: ServedRequest, path: string): Refusal | undefin
         message: `Not allowed to ${method} on ${path}.`,
       };
 
-/** What OpenAI says with a status (its guide "Error codes"). */
+/** The error that OpenAI sends with a status (its guide "Error codes"). */
 function failure(status: number): Refusal {
   if (status === 401)
     return { status, type: 'invalid_request_error', code: 'invalid_api_key', message: 'Incorrect API key provided.' };
