@@ -1,4 +1,3 @@
-import { tryParseJson } from '../core/json/json.js';
 import {
   asyncScheduler,
   catchError,
@@ -14,21 +13,84 @@ import {
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError } from '../core/errors.js';
+import { tryParseJson } from '../core/json/json.js';
 import {
-  excerpt,
-  primaryCode,
   errorDetails,
+  excerpt,
+  hasErrorField,
   inParentheses,
   isRetryableStatus,
+  primaryCode,
   providerError,
-  hasErrorField,
 } from './errorDetails.js';
 
-/** How much of a body that is not the stream is read. */
+/** How much of the body of an error response is read, in bytes. */
 const bodyLimit = 65_536;
 
-/** How long such a body may take, in milliseconds: the status is known already, and a server that never ends it must not hold up its error. */
-const bodyPatience = 5_000;
+/** How long that may take, in milliseconds: a server that never ends the body must not delay an error whose status is known. */
+const bodyTimeout = 5_000;
+
+/**
+ * The error of a response with a status other than 2xx.
+ *
+ * @param provider The model's provider.
+ * @param response The response; its body is read through `bytes`.
+ * @param bytes The body.
+ * @returns Errors with an HttpError.
+ */
+export function statusError(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never> {
+  return failWithBody(bytes, (body) => httpError(provider, response, body));
+}
+
+/**
+ * The error of a 2xx response whose content type is not that of the requested stream.
+ *
+ * @param provider The model's provider.
+ * @param response The response; its body is read through `bytes`.
+ * @param bytes The body.
+ * @param accept The requested media type.
+ * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError `content_type`.
+ */
+export function contentTypeError(
+  provider: string,
+  response: Response,
+  bytes: Observable<Uint8Array>,
+  accept: string,
+): Observable<never> {
+  return failWithBody(bytes, (body) => {
+    const json = tryParseJson(body);
+    if (hasErrorField(json)) return providerError(provider, json);
+    const type = response.headers.get('content-type') ?? 'no content type';
+    return new ProtocolError(
+      provider,
+      'content_type',
+      `${provider} answered ${response.status} with ${type} instead of ${accept}: "${excerpt(body)}". Check baseUrl, and any proxy in between.`,
+      body,
+    );
+  });
+}
+
+/**
+ * Reads the beginning of a body, until it ends, reaches 64 KiB, breaks, or takes longer than five seconds. Then errors with
+ * what `toError` makes of that text.
+ */
+function failWithBody(bytes: Observable<Uint8Array>, toError: (body: string) => Error): Observable<never> {
+  return defer(() => {
+    const decoder = new TextDecoder();
+    let text = '';
+    const read = bytes.pipe(
+      map((chunk) => (text += decoder.decode(chunk.subarray(0, bodyLimit), { stream: true })).length),
+      takeWhile((length) => length < bodyLimit),
+      ignoreElements(),
+      catchError(() => EMPTY), // The response is an error already, and a better one than a connection that broke during its text.
+      takeUntil(timer(bodyTimeout)),
+    );
+    return concat(
+      read,
+      throwError(() => toError(text.slice(0, bodyLimit))),
+    );
+  });
+}
 
 const requestIdHeaders = [
   'x-request-id',
@@ -39,44 +101,13 @@ const requestIdHeaders = [
   'cf-ray',
 ];
 
-/** Reads the beginning of a body, until it ends, reaches 64 KiB, breaks, or takes longer than five seconds, and errors with what comes of it. */
-function failWith(bytes: Observable<Uint8Array>, errorOf: (body: string) => Error): Observable<never> {
-  return defer(() => {
-    const decoder = new TextDecoder();
-    let text = '';
-    const read = bytes.pipe(
-      map((piece) => (text += decoder.decode(piece.subarray(0, bodyLimit), { stream: true })).length),
-      takeWhile((length) => length < bodyLimit),
-      ignoreElements(),
-      catchError(() => EMPTY), // The answer is an error already, and a better one than that its text is cut.
-      takeUntil(timer(bodyPatience)),
-    );
-    return concat(
-      read,
-      throwError(() => errorOf(text.slice(0, bodyLimit))),
-    );
-  });
-}
-
-/**
- * Turns an answer other than 2xx into its error.
- *
- * @param provider The model's provider.
- * @param response The answer; its body is read through `bytes`.
- * @param bytes The body.
- * @returns Errors with an HttpError.
- */
-export function statusError(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never> {
-  return failWith(bytes, (body) => httpError(provider, response, body));
-}
-
 function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): HttpError {
-  const json = tryParseJson(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some refuse with an event
+  const json = tryParseJson(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some servers send the error as an event
   const { message, codes } = errorDetails(json);
   const providerCode = primaryCode(codes);
-  const text = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
+  const reason = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   return new HttpError(
-    `${provider} answered ${status}: ${text}${inParentheses(providerCode)}. ${nextStep(status, headers.get('location'), url)}`,
+    `${provider} answered ${status}: ${reason}${inParentheses(providerCode)}. ${nextStep(status, headers.get('location'), url)}`,
     {
       provider,
       status,
@@ -89,72 +120,63 @@ function httpError(provider: string, { status, statusText, headers, url }: Respo
   );
 }
 
+/** What the user can do about a status. */
 function nextStep(status: number, location: string | null, url: string): string {
-  if (status === 401 || status === 403) return 'Check the API key and what it is allowed to do.';
-  if (status === 402) return 'Check the credit of the account.';
-  if (status === 404 || status === 405) return `Check the model's name and baseUrl${inWords(url)}.`;
-  if (status === 413) return 'Send less: a shorter history, smaller files.';
-  if (status === 429) return 'Wait, send less at once, or ask for a higher limit.';
-  if (status >= 500 || status === 408 || status === 409) return 'Try again later.';
-  // A browser shows of a redirect that was not followed only that it is one, as status 0.
-  if (status < 400) return `Redirects are not followed: set baseUrl to where it leads${inWords(location)}.`;
-  return 'Change the request.';
+  switch (status) {
+    case 401:
+    case 403:
+      return 'Check the API key and its permissions.';
+    case 402:
+      return 'Check the credit of the account.';
+    case 404:
+    case 405:
+      return `Check the model's name and baseUrl${urlInParentheses(url)}.`;
+    case 408:
+    case 409:
+      return 'Try again later.';
+    case 413:
+      return 'Send less: a shorter history, smaller files.';
+    case 429:
+      return 'Wait, send fewer requests at a time, or ask for a higher limit.';
+    default:
+      if (status >= 500) return 'Try again later.';
+      // For a redirect that was not followed, a browser reports nothing but the status 0.
+      if (status < 400) return `Redirects are not followed: set baseUrl to their target${urlInParentheses(location)}.`;
+      return 'Change the request.';
+  }
 }
 
-/** An address behind the words that speak of it, without its query; a response that a custom `fetch` made has none. */
-const inWords = (url: string | null): string => (url ? ` (${url.replace(/[?#].*$/s, '')})` : '');
+/** A URL without its query; empty where there is none (the `url` of a response that a custom `fetch` made). */
+const urlInParentheses = (url: string | null): string => inParentheses(url ? url.replace(/[?#].*$/s, '') : undefined);
 
 const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
 const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;
 
 /**
- * Whether a content type can be that of the stream asked for. Servers label streams loosely (none at all, `text/plain`), so only what is
- * clearly something else is refused; a single JSON document is a stream of one line where lines were asked for.
+ * Whether a content type can be that of the requested stream. Servers label streams loosely (no type at all, `text/plain`),
+ * so only what is clearly something else is rejected. A single JSON document is a valid stream of one line.
  *
  * @param contentType The header, or null.
- * @param accept The media type that was asked for.
+ * @param accept The requested media type.
  */
 export function isStreamType(contentType: string | null, accept: string): boolean {
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  return type === '' || type === accept || anyStream.test(type) || (accept !== 'text/event-stream' && lines.test(type));
+  if (type === '' || type === accept || anyStream.test(type)) return true;
+  return accept !== 'text/event-stream' && lines.test(type);
 }
 
 /**
- * Turns a 2xx answer of another type into its error.
+ * How long a server asks the client to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date (RFC
+ * 9110, 10.2.3), or the `retryDelay` in the details of Google's errors (google.rpc.RetryInfo). A date is compared with the
+ * clock of RxJS, which is virtual in its `TestScheduler`.
  *
- * @param provider The model's provider.
- * @param response The answer; its body is read through `bytes`.
- * @param bytes The body.
- * @param accept The media type that was asked for.
- * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError `content_type`.
- */
-export function contentTypeError(
-  provider: string,
-  response: Response,
-  bytes: Observable<Uint8Array>,
-  accept: string,
-): Observable<never> {
-  return failWith(bytes, (body) => {
-    const json = tryParseJson(body);
-    if (hasErrorField(json)) return providerError(provider, json);
-    const type = response.headers.get('content-type') ?? 'nothing';
-    const what = `${provider} answered ${response.status} with ${type} instead of ${accept}: "${excerpt(body)}".`;
-    return new ProtocolError(provider, 'content_type', `${what} Check baseUrl, and any proxy between.`, body);
-  });
-}
-
-/**
- * How long a server asks to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or the
- * `retryDelay` in the details of Google's errors (google.rpc.RetryInfo). A date is measured by the clock of RxJS, which is virtual in its
- * `TestScheduler`.
- *
- * @param headers The answer's.
+ * @param headers The headers of the response.
  * @param json Its body, parsed, where it is JSON.
- * @returns Milliseconds, at least 0; undefined when it asks for nothing that can be understood.
+ * @returns Milliseconds, at least 0; undefined where there is no such field, or an invalid one.
  */
 export function retryAfter(headers: Headers, json?: unknown): number | undefined {
   return (
-    milliseconds(headers.get('retry-after-ms'), 1) ?? inSecondsOrDate(headers.get('retry-after')) ?? inDetails(json)
+    milliseconds(headers.get('retry-after-ms'), 1) ?? secondsOrDate(headers.get('retry-after')) ?? retryDelay(json)
   );
 }
 
@@ -162,14 +184,14 @@ function milliseconds(text: string | null | undefined, factor: number): number |
   return text && /^\s*\d+(?:\.\d+)?\s*$/.test(text) ? Math.round(Number(text) * factor) : undefined;
 }
 
-function inSecondsOrDate(text: string | null): number | undefined {
+function secondsOrDate(text: string | null): number | undefined {
   const seconds = milliseconds(text, 1000);
   if (seconds !== undefined || text === null || !/[A-Za-z]/.test(text)) return seconds;
   const date = Date.parse(text);
   return Number.isNaN(date) ? undefined : Math.max(0, date - asyncScheduler.now());
 }
 
-/** Wherever it stands: a text that only speaks of it would have its quotes escaped. */
-function inDetails(json: unknown): number | undefined {
+/** Searched in the text, at any depth. A string that only mentions the field has its quotes escaped, and does not match. */
+function retryDelay(json: unknown): number | undefined {
   return milliseconds(/"retryDelay":"([^"]*)s"/.exec(JSON.stringify(json))?.[1], 1000);
 }

@@ -4,9 +4,9 @@ import { createOperator } from '../core/createOperator.js';
 import { TimeoutError } from '../core/errors.js';
 import { maxTimerDelay } from '../core/options.js';
 
-/** How long an answer may be silent. */
+/** How long a response may be silent. */
 export interface IdleTimeoutOptions {
-  /** Until the first value, in milliseconds. Default: no limit, models that think take minutes. */
+  /** Until the first value, in milliseconds. Default: no limit, since models that think take minutes. */
   readonly first?: number | undefined;
   /** Between two values, in milliseconds. `false`: no limit. Default: 120000. */
   readonly each?: number | false | undefined;
@@ -16,13 +16,17 @@ export interface IdleTimeoutOptions {
 const defaultEach = 120_000;
 
 /**
- * Errors when nothing comes for too long. Meant for the raw bytes, where a keep-alive comment counts as life.
+ * Errors when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a sign of
+ * life.
  *
- * One timer runs at a time, and no value touches it: a value only notes the time, and the timer, when it fires, sleeps on for what is
- * left. RxJS's `timeout` schedules anew for each value, which was measured at about 2 us each.
+ * Only the source's silence counts: the time that a subscriber takes to handle a value does not.
+ *
+ * One timer runs at a time, and values do not touch it: a value only records the time, and the timer, when it fires, is
+ * scheduled again for the remaining time. RxJS's `timeout` schedules again for each value, which was measured at about 2 us.
  *
  * @param options The limits.
- * @param begins Whether a value begins the answer: until one does, `first` is the limit, from the subscription on. Default: any does.
+ * @param begins Whether a value begins the response: until one does, `first` is the limit, measured from the subscription.
+ * Default: any value does.
  * @returns The source's values. Errors with TimeoutError.
  */
 export function idleTimeout<T>(
@@ -32,30 +36,30 @@ export function idleTimeout<T>(
   const limits = { first, each: each === false ? Infinity : each };
   return createOperator((out) => {
     let phase: 'first' | 'each' = 'first';
-    let last = asyncScheduler.now();
-    let watching = Subscription.EMPTY;
-    const watch = () => {
+    let silentSince = asyncScheduler.now();
+    let timer = Subscription.EMPTY;
+    const startTimer = () => {
       const limit = limits[phase];
       if (limit === Infinity) return;
-      const left = limit - (asyncScheduler.now() - last);
-      if (left <= 0) {
+      const remaining = limit - (asyncScheduler.now() - silentSince);
+      if (remaining <= 0) {
         out.error(new TimeoutError(phase, limit));
         return;
       }
-      watching = asyncScheduler.schedule(watch, Math.min(left, maxTimerDelay));
+      timer = asyncScheduler.schedule(startTimer, Math.min(remaining, maxTimerDelay));
     };
-    out.add(() => watching.unsubscribe());
-    watch();
+    out.add(() => timer.unsubscribe());
+    startTimer();
     return {
-      next: (value) => {
+      next(value) {
         if (phase === 'first' && begins(value)) {
           phase = 'each';
-          last = asyncScheduler.now();
-          watching.unsubscribe();
-          watch();
+          silentSince = asyncScheduler.now();
+          timer.unsubscribe();
+          startTimer();
         }
         out.next(value);
-        if (phase === 'each') last = asyncScheduler.now(); // after the emission: a reader that takes its time is not the server's silence
+        if (phase === 'each') silentSince = asyncScheduler.now(); // after the emission, which may take the subscriber some time
       },
     };
   });

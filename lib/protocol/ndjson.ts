@@ -3,13 +3,13 @@ import type { FramingOptions } from './sse.js';
 import type { Frame, FrameReader } from './wire.js';
 
 /**
- * Cuts a body into lines, each a JSON document.
+ * Cuts a body into lines, each of them a JSON document (newline-delimited JSON).
  *
- * UTF-8 may be cut anywhere; lines end in LF or CRLF; a byte order mark is dropped and blank lines are skipped. A line that the end of the
- * body cuts off comes out as `unterminated`.
+ * UTF-8 may be cut anywhere; lines end in LF or CRLF; a byte order mark is dropped, and blank lines are skipped. A line
+ * without a line end, at the end of the body, is emitted as `unterminated`.
  *
- * @param options The provider's name and the longest line.
- * @param emit Takes the frames.
+ * @param options The provider's name and the size limit of a line.
+ * @param emit Receives the frames.
  * @returns The reader of one body. It throws ProtocolError `event_too_large`.
  */
 export function ndjson(
@@ -17,33 +17,34 @@ export function ndjson(
   emit: (frame: Frame) => void,
 ): FrameReader {
   const decoder = new TextDecoder();
-  // Pieces of the line that has not ended: only what is new is searched, and they are joined once, so the cost is linear however the bytes are cut.
-  let pieces: string[] = [];
+  // The parts of the current line. Only new text is searched, and the parts are joined once, so the cost is linear however
+  // the bytes are cut.
+  let parts: string[] = [];
   let length = 0;
-  const add = (piece: string) => {
-    pieces.push(piece);
-    length += piece.length;
-    if (length > maxEventBytes) throw eventTooLarge(provider, maxEventBytes, pieces.join(''));
+  const append = (part: string) => {
+    parts.push(part);
+    length += part.length;
+    if (length > maxEventBytes) throw eventTooLarge(provider, maxEventBytes, parts.join(''));
   };
-  const endLine = (cut: boolean) => {
-    const data = pieces.join('').trim();
-    pieces = [];
+  const endLine = (unterminated: boolean) => {
+    const data = parts.join('').trim();
+    parts = [];
     length = 0;
-    if (data !== '') emit(cut ? { data, unterminated: true } : { data });
+    if (data !== '') emit(unterminated ? { data, unterminated: true } : { data });
   };
-  const take = (text: string) => {
+  const read = (text: string) => {
     let start = 0;
     for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
-      add(text.slice(start, end));
+      append(text.slice(start, end));
       endLine(false);
       start = end + 1;
     }
-    if (start < text.length) add(text.slice(start));
+    if (start < text.length) append(text.slice(start));
   };
   return {
-    push: (bytes) => take(decoder.decode(bytes, { stream: true })),
+    push: (bytes) => read(decoder.decode(bytes, { stream: true })),
     end() {
-      take(decoder.decode());
+      read(decoder.decode());
       endLine(true);
     },
   };

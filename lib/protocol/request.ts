@@ -2,21 +2,23 @@ import { isJsonObject } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 
 /**
- * A base URL and a path below it. Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`); the base may end in slashes
- * and may be relative (`/api/llm`, a proxy in front of a browser).
+ * Joins a base URL and a path. Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`). The base may end in
+ * slashes, and may be relative (`/api/llm`, a proxy for browsers).
  *
  * @param base The base URL.
- * @param path Below it, beginning with a slash.
+ * @param path The path, beginning with a slash.
  */
 export function joinUrl(base: string, path: string): string {
-  const [, root = '', baseQuery = ''] = /^([^?#]*)(?:\?([^#]*))?/.exec(base.trim()) ?? [];
-  const [, below = '', pathQuery = ''] = /^([^?#]*)(?:\?([^#]*))?/.exec(path) ?? [];
+  const [, baseUrl = '', baseQuery = ''] = urlAndQuery.exec(base.trim()) ?? [];
+  const [, subPath = '', pathQuery = ''] = urlAndQuery.exec(path) ?? [];
   const query = [baseQuery, pathQuery].filter((part) => part !== '').join('&');
-  const whole = `${root.replace(/\/+$/, '')}/${below.replace(/^\/+/, '')}`.replace(/\/+$/, '');
-  return query === '' ? whole : `${whole}?${query}`;
+  const url = `${baseUrl.replace(/\/+$/, '')}/${subPath.replace(/^\/+/, '')}`.replace(/\/+$/, '');
+  return query === '' ? url : `${url}?${query}`;
 }
 
-/** Headers merged without regard to case; the last one wins. Names come out in lower case. */
+const urlAndQuery = /^([^?#]*)(?:\?([^#]*))?/;
+
+/** Merges headers, regardless of case; the last one wins. The names of the result are in lower case. */
 export function mergeHeaders(
   ...all: readonly (Readonly<Record<string, string>> | undefined)[]
 ): Readonly<Record<string, string>> {
@@ -31,18 +33,21 @@ export function mergeHeaders(
 }
 
 /**
- * A request's body with fields of the user's merged over it: objects deeply, everything else (lists and `null` too) replaced, and what is
- * `undefined` removed.
+ * Merges the user's fields over the body of a request: objects are merged deeply, everything else (arrays and `null`
+ * included) is replaced, and a field that is `undefined` is removed.
  *
- * @param body Ours.
- * @param over The user's: JSON, or with undefined to leave out a field of ours.
+ * @param body The body.
+ * @param overrides The user's fields.
  */
-export function mergeJson(body: JsonObject, over: Readonly<Record<string, JsonValue | undefined>> = {}): JsonObject {
+export function mergeJson(
+  body: JsonObject,
+  overrides: Readonly<Record<string, JsonValue | undefined>> = {},
+): JsonObject {
   const merged = new Map(Object.entries(body));
-  for (const [key, value] of Object.entries(over)) {
-    const ours = merged.get(key);
+  for (const [key, value] of Object.entries(overrides)) {
+    const current = merged.get(key);
     if (value === undefined) merged.delete(key);
-    else merged.set(key, isJsonObject(value) && isJsonObject(ours) ? mergeJson(ours, value) : value);
+    else merged.set(key, isJsonObject(value) && isJsonObject(current) ? mergeJson(current, value) : value);
   }
   return Object.fromEntries(merged);
 }

@@ -1,45 +1,48 @@
-import { defer, mergeMap, Observable, timer } from 'rxjs';
+import { defer, mergeMap, Observable, throwError, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { subscribeUntilClosed } from '../core/createOperator.js';
 import { isRecord } from '../core/json/json.js';
 import { maxTimerDelay } from '../core/options.js';
 
-/** How a request is sent again. */
+/** How a failed request is retried. */
 export interface RetryOptions {
-  /** How many times, after the first. Default: 3. */
+  /** The number of retries after the first attempt. Default: 3. */
   readonly count?: number | undefined;
-  /** The wait before the first retry, in milliseconds; it doubles with each. Default: 1000. */
+  /** The delay before the first retry, in milliseconds; it doubles with each. Default: 1000. */
   readonly initialDelay?: number | undefined;
-  /** The longest wait, in milliseconds, also where the server asks for more. Default: 60000. */
+  /** The longest delay, in milliseconds, also where the server asks for more. Default: 60000. */
   readonly maxDelay?: number | undefined;
-  /** The part of a wait that is left to chance, from 0 to 1, so that many clients do not come back at once. Default: 0.5 (half to the whole wait). */
+  /**
+   * The random share of a delay, from 0 to 1, so that many clients do not come back at once. Default: 0.5 (from half of the
+   * delay to all of it).
+   */
   readonly jitter?: number | undefined;
-  /** Chance, from 0 to 1. Default: Math.random. */
+  /** Returns a random number from 0 to 1. Default: Math.random. */
   readonly random?: (() => number) | undefined;
 }
 
 /**
- * Subscribes again after an error that is `retryable`, as long as nothing was emitted.
+ * Resubscribes to the source after a `retryable` error, as long as nothing was emitted.
  *
  * ```
  * source, 1st  --#            (retryable)
  * source, 2nd           -a-#  (retryable)
- * result       ----------a-#  what was shown is not shown twice
+ * result       ----------a-#  emitted values are not repeated
  * ```
  *
- * An error's `retryAfter` (milliseconds) is obeyed, up to `maxDelay`. Time runs by RxJS's schedulers, so it can be virtual.
+ * An error's `retryAfter` (milliseconds) is obeyed, up to `maxDelay`. Time runs on RxJS's schedulers, so it can be virtual.
  *
- * @param options How often and how long.
+ * @param options How often, and after which delays.
  * @returns The source's values. Errors with the last error.
  */
 export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperatorFunction<T> {
   const { count = 3, maxDelay = 60_000 } = options;
-  const attempt = (source: Observable<T>, done: number): Observable<T> =>
+  const attempt = (source: Observable<T>, retries: number): Observable<T> =>
     source.pipe(
       catchBeforeFirst((error) => {
-        if (done === count || !isRetryable(error)) return undefined;
-        const wait = Math.min(asked(error) ?? backoff(options, done + 1), maxDelay, maxTimerDelay);
-        return timer(wait).pipe(mergeMap(() => attempt(source, done + 1)));
+        if (retries === count || !isRetryable(error)) return undefined;
+        const delay = Math.min(requestedDelay(error) ?? backoff(options, retries), maxDelay, maxTimerDelay);
+        return timer(delay).pipe(mergeMap(() => attempt(source, retries + 1)));
       }),
     );
   return (source) => attempt(source, 0);
@@ -49,38 +52,38 @@ function isRetryable(error: unknown): error is Record<string, unknown> {
   return isRecord(error) && error['retryable'] === true;
 }
 
-function asked(error: Record<string, unknown>): number | undefined {
-  const wait = error['retryAfter'];
-  return typeof wait === 'number' && wait >= 0 ? wait : undefined;
+function requestedDelay({ retryAfter }: { readonly retryAfter?: unknown }): number | undefined {
+  return typeof retryAfter === 'number' && retryAfter >= 0 ? retryAfter : undefined;
 }
 
 function backoff(
   { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random }: RetryOptions,
-  attempt: number,
+  retries: number,
 ): number {
-  return Math.min(initialDelay * 2 ** (attempt - 1), maxDelay) * (1 - jitter * random());
+  return Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
 }
 
 /**
- * Goes on with another source after an error, as long as nothing was emitted.
+ * Continues with another source after an error, as long as nothing was emitted.
  *
  * ```
- * source   --#       (instead gives other)
- * other      --a-|
- * result   ----a-|   what was shown is not shown twice
+ * source   --#
+ * other      --a-|   what `select` returns for the error
+ * result   ----a-|
  * ```
  *
- * @param instead The other source for an error; undefined: the error stands.
- * @returns The source's values, or the other's.
+ * @param select Returns the other source for an error, or undefined if there is none: the error is then emitted.
+ * @returns The values of the source, or of the other one.
  */
 export function catchBeforeFirst<T>(
-  instead: (error: unknown) => Observable<T> | undefined,
+  select: (error: unknown) => Observable<T> | undefined,
 ): MonoTypeOperatorFunction<T> {
   return (source) =>
     new Observable<T>((out) => {
       let emitted = false;
       let other: Observable<T> | undefined;
-      // `tap` and `catchError` in one: on the way of every delta, a call less. As with them, the other source begins when the first is gone.
+      // `tap` and `catchError` in one: a call less on the path of every delta. As with them, the other source is subscribed
+      // when the first one is gone.
       const observer = {
         next(value: T) {
           emitted = true;
@@ -88,7 +91,7 @@ export function catchBeforeFirst<T>(
         },
         error(error: unknown) {
           if (emitted) out.error(error);
-          else other = defer(() => instead(error) ?? new Observable<never>((failed) => failed.error(error)));
+          else other = defer(() => select(error) ?? throwError(() => error));
         },
         complete: () => out.complete(),
       };

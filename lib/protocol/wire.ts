@@ -3,70 +3,73 @@ import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Request } from '../core/model.js';
 
-/** How frames are delimited in the body: server-sent events, or one JSON document a line. */
+/** How frames are delimited in a body: as server-sent events, or as one JSON document per line. */
 export type Framing = 'sse' | 'ndjson';
 
-/** One frame of a streamed body, its delimiters removed. */
+/** One frame of a streamed body, without its delimiters. */
 export interface Frame {
   readonly data: string;
-  /** The `event:` field of a server-sent event, where there is one. */
+  /** The `event` field of a server-sent event, where there is one. */
   readonly event?: string | undefined;
-  /** The body ended before the frame was delimited: it may be cut. */
+  /** The body ended before the frame's delimiter: the frame may be incomplete. */
   readonly unterminated?: true;
 }
 
-/** Cuts a body into frames: pure, no I/O, state of one body. What it throws ends the answer. */
+/** Cuts one body into frames. Pure: no I/O. An error that it throws ends the response. */
 export interface FrameReader {
-  /** Takes the next bytes, however they are cut. */
+  /** Reads the next bytes, however they are cut. */
   push(bytes: Uint8Array): void;
-  /** The body has ended. */
+  /** Reads the end of the body. */
   end(): void;
 }
 
-/** What a provider puts on the wire for a request. */
+/** A request as a provider's API expects it. */
 export interface WireRequest {
-  /** Below the base URL, beginning with a slash. */
+  /** The path below the base URL, beginning with a slash. */
   readonly path: string;
-  /** The provider's own headers beside content type, accept and key. */
+  /** The provider's own headers, besides content type, accept and key. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: JsonObject;
-  /** What the body holds that no error may show: tokens for services that the provider calls. Default: nothing. */
+  /** What the body contains that no error may reveal: tokens for services that the provider calls. Default: nothing. */
   readonly secrets?: readonly string[];
   /**
-   * What to send instead, if the request failed with this error before its first chunk: one that does without what the server no longer has
-   * (a response it was to go on from, a container). It is a request of its own, with retries of its own. Default, and undefined: nothing, the error
-   * stands.
+   * Returns the request to send instead, if this one failed with an error before its first chunk: one that does without
+   * something that the server no longer has (the response it refers to, a container). It is a request of its own, with its
+   * own retries. Default, and if it returns undefined: none, the error is emitted.
    */
   readonly fallback?: (error: unknown) => WireRequest | undefined;
 }
 
-/** Reads one answer: pure, no I/O, state of one stream. */
+/** Decodes one response. Pure: no I/O. */
 export interface Decoder {
   /**
-   * Takes one frame's JSON and emits its chunks.
+   * Decodes one frame and emits its chunks.
    *
    * @param data The frame, parsed.
-   * @param event The `event:` field, where there is one.
-   * @returns `'end'` when the frame is the protocol's own terminal mark: nothing of the answer follows.
+   * @param event The `event` field, where there is one.
+   * @returns `'end'` when the frame is the protocol's own terminal mark: the response is complete.
    * @throws ProviderError for an error inside the stream.
    */
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- most decoders return nothing
   next(data: JsonObject, event?: string): void | 'end';
   /**
-   * The answer has ended: emits the finish, which was held for late usage.
+   * Decodes the end of the response: emits the `finish`, which was held for late usage.
    *
    * @param terminal Whether the protocol's terminal mark was seen (`[DONE]`, or `next` returned `'end'`).
-   * @throws StreamInterruptedError when neither a finish reason nor a terminal mark came.
+   * @throws StreamInterruptedError when neither a finish reason nor a terminal mark was seen.
    */
   end(terminal: boolean): void;
 }
 
-/** A provider's dialect: two pure functions over the shared protocol. It cannot forget to abort, retry or time out, because it does no I/O. */
+/**
+ * A provider's HTTP API, as two pure functions over the shared protocol. Neither can forget to abort, retry or time out,
+ * because neither does any I/O.
+ */
 export interface Wire {
   readonly framing: Framing;
   /**
-   * Whether a message must not be merged with a neighbour of its role, because what it holds for the provider stands for it alone (the id of a stored
-   * response: what came before it, and what after?). Default: none.
+   * Whether a message must not be merged with an adjacent one of its role, because its provider data refers to this message
+   * alone (the id of a stored response). Default: none.
    */
   readonly isUnmergeable?: (message: Message) => boolean;
   encode(request: Request): WireRequest;

@@ -19,25 +19,37 @@ import type { Wire, WireRequest } from '../protocol/wire.js';
 import { capabilityTable } from './shared/capabilityTable.js';
 import { extractThinking } from './shared/thinkTags.js';
 
-/** What every model over HTTP can be told. */
+/** The options of every model over HTTP. */
 export interface ModelOptions {
   /** Default: the provider's environment variable, read when a request is made. */
   readonly apiKey?: string | undefined;
-  /** Where the API is. Default: the provider's own. A query is kept, trailing slashes do not matter, and it may be relative to the page. */
+  /**
+   * The base URL of the API. A query is kept, trailing slashes are ignored, and it may be relative to the page. Default: the
+   * provider's own.
+   */
   readonly baseUrl?: string | undefined;
-  /** Sent with each request; they override ours, the authorization too. Default: none. */
+  /** Sent with each request; they override all others, the authorization included. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Makes the requests. Default: the global `fetch`, looked up at each request. Node's own gives up after five minutes without an answer. */
+  /**
+   * Sends the requests. Default: the global `fetch`, looked up at each request. Node's own gives up after five minutes without
+   * a response.
+   */
   readonly fetch?: typeof fetch | undefined;
-  /** How long the server may be silent: `first`, until the first byte (default: no limit); `each`, from then on (default: 120000 ms; false: no limit). */
+  /**
+   * How long the server may be silent: `first`, until the first byte (default: no limit); `each`, from then on (default:
+   * 120000 ms; false: no limit).
+   */
   readonly timeout?: IdleTimeoutOptions | undefined;
-  /** How a request that failed before its first chunk is sent again; false: not at all. Default: 3 times, after 1, 2 and 4 s with jitter. */
+  /**
+   * How a request that failed before its first chunk is retried; false: not at all. Default: 3 times, after 1, 2 and 4 s with
+   * jitter.
+   */
   readonly retry?: RetryOptions | false | undefined;
-  /** The largest event taken, in characters. Default: 16 Mi. */
+  /** The size limit of an event, in characters. Default: 16 Mi. */
   readonly maxEventBytes?: number | undefined;
   /** Whether `<think>` at the start of the text is thinking. Default: false. */
   readonly thinkTags?: boolean | undefined;
-  /** What this model can do, over what is known of it: for models that we do not know. Default: nothing to add. */
+  /** What this model can do; overrides what is known of it. Default: nothing. */
   readonly capabilities?: Capabilities | undefined;
 }
 
@@ -47,31 +59,32 @@ export interface HttpModelDefinition {
   readonly provider: string;
   /** The model's name. */
   readonly name: string;
-  /** Where the API is, unless the options say otherwise. */
+  /** The base URL of the API; the options may replace it. */
   readonly baseUrl: string;
-  /** The environment variable of the key. Absent: no key is asked for, and only one from the options is sent. */
+  /** The environment variable of the key. Absent: no key is required, and only one from the options is sent. */
   readonly apiKey?: { readonly variable: string } | undefined;
   /** The headers that carry the key. Default: `authorization: Bearer <key>`. */
   readonly authorize?: ((key: string) => Readonly<Record<string, string>>) | undefined;
-  /** The dialect. */
+  /** The provider's wire. */
   readonly wire: Wire;
   readonly capabilities?: Capabilities | undefined;
 }
 
 /**
- * A model over HTTP: a provider's dialect on the shared protocol.
+ * A model over HTTP: a provider's wire on the shared protocol.
  *
- * Each subscription to `stream(request)` reads the key, checks the history, sends a request and, as long as nothing was emitted, sends it
- * again after a passing failure, or another in its place where the wire has one for the error (`WireRequest.instead`). Unsubscribing aborts it
- * in the same tick. Nothing is done, and nothing is thrown, before the subscription.
+ * Each subscription to `stream(request)` reads the key, checks the history, and sends a request. As long as nothing was
+ * emitted, a transient failure is retried, and another error is answered with the wire's `fallback` request if it has one.
+ * Unsubscribing aborts the request in the same tick. Nothing is done, and nothing is thrown, before the subscription.
  *
  * @param definition The provider's part.
- * @param options The user's.
- * @returns The model. Its streams error with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with what the wire's `encode` and
- * `decode` throw, and with the errors of `post`, `idleTimeout` and `decodeFrames`; the key is in none of them.
+ * @param options The user's part.
+ * @returns The model. Its streams error with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with what the
+ * wire's `encode` and `decode` throw, and with the errors of `post`, `idleTimeout` and `decodeFrames`, none of which contains
+ * the key.
  */
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
-  const { provider, name } = definition;
+  const { provider, name, wire } = definition;
   const capabilities = { ...definition.capabilities, ...options.capabilities };
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
   return {
@@ -79,65 +92,78 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     stream: (request) =>
       defer(() => {
         requireCapabilities(model, request, capabilityTable);
-        const key = keyOf(definition, options);
-        const { wire } = definition;
+        const key = findKey(definition, options);
         const send = (encoded: WireRequest): Observable<Chunk> => {
-          const sent = answer(definition, options, preparedPost(definition, options, request, encoded, key));
-          const { fallback: instead } = encoded;
-          return instead ? sent.pipe(catchBeforeFirst((error) => sendIfAny(instead(error)))) : sent;
+          const chunks = streamResponse(definition, options, request, encoded, key);
+          const { fallback } = encoded;
+          if (!fallback) return chunks;
+          return chunks.pipe(
+            catchBeforeFirst((error) => {
+              const other = fallback(error);
+              return other && send(other);
+            }),
+          );
         };
-        const sendIfAny = (encoded: WireRequest | undefined) => encoded && send(encoded);
         return send(wire.encode({ ...request, messages: repairHistory(request.messages, wire.isUnmergeable) }));
       }),
   };
 }
 
-function answer(
-  { provider, wire }: HttpModelDefinition,
+/** Sends one encoded request, with its retries, and decodes the response. */
+function streamResponse(
+  definition: HttpModelDefinition,
   options: ModelOptions,
-  request: PostRequest,
+  request: Request,
+  encoded: WireRequest,
+  key: string | undefined,
 ): Observable<Chunk> {
-  return post(request).pipe(
-    idleTimeout(options.timeout),
-    decodeFrames(wire, { provider, maxEventBytes: options.maxEventBytes, secrets: request.secrets }),
-    options.thinkTags ? extractThinking() : identity,
-    options.retry === false ? identity : retryBeforeFirst(options.retry),
+  const { provider, wire } = definition;
+  const { timeout, maxEventBytes, thinkTags, retry } = options;
+  const prepared = preparePost(definition, options, request, encoded, key);
+  const secrets = [
+    ...(key === undefined ? [] : [key]),
+    ...secretsOf(prepared.url, prepared.headers),
+    ...(encoded.secrets ?? []),
+  ];
+  return post(prepared).pipe(
+    idleTimeout(timeout),
+    decodeFrames(wire, { provider, maxEventBytes, secrets }),
+    thinkTags ? extractThinking() : identity,
+    retry === false ? identity : retryBeforeFirst(retry),
   );
 }
 
-const accepted = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const;
+const mediaTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const;
 
-function preparedPost(
+function preparePost(
   { provider, baseUrl, wire, authorize = bearer }: HttpModelDefinition,
   options: ModelOptions,
   request: Request,
   encoded: WireRequest,
   key: string | undefined,
 ): PostRequest {
-  const accept = accepted[wire.framing];
-  const over = request.providerOptions?.[provider];
+  const accept = mediaTypes[wire.framing];
   const url = joinUrl(options.baseUrl?.trim() ? options.baseUrl : baseUrl, encoded.path);
-  const authorization = key === undefined ? {} : authorize(key);
   const headers = mergeHeaders(
     { accept, 'content-type': 'application/json' },
-    authorization,
+    key === undefined ? {} : authorize(key),
     encoded.headers,
     options.headers,
   );
-  const body = encodeOnce(over ? mergeJson(encoded.body, over) : encoded.body);
-  const secrets = [...(key === undefined ? [] : [key]), ...secretsOf(url, headers), ...(encoded.secrets ?? [])];
-  return { provider, url, headers, body, accept, secrets, fetch: options.fetch };
+  const overrides = request.providerOptions?.[provider];
+  const body = encodeOnce(overrides ? mergeJson(encoded.body, overrides) : encoded.body);
+  return { provider, url, headers, body, accept, fetch: options.fetch };
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-/** The key of the options, or of the environment. None is asked for where the user's headers carry one. */
-function keyOf({ provider, apiKey }: HttpModelDefinition, options: ModelOptions): string | undefined {
-  const given = options.apiKey?.trim();
-  if (given) return given;
+/** The key from the options or the environment. None is required where the user's headers carry one. */
+function findKey({ provider, apiKey }: HttpModelDefinition, options: ModelOptions): string | undefined {
+  const optionKey = options.apiKey?.trim();
+  if (optionKey) return optionKey;
   if (apiKey === undefined) return undefined;
-  const found = environment()[apiKey.variable]?.trim();
-  if (found) return found;
+  const environmentKey = environment()[apiKey.variable]?.trim();
+  if (environmentKey) return environmentKey;
   if (secretsOf('', mergeHeaders(options.headers)).length > 0) return undefined;
   throw new ConfigurationError(
     'apiKey',
@@ -146,7 +172,7 @@ function keyOf({ provider, apiKey }: HttpModelDefinition, options: ModelOptions)
   );
 }
 
-/** The environment's variables, where there is a process (Node, Bun, Deno); a browser has none. */
+/** The environment variables, where there is a process (Node, Bun, Deno); none in a browser. */
 function environment(): Readonly<Record<string, string | undefined>> {
   return (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
 }

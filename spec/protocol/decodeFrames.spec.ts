@@ -1,14 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, concat, from, map, of, pipe, take } from 'rxjs';
+import { NEVER, concat, from, map, of, pipe, take, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { StreamInterruptedError } from '../../lib/core/errors.js';
+import { inspect } from 'node:util';
+import { ProviderError, StreamInterruptedError } from '../../lib/core/errors.js';
 import { decodeFrames } from '../../lib/protocol/decodeFrames.js';
 import type { Frame, Wire } from '../../lib/protocol/wire.js';
 import { observe } from '../support/observe.js';
 import { finish, text, toyWire, utf8 } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
-/** A frame as it stands in the body of a toy server. */
+/** A frame as it appears in the body of a toy server. */
 const bytesOf = ({ data, unterminated }: Frame) => utf8(`data: ${data}${unterminated ? '' : '\n\n'}`);
 const frames = {
   a: { data: '{"t":"a"}' },
@@ -22,13 +23,13 @@ const decode = (wire: Wire = toyWire()) => pipe(map(bytesOf), decodeFrames(wire,
 const of_ = (...data: Frame[]) => observe(from(data).pipe(decode()));
 
 describe('decodeFrames', () => {
-  it('emits each chunk with its frame, and the finish at the end of the body', () => {
+  it('decodeFrames emits each chunk with its frame, and the finish at the end of the body', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(cold('-a-b-s-|', frames).pipe(decode())).toBe('-a-b---(f|)', chunks);
     });
   });
 
-  it("emits the finish with the terminal mark, [DONE] or the decoder's own, and completes with the body", () => {
+  it("decodeFrames emits the finish with the terminal mark, [DONE] or the decoder's own, and completes with the body", () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       for (const mark of ['d', 'e']) {
         const source = cold(`-a-s-${mark}--|`, frames);
@@ -39,7 +40,7 @@ describe('decodeFrames', () => {
     });
   });
 
-  it('waits no longer than a second for a body that does not end after the mark', () => {
+  it('decodeFrames waits one second at most for the end of a body after the terminal mark', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('-a-s-d-', frames);
       expectObservable(source.pipe(decode())).toBe('-a---f 999ms |', chunks);
@@ -47,7 +48,7 @@ describe('decodeFrames', () => {
     });
   });
 
-  it('ignores whatever follows the mark: frames, nonsense, a reset', () => {
+  it('decodeFrames ignores whatever follows the terminal mark: frames, invalid frames, a reset', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(
         cold('-s-d-a-x-d-#', { ...frames, x: { data: '<html>' } }, new StreamInterruptedError('toy', 'reset')).pipe(
@@ -57,14 +58,14 @@ describe('decodeFrames', () => {
     });
   });
 
-  it('is an interruption when the body ends without finish reason and mark, after what came', () => {
+  it('decodeFrames errors with an interruption when the body ends without finish reason and terminal mark, after its chunks', () => {
     const { values, error } = of_(frames.a, { data: '{"t":"half', unterminated: true });
     expect(values).toEqual([text('a')]);
     expect(error).toMatchObject({ code: 'stream_interrupted', retryable: true });
     expect(of_()).toMatchObject({ error: { code: 'stream_interrupted' }, completed: false });
   });
 
-  it('reads a last frame that is whole though nothing delimits it', () => {
+  it('decodeFrames reads a last frame that is complete but not delimited', () => {
     expect(of_(frames.a, { ...frames.s, unterminated: true })).toMatchObject({
       values: [text('a'), finish],
       completed: true,
@@ -79,20 +80,20 @@ describe('decodeFrames', () => {
     });
   });
 
-  it('passes on a reset before the mark, after what came', () => {
+  it('decodeFrames forwards a reset before the terminal mark, after the chunks', () => {
     run(({ cold, expectObservable }) => {
       const reset = new StreamInterruptedError('toy', 'reset');
       expectObservable(cold('-a-b-#', frames, reset).pipe(decode())).toBe('-a-b-#', chunks, reset);
     });
   });
 
-  it('reads a list of objects as one frame each, to the mark', () => {
+  it('decodeFrames reads an array of objects as one frame each, up to the terminal mark', () => {
     expect(of_({ data: '[{"t":"a"},{"t":"b"},{"stop":true},{"end":true},{"t":"c"}]' })).toMatchObject({
       values: [text('a'), text('b'), finish],
     });
   });
 
-  it('is a protocol error when a frame is no JSON object, with what it was', () => {
+  it('decodeFrames errors with a protocol error that contains the frame, when a frame is not a JSON object', () => {
     for (const data of ['<html>', '"text"', '[1]', 'null', '7', '{"t":']) {
       const { values, error } = of_(frames.a, { data }, frames.b);
       expect(values).toEqual([text('a')]);
@@ -100,7 +101,7 @@ describe('decodeFrames', () => {
     }
   });
 
-  it('turns what the decoder throws into an error, and leaves the source', () => {
+  it('decodeFrames errors with what the decoder throws, and unsubscribes the source', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('-a-x-a', { ...frames, x: { data: '{"t":"b","fail":"broken"}' } });
       expectObservable(source.pipe(decode())).toBe('-a-(b#)', chunks, new Error('broken'));
@@ -108,21 +109,16 @@ describe('decodeFrames', () => {
     });
   });
 
-  it('holds a decoder to one finish, last', () => {
-    const eager: Wire = {
-      ...toyWire(),
-      decode: (emit) => ({ next: () => [finish, text('late'), finish].forEach(emit), end: () => emit(finish) }),
-    };
-    expect(observe(of(frames.a, frames.b).pipe(decode(eager)))).toMatchObject({ values: [finish], completed: true });
-    const forgetful: Wire = { ...toyWire(), decode: () => ({ next: () => undefined, end: () => undefined }) };
-    expect(observe(of(frames.a).pipe(decode(forgetful)))).toMatchObject({
+  it('decodeFrames emits a finish of its own after a terminal mark, if the decoder emits none', () => {
+    const silent: Wire = { ...toyWire(), decode: () => ({ next: () => undefined, end: () => undefined }) };
+    expect(observe(of(frames.d).pipe(decode(silent)))).toMatchObject({ values: [chunks.u], completed: true });
+    expect(observe(of(frames.a).pipe(decode(silent)))).toMatchObject({
       values: [],
       error: { code: 'stream_interrupted' },
     });
-    expect(observe(of(frames.d).pipe(decode(forgetful)))).toMatchObject({ values: [chunks.u], completed: true });
   });
 
-  it('feeds the decoder nothing more when its reader has what it wanted', () => {
+  it('decodeFrames passes no frame to the decoder after the unsubscription', () => {
     let fed = 0;
     const counting: Wire = {
       ...toyWire(),
@@ -132,8 +128,31 @@ describe('decodeFrames', () => {
     expect(fed).toBe(1);
   });
 
-  it('has a decoder of its own for each subscriber', () => {
+  it('decodeFrames creates a decoder for each subscriber', () => {
     const source = of(frames.a, frames.s).pipe(decode());
     for (let n = 0; n < 2; n++) expect(observe(source).values).toEqual([text('a'), finish]);
+  });
+
+  it('decodeFrames removes the secrets from errors of the source, of the framing and of the decoder', () => {
+    const secrets = ['sk-s3cret/+"quoted"', 'token-123'];
+    const repeated = secrets
+      .flatMap((secret) => [`Bearer ${secret}`, encodeURIComponent(secret), JSON.stringify(secret)])
+      .join(' ');
+    const cause = Object.assign(new Error(repeated), { config: { headers: { authorization: secrets[0] } } });
+    const data = { error: { message: repeated, deep: [{ [secrets[0] ?? '']: secrets }] } };
+    const sources = [
+      throwError(() => new TypeError(repeated, { cause })),
+      throwError(() => new ProviderError('toy', repeated, { retryable: false, data })),
+      of(utf8(repeated)),
+      of(utf8(`data: ${repeated}\n\n`)),
+      of(utf8(`data: ${JSON.stringify({ fail: repeated })}\n\n`)),
+    ];
+    for (const source of sources) {
+      const { error } = observe(source.pipe(decodeFrames(toyWire(), { provider: 'toy', secrets })));
+      expect(error).toBeInstanceOf(Error);
+      const shown = `${inspect(error, { depth: 10, showHidden: true })}${JSON.stringify(error)}`;
+      expect(shown).toContain('[key]');
+      for (const secret of ['s3cret', 'token-123']) expect(shown).not.toContain(secret);
+    }
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, Subject, asyncScheduler, take } from 'rxjs';
+import { NEVER, Subject, asyncScheduler, take, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/errors.js';
 import { sse } from '../../lib/protocol/sse.js';
@@ -9,8 +9,8 @@ import { framed, utf8 } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
 
-describe('silence', () => {
-  it('errors when nothing follows a value for 120 s, and has no limit for the first one', () => {
+describe('idleTimeout', () => {
+  it('idleTimeout errors when nothing follows a value for 120 s, and has no limit for the first one', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('10m a 119999ms b 119999ms c 10m |');
       expectObservable(source.pipe(idleTimeout())).toBe(
@@ -22,7 +22,7 @@ describe('silence', () => {
     });
   });
 
-  it('errors when no first value comes in time, by a limit of its own', () => {
+  it('idleTimeout errors when the first value is late, by a limit of its own', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(cold('5ms a').pipe(idleTimeout({ first: 5, each: 3 }))).toBe(
         '-----#',
@@ -37,7 +37,7 @@ describe('silence', () => {
     });
   });
 
-  it('waits for the value that begins the answer: what comes before it neither starts nor prolongs a limit', () => {
+  it('idleTimeout measures first up to the value that begins the response: values before it neither start nor extend a limit', () => {
     run(({ cold, expectObservable }) => {
       const begins = (value: string) => value !== 'o';
       const limited = (source: string) => cold(source).pipe(idleTimeout({ first: 5, each: 3 }, begins));
@@ -47,14 +47,14 @@ describe('silence', () => {
     });
   });
 
-  it('has no limit where each is false or Infinity, nor fires early for one beyond what timers take', () => {
+  it('idleTimeout has no limit where each is false or Infinity, and does not fire early for one beyond the longest timer', () => {
     run(({ cold, expectObservable }) => {
       for (const each of [false, Infinity, 2 ** 40] as const)
         expectObservable(cold('-a 2592000s |').pipe(idleTimeout({ each }))).toBe('-a 2592000s |');
     });
   });
 
-  it('measures from the last value, though one timer serves many', () => {
+  it('idleTimeout measures from the last value, although one timer serves many values', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(cold('a-a-a-a-a-a-a------a').pipe(idleTimeout({ each: 5 }))).toBe(
         'a-a-a-a-a-a-a----#',
@@ -64,7 +64,27 @@ describe('silence', () => {
     });
   });
 
-  it('takes a keep-alive comment for life, where it stands on the bytes', () => {
+  it("idleTimeout does not count the time that a subscriber takes to handle a value as the source's silence", () => {
+    run(({ cold, expectObservable, flush }) => {
+      // The second value is handled for 20 ms, in which no timer can fire.
+      let handled = 0;
+      const now = asyncScheduler.now.bind(asyncScheduler);
+      asyncScheduler.now = () => now() + handled;
+      try {
+        const source = cold('a--b-------c---------');
+        const slow = source.pipe(
+          idleTimeout({ each: 10 }),
+          tap((value) => (handled += value === 'b' ? 20 : 0)),
+        );
+        expectObservable(slow).toBe('a--b-------c---------#', undefined, new TimeoutError('each', 10));
+        flush();
+      } finally {
+        asyncScheduler.now = now;
+      }
+    });
+  });
+
+  it('idleTimeout counts a keep-alive comment as a sign of life, when it is applied to the bytes', () => {
     run(({ cold, expectObservable }) => {
       const bytes = cold('a---k---k---k---e---k-------', {
         a: utf8('data: a\n\n'),
@@ -83,7 +103,7 @@ describe('silence', () => {
     });
   });
 
-  it('schedules once a limit, not once a value', () => {
+  it('idleTimeout schedules once per limit, not once per value', () => {
     run(({ flush }) => {
       const source = new Subject<number>();
       let scheduled = 0;
@@ -104,7 +124,7 @@ describe('silence', () => {
     });
   });
 
-  it('leaves its source and its timer with its reader', () => {
+  it('idleTimeout unsubscribes its source and its timer with its subscriber', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('-a-b-c');
       expectObservable(source.pipe(idleTimeout({ each: 10 }), take(2))).toBe('-a-(b|)');

@@ -1,14 +1,14 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
-import { ProviderError } from '../../lib/core/errors.js';
-import { redactThrown } from '../../lib/protocol/redact.js';
+import { HttpError, ProviderError } from '../../lib/core/errors.js';
+import { redactThrown, secretsOf } from '../../lib/protocol/redact.js';
 
 const key = 'sk-proj-ABCDEFGHIJKLMNOP';
-const cleaned = (text: string, secret = key) => (redactThrown(new Error(text), [secret], 'toy') as Error).message;
+const redacted = (text: string, secret = key) => (redactThrown(new Error(text), [secret], 'toy') as Error).message;
 
 describe('redactThrown', () => {
-  it('removes a key wherever it stands, also of an error of another realm, and in the keys of its data', () => {
-    expect(cleaned(`Incorrect API key provided: ${key}.`)).toBe('Incorrect API key provided: [key].');
+  it('redactThrown removes a key from the message, from an error of another realm, and from the keys of the data', () => {
+    expect(redacted(`Incorrect API key provided: ${key}.`)).toBe('Incorrect API key provided: [key].');
     const foreign = runInNewContext(`new Error('bad ${key}')`) as Error;
     expect((redactThrown(foreign, [key], 'toy') as Error).message).toBe('bad [key]');
     const error = new ProviderError('toy', 'x', { retryable: false, data: { [key]: { said: key } } });
@@ -16,11 +16,11 @@ describe('redactThrown', () => {
   });
 
   it.each([4, 9, 15, 23])(
-    'removes a key that was cut after %i characters, at the end and before an ellipsis',
+    'redactThrown removes a key that was cut after %i characters, at the end and before an ellipsis',
     (length) => {
       const cut = key.slice(0, length);
-      expect(cleaned(`said ${cut}`)).toBe('said [key]');
-      expect(cleaned(`said "${cut}..." here`)).toBe('said "[key]..." here');
+      expect(redacted(`said ${cut}`)).toBe('said [key]');
+      expect(redacted(`said "${cut}..." here`)).toBe('said "[key]..." here');
     },
   );
 
@@ -28,11 +28,49 @@ describe('redactThrown', () => {
     ['test', 'The latest test model.', 'The latest [key] model.'],
     ['any', 'try many, or any.', 'try many, or [key].'],
     ['x', 'does not exist', 'does not exist'],
-  ])('takes a short key (%s) for a word, not for a piece of one', (secret, text, expected) => {
-    expect(cleaned(text, secret)).toBe(expected);
+  ])('redactThrown removes a short key (%s) where it is a word, not within one', (secret, text, expected) => {
+    expect(redacted(text, secret)).toBe(expected);
   });
 
-  it('takes characters of a pattern for themselves', () => {
-    expect(cleaned('a.*b and axxb', 'a.*b')).toBe('[key] and axxb');
+  it('redactThrown takes the characters of a pattern literally', () => {
+    expect(redacted('a.*b and axxb', 'a.*b')).toBe('[key] and axxb');
+  });
+
+  it("redactThrown keeps the fields that identify an error, and the provider's name, where a key is the same word", () => {
+    const details = { provider: 'toy', status: 404, retryable: false, body: 'toy http' };
+    expect(
+      redactThrown(new HttpError('toy answered 404: toy http.', details), ['toy', 'http', ''], 'toy'),
+    ).toMatchObject({
+      code: 'http',
+      provider: 'toy',
+      name: 'HttpError',
+      message: 'toy answered 404: toy [key].',
+    });
+  });
+
+  it('redactThrown returns a new error for one that cannot be changed', () => {
+    const frozen = Object.freeze(new Error(`bad ${key}`));
+    expect(redactThrown(frozen, [key], 'toy')).toEqual(new Error('bad [key]'));
+  });
+});
+
+describe('secretsOf', () => {
+  it('secretsOf finds keys in headers, in the query and in the password of the URL', () => {
+    const headers = {
+      Authorization: 'Bearer a',
+      'x-api-key': 'b',
+      'Proxy-Authorization': 'c',
+      accept: 'd',
+      cookie: '',
+    };
+    expect(secretsOf('https://user:pw@a.test/v1?key=e&model=f&api-key=g#key=h', headers)).toEqual([
+      'Bearer a',
+      'b',
+      'c',
+      'e',
+      'g',
+      'pw',
+    ]);
+    expect(secretsOf('/v1/chat', {})).toEqual([]);
   });
 });

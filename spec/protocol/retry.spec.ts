@@ -3,7 +3,7 @@ import { concat, defer, of, throwError } from 'rxjs';
 import type { ObservableNotification } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ConfigurationError, ConnectionError, HttpError, TimeoutError } from '../../lib/core/errors.js';
-import { retryBeforeFirst } from '../../lib/protocol/retry.js';
+import { catchBeforeFirst, retryBeforeFirst } from '../../lib/protocol/retry.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
 const lost = new ConnectionError('toy', 'gone');
@@ -15,18 +15,18 @@ const busy = (retryAfter?: number) =>
     body: '',
     ...(retryAfter === undefined ? {} : { retryAfter }),
   });
-const certain = { random: () => 0 };
+const noJitter = { random: () => 0 };
 
 describe('retryBeforeFirst', () => {
-  it('tries three more times after 1, 2 and 4 s, and then gives the last error', () => {
+  it('retryBeforeFirst retries three times, after 1, 2 and 4 s, and then emits the last error', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, lost);
-      expectObservable(source.pipe(retryBeforeFirst(certain))).toBe('7s #', undefined, lost);
+      expectObservable(source.pipe(retryBeforeFirst(noJitter))).toBe('7s #', undefined, lost);
       expectSubscriptions(source.subscriptions).toBe(['(^!)', '1s (^!)', '3s (^!)', '7s (^!)']);
     });
   });
 
-  it('leaves up to the given part of a wait to chance', () => {
+  it('retryBeforeFirst shortens each delay at random, by up to the given share', () => {
     run(({ cold, expectObservable }) => {
       const source = () => cold('#', undefined, lost);
       expectObservable(source().pipe(retryBeforeFirst({ random: () => 1 }))).toBe('3500ms #', undefined, lost);
@@ -43,10 +43,10 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('doubles up to the longest wait, and waits as long as the server asks, up to that', () => {
+  it('retryBeforeFirst obeys the delay that the server asks for, up to the longest one', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(
-        cold('#', undefined, lost).pipe(retryBeforeFirst({ ...certain, count: 4, initialDelay: 100, maxDelay: 250 })),
+        cold('#', undefined, lost).pipe(retryBeforeFirst({ ...noJitter, count: 4, initialDelay: 100, maxDelay: 250 })),
       ).toBe('800ms #', undefined, lost);
       expectObservable(cold('#', undefined, busy(2000)).pipe(retryBeforeFirst({ random: () => 1, count: 1 }))).toBe(
         '2s #',
@@ -61,7 +61,7 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('does not begin again once something was shown', () => {
+  it('retryBeforeFirst does not retry after a value was emitted', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('-a-#', undefined, lost);
       expectObservable(source.pipe(retryBeforeFirst())).toBe('-a-#', undefined, lost);
@@ -69,11 +69,11 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('gives the values of the attempt that succeeds, and then its error if it breaks', () => {
+  it('retryBeforeFirst emits the values of the attempt that succeeds, and its error if it fails after them', () => {
     run(({ expectObservable, cold }) => {
       let attempts = 0;
       const source = defer(() => (attempts++ % 2 === 0 ? throwError(() => lost) : cold('-a-b-|')));
-      expectObservable(source.pipe(retryBeforeFirst(certain))).toBe('1001ms a-b-|');
+      expectObservable(source.pipe(retryBeforeFirst(noJitter))).toBe('1001ms a-b-|');
       let others = 0;
       const breaking = defer(() =>
         others++ === 0
@@ -83,11 +83,11 @@ describe('retryBeforeFirst', () => {
               throwError(() => lost),
             ),
       );
-      expectObservable(breaking.pipe(retryBeforeFirst(certain))).toBe('1s (a#)', undefined, lost);
+      expectObservable(breaking.pipe(retryBeforeFirst(noJitter))).toBe('1s (a#)', undefined, lost);
     });
   });
 
-  it('does not repeat what would fail again, nor a time-out', () => {
+  it('retryBeforeFirst does not retry after an error that is not retryable, nor after a timeout', () => {
     run(({ expectObservable }) => {
       for (const error of [
         new ConfigurationError('apiKey', 'None.', 'Set it.'),
@@ -101,21 +101,54 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('counts afresh for each subscriber', () => {
+  it('retryBeforeFirst counts the retries of each subscriber', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<ObservableNotification<string>>('#', undefined, lost);
-      const result = source.pipe(retryBeforeFirst({ ...certain, count: 1 }));
+      const result = source.pipe(retryBeforeFirst({ ...noJitter, count: 1 }));
       expectObservable(result).toBe('1s #', undefined, lost);
       expectObservable(result, '-^').toBe('1001ms #', undefined, lost);
       expectSubscriptions(source.subscriptions).toBe(['(^!)', '-(^!)', '1s (^!)', '1001ms (^!)']);
     });
   });
 
-  it('makes no further attempt when its reader leaves while it waits', () => {
+  it('retryBeforeFirst makes no further attempt when it is unsubscribed during a delay', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, lost);
-      expectObservable(source.pipe(retryBeforeFirst(certain)), '^ 500ms !').toBe('');
+      expectObservable(source.pipe(retryBeforeFirst(noJitter)), '^ 500ms !').toBe('');
       expectSubscriptions(source.subscriptions).toBe(['(^!)']);
+    });
+  });
+});
+
+describe('catchBeforeFirst', () => {
+  it('catchBeforeFirst continues with the other source, after the first one is gone', () => {
+    run(({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold('--#');
+      const other = cold('  -a-|');
+      expectObservable(source.pipe(catchBeforeFirst((error) => (error === 'error' ? other : undefined)))).toBe(
+        '---a-|',
+      );
+      expectSubscriptions(source.subscriptions).toBe('^-!');
+      expectSubscriptions(other.subscriptions).toBe('--^--!');
+    });
+  });
+
+  it('catchBeforeFirst emits an error for which there is no other source, and one that follows a value', () => {
+    run(({ cold, expectObservable }) => {
+      expectObservable(cold('-#').pipe(catchBeforeFirst(() => undefined))).toBe('-#');
+      expectObservable(cold('-a#').pipe(catchBeforeFirst(() => cold('b|')))).toBe('-a#');
+      expectObservable(cold('-#').pipe(catchBeforeFirst(() => cold('b#')))).toBe('-b#');
+    });
+  });
+
+  it('catchBeforeFirst has its own state for each subscriber, and is unsubscribed with it', () => {
+    run(({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold('#');
+      const other = cold('-a-|');
+      const result = source.pipe(catchBeforeFirst(() => other));
+      expectObservable(result).toBe('-a-|');
+      expectObservable(result, '^-!').toBe('-a');
+      expectSubscriptions(other.subscriptions).toBe(['^--!', '^-!']);
     });
   });
 });

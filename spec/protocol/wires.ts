@@ -1,16 +1,19 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { OperatorFunction } from 'rxjs';
+import { catchError, ignoreElements, lastValueFrom, map, of, toArray } from 'rxjs';
+import type { Observable, OperatorFunction } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { StreamInterruptedError } from '../../lib/core/errors.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { createOperator } from '../../lib/core/createOperator.js';
+import { post } from '../../lib/protocol/post.js';
+import type { PostRequest } from '../../lib/protocol/post.js';
+import { interrupted } from '../../lib/protocol/untilFinish.js';
 import type { Frame, FrameReader, Framing, Wire } from '../../lib/protocol/wire.js';
 
 export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** The bytes in pieces of so many each. */
+/** The bytes in pieces of this size. */
 export function inPieces(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
 }
@@ -20,7 +23,7 @@ export function everyCut(bytes: Uint8Array): Uint8Array[][] {
   return Array.from({ length: bytes.length + 1 }, (_, at) => [bytes.subarray(0, at), bytes.subarray(at)]);
 }
 
-/** A framing as an operator, to be tested by marbles. */
+/** A framing as an operator, for marble tests. */
 export const framed = (framing: (emit: (frame: Frame) => void) => FrameReader): OperatorFunction<Uint8Array, Frame> =>
   createOperator<Uint8Array, Frame>((out) => {
     const reader = framing((frame) => out.next(frame));
@@ -33,7 +36,7 @@ export const framed = (framing: (emit: (frame: Frame) => void) => FrameReader): 
     };
   });
 
-/** A `fetch` whose answer has a body of exactly these pieces, one a read; it counts its calls. */
+/** A `fetch` whose response has a body of exactly these pieces, one per read. It records its calls. */
 export function fetchOf(
   pieces: readonly Uint8Array[],
   init: ResponseInit = { headers: { 'content-type': 'text/event-stream' } },
@@ -41,9 +44,9 @@ export function fetchOf(
   const calls: { url: string; init: RequestInit }[] = [];
   const fetchPieces = (async (url: string, request: RequestInit) => {
     calls.push({ url, init: request });
-    const rest = [...pieces];
+    const unread = [...pieces];
     const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-      const piece = rest.shift();
+      const piece = unread.shift();
       if (piece) controller.enqueue(piece);
       else controller.close();
     };
@@ -66,7 +69,7 @@ export async function serve(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, close };
 }
 
-/** A small dialect: `{ t }` is text, `{ stop }` a finish reason, `{ end: true }` the terminal mark, `{ fail }` throws. */
+/** A small wire: `{ t }` is text, `{ stop }` a finish reason, `{ end: true }` the terminal mark; `{ fail }` throws. */
 export function toyWire(framing: Framing = 'sse'): Wire {
   return {
     framing,
@@ -84,7 +87,7 @@ export function toyWire(framing: Framing = 'sse'): Wire {
           return data['end'] === true ? 'end' : undefined;
         },
         end: (terminal) => {
-          if (!stop && !terminal) throw new StreamInterruptedError('toy', 'The answer of toy was cut short.');
+          if (!stop && !terminal) throw interrupted('toy');
           emit({ type: 'finish', reason: stop ? 'stop' : 'unspecified' });
         },
       };
@@ -95,9 +98,43 @@ export function toyWire(framing: Framing = 'sse'): Wire {
 export const text = (value: string): Chunk => ({ type: 'text', text: value });
 export const finish: Chunk = { type: 'finish', reason: 'stop' };
 
-/** A promise and its resolve: an event to wait for. */
+/** A promise and its resolve function: an event to wait for. */
 export function signal<T = void>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
   let resolve: (value: T) => void = () => undefined;
   const promise = new Promise<T>((done) => (resolve = done));
   return { promise, resolve };
 }
+
+/** A request to a toy server that does not exist, unless a fetch or URL is given. */
+export const requestTo = (overrides: Partial<PostRequest> = {}): PostRequest => ({
+  provider: 'toy',
+  url: 'http://127.0.0.1:9/chat',
+  headers: { 'content-type': 'application/json' },
+  body: '{"hello":"é"}',
+  accept: 'text/event-stream',
+  ...overrides,
+});
+
+/** The complete text of a response. */
+export const textOfResponse = (request: PostRequest): Observable<string> =>
+  post(request).pipe(
+    toArray(),
+    map((reads) => Buffer.concat(reads).toString()),
+  );
+
+/** The fields of the errors of a request. */
+export interface Failure extends Error {
+  readonly code: string;
+  readonly body?: string;
+  readonly providerCode?: string;
+  readonly retryable: boolean;
+}
+
+/** The error of a request that is expected to fail. */
+export const failureOf = (request: PostRequest): Promise<Failure> =>
+  lastValueFrom(
+    textOfResponse(request).pipe(
+      ignoreElements(),
+      catchError((error: unknown) => of(error as Failure)),
+    ),
+  );

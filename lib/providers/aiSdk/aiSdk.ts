@@ -5,7 +5,7 @@ import { repairHistory } from '../../core/history.js';
 import type { Capabilities, Model } from '../../core/model.js';
 import { idleTimeout } from '../../protocol/idleTimeout.js';
 import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
-import { redactErrors, secretsOf } from '../../protocol/redact.js';
+import { secretsOf } from '../../protocol/redact.js';
 import { retryBeforeFirst } from '../../protocol/retry.js';
 import type { RetryOptions } from '../../protocol/retry.js';
 import { capabilityTable } from '../shared/capabilityTable.js';
@@ -88,9 +88,8 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
         );
         return openStream(provider, model as SdkModel, call).pipe(
           idleTimeout(options.timeout, beginsAnswer),
-          decodeParts(provider, request),
+          decodeParts(provider, request, secretsOf('', headers)),
           options.retry === false ? identity : retryBeforeFirst(options.retry),
-          redactErrors(secretsOf('', headers), provider),
         );
       }),
   };

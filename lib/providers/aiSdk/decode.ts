@@ -1,13 +1,11 @@
-import { asyncScheduler } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import type { Chunk, FinishChunk, FinishReason } from '../../core/chunk.js';
-import { createOperator } from '../../core/createOperator.js';
-import { StreamInterruptedError } from '../../core/errors.js';
 import { finiteNumber, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { Request } from '../../core/model.js';
 import { usageOf } from '../../core/usage.js';
-import { drainTimeout } from '../../protocol/decodeFrames.js';
+import { redactThrown } from '../../protocol/redact.js';
+import { interrupted, untilFinish } from '../../protocol/untilFinish.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import { createContent } from './content.js';
 import { partFailure } from './failures.js';
@@ -15,76 +13,58 @@ import type { SdkPart } from './openStream.js';
 import { hasMetadata } from './providerData.js';
 
 /**
- * Reads the parts of a stream, and holds it to the contract of a model: exactly one `finish`, last, then completion; otherwise an error.
+ * Decodes the parts of a stream.
  *
- * The finish is emitted at once, and the stream is read on to its end: a middleware that stores or counts answers does so in its `flush`, which a
- * cancelled stream never calls. What follows, an error included, is ignored.
+ * After the `finish`, the stream is read to its end: a middleware that stores or counts responses does so in its `flush`,
+ * which a cancelled stream never calls. Whatever follows is ignored, errors included.
  *
  * @param provider The model's provider.
- * @param request What was asked: only tools that it offers are the client's to call.
- * @returns Chunks. Errors with ProviderError for an `error` part, and with StreamInterruptedError when the stream ends without a `finish`.
+ * @param request The request: only tools that it offers are the client's to call.
+ * @param secrets What no error may reveal. Default: nothing.
+ * @returns Chunks. Errors with ProviderError for an `error` part, with StreamInterruptedError when the stream ends without a
+ * `finish`, and with the source's errors.
  */
-export function decodeParts(provider: string, { tools = [] }: Request): OperatorFunction<SdkPart, Chunk> {
+export function decodeParts(
+  provider: string,
+  { tools = [] }: Request,
+  secrets: readonly string[] = [],
+): OperatorFunction<SdkPart, Chunk> {
   const offered = new Set(tools.map(({ name }) => name));
-  return createOperator((out) => {
-    const answer = createChunkEmitter(provider, (chunk) => out.next(chunk));
-    const content = createContent(provider, offered, answer.emit);
-    let finished = false;
-    const read = (part: SdkPart): void => {
-      switch (part.type) {
-        case 'stream-start':
-          if (part.warnings.length > 0) answer.addMetadata('warnings', toJson(part.warnings));
-          break;
-        case 'response-metadata':
-          answer.addMetadata('responseId', nonEmptyString(part.id));
-          answer.addMetadata('model', nonEmptyString(part.modelId));
-          break;
-        case 'error':
-          throw partFailure(provider, part.error);
-        case 'finish': {
-          const finish = finishOf(provider, part, content.unfinished);
-          content.end(finish.reason === 'paused');
-          if (hasMetadata(part.providerMetadata))
-            answer.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
-          finished = true;
-          answer.emit(finish);
-          out.add(asyncScheduler.schedule(() => out.complete(), drainTimeout));
-          break;
-        }
-        default:
-          content.add(part);
-      }
-    };
-    const fail = (error: unknown) => {
-      content.breakOff();
-      out.error(error);
-    };
+  return untilFinish(provider, (output) => {
+    const emitter = createChunkEmitter(provider, output.emit);
+    const content = createContent(provider, offered, emitter.emit);
     return {
-      next: (part) => {
-        if (finished) return;
-        try {
-          read(part);
-        } catch (thrown) {
-          fail(thrown);
+      next(part) {
+        switch (part.type) {
+          case 'stream-start':
+            if (part.warnings.length > 0) emitter.addMetadata('warnings', toJson(part.warnings));
+            break;
+          case 'response-metadata':
+            emitter.addMetadata('responseId', nonEmptyString(part.id));
+            emitter.addMetadata('model', nonEmptyString(part.modelId));
+            break;
+          case 'error':
+            throw partFailure(provider, part.error);
+          case 'finish': {
+            const finish = finishOf(provider, part, content.unfinished);
+            content.end(finish.reason === 'paused');
+            if (hasMetadata(part.providerMetadata))
+              emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
+            emitter.emit(finish);
+            break;
+          }
+          default:
+            content.add(part);
         }
       },
-      error: (error) => {
-        if (finished) out.complete();
-        else fail(error);
-      },
-      complete: () => {
-        if (finished) out.complete();
-        else fail(cutShort(provider));
+      error(thrown) {
+        content.breakOff();
+        return redactThrown(thrown, secrets, provider);
       },
     };
   });
 }
 
-const cutShort = (provider: string) =>
-  new StreamInterruptedError(
-    provider,
-    `The stream of ${provider} ended before the model was done. Send the request again for a whole answer.`,
-  );
 type Finish = Extract<SdkPart, { readonly type: 'finish' }>;
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -126,10 +106,7 @@ export function finishOf(
   const used = Object.keys(said).length > 0;
   const wordless = unified === 'other' && raw === undefined;
   if (unified === 'interrupted' || (wordless && (unfinished || !used)))
-    throw new StreamInterruptedError(
-      provider,
-      `The answer of ${provider} ended without a finish reason. Send the request again for a whole answer.`,
-    );
+    throw interrupted(provider, `The response of ${provider} ended without a finish reason.`);
   const reason = pauses.has(raw) ? 'paused' : wordless ? 'unspecified' : (reasons[unified] ?? 'other');
   return { type: 'finish', reason, ...(raw === undefined ? {} : { rawReason: raw }), ...(used ? { usage: said } : {}) };
 }

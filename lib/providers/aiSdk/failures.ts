@@ -1,16 +1,10 @@
 import { of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import {
-  ConfigurationError,
-  ConnectionError,
-  errorText,
-  ProtocolError,
-  ProviderError,
-  StreamInterruptedError,
-} from '../../core/errors.js';
+import { ConfigurationError, ConnectionError, errorText, ProtocolError, ProviderError } from '../../core/errors.js';
 import { isRecord, finiteNumber, nonEmptyString } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import { statusError } from '../../protocol/errorResponse.js';
+import { interrupted } from '../../protocol/untilFinish.js';
 
 /** The AI SDK's errors by their names: `instanceof` fails across two copies of its package. */
 const configuration: Readonly<Record<string, readonly [subject: string, next: string]>> = {
@@ -61,17 +55,8 @@ export function callFailure(provider: string, thrown: unknown): Observable<never
 
 /** What a stream of parts broke with, as one of our errors. */
 export function readFailure(provider: string, thrown: unknown): Error {
-  const what = `The stream of ${provider} broke in the middle of the answer: ${errorText(thrown)}.`;
-  return (
-    knownFailure(provider, thrown) ??
-    new StreamInterruptedError(
-      provider,
-      `${what} What had arrived was emitted; send the request again for a whole answer.`,
-      {
-        cause: thrown,
-      },
-    )
-  );
+  const what = `The stream of ${provider} broke during the response: ${errorText(thrown)}. Whatever arrived before was emitted.`;
+  return knownFailure(provider, thrown) ?? interrupted(provider, what, { cause: thrown });
 }
 
 /** An `error` part, as one of our errors. Its value is whatever the provider sent or threw. */

@@ -7,7 +7,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { Observable } from 'rxjs';
-import { leave, readStream } from '../../protocol/post.js';
+import { cancelStream, readStream } from '../../protocol/post.js';
 import { callFailure, readFailure } from './failures.js';
 
 /** A model of either version. */
@@ -43,7 +43,7 @@ export function openStream(provider: string, model: SdkModel, call: SdkCall): Ob
     new Promise<{ readonly stream: ReadableStream<SdkPart> }>((resolve) => resolve(begin())).then(
       ({ stream }) => {
         // The signal alone is not enough: a model may ignore it.
-        if (out.closed) leave(stream);
+        if (out.closed) cancelStream(stream);
         else out.add(readStream(stream, (thrown) => readFailure(provider, thrown), ended).subscribe(out));
       },
       (thrown: unknown) => out.add(callFailure(provider, thrown).subscribe(out)),

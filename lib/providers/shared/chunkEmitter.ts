@@ -1,8 +1,9 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
-import { StreamInterruptedError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
+import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
+import { interrupted } from '../../protocol/untilFinish.js';
 
 /**
  * Emits the chunks of one response, with the rules that all wires share: metadata once, one finish reason, one usage, an
@@ -16,17 +17,21 @@ export interface ChunkEmitter {
    * when the first event is an error, and the request may be retried.
    */
   readonly emit: (chunk: Chunk) => void;
-  /** Whether a chunk was emitted: metadata added from then on are not. */
+  /** Whether a chunk was emitted. Metadata that is added after that is not emitted. */
   readonly hasEmitted: boolean;
   /**
-   * Stores the finish reason. The first one wins, unless the response continued after it: then it ended nothing (translators
-   * to Google's wire stamp `STOP` on chunks without content, router-for-me/CLIProxyAPI#5651), and the next one wins.
+   * Stores the finish reason. The first one wins, unless text, thinking, a fragment or a file arrives after it: then it ended
+   * nothing (translators to Google's wire stamp `STOP` on chunks without content, router-for-me/CLIProxyAPI#5651), and the
+   * next one wins.
    *
    * @param reason The finish reason.
    * @param rawReason The provider's own word for it.
    */
   setFinishReason(reason: FinishReason, rawReason: string): void;
-  /** Stores the usage. The last one wins; a usage without counts is ignored. */
+  /**
+   * Stores the usage. A later report with input counts replaces the earlier input counts, and one with output counts the
+   * earlier output counts; a report without counts is ignored.
+   */
   setUsage(usage: Usage): void;
   /**
    * Whether the response is complete.
@@ -70,10 +75,15 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
     hasEmitted = true;
     if (chunk.type === 'text' || chunk.type === 'thinking') characters += chunk.text.length;
     else if (chunk.type === 'toolCallFragment') fragments++;
-    continued ||=
-      finish !== undefined && ((chunk.type === 'text' && chunk.text !== '') || chunk.type === 'toolCallFragment');
+    continued ||= finish !== undefined && isContent(chunk);
     out(chunk);
   };
+  const endedEarly = () =>
+    interrupted(
+      provider,
+      `The response of ${provider} ended without a finish reason, after ${characters} characters of text and thinking and ` +
+        `${fragments} fragments of tool calls.`,
+    );
   const isComplete = (terminal: boolean) => finish !== undefined || terminal;
 
   return {
@@ -90,11 +100,11 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
       continued = false;
     },
     setUsage(reported) {
-      if (Object.keys(reported).length > 0) usage = reported;
+      if (Object.keys(reported).length > 0) usage = usage ? mergeUsage(usage, reported) : reported;
     },
     isComplete,
     finishReason(terminal) {
-      if (!isComplete(terminal)) throw interrupted(provider, characters, fragments);
+      if (!isComplete(terminal)) throw endedEarly();
       return finish?.reason ?? 'unspecified';
     },
     emitFinish(reason) {
@@ -103,10 +113,25 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
   };
 }
 
-function interrupted(provider: string, characters: number, fragments: number): StreamInterruptedError {
-  return new StreamInterruptedError(
-    provider,
-    `The response of ${provider} ended without a finish reason, after ${characters} characters of text and thinking and ` +
-      `${fragments} fragments of tool calls. Send the request again.`,
-  );
+/** Whether a chunk continues the response: a reader would see it, or a tool would run. */
+function isContent(chunk: Chunk): boolean {
+  switch (chunk.type) {
+    case 'text':
+    case 'thinking':
+      return chunk.text !== '';
+    case 'toolCallFragment':
+    case 'file':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Input and output counts are replaced as a group, so that no count of an earlier report is combined with a later one. */
+function mergeUsage(earlier: Usage, later: Usage): Usage {
+  const hasInput = (later.input ?? later.cachedInput ?? later.cacheWriteInput) !== undefined;
+  const hasOutput = (later.output ?? later.reasoning) !== undefined;
+  const { input, cachedInput, cacheWriteInput } = hasInput ? later : earlier;
+  const { output, reasoning } = hasOutput ? later : earlier;
+  return usageOf({ input, output, total: later.total, cachedInput, cacheWriteInput, reasoning });
 }

@@ -1,0 +1,90 @@
+import { ConfigurationError, ConnectionError, errorText } from '../core/errors.js';
+
+/** What the errors need to know of the request. */
+interface SentRequest {
+  /** The model's provider. */
+  readonly provider: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * The error for a request that `fetch` could not send. A URL or header that cannot be sent is an error of the configuration,
+ * which no retry would cure; anything else is a ConnectionError.
+ *
+ * @param request The request.
+ * @param thrown What `fetch` threw.
+ */
+export function connectionError(
+  { provider, url, headers }: SentRequest,
+  thrown: unknown,
+): ConnectionError | ConfigurationError {
+  const header = Object.entries(headers).find(([name, value]) => !isValidHeader(name, value))?.[0];
+  if (header !== undefined) {
+    return new ConfigurationError(
+      'options',
+      `The header "${header}" cannot be sent to ${provider}: it contains characters that HTTP does not allow.`,
+      'Check the API key and headers for line breaks, quotes from a copied text, and the like.',
+    );
+  }
+  const location = url.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
+  if (!isValidUrl(url)) {
+    return new ConfigurationError(
+      'options',
+      `${provider} cannot be reached at "${location}": not an http(s) URL.`,
+      'Check baseUrl.',
+    );
+  }
+  return new ConnectionError(
+    provider,
+    `No connection to ${provider} at ${location}: ${causes(thrown)}. Check the network, baseUrl, and any proxy in between (in a browser, CORS).`,
+  );
+}
+
+/** The error for a custom `fetch` that returned something else than a Response. */
+export const notAResponse = ({ provider }: Pick<SentRequest, 'provider'>, value: unknown): ConfigurationError =>
+  new ConfigurationError(
+    'options',
+    `The fetch option of ${provider} returned ${errorText(value)} instead of a Response.`,
+    'Pass a function like the global fetch.',
+  );
+
+/**
+ * The messages of a thrown value and its causes, as one text: undici's own message is "fetch failed", the reason is in
+ * `cause`, and for a host of several addresses in that cause's `errors`. Only the text is used: a cause may hold the request,
+ * and the key in it.
+ */
+export function causes(thrown: unknown, depth = 0): string {
+  const { cause, errors, code } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {
+    cause?: unknown;
+    errors?: unknown;
+    code?: unknown;
+  };
+  const text = errorText(thrown);
+  const message = typeof code === 'string' && !text.includes(code) ? `${text} (${code})` : text;
+  if (depth === 4) return message;
+  const inner = Array.isArray(errors) ? (errors as readonly unknown[]) : cause === undefined ? [] : [cause];
+  return [...new Set([message, ...inner.slice(0, 4).map((error) => causes(error, depth + 1))])].join(': ');
+}
+
+/** `fetch` reports the value of an invalid header, and not its name. */
+function isValidHeader(name: string, value: string): boolean {
+  try {
+    new Headers([[name, value]]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A relative URL is resolved against the page; where there is no page, `fetch` rejected it for being relative. */
+function isValidUrl(url: string): boolean {
+  const page = (globalThis as { location?: { href?: string } }).location?.href;
+  try {
+    const { protocol, username, password } = new URL(url, page);
+    // `localhost:11434` is a URL of the scheme `localhost`.
+    return /^https?:$/.test(protocol) && username === '' && password === '';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,101 @@
+import { asyncScheduler } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
+import type { Chunk } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
+import { StreamInterruptedError } from '../core/errors.js';
+
+/**
+ * How long a source may stay open after the `finish`, in milliseconds. It mostly ends with the next read. Reading it to its
+ * end returns the connection to the pool, where an aborted one is closed, and lets the streams that it passes through finish
+ * their work; but some sources never end.
+ */
+const drainTimeout = 1000;
+
+/** Where a decoder sends its chunks. */
+export interface ChunkOutput {
+  /** Emits a chunk. Chunks after the `finish` are ignored. */
+  readonly emit: (chunk: Chunk) => void;
+  /** Whether further chunks would be lost: the `finish` was emitted, or the subscriber has left. */
+  readonly closed: boolean;
+}
+
+/** Turns values into chunks. State of one stream. */
+export interface ChunkDecoder<In> {
+  next: (value: In) => void;
+  /** The source has completed without a `finish` so far: emits what is left, the `finish` included. Default: nothing is left. */
+  end?: () => void;
+  /** Maps an error before the `finish`, and emits what was held back until now. Default: the error stays as it is. */
+  error?: (thrown: unknown) => unknown;
+}
+
+/**
+ * Holds a decoder to the contract of a model: exactly one `finish`, as the last chunk, then completion; otherwise an error.
+ *
+ * The `finish` is emitted at once. The source is then read to its end, for a second at most; whatever follows is ignored,
+ * errors included. Chunks that were emitted before an error stay emitted.
+ *
+ * @param provider The model's provider, for errors.
+ * @param start Called at each subscription with the output; returns the decoder.
+ * @returns Chunks. Errors with StreamInterruptedError when the source completes without a `finish`, with what the decoder
+ * throws, and with the source's errors, both as mapped by the decoder.
+ */
+export function untilFinish<In>(
+  provider: string,
+  start: (output: ChunkOutput) => ChunkDecoder<In>,
+): OperatorFunction<In, Chunk> {
+  return createOperator((out) => {
+    let finished = false;
+    const decoder = start({
+      emit(chunk) {
+        if (finished) return;
+        finished = chunk.type === 'finish';
+        out.next(chunk);
+        if (finished) out.add(asyncScheduler.schedule(() => out.complete(), drainTimeout));
+      },
+      get closed() {
+        return finished || out.closed;
+      },
+    });
+    const fail = (thrown: unknown) => {
+      if (!finished) out.error(decoder.error ? decoder.error(thrown) : thrown);
+    };
+    return {
+      next(value) {
+        if (finished) return;
+        try {
+          decoder.next(value);
+        } catch (thrown) {
+          fail(thrown);
+        }
+      },
+      error(thrown) {
+        if (finished) out.complete();
+        else fail(thrown);
+      },
+      complete() {
+        try {
+          if (!finished) decoder.end?.();
+          if (!finished) throw interrupted(provider);
+        } catch (thrown) {
+          fail(thrown);
+        }
+        if (finished) out.complete();
+      },
+    };
+  });
+}
+
+/**
+ * The error for a response that ended before the model had finished.
+ *
+ * @param provider The model's provider.
+ * @param what What happened, as a sentence. Default: the response ended too early.
+ * @param options The cause, where it holds no request. Default: none.
+ */
+export function interrupted(
+  provider: string,
+  what = `The response of ${provider} ended before the model had finished.`,
+  options?: ErrorOptions,
+): StreamInterruptedError {
+  return new StreamInterruptedError(provider, `${what} Retry to get a complete response.`, options);
+}
