@@ -1,8 +1,8 @@
 import { concatMap, from, of } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
-import type { RetractChunk, TextChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
-import type { StreamEvent, TurnEvent } from '../core/event.js';
+import type { StreamEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
 import type { JsonValue } from '../core/json/json.js';
 import { createPartialJson } from '../core/json/partialJson.js';
@@ -13,37 +13,41 @@ import type { Infer, Schema, Validation } from '../core/schema.js';
 /** Options of `outputElements`. */
 export interface OutputElementsOptions {
   /**
-   * Where the array is: a property of the root, or the properties on the way to it; `[]` is the root. Default: the root if it is an array, otherwise the
-   * first property of the root that is one.
+   * The path of the array: a property of the root, or the properties from the root to the array; `[]` is the root
+   * itself. Default: the root if it is an array, otherwise the first property of the root that is an array.
    */
   readonly path?: string | readonly string[];
 }
 
 /**
- * The elements of the array that a run writes as JSON, each as soon as it is finished, once, in order, in place of the events.
+ * Emits the elements of the array that a run writes as JSON, each once, in order, as soon as it is complete, in place
+ * of the events.
  *
  * <span class="informal">The first search result is there while the tenth is being written.</span>
  *
  * ![](../../marbles/outputElements.svg)
  *
- * An element that is not valid ends the elements of its reply, so that there is no gap that nobody notices. If the run then has its reply repaired, or
- * starts it over (`retract`), they go on with the new one, and what is in it as it was is not emitted again; otherwise it is an ElementError at
- * the end. Text that is not JSON emits nothing.
+ * After an invalid element no more elements of its response are emitted, so that no element is missing unnoticed. If
+ * the run then repairs its response, or starts over (`retract`), the elements of the new response follow, without those
+ * that were emitted before and are equal. Otherwise the output errors with an ElementError at the end. Text that is not
+ * JSON emits nothing.
  *
  * ```ts
- * agent.stream('Ten rivers, as JSON.').pipe(outputElements(z.object({ name: z.string() })), concatMap(save)).subscribe();
+ * const river = z.object({ name: z.string() });
+ * agent.stream('Ten rivers, as JSON.').pipe(outputElements(river), concatMap(save)).subscribe();
  * ```
  *
- * @param schema What an element has to be: a Standard Schema (zod), or a plain JSON Schema. Default: anything.
- * @param options `path`: where the array is.
- * @returns A function that returns an Observable of the elements. It errors with an ElementError, which has the index, the element and what is wrong.
+ * @param schema The schema of an element: a Standard Schema (zod), or a plain JSON Schema. Default: any value.
+ * @param options `path`: the path of the array.
+ * @returns A function that returns an Observable of the elements. It errors with an ElementError, which has the index,
+ * the element and the reason.
  */
 export function outputElements<S extends Schema>(
   schema: S,
   options?: OutputElementsOptions,
 ): OperatorFunction<StreamEvent, Infer<S>>;
 
-/** Each finished element of the array that a run writes, as it is. */
+/** Emits each complete element of the array that a run writes, without validation. */
 export function outputElements<T = JsonValue>(
   schema?: undefined,
   options?: OutputElementsOptions,
@@ -55,71 +59,92 @@ export function outputElements(
   const keys = typeof path === 'string' ? [path] : path;
   return (source) =>
     source.pipe(
-      finished(keys),
-      concatMap((found): Observable<Checked> => {
-        if (found === 'anew' || !schema)
-          return of(found === 'anew' ? found : { ...found, checked: { value: found.value } });
-        const checked = validate(schema, found.value);
-        if (checked instanceof Promise) return from(checked.then((settled) => ({ ...found, checked: settled })));
-        return of({ ...found, checked });
-      }),
-      valid(),
+      completeElements(keys),
+      concatMap((element) => check(element, schema)),
+      newValidElements(),
     );
 }
 
-interface Found {
+interface Element {
   readonly index: number;
   readonly value: JsonValue;
 }
 
-/** `anew`: the next elements are those of another reply, from 0. */
-type Checked = 'anew' | (Found & { readonly checked: Validation<unknown> });
+interface CheckedElement extends Element {
+  readonly checked: Validation<unknown>;
+}
 
-/** The elements as they are finished. A turn without the array leaves those of an earlier one as they are. */
-const finished = (path: readonly string[] | undefined) =>
-  createOperator<StreamEvent, 'anew' | Found>((out) => {
+/** The next elements belong to another response, and their indexes start from 0. */
+const RESTART = 'restart';
+
+/** Emits the elements as they are completed. A turn without the array does not restart. */
+const completeElements = (path: readonly string[] | undefined) =>
+  createOperator<StreamEvent, typeof RESTART | Element>((out) => {
     let json = createPartialJson();
-    let emitted = 0;
-    let begun = false;
-    const begin = () => {
+    let next = 0;
+    let hasArray = false;
+    const reset = () => {
       json = createPartialJson();
-      emitted = 0;
-      begun = false;
+      next = 0;
+      hasArray = false;
     };
-    const emit = () => {
-      const list = json.array(path);
-      if (!list) return;
-      if (!begun) out.next('anew');
-      begun = true;
-      for (; emitted < list.finished; emitted++) out.next({ index: emitted, value: list.values[emitted] ?? null });
+    const emitComplete = () => {
+      const array = json.array(path);
+      if (!array) return;
+      if (!hasArray) out.next(RESTART);
+      hasArray = true;
+      while (next < array.finished) {
+        const index = next++;
+        out.next({ index, value: array.values[index] ?? null });
+      }
     };
     return {
       next(event) {
-        if (!isKnown(event)) return;
-        if (event.type === 'text') {
-          json.push(event.text);
-          emit();
-          return;
+        const known = asKnownEvent(event);
+        switch (known.type) {
+          case 'text':
+            json.push(known.text);
+            emitComplete();
+            break;
+          case 'turn':
+            reset();
+            break;
+          case 'retract':
+            reset();
+            out.next(RESTART);
+            break;
+          default:
         }
-        begin();
-        if (event.type === 'retract') out.next('anew');
       },
     };
   });
 
-/** Those that are valid and new; the error, when no other reply came to mend it. */
-const valid = () =>
-  createOperator<Checked, unknown>((out) => {
+function check(
+  element: typeof RESTART | Element,
+  schema: Schema | undefined,
+): Observable<typeof RESTART | CheckedElement> {
+  if (element === RESTART) return of(RESTART);
+  if (!schema) return of({ ...element, checked: { value: element.value } });
+  const checked = validate(schema, element.value);
+  if (checked instanceof Promise) return from(checked.then((settled) => ({ ...element, checked: settled })));
+  return of({ ...element, checked });
+}
+
+/**
+ * Emits the values that are valid and new. An invalid element is an error at the end, unless another response follows.
+ */
+const newValidElements = () =>
+  createOperator<typeof RESTART | CheckedElement, unknown>((out) => {
     const emitted: JsonValue[] = [];
     let invalid: ElementError | undefined;
     return {
-      next(found) {
-        if (found === 'anew') {
+      next(element) {
+        if (element === RESTART) {
           invalid = undefined;
           return;
         }
         if (invalid) return;
-        const { index, value, checked } = found;
+        const { index, value, checked } = element;
         if ('invalid' in checked) invalid = new ElementError(index, value, checked.invalid);
         else if (index >= emitted.length || !isSameJson(emitted[index], value)) {
           emitted[index] = value;
@@ -132,8 +157,3 @@ const valid = () =>
       },
     };
   });
-
-type Known = TextChunk | RetractChunk | TurnEvent;
-
-const isKnown = (event: StreamEvent): event is Known =>
-  event.type === 'text' || event.type === 'retract' || event.type === 'turn';

@@ -2,6 +2,7 @@ import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
 import { isJsonObject } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -13,72 +14,80 @@ import { createSnapshotPacer } from './snapshotPacer.js';
 /** A tool call while its arguments grow. */
 export interface PartialArguments<Arguments = JsonObject, Name extends string = string> {
   readonly type: 'partialArguments';
-  /** The place of the call among those of its turn, from 0. */
+  /** The position of the call among the calls of its turn, from 0. */
   readonly index: number | string;
-  /** The id of the call, as soon as it is known. */
+  /** The id of the call, once it is known. */
   readonly id?: string;
   readonly name: Name;
-  /** What has come of them; `{}` at first. Neither validated nor repaired. */
+  /** The arguments so far; `{}` at first. Neither validated nor repaired. */
   readonly arguments: DeepPartial<Arguments>;
 }
 
 /**
- * The arguments of tool calls, as they grow, in place of the events.
+ * Emits the arguments of tool calls while they grow, in place of the events.
  *
- * <span class="informal">Show the e-mail while the model still writes it.</span>
+ * <span class="informal">Show the e-mail while the model is still writing it.</span>
  *
  * ![](../../marbles/partialArguments.svg)
  *
- * It takes the fragments that `accumulateToolCalls({ fragments: true })`, or a run with `{ fragments: true }`, lets through. Of each call a snapshot a network
- * read, at most; the last has the whole arguments, and comes before those who listen get to know of the call's result. Snapshots share what has closed, as those of
- * `partialOutput`. On `retract` the calls are dropped; a call that begins after it, or in the next turn, has its own index, from 0.
+ * The source has the fragments of `accumulateToolCalls({ fragments: true })`, or of a run with `{ fragments: true }`.
+ * For each call, at most one snapshot per network read is emitted. The last one has the complete arguments, and is
+ * emitted before the events that follow the call. Snapshots share the values that have closed, as those of
+ * `partialOutput` do. `retract` drops the calls. Indexes start from 0 again after `retract` and in each turn.
  *
  * ```ts
- * agent.stream('Write to Ann.', { fragments: true }).pipe(partialArguments(sendMail)).subscribe((mail) => draw(mail.arguments.body ?? ''));
+ * agent
+ *   .stream('Write to Ann.', { fragments: true })
+ *   .pipe(partialArguments(sendMail))
+ *   .subscribe((mail) => draw(mail.arguments.body ?? ''));
  * ```
  *
- * @param tool The tool, or its name, whose calls are wanted. Default: all.
+ * @param tool The tool whose calls are emitted, or its name. Default: all tools.
  * @returns A function that returns an Observable of the arguments so far.
  */
 export function partialArguments<Name extends string, Arguments>(
   tool: Tool<Name, Arguments>,
 ): OperatorFunction<StreamEvent, PartialArguments<Arguments, Name>>;
 
-/** The arguments of all tool calls, or of those of the name, as they grow. */
+/** Emits the arguments of the calls to all tools, or to the tool of this name, while they grow. */
 export function partialArguments<Arguments = JsonObject>(
   name?: string,
 ): OperatorFunction<StreamEvent, PartialArguments<Arguments>>;
 export function partialArguments(tool?: Tool | string): OperatorFunction<StreamEvent, PartialArguments> {
-  const wanted = typeof tool === 'object' ? tool.name : tool;
+  const toolName = typeof tool === 'object' ? tool.name : tool;
   return createOperator<StreamEvent, PartialArguments>((out) => {
     const calls = new Map<number | string, GrowingCall>();
     const callAt = (index: number | string): GrowingCall => {
-      const known = calls.get(index);
-      if (known) return known;
-      const begun = createGrowingCall(out, index, wanted);
-      calls.set(index, begun);
-      return begun;
+      let call = calls.get(index);
+      if (!call) calls.set(index, (call = createGrowingCall(out, index, toolName)));
+      return call;
     };
     const flush = () => {
       for (const call of calls.values()) call.flush();
     };
-    const begin = () => {
+    const reset = () => {
       for (const call of calls.values()) call.drop();
       calls.clear();
     };
-    const known = (event: Exclude<Known, ToolCallFragment>) => {
-      if (event.type === 'toolCall') [...calls.values()].find((call) => call.becomes(event))?.end(event);
-      else if (event.type !== 'turn') begin();
-      else {
-        flush();
-        begin();
-      }
-    };
     return {
       next(event) {
-        if (!isKnown(event)) return;
-        if (event.type === 'toolCallFragment') callAt(event.index ?? 0).add(event);
-        else known(event);
+        const known = asKnownEvent(event);
+        switch (known.type) {
+          case 'toolCallFragment':
+            callAt(known.index ?? 0).add(known);
+            break;
+          case 'toolCall':
+            [...calls.values()].find((call) => call.isOpenFor(known))?.end(known);
+            break;
+          case 'retract':
+            reset();
+            break;
+          case 'turn':
+            flush();
+            reset();
+            break;
+          default:
+        }
       },
       error(thrown) {
         flush();
@@ -94,9 +103,10 @@ export function partialArguments(tool?: Tool | string): OperatorFunction<StreamE
 
 interface GrowingCall {
   add(fragment: ToolCallFragment): void;
-  /** Whether it is the one that has become this whole call. */
-  becomes(whole: ToolCallEvent): boolean;
-  end(whole: ToolCallEvent): void;
+  /** Whether the call is open and its fragments are those of this complete call. */
+  isOpenFor(complete: ToolCallEvent): boolean;
+  /** Emits the complete arguments, unless the last snapshot has them. */
+  end(complete: ToolCallEvent): void;
   flush(): void;
   drop(): void;
 }
@@ -104,30 +114,30 @@ interface GrowingCall {
 function createGrowingCall(
   out: Subscriber<PartialArguments>,
   index: number | string,
-  wanted: string | undefined,
+  toolName: string | undefined,
 ): GrowingCall {
   const json = createPartialJson();
   let id: string | undefined;
   let name: string | undefined;
-  let object: JsonObject | undefined; // some servers send arguments as objects
-  let ended = false;
-  let shown: JsonObject | undefined;
-  let shownId: string | undefined;
-  const show = (args: JsonObject) => {
-    if (name === undefined || (wanted !== undefined && name !== wanted)) return;
-    if (args === shown && id === shownId) return;
-    shown = args;
-    shownId = id;
+  let object: JsonObject | undefined; // from servers that send arguments as objects
+  let hasEnded = false;
+  let lastSnapshot: JsonObject | undefined;
+  let lastId: string | undefined;
+  const emit = (args: JsonObject) => {
+    if (name === undefined || (toolName !== undefined && name !== toolName)) return;
+    if (args === lastSnapshot && id === lastId) return;
+    lastSnapshot = args;
+    lastId = id;
     out.next({ type: 'partialArguments', index, ...(id === undefined ? {} : { id }), name, arguments: args });
   };
-  const soFar = (): JsonObject => {
-    const snapshot = object ?? json.snapshot();
-    return isJsonObject(snapshot) ? snapshot : (shown ?? {});
+  const snapshot = (): JsonObject => {
+    const current = object ?? json.snapshot();
+    return isJsonObject(current) ? current : (lastSnapshot ?? {});
   };
   const pacer = createSnapshotPacer(
     out,
     () => json.isDue(),
-    () => show(soFar()),
+    () => emit(snapshot()),
   );
   return {
     add(fragment) {
@@ -136,22 +146,17 @@ function createGrowingCall(
       const args = fragment.arguments;
       if (typeof args === 'string') json.push(args);
       else if (args) object = { ...object, ...args };
-      if (!ended) pacer.grown();
+      if (!hasEnded) pacer.grown();
     },
-    becomes: (whole) => !ended && (id === undefined ? name === whole.name : id === whole.id),
-    end(whole) {
-      ended = true;
-      id = whole.id;
-      name = whole.name;
+    isOpenFor: (complete) => !hasEnded && (id === undefined ? name === complete.name : id === complete.id),
+    end(complete) {
+      hasEnded = true;
+      id = complete.id;
+      name = complete.name;
       pacer.flush();
-      show(shown && isSameJson(whole.arguments, shown) ? shown : whole.arguments);
+      emit(lastSnapshot && isSameJson(complete.arguments, lastSnapshot) ? lastSnapshot : complete.arguments);
     },
     flush: () => pacer.flush(),
     drop: () => pacer.drop(),
   };
 }
-
-type Known = ToolCallFragment | ToolCallEvent | { readonly type: 'turn' | 'retract' };
-
-const isKnown = (event: StreamEvent): event is Known =>
-  event.type === 'toolCallFragment' || event.type === 'toolCall' || event.type === 'turn' || event.type === 'retract';

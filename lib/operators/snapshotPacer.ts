@@ -1,43 +1,47 @@
 import { asapScheduler, asyncScheduler } from 'rxjs';
 import type { SchedulerLike, Subscriber } from 'rxjs';
 
-/** Decides when what has grown is shown. */
+/** Decides when a snapshot of a growing value is emitted. */
 export interface SnapshotPacer {
-  /** It has grown. */
+  /** Notes that the value has grown. */
   grown(): void;
-  /** Shows it now, if it has grown since it was shown. */
+  /** Emits a snapshot now if the value has grown since the last one. */
   flush(): void;
-  /** Forgets that it has grown. */
+  /** Forgets that the value has grown. */
   drop(): void;
 }
 
-/** For so long, in milliseconds, a snapshot that is not yet due waits for one that is. */
-const LATEST = 100;
+/** The longest time, in milliseconds, for which growth waits until a snapshot is due. */
+const MAX_WAIT = 100;
 
 /**
- * Paces snapshots: one at the end of the burst in which they are due (the deltas of a network read come in one burst), and no later than 100 ms after the
- * first growth that it shows.
+ * Creates a pacer. It emits one snapshot at the end of the burst in which it is due (the deltas of one network read
+ * arrive in one burst), and no later than 100 ms after the first growth that the snapshot shows.
  *
- * @param out Whose end ends it all.
- * @param isDue Whether a snapshot now is worth what it costs.
- * @param show Emits it.
+ * @param out The subscriber whose end stops the timers.
+ * @param isDue Whether a snapshot is now worth its cost.
+ * @param emitSnapshot Emits the snapshot.
  */
-export function createSnapshotPacer(out: Subscriber<unknown>, isDue: () => boolean, show: () => void): SnapshotPacer {
+export function createSnapshotPacer(
+  out: Subscriber<unknown>,
+  isDue: () => boolean,
+  emitSnapshot: () => void,
+): SnapshotPacer {
   let hasGrown = false;
   const flush = () => {
     if (!hasGrown) return;
     hasGrown = false;
-    show();
+    emitSnapshot();
   };
-  const soon = createAlarm(out, asapScheduler, 0, flush);
-  const late = createAlarm(out, asyncScheduler, LATEST, flush);
+  const burstEnd = createTimer(out, asapScheduler, 0, flush);
+  const deadline = createTimer(out, asyncScheduler, MAX_WAIT, flush);
   return {
     grown() {
       hasGrown = true;
-      if (soon.isSet()) return;
-      if (isDue()) soon.set();
-      // It is left running when a snapshot comes first: a timer for each would cost more than most snapshots.
-      else if (!late.isSet()) late.set();
+      if (burstEnd.isRunning()) return;
+      if (isDue()) burstEnd.start();
+      // It keeps running when a snapshot is emitted earlier: a timer per snapshot would cost more than most snapshots.
+      else if (!deadline.isRunning()) deadline.start();
     },
     flush,
     drop() {
@@ -46,28 +50,33 @@ export function createSnapshotPacer(out: Subscriber<unknown>, isDue: () => boole
   };
 }
 
-interface Alarm {
-  isSet(): boolean;
-  set(): void;
+interface Timer {
+  isRunning(): boolean;
+  start(): void;
 }
 
-/** Can be set again whenever it has rung, with one action for all times: measured, a new one costs half as much again, and more than most snapshots. */
-function createAlarm(out: Subscriber<unknown>, scheduler: SchedulerLike, delay: number, ring: () => void): Alarm {
-  let isSet = false;
-  let again: (() => void) | undefined;
+/**
+ * Creates a timer that can be started again after it has fired. It reuses one scheduler action: measured, a new action
+ * costs half as much again, and more than most snapshots.
+ */
+function createTimer(out: Subscriber<unknown>, scheduler: SchedulerLike, delay: number, fire: () => void): Timer {
+  let isRunning = false;
+  let reschedule: (() => void) | undefined;
   return {
-    isSet: () => isSet,
-    set() {
-      isSet = true;
-      if (again) again();
-      else
-        out.add(
-          scheduler.schedule(function () {
-            again ??= () => this.schedule(undefined, delay);
-            isSet = false;
-            ring();
-          }, delay),
-        );
+    isRunning: () => isRunning,
+    start() {
+      isRunning = true;
+      if (reschedule) {
+        reschedule();
+        return;
+      }
+      out.add(
+        scheduler.schedule(function () {
+          reschedule ??= () => this.schedule(undefined, delay);
+          isRunning = false;
+          fire();
+        }, delay),
+      );
     },
   };
 }

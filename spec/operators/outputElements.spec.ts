@@ -14,13 +14,13 @@ import { countedSource, observe } from '../support/observe.js';
 const text = (value: string): RunEvent => ({ type: 'text', text: value });
 const turn = (n: number): RunEvent => ({ type: 'turn', turn: n, finishReason: 'stop' });
 const retract: RunEvent = { type: 'retract' };
-const pieces = (json: string, size = 1): RunEvent[] =>
+const deltas = (json: string, size = 1): RunEvent[] =>
   (json.match(new RegExp(`[\\s\\S]{1,${size}}`, 'g')) ?? []).map(text);
 const valuesOf = (events: readonly RunEvent[], schema?: Schema, options?: OutputElementsOptions) =>
   observe(from(events).pipe(schema ? outputElements(schema, options) : outputElements(undefined, options)));
 
 describe('outputElements', () => {
-  it('gives each element as soon as it is finished', () =>
+  it('outputElements emits each element as soon as it is complete', () =>
     diagram('outputElements', ({ source }) => source.pipe(outputElements())));
 
   it.each(operatorContract(outputElements(), { source: [text('[1,2'), text(',3]'), turn(1)], passThrough: false }))(
@@ -28,41 +28,44 @@ describe('outputElements', () => {
     ({ run }) => run(),
   );
 
-  it.each([1, 2, 3, 7, 1000])('gives each once, in order, whole, in pieces of %d', (size) => {
-    const list = [1, 'two', { three: [3] }, [4, []], null, true, {}, -5.5e3];
-    expect(valuesOf(pieces(JSON.stringify(list), size)).values).toEqual(list);
-    expect(valuesOf(pieces(JSON.stringify({ name: 'x', inner: { no: [0] }, list, other: [1] }), size)).values).toEqual(
-      list,
-    );
-  });
+  it.each([1, 2, 3, 7, 1000])(
+    'outputElements emits each element once, in order and complete, for deltas of %d characters',
+    (size) => {
+      const list = [1, 'two', { three: [3] }, [4, []], null, true, {}, -5.5e3];
+      expect(valuesOf(deltas(JSON.stringify(list), size)).values).toEqual(list);
+      expect(
+        valuesOf(deltas(JSON.stringify({ name: 'x', inner: { no: [0] }, list, other: [1] }), size)).values,
+      ).toEqual(list);
+    },
+  );
 
-  it('takes the array at a path', () => {
+  it('outputElements reads the array at a path', () => {
     const json = '{"a":[1],"b":{"c":[2,3],"d":[4]}}';
-    expect(valuesOf(pieces(json), undefined, { path: ['b', 'c'] }).values).toEqual([2, 3]);
-    expect(valuesOf(pieces(json), undefined, { path: 'a' }).values).toEqual([1]);
-    expect(valuesOf(pieces('[5,6]'), undefined, { path: [] }).values).toEqual([5, 6]);
-    expect(valuesOf(pieces(json), undefined, { path: ['b', '__proto__'] }).values).toEqual([]);
+    expect(valuesOf(deltas(json), undefined, { path: ['b', 'c'] }).values).toEqual([2, 3]);
+    expect(valuesOf(deltas(json), undefined, { path: 'a' }).values).toEqual([1]);
+    expect(valuesOf(deltas('[5,6]'), undefined, { path: [] }).values).toEqual([5, 6]);
+    expect(valuesOf(deltas(json), undefined, { path: ['b', '__proto__'] }).values).toEqual([]);
   });
 
-  it('gives what the schema makes of each, also one that answers with a Promise, in order', async () => {
+  it('outputElements emits what the schema returns, in order, also if it returns a Promise', async () => {
     expect(
       valuesOf(
-        pieces('[1,2]'),
+        deltas('[1,2]'),
         z.number().transform((n) => `no. ${n}`),
       ).values,
     ).toEqual(['no. 1', 'no. 2']);
     const late = z.number().refine(async (n) => n > 0);
     const done = await new Promise((resolve) => {
       const values: number[] = [];
-      from(pieces('[3,1]'))
+      from(deltas('[3,1]'))
         .pipe(outputElements(late))
         .subscribe({ next: (value) => values.push(value), complete: () => resolve(values) });
     });
     expect(done).toEqual([3, 1]);
   });
 
-  it('ends at an invalid element with an error that says which and why, when no other reply comes', () => {
-    const { values, error } = valuesOf([...pieces('[1,"2",3]'), turn(1)], z.number());
+  it('outputElements errors after an invalid element, with its index and the reason, if no other response follows', () => {
+    const { values, error } = valuesOf([...deltas('[1,"2",3]'), turn(1)], z.number());
     expect(values).toEqual([1]);
     expect(error).toMatchObject({
       code: 'element',
@@ -72,31 +75,31 @@ describe('outputElements', () => {
     });
   });
 
-  it('goes on with the repaired reply, and repeats nothing', () => {
-    const repaired = valuesOf([...pieces('[1,"2",3]'), turn(1), ...pieces('[1,2,3]'), turn(2)], z.number());
+  it('outputElements continues with the repaired response and repeats no element', () => {
+    const repaired = valuesOf([...deltas('[1,"2",3]'), turn(1), ...deltas('[1,2,3]'), turn(2)], z.number());
     expect(repaired).toMatchObject({ values: [1, 2, 3], error: undefined, completed: true });
-    const empty = valuesOf([...pieces('["2"'), turn(1), ...pieces('[]'), turn(2)], z.number());
+    const empty = valuesOf([...deltas('["2"'), turn(1), ...deltas('[]'), turn(2)], z.number());
     expect(empty).toMatchObject({ values: [], error: undefined, completed: true });
   });
 
-  it('starts over with a retract', () => {
-    expect(valuesOf([...pieces('[1,"x"'), retract, ...pieces('[1,2]'), turn(1)], z.number())).toMatchObject({
+  it('outputElements starts over on retract', () => {
+    expect(valuesOf([...deltas('[1,"x"'), retract, ...deltas('[1,2]'), turn(1)], z.number())).toMatchObject({
       values: [1, 2],
       error: undefined,
     });
-    expect(valuesOf([...pieces('[1,"x"'), retract], z.number())).toMatchObject({
+    expect(valuesOf([...deltas('[1,"x"'), retract], z.number())).toMatchObject({
       values: [1],
       error: undefined,
       completed: true,
     });
   });
 
-  it('gives nothing of text that is no JSON, and what was finished of an array that breaks', () => {
+  it('outputElements emits nothing for text that is not JSON, and the complete elements of an array that becomes invalid', () => {
     expect(valuesOf([text('Here are some: [1, 2]'), turn(1)])).toMatchObject({ values: [], completed: true });
-    expect(valuesOf(pieces('[1,2,?,3]'))).toMatchObject({ values: [1, 2], completed: true });
+    expect(valuesOf(deltas('[1,2,?,3]'))).toMatchObject({ values: [1, 2], completed: true });
   });
 
-  it('emits in the call in which an element ends, and is left in the same tick', () => {
+  it('outputElements emits synchronously when an element ends, and unsubscribes in the same tick', () => {
     const source = new Subject<StreamEvent>();
     const { values, subscription } = observe(source.pipe(outputElements()));
     source.next(text('[1,'));
@@ -105,14 +108,14 @@ describe('outputElements', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('pulls a synchronous source no further than it is taken, and has its state per subscription', () => {
+  it('outputElements stops a synchronous source at take, and has its state per subscription', () => {
     const { count, source } = countedSource(() => text('[1,2,3,'));
     expect(observe(source.pipe(outputElements(), take(2))).values).toEqual([1, 2]);
     expect(count).toEqual({ pulled: 1, subscribed: 1, torndown: 1 });
     expect(observe(of(text('[1]')).pipe(outputElements(), repeat(2))).values).toEqual([1, 1]);
   });
 
-  it('follows a typed run, and has the type of the schema', () => {
+  it('outputElements emits the elements of a typed run with the type of the schema', () => {
     const river = z.object({ name: z.string() });
     const agent = createAgent({
       model: scriptedModel(['{"rivers":[{"name":"Don"},{"name":"Po"}]}']),

@@ -30,7 +30,7 @@ const mail = tool({
 const clock = tool({ name: 'clock', description: 'The time.', execute: () => 12 });
 
 describe('partialArguments', () => {
-  it('shows the arguments of a call as they grow, and the whole ones with the call', () =>
+  it('partialArguments emits the growing arguments of a call, and the complete ones with the call', () =>
     diagram('partialArguments', ({ source }) => source.pipe(partialArguments())));
 
   it.each(
@@ -44,7 +44,7 @@ describe('partialArguments', () => {
     }),
   )('partialArguments $title', ({ run }) => run());
 
-  it('keeps parallel calls apart, and shows only those that are wanted', async () => {
+  it('partialArguments separates parallel calls, and emits the calls of the given tool only', async () => {
     const source = new Subject<StreamEvent>();
     const all = observe(source.pipe(partialArguments()));
     const mails = observe(source.pipe(partialArguments('mail')));
@@ -62,7 +62,7 @@ describe('partialArguments', () => {
     expect(mails.values.map(({ id }) => id)).toEqual(['c1']);
   });
 
-  it('ends with the arguments of the call, whatever the wire did: no id, objects, JSON in a string', () => {
+  it('partialArguments ends with the arguments of the call, also for calls without id, objects, and JSON in a string', () => {
     const last = (fragments: readonly ToolCallFragment[]) =>
       observe(
         concat(from(fragments), of({ type: 'finish', reason: 'stop' } as const)).pipe(
@@ -84,7 +84,7 @@ describe('partialArguments', () => {
     });
   });
 
-  it('loses nothing at the end of the turn, at an error or at the completion', () => {
+  it('partialArguments emits the last snapshot at the end of the turn, at an error and at the completion', () => {
     const begun = fragment(0, '{"a":"b', { id: 'c1', name: 'f' });
     const failure = new Error('reset');
     const shown = { values: [{ arguments: { a: 'b' } }] };
@@ -97,7 +97,7 @@ describe('partialArguments', () => {
     expect(observe(failing.pipe(partialArguments()))).toMatchObject({ ...shown, error: failure });
   });
 
-  it('drops the calls of a retracted answer', () => {
+  it('partialArguments drops the calls of a retracted response', () => {
     const events = [
       fragment(0, '{"a":1', { id: 'c1', name: 'f' }),
       { type: 'retract' },
@@ -108,7 +108,7 @@ describe('partialArguments', () => {
     ]);
   });
 
-  it('is left in the same tick, pulls no further than it is taken, has its state per subscription', async () => {
+  it('partialArguments unsubscribes in the same tick, stops at take, and has its state per subscription', async () => {
     const subject = new Subject<StreamEvent>();
     const { values, subscription } = observe(subject.pipe(partialArguments()));
     subject.next(fragment(0, '{', { name: 'f' }));
@@ -116,14 +116,14 @@ describe('partialArguments', () => {
     expect(subject.observed).toBe(false);
     await macrotask();
     expect(values).toEqual([]);
-    const whole: StreamEvent[] = [
+    const complete: StreamEvent[] = [
       fragment(0, '{}', { id: 'c', name: 'f' }),
       { type: 'toolCall', id: 'c', name: 'f', arguments: {} } as StreamEvent,
     ];
-    const { count, source } = countedSource((n) => whole[(n - 1) % 2]!);
+    const { count, source } = countedSource((n) => complete[(n - 1) % 2]!);
     expect(observe(source.pipe(partialArguments(), take(1))).values).toHaveLength(1);
     expect(count).toEqual({ pulled: 2, subscribed: 1, torndown: 1 });
-    expect(observe(from(whole).pipe(partialArguments(), repeat(2))).values).toHaveLength(2);
+    expect(observe(from(complete).pipe(partialArguments(), repeat(2))).values).toHaveLength(2);
   });
 
   const script: Script = [
@@ -132,7 +132,7 @@ describe('partialArguments', () => {
   ];
 
   it.each(['toolLoop', 'typedOutput', 'return_result', 'twoPhase'])(
-    'shows the arguments of a run with { fragments: true }: %s',
+    'partialArguments emits the arguments of a run with { fragments: true }: %s',
     (kind) => {
       const capabilities = {
         tools: true,
@@ -154,14 +154,14 @@ describe('partialArguments', () => {
     },
   );
 
-  it('is not paid for by who does not ask: a run without fragments has none', () => {
+  it('a run without { fragments: true } emits no fragments', () => {
     const events = observe(
       createAgent({ model: scriptedModel([script[0] as never, 'Sent.']), tools: [mail] }).stream('?'),
     ).values;
     expect(events.map(({ type }) => type as string)).not.toContain('toolCallFragment');
   });
 
-  it('has the types of the tool', () => {
+  it('partialArguments has the types of the tool', () => {
     const typed = () =>
       from<StreamEvent[]>([]).pipe(
         partialArguments(mail),

@@ -23,14 +23,14 @@ const schema = z.object({ city: z.string(), degrees: z.number() });
 const burst = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('partialOutput', () => {
-  it('shows the JSON as it grows, once for what comes at once, and the validated output last', () =>
+  it('partialOutput emits one snapshot per burst, and the validated output last', () =>
     diagram('partialOutput', ({ source }) => source.pipe(partialOutput())));
 
   it.each(
     operatorContract(partialOutput(), { source: [text('{"a":'), text('1}'), turn(1, { a: 1 })], passThrough: false }),
   )('partialOutput $title', ({ run }) => run());
 
-  it('shows nothing of words and thinking, and nothing twice', () => {
+  it('partialOutput ignores words and thinking, and emits no snapshot twice', () => {
     const events: RunEvent[] = [
       text('Let me see.'),
       turn(1),
@@ -44,7 +44,7 @@ describe('partialOutput', () => {
     expect(observe(of(text('5 degrees in Oslo.')).pipe(partialOutput())).values).toEqual([]);
   });
 
-  it('begins anew with a turn (a repaired reply) and with a retract', () => {
+  it('partialOutput starts over in a new turn (a repaired response) and on retract', () => {
     const events: RunEvent[] = [
       text('{"a":1'),
       { type: 'retract' },
@@ -56,7 +56,7 @@ describe('partialOutput', () => {
     expect(observe(from(events).pipe(partialOutput())).values).toEqual([{ a: 2 }, { a: 3 }]);
   });
 
-  it('loses nothing that came before an error or the completion, and shows it before', () => {
+  it('partialOutput emits the last snapshot before an error or the completion', () => {
     const failure = new Error('reset');
     const cut = concat(
       of(text('{"city":"Os')),
@@ -66,7 +66,7 @@ describe('partialOutput', () => {
     expect(observe(of(text('17')).pipe(partialOutput()))).toMatchObject({ values: [17], completed: true });
   });
 
-  it('holds a snapshot of a long open list back until it is worth its copy, but no longer than 100 ms', () => {
+  it('partialOutput delays the snapshot of a long open array until it is due, but no longer than 100 ms', () => {
     const list = `[${Array.from({ length: 500 }, (_, index) => index).join(',')}`;
     const values = { a: text(list), b: text(',1'), c: text(',2'), d: text(`,"${'long'.repeat(200)}"`) };
     new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(
@@ -76,14 +76,14 @@ describe('partialOutput', () => {
           partialOutput<unknown[]>(),
           map((snapshot) => snapshot.length),
         );
-        // `a` is due; `b` and `c` come after too few characters, and are shown together 100 ms after `b`; `d` brings enough.
+        // `a` is due. `b` and `c` add too few characters and are emitted together 100 ms after `b`. `d` adds enough.
         expectObservable(lengths, '^ 300ms !').toBe('-a- 100ms b 103ms d', { a: 499, b: 501, d: 503 });
         expectSubscriptions(source.subscriptions).toBe('^ 300ms !');
       },
     );
   });
 
-  it('is left in the same tick, with what was still to be shown', async () => {
+  it('partialOutput unsubscribes in the same tick and drops a snapshot that is due', async () => {
     const source = new Subject<StreamEvent>();
     const { values, subscription } = observe(source.pipe(partialOutput()));
     source.next(text('{"a":"b'));
@@ -93,22 +93,22 @@ describe('partialOutput', () => {
     expect(values).toEqual([]);
   });
 
-  it('shows a burst in the macrotask in which it came', async () => {
+  it('partialOutput emits a snapshot in the macrotask of its burst', async () => {
     const source = new Subject<StreamEvent>();
     const { values } = observe(source.pipe(partialOutput()));
-    for (const piece of ['{"a"', ':"b', 'c']) source.next(text(piece));
+    for (const delta of ['{"a"', ':"b', 'c']) source.next(text(delta));
     expect(values).toEqual([]);
     await Promise.resolve();
     expect(values).toEqual([{ a: 'bc' }]);
   });
 
-  it('pulls a synchronous source no further than it is taken, and lets it go', () => {
+  it('partialOutput stops a synchronous source at take', () => {
     const { count, source } = countedSource(() => turn(1, { a: 1 }));
     expect(observe(source.pipe(partialOutput(), take(1))).values).toEqual([{ a: 1 }]);
     expect(count).toEqual({ pulled: 1, subscribed: 1, torndown: 1 });
   });
 
-  it('has its state per subscription', () => {
+  it('partialOutput has its state per subscription', () => {
     const once = from([text('{"a":1}'), turn(1)]).pipe(partialOutput());
     expect(observe(once.pipe(repeat(2))).values).toEqual([{ a: 1 }, { a: 1 }]);
     const failing = concat(
@@ -118,7 +118,7 @@ describe('partialOutput', () => {
     expect(observe(failing)).toMatchObject({ values: [{}, {}] });
   });
 
-  it('follows a run with tools, a tool for the output and a repair, to the validated output', async () => {
+  it('partialOutput emits the output of a run with tools, with an output tool and with a repair', async () => {
     const clock = tool({ name: 'clock', description: 'The time.', execute: () => 12 });
     const script = [['Looking. ', toolCall('clock')], '```json\n{"city": 5}\n```', '{"city": "Oslo", "degrees": 5}'];
     const native = createAgent({ model: scriptedModel(script), tools: [clock], output: schema });
@@ -134,7 +134,7 @@ describe('partialOutput', () => {
     ).toEqual([{ city: 'Oslo', degrees: 5 }]);
   });
 
-  it('has the type of the run, or the one given', () => {
+  it('partialOutput has the type of the run, or the given type', () => {
     const agent = createAgent({
       model: scriptedModel([]),
       output: z.object({ kind: z.enum(['a', 'b']), list: z.array(z.object({ n: z.number() })) }),

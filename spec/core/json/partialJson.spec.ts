@@ -5,30 +5,33 @@ import { createPartialJson } from '../../../lib/core/json/partialJson.js';
 
 /** Cuts a text at random places. */
 const cutAt = (text: string, cuts: readonly number[]): string[] => {
-  const places = [0, ...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
-  return places.slice(1).map((place, index) => text.slice(places[index], place));
+  const offsets = [0, ...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
+  return offsets.slice(1).map((offset, index) => text.slice(offsets[index], offset));
 };
 
-/** Whether a snapshot may become the value: strings, arrays and objects by their beginning, the rest as it is. */
-function isPrefix(partial: unknown, whole: unknown): boolean {
-  if (typeof partial === 'string') return typeof whole === 'string' && whole.startsWith(partial);
+/** Whether a snapshot may grow into the value: strings, arrays and objects are prefixes, other values are equal. */
+function isPrefix(partial: unknown, complete: unknown): boolean {
+  if (typeof partial === 'string') return typeof complete === 'string' && complete.startsWith(partial);
   if (Array.isArray(partial))
     return (
-      Array.isArray(whole) && partial.length <= whole.length && partial.every((item, at) => isPrefix(item, whole[at]))
+      Array.isArray(complete) &&
+      partial.length <= complete.length &&
+      partial.every((item, at) => isPrefix(item, complete[at]))
     );
-  if (typeof partial !== 'object' || partial === null) return Object.is(partial, whole);
+  if (typeof partial !== 'object' || partial === null) return Object.is(partial, complete);
   return Object.entries(partial).every(
-    ([key, item]) => Object.hasOwn(whole as object, key) && isPrefix(item, (whole as Record<string, unknown>)[key]),
+    ([key, item]) =>
+      Object.hasOwn(complete as object, key) && isPrefix(item, (complete as Record<string, unknown>)[key]),
   );
 }
 
-const read = (...pieces: string[]) => {
+const read = (...chunks: string[]) => {
   const json = createPartialJson();
-  for (const piece of pieces) json.push(piece);
+  for (const chunk of chunks) json.push(chunk);
   return json;
 };
-const shown = (...pieces: string[]) => read(...pieces).snapshot();
-const whole = (text: string) => {
+const snapshotOf = (...chunks: string[]) => read(...chunks).snapshot();
+const readToEnd = (text: string) => {
   const json = read(text);
   json.end();
   return json;
@@ -69,14 +72,14 @@ const anyText = fc
     return { json, text: before + escaped + after };
   });
 
-describe('createPartialJson', () => {
-  it('comes to what JSON.parse says, however the text is cut; every snapshot on the way is a prefix of it', () => {
+describe('partialJson', () => {
+  it('partialJson ends with the value of JSON.parse for every cut of the text, and each snapshot is a prefix of that value', () => {
     fc.assert(
       fc.property(anyText, fc.array(fc.nat(2000), { maxLength: 40 }), ({ json, text }, cuts) => {
         const value = JSON.parse(json) as unknown;
         const partial = createPartialJson();
-        for (const piece of cutAt(text, cuts)) {
-          partial.push(piece);
+        for (const chunk of cutAt(text, cuts)) {
+          partial.push(chunk);
           const snapshot = partial.snapshot();
           if (snapshot !== undefined) expect(isPrefix(snapshot, value)).toBe(true);
           expect(partial.snapshot()).toBe(snapshot);
@@ -90,7 +93,7 @@ describe('createPartialJson', () => {
     );
   });
 
-  it('never changes a snapshot that it gave, and keeps what has closed the same object', () => {
+  it('a snapshot never changes, and a value that has closed is the same object in all later snapshots', () => {
     fc.assert(
       fc.property(
         fc.array(fc.dictionary(fc.string(), anyJson)),
@@ -98,8 +101,8 @@ describe('createPartialJson', () => {
         (value, cuts) => {
           const json = createPartialJson();
           const given: { snapshot: unknown; text: string }[] = [];
-          for (const piece of cutAt(JSON.stringify(value), cuts)) {
-            json.push(piece);
+          for (const chunk of cutAt(JSON.stringify(value), cuts)) {
+            json.push(chunk);
             const snapshot = json.snapshot();
             given.push({ snapshot, text: JSON.stringify(snapshot) });
             const finished = json.array()?.values.slice(0, json.array()?.finished) ?? [];
@@ -111,32 +114,32 @@ describe('createPartialJson', () => {
     );
   });
 
-  it('shows strings as they grow, keys with their values, numbers and literals when they have ended', () => {
-    expect(shown('{"a":"x')).toEqual({ a: 'x' });
-    expect(shown('{"a":"x","b')).toEqual({ a: 'x' });
-    expect(shown('{"a":"x","b":')).toEqual({ a: 'x' });
-    expect(shown('[1')).toEqual([]);
-    expect(shown('[1,tru')).toEqual([1]);
-    expect(shown('[1,true,[{"a":"')).toEqual([1, true, [{ a: '' }]]);
-    expect(shown('"wor')).toBe('wor');
-    expect(shown('  ')).toBeUndefined();
+  it('a snapshot has open strings, keys with a value, and numbers and literals that have ended', () => {
+    expect(snapshotOf('{"a":"x')).toEqual({ a: 'x' });
+    expect(snapshotOf('{"a":"x","b')).toEqual({ a: 'x' });
+    expect(snapshotOf('{"a":"x","b":')).toEqual({ a: 'x' });
+    expect(snapshotOf('[1')).toEqual([]);
+    expect(snapshotOf('[1,tru')).toEqual([1]);
+    expect(snapshotOf('[1,true,[{"a":"')).toEqual([1, true, [{ a: '' }]]);
+    expect(snapshotOf('"wor')).toBe('wor');
+    expect(snapshotOf('  ')).toBeUndefined();
   });
 
-  it('waits for the rest of an escape and of a surrogate pair, wherever it is cut', () => {
+  it('a snapshot has no incomplete escape and no half of a surrogate pair', () => {
     const text = JSON.stringify(['😀\n', '\ud83d']) + JSON.stringify('x');
     for (const json of ['["\\ud83d\\ude00\\n","\\ud83d"]', text]) {
       for (let at = 0; at <= json.length; at++)
-        expect(['', '😀', '😀\n', undefined]).toContain((shown(json.slice(0, at)) as string[] | undefined)?.[0]);
+        expect(['', '😀', '😀\n', undefined]).toContain((snapshotOf(json.slice(0, at)) as string[] | undefined)?.[0]);
     }
-    expect(shown('["\ud83d', '\ude00"]')).toEqual(['😀']);
-    expect(shown('["\ud83d', 'x"]')).toEqual(['\ud83dx']);
+    expect(snapshotOf('["\ud83d', '\ude00"]')).toEqual(['😀']);
+    expect(snapshotOf('["\ud83d', 'x"]')).toEqual(['\ud83dx']);
   });
 
-  it('ignores a fence and what follows the value, and takes words after a number for no JSON', () => {
-    expect(shown('`', '``js', 'on\n{"a":1}\n```\nThere it is.')).toEqual({ a: 1 });
-    expect(whole('12\n```').snapshot()).toBe(12);
-    expect(whole('5 degrees').failedAt()).toBe(2);
-    expect(shown('`{"a":1}`')).toEqual({ a: 1 });
+  it('partialJson ignores a fence and text after the value, and fails at words after a number', () => {
+    expect(snapshotOf('`', '``js', 'on\n{"a":1}\n```\nThere it is.')).toEqual({ a: 1 });
+    expect(readToEnd('12\n```').snapshot()).toBe(12);
+    expect(readToEnd('5 degrees').failedAt()).toBe(2);
+    expect(snapshotOf('`{"a":1}`')).toEqual({ a: 1 });
     expect(read('nothing yet').snapshot()).toBeUndefined();
   });
 
@@ -162,17 +165,17 @@ describe('createPartialJson', () => {
     '[1}',
     'Hello [1]',
     '[tru]',
-  ])('stops at what is no JSON, and keeps what came before: %s', (text) => {
+  ])('partialJson stops at invalid JSON and keeps the value before it: %s', (text) => {
     expect(() => JSON.parse(text) as unknown).toThrow();
-    const whole = read(text);
-    expect(whole.failedAt()).toBeGreaterThanOrEqual(0);
-    const before = whole.snapshot();
+    const atOnce = read(text);
+    expect(atOnce.failedAt()).toBeGreaterThanOrEqual(0);
+    const before = atOnce.snapshot();
     const cut = read(...text.split(/(?:)/), ',"more"]');
-    expect(cut.failedAt()).toBe(whole.failedAt());
+    expect(cut.failedAt()).toBe(atOnce.failedAt());
     expect(cut.snapshot()).toEqual(before);
   });
 
-  it('stops where it would had the characters come one by one, whatever is wrong and however deep', () => {
+  it('partialJson stops at the same offset for every cut, whatever is wrong and however deep', () => {
     fc.assert(
       fc.property(
         anyText,
@@ -192,13 +195,13 @@ describe('createPartialJson', () => {
     );
   });
 
-  it('looks at what does not end, or is wrong, no more often the deeper it is', () => {
+  it('partialJson scans open and invalid values once, however deep they are', () => {
     const open = '[1,'.repeat(100_000);
     expect(read(open).failedAt()).toBeUndefined();
     expect(read(`${open}x${']'.repeat(100_000)}`).failedAt()).toBe(open.length);
   });
 
-  it('tells when more text would change nothing', () => {
+  it('push returns false once more text cannot change the value', () => {
     const json = createPartialJson();
     expect(json.push('[1')).toBe(true);
     expect(json.push(']')).toBe(true);
@@ -210,7 +213,7 @@ describe('createPartialJson', () => {
     expect(words.push('[1]')).toBe(false);
   });
 
-  it('has a snapshot due as soon as a long list has closed', () => {
+  it('a snapshot is due as soon as a long array has closed', () => {
     const json = read(`{"list":[${'1,'.repeat(1_000)}1`);
     json.snapshot();
     json.push(',1');
@@ -219,14 +222,14 @@ describe('createPartialJson', () => {
     expect(json.isDue()).toBe(true);
   });
 
-  it('takes __proto__ for a key like any other', () => {
-    const value = shown('{"__proto__":{"admin":true},"a":{"__proto__":"x');
+  it('__proto__ is an ordinary key', () => {
+    const value = snapshotOf('{"__proto__":{"admin":true},"a":{"__proto__":"x');
     expect(Object.keys(value as object)).toEqual(['__proto__', 'a']);
     expect((value as { admin?: true }).admin).toBeUndefined();
     expect(JSON.stringify(value)).toBe('{"__proto__":{"admin":true},"a":{"__proto__":"x"}}');
   });
 
-  it('reads and shows what is nested deeper than the stack', () => {
+  it('partialJson reads values that are nested deeper than the call stack', () => {
     const depth = 100_000;
     const json = read('['.repeat(depth));
     expect(json.snapshot()).toBeDefined();
@@ -236,7 +239,7 @@ describe('createPartialJson', () => {
     expect(isSameJson(json.snapshot(), other.snapshot())).toBe(true);
   });
 
-  it('copies at most about one reference for each character, by the snapshots that are due', () => {
+  it('due snapshots copy about one reference per character', () => {
     const json = createPartialJson();
     let copied = 0;
     const text = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id })));
@@ -246,21 +249,5 @@ describe('createPartialJson', () => {
     }
     expect(copied).toBeGreaterThan(text.length / 2);
     expect(copied).toBeLessThan(text.length * 1.2);
-  });
-});
-
-describe('isSameJson', () => {
-  it('compares by value, deeply, keys in any order', () => {
-    expect(isSameJson({ a: [1, { b: null }], c: 'x' }, { c: 'x', a: [1, { b: null }] })).toBe(true);
-    const pairs: [unknown, unknown][] = [
-      [{}, []],
-      [[1], [1, 2]],
-      [{ a: 1 }, { b: 1 }],
-      [{ a: undefined }, { b: undefined }],
-      [null, {}],
-      ['1', 1],
-      [new Date(0), {}],
-    ];
-    for (const [a, b] of pairs) expect([a, b, isSameJson(a, b)]).toEqual([a, b, false]);
   });
 });
