@@ -18,13 +18,13 @@ import { dataUrl } from './shared/files.js';
  * mistral('mistral-small-latest').stream({ messages: [userMessage('Name a river.')], thinking: true });
  * ```
  *
- * Thinking goes back with the message it came with, in its place: Mistral says that dropping it makes its models worse. Fields that have no place in a request
- * (`safe_prompt`, `prompt_mode`, `guardrails`) go in its `providerOptions`, under `mistral`.
+ * Thinking is sent back with its message, in its place: Mistral documents that dropping it makes its models worse. Fields that
+ * a request does not have (`safe_prompt`, `prompt_mode`, `guardrails`) go into its `providerOptions`, under `mistral`.
  *
  * @param name The model's name.
  * @param options Key (default: MISTRAL_API_KEY), base URL (default: https://api.mistral.ai/v1) and transport.
- * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError `options` also for a budget for thinking (give an
- * effort), and for a Magistral model that is told how much to think.
+ * @returns A cold model. Its streams error like those of `httpModel`; also with ConfigurationError `options` for a thinking
+ * budget (pass an effort), and for any setting of thinking but `true` on a Magistral model.
  */
 export function mistral(name: string, options: ModelOptions = {}): Model {
   return httpModel(
@@ -40,11 +40,11 @@ export function mistral(name: string, options: ModelOptions = {}): Model {
   );
 }
 
-/** Where Mistral's API differs from OpenAI's, by its API reference ("Chat Completion") and its guides. */
+/** How Mistral's API differs from OpenAI's, by its API reference ("Chat Completion") and its guides. */
 export function mistralDialect(model: string): Dialect {
   return {
     provider: 'mistral',
-    streamUsage: false, // refused as an unknown field; usage comes with the finish anyway
+    streamUsage: false, // `stream_options` is refused as an unknown field; usage always comes with the finish reason
     callId: mistralCallId,
     file: mistralFile,
     thinking: (thinking) => mistralThinking(model, thinking),
@@ -52,48 +52,51 @@ export function mistralDialect(model: string): Dialect {
   };
 }
 
-/** Magistral always thinks. The others think when asked to: `high` is the one effort that all of them take (guide "Reasoning"). */
+/** Magistral always thinks. The others think on request: `high` is the only effort that all of them accept (guide "Reasoning"). */
 function mistralThinking(model: string, thinking: Thinking): JsonObject {
   if (!/^magistral/i.test(model))
     return thinking === true ? { reasoning_effort: 'high' } : reasoningEffort('mistral')(thinking);
   if (thinking === true) return {};
   throw new ConfigurationError(
     'options',
-    `${model} always thinks, and takes neither an effort nor a budget.`,
-    "Leave thinking out, or use a model that takes an effort: mistral('mistral-small-latest').",
+    `${model} always thinks, and accepts neither an effort nor a budget.`,
+    "Omit thinking, or use a model that accepts an effort: mistral('mistral-small-latest').",
   );
 }
 
-/** Images, sound and documents go by their address, or as bytes: the guides "Vision", "Audio & Transcription" and "Document QnA". */
+/** Images, audio and documents are sent by URL or as bytes: the guides "Vision", "Audio & Transcription" and "Document QnA". */
 function mistralFile(file: FilePart): JsonObject | undefined {
   const { mediaType, url, data, name } = file;
-  const at = url ?? dataUrl(file);
-  if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: at };
+  const fileUrl = url ?? dataUrl(file);
+  if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: fileUrl };
   if (/^audio\//i.test(mediaType)) return { type: 'input_audio', input_audio: url ?? data };
-  if (url === undefined && !/^application\/(pdf|vnd\.)/i.test(mediaType)) return undefined; // texts go as text
-  return omitUndefined({ type: 'document_url', document_url: at, document_name: name });
+  const isDocument = url !== undefined || /^application\/(pdf|vnd\.)/i.test(mediaType);
+  if (!isDocument) return undefined; // text files become text, as in the default dialect
+  return omitUndefined({ type: 'document_url', document_url: fileUrl, document_name: name });
 }
 
-/** Its own names for the seed and for a call that has to be made. */
+/** Mistral has its own names for the seed and for a required call. */
 function mistralBody(body: JsonObject): JsonObject {
-  const { seed, tool_choice: choice, messages, ...rest } = body;
+  const { seed, tool_choice: toolChoice, messages, ...rest } = body;
   return omitUndefined({
     ...rest,
-    messages: inOrder(asArray(messages).filter(isJsonObject)),
-    tool_choice: choice === 'required' ? 'any' : choice,
+    messages: validOrder(asArray(messages).filter(isJsonObject)),
+    tool_choice: toolChoice === 'required' ? 'any' : toolChoice,
     random_seed: seed,
   });
 }
 
 /**
- * The order that Mistral insists on. Results are answered by the model before the user speaks again ("Unexpected role 'user' after role 'tool'",
- * code 3230): a history that goes on without has a short answer put in. A conversation that ends with the model's own words asks it to go on from
- * them, by `prefix` ("Expected last role User or Tool (or Assistant with prefix True)").
+ * Mistral refuses a user message right after tool results ("Unexpected role 'user' after role 'tool'", code 3230): a short
+ * reply of the model is inserted between them. It also refuses a conversation that ends with a message of the model, unless
+ * `prefix` asks the model to continue it ("Expected last role User or Tool (or Assistant with prefix True)").
  */
-function inOrder(messages: readonly JsonObject[]): JsonValue {
-  return messages.flatMap((message, at) => {
-    if (message['role'] === 'user' && messages[at - 1]?.['role'] === 'tool')
+function validOrder(messages: readonly JsonObject[]): JsonValue {
+  return messages.flatMap((message, index) => {
+    const isLast = index === messages.length - 1;
+    if (message['role'] === 'assistant' && isLast) return [{ ...message, prefix: true }];
+    if (message['role'] === 'user' && messages[index - 1]?.['role'] === 'tool')
       return [{ role: 'assistant', content: 'OK' }, message];
-    return message['role'] === 'assistant' && at === messages.length - 1 ? [{ ...message, prefix: true }] : [message];
+    return [message];
   });
 }

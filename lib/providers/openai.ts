@@ -11,13 +11,13 @@ import { shortCallId } from './shared/callIds.js';
  * openai('gpt-5').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * Models that think say nothing of what they think over this API. Fields that have no place in a request go in its `providerOptions`, under
- * `openai`.
+ * Over this API, OpenAI's models do not send their thinking. Fields that a request does not have go into its
+ * `providerOptions`, under `openai`.
  *
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1) and transport.
- * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError `options` also for a budget for thinking (give an
- * effort) and for files by address, images excepted (give the bytes).
+ * @returns A cold model. Its streams error like those of `httpModel`; also with ConfigurationError `options` for a thinking
+ * budget (pass an effort) and for files by URL other than images (pass the bytes).
  */
 export function openai(name: string, options: ModelOptions = {}): Model {
   return httpModel(

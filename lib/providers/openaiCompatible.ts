@@ -5,49 +5,71 @@ import type { Dialect } from './chatCompletions/dialect.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 
-/** A server that speaks the Chat Completions API; the options hold for all its models. */
+/** A server that implements the Chat Completions API. The options apply to all its models. */
 export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'> {
-  /** What to call it: in errors, and as the key of its provider data and `providerOptions`. */
+  /** The provider's name: in errors, and as the key of its provider data and `providerOptions`. */
   readonly name: string;
-  /** Where its API is, up to and without `/chat/completions`. */
+  /** The URL of its API, without `/chat/completions`. */
   readonly baseUrl: string;
-  /** The environment variable of its key. Default: none; without `apiKey` too, no authorization is sent. */
+  /** The environment variable of its key. Default: none. Without a variable and an `apiKey`, no authorization is sent. */
   readonly apiKeyVariable?: string | undefined;
 }
 
 /**
- * Models of any server that speaks the Chat Completions API: vLLM, llama.cpp, LM Studio, SGLang, Groq, DeepSeek, xAI, a gateway.
+ * Models of any server that implements the Chat Completions API: vLLM, llama.cpp, LM Studio, SGLang, Groq, DeepSeek, xAI, a
+ * gateway.
  *
  * ```ts
- * const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1', apiKeyVariable: 'GROQ_API_KEY' });
+ * const groq = openaiCompatible({
+ *   name: 'groq',
+ *   baseUrl: 'https://api.groq.com/openai/v1',
+ *   apiKeyVariable: 'GROQ_API_KEY',
+ * });
  * groq('llama-3.3-70b-versatile').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * What such servers send differently needs no setting. For what they take differently there are the fields of the dialect (`maxTokens`,
- * `streamUsage`, `fileUrls`, `thinking`, `file`, `callId`, `body`). The defaults are what all of these take, as their documents have it; where they
- * differ is mostly how thinking is switched, which by default is `reasoning_effort`, `'none'` for off:
+ * Differences in responses need no setting. For differences in requests there are the fields of the dialect (`maxTokens`,
+ * `streamUsage`, `fileUrls`, `thinking`, `file`, `callId`, `body`). By their documentation, all of these servers accept the
+ * defaults; they mostly differ in the field for thinking, by default `reasoning_effort` (`'none'` switches thinking off):
  *
- * | server | base URL | key | `thinking: true` and efforts | `thinking: false` | beside |
- * |---|---|---|---|---|---|
- * | Groq | https://api.groq.com/openai/v1 | GROQ_API_KEY | gpt-oss: `reasoning_effort`; qwen3: `'default'` | qwen3: `'none'`; gpt-oss cannot | gpt-oss shows its reasoning by itself; others with `reasoning_format: 'parsed'` |
- * | DeepSeek | https://api.deepseek.com | DEEPSEEK_API_KEY | `reasoning_effort` (`low`, `high`, `max`); on by default | `{ thinking: { type: 'disabled' } }` | output: `json_object` only |
- * | xAI | https://api.x.ai/v1 | XAI_API_KEY | `reasoning_effort`, refused by models that always think | grok-4.3: `'none'` | reasoning models refuse `stop` |
- * | Moonshot | https://api.moonshot.ai/v1 | MOONSHOT_API_KEY | on by default; kimi-k3: `reasoning_effort` | `{ thinking: { type: 'disabled' } }` | a forced tool is refused while thinking; kimi models fix their own temperature |
- * | vLLM | http://localhost:8000/v1 | none | by the model's template | `{ chat_template_kwargs: { enable_thinking: false } }` | tools need `--enable-auto-tool-choice` and a parser |
- * | llama.cpp | http://localhost:8080/v1 | none | by the model's template | `{ chat_template_kwargs: { enable_thinking: false } }` | `toolChoice: { name }` is taken for `auto`; tools need `--jinja` |
- * | LM Studio | http://localhost:1234/v1 | none | by the model's settings | the same | thinking may come as `<think>` text: `thinkTags: true` |
+ * | server | base URL | key |
+ * |---|---|---|
+ * | Groq | https://api.groq.com/openai/v1 | GROQ_API_KEY |
+ * | DeepSeek | https://api.deepseek.com | DEEPSEEK_API_KEY |
+ * | xAI | https://api.x.ai/v1 | XAI_API_KEY |
+ * | Moonshot | https://api.moonshot.ai/v1 | MOONSHOT_API_KEY |
+ * | vLLM | http://localhost:8000/v1 | none |
+ * | llama.cpp | http://localhost:8080/v1 | none |
+ * | LM Studio | http://localhost:1234/v1 | none |
+ *
+ * | server | `thinking: true` and efforts | `thinking: false` |
+ * |---|---|---|
+ * | Groq | gpt-oss: `reasoning_effort`; qwen3: `'default'` | qwen3: `'none'`; gpt-oss cannot |
+ * | DeepSeek | `reasoning_effort` (`low`, `high`, `max`); on by default | `{ thinking: { type: 'disabled' } }` |
+ * | xAI | `reasoning_effort`, refused by models that always think | grok-4.3: `'none'` |
+ * | Moonshot | on by default; kimi-k3: `reasoning_effort` | `{ thinking: { type: 'disabled' } }` |
+ * | vLLM, llama.cpp | by the model's template | `{ chat_template_kwargs: { enable_thinking: false } }` |
+ * | LM Studio | by the model's settings | by the model's settings |
+ *
+ * - Groq: gpt-oss always sends its reasoning; other models with `reasoning_format: 'parsed'`.
+ * - DeepSeek: as output format only `json_object`.
+ * - xAI: reasoning models refuse `stop`.
+ * - Moonshot: a forced tool is refused while thinking; kimi models fix their own temperature.
+ * - vLLM: tools need `--enable-auto-tool-choice` and a parser.
+ * - llama.cpp: `toolChoice: { name }` is treated as `auto`; tools need `--jinja`.
+ * - LM Studio: thinking may be sent as `<think>` text: `thinkTags: true`.
  *
  * ```ts
  * const deepseek = openaiCompatible({
  *   name: 'deepseek',
  *   baseUrl: 'https://api.deepseek.com',
  *   apiKeyVariable: 'DEEPSEEK_API_KEY',
- *   thinking: (wish) => ({ thinking: { type: wish === false ? 'disabled' : 'enabled' } }),
+ *   thinking: (thinking) => ({ thinking: { type: thinking === false ? 'disabled' : 'enabled' } }),
  * });
  * ```
  *
- * @param server Its name, base URL, key, and where it differs.
- * @returns A function that gives a model by name; options of a model go over those of the server, headers one by one.
+ * @param server The server's name, base URL, key and dialect.
+ * @returns A function that returns a model by name. A model's options override those of the server; headers are merged.
  */
 export function openaiCompatible(server: CompatibleServer): (name: string, options?: ModelOptions) => Model {
   const { name: provider, baseUrl, apiKeyVariable, ...rest } = server;
@@ -62,7 +84,7 @@ export function openaiCompatible(server: CompatibleServer): (name: string, optio
         wire: chatCompletions(name, { ...rest, provider }),
         capabilities: server.capabilities,
       },
-      { ...rest, ...omitUndefined(options), headers }, // an option that is undefined leaves the server's
+      { ...rest, ...omitUndefined(options), headers }, // an option that is undefined does not override the server's
     );
   };
 }

@@ -7,19 +7,19 @@ import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 
 /**
- * An open model, by Together.
+ * An open model, served by Together.
  *
  * ```ts
  * together('meta-llama/Llama-3.3-70B-Instruct-Turbo').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * Calls that a Llama model writes as text (`<|python_tag|>{...}`) come out as calls. Thinking that is streamed as text, in `<think>` tags (its
- * guide "DeepSeek R1"), comes out as thinking, unless `thinkTags: false` is passed.
+ * Calls that a Llama model writes as text (`<|python_tag|>{...}`) are emitted as calls. Thinking that is streamed as text in
+ * `<think>` tags (its guide "DeepSeek R1") is emitted as thinking, unless `thinkTags` is false.
  *
  * @param name The model's name.
  * @param options Key (default: TOGETHER_API_KEY), base URL (default: https://api.together.xyz/v1) and transport.
- * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError `options` also for a budget for thinking (give an
- * effort).
+ * @returns A cold model. Its streams error like those of `httpModel`; also with ConfigurationError `options` for a thinking
+ * budget (pass an effort).
  */
 export function together(name: string, options: ModelOptions = {}): Model {
   return httpModel(
@@ -42,13 +42,13 @@ export function together(name: string, options: ModelOptions = {}): Model {
   );
 }
 
-/** Hybrid models are switched by `reasoning.enabled`, others take an effort of low, medium or high (its guide "Reasoning"). */
+/** `reasoning.enabled` switches hybrid models; others accept the efforts low, medium and high (its guide "Reasoning"). */
 function togetherThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { reasoning: { enabled: thinking } };
   return reasoningEffort('together')(thinking.effort === 'minimal' ? { effort: 'low' } : thinking);
 }
 
-/** Its grammar compiler refuses schemas in strict mode that others take; an answer follows the schema without. */
+/** Together's grammar compiler refuses strict schemas that others accept; the output follows the schema without strict mode. */
 function withoutStrict(body: JsonObject): JsonObject {
   const format = body['response_format'];
   if (!isJsonObject(format) || !isJsonObject(format['json_schema'])) return body;

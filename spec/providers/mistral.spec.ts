@@ -6,8 +6,7 @@ import type { Message, Part } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
 import { chatCompletions } from '../../lib/providers/chatCompletions/chatCompletions.js';
 import { mistralCallId } from '../../lib/providers/shared/callIds.js';
-import { mistralDialect } from '../../lib/providers/mistral.js';
-import { mistral } from '../../lib/providers/mistral.js';
+import { mistral, mistralDialect } from '../../lib/providers/mistral.js';
 import { mistral as served } from '../../lib/testing/server/dialects/chatCompletions/variant.js';
 import { delta, read } from './chatCompletions/reading.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
@@ -29,8 +28,8 @@ const messagesOf = (...messages: readonly Message[]) => encode({ messages })['me
 const contentOf = (...parts: readonly Part[]) =>
   (messagesOf(userMessage(parts)) as readonly JsonObject[])[0]?.['content'];
 
-describe('mistral: what a run sends', () => {
-  it('gives thinking back in its place, and ids that Mistral takes, the same for a call and its result', async () => {
+describe('mistral in a run with tools', () => {
+  it('mistral sends thinking back in its place, and the same valid id for a call and its result', async () => {
     const { bodies, paths } = await runTwoTurns(provider);
     const [a, b] = ['call_1_1', 'call_1_2'].map(mistralCallId);
     const call = (id: string | undefined, name: string, args: string) => ({
@@ -63,8 +62,8 @@ describe('mistral: what a run sends', () => {
   });
 });
 
-describe('mistral: the request', () => {
-  it('has its own names for the seed and a call that must be made, and asks for no usage', () => {
+describe('mistral: requests', () => {
+  it('mistral has its own names for the seed and a required call, and does not request usage', () => {
     const tools = [{ name: 'f', description: '', parameters: { type: 'object' } }];
     expect(
       encode({
@@ -90,7 +89,7 @@ describe('mistral: the request', () => {
       expect(encode({ seed: 1 })).not.toHaveProperty(field);
   });
 
-  it('answers by a schema', () => {
+  it('mistral sends a schema in strict mode', () => {
     const schema = {
       type: 'object',
       properties: { a: { type: 'string' } },
@@ -103,7 +102,7 @@ describe('mistral: the request', () => {
     });
   });
 
-  it('passes images, sound and documents in its own parts', () => {
+  it('mistral sends images, audio and documents in its own parts', () => {
     const image = new URL('https://example.org/a.png');
     expect(
       contentOf(
@@ -130,11 +129,11 @@ describe('mistral: the request', () => {
     [true, { reasoning_effort: 'high' }],
     [false, { reasoning_effort: 'none' }],
     [{ effort: 'low' }, { reasoning_effort: 'low' }],
-  ])('thinks as told: %j', (thinking, fields) => {
+  ])('mistral encodes thinking %j', (thinking, fields) => {
     expect(encode(thinking === undefined ? {} : { thinking })).toMatchObject(fields);
   });
 
-  it('refuses a budget, and a Magistral model that is told how much to think', () => {
+  it('mistral throws for a budget, and for thinking settings of a Magistral model', () => {
     expect(() => encode({ thinking: { budget: 5 } })).toThrow(
       expect.objectContaining({ code: 'configuration', subject: 'options' }),
     );
@@ -142,7 +141,7 @@ describe('mistral: the request', () => {
     expect(() => encode({ thinking: false }, 'magistral-medium-latest')).toThrow(/always thinks/);
   });
 
-  it('puts an answer between results and the user, and lets the model go on from its own last words', () => {
+  it('mistral inserts a reply between results and the user, and lets the model continue its last message', () => {
     const call = { type: 'toolCall', id: 'abcdefghi', name: 'f', arguments: {} } as const;
     const result = { type: 'toolResult', id: 'abcdefghi', name: 'f', result: 1 } as const;
     expect(
@@ -170,7 +169,7 @@ describe('mistral: the request', () => {
     ]);
   });
 
-  it('ignores what other providers stored', () => {
+  it('mistral ignores the data of other providers', () => {
     const message = {
       ...modelMessage('A'),
       metadata: { anthropic: { blocks: [] }, openrouter: { reasoning_details: [{ type: 'x' }] } },
@@ -184,18 +183,18 @@ describe('mistral: the request', () => {
 });
 
 describe('mistralCallId', () => {
-  it('keeps ids that are valid, and makes the same valid id of any other, each time', () => {
+  it('mistralCallId keeps valid ids, and always maps any other id to the same valid id', () => {
     expect(mistralCallId('aB3xK9mP2')).toBe('aB3xK9mP2');
     expect(mistralCallId('call_1')).toBe(mistralCallId('call_1'));
     fc.assert(fc.property(fc.string(), (id) => expect(mistralCallId(id)).toMatch(/^[a-zA-Z0-9]{9}$/)));
   });
 
-  it('tells a hundred thousand ids apart', () => {
+  it('mistralCallId maps a hundred thousand ids to different ids', () => {
     expect(new Set(Array.from({ length: 100_000 }, (_, at) => mistralCallId(`call_${at}`))).size).toBe(100_000);
   });
 });
 
-describe('mistral: the answer', () => {
+describe('mistral: responses', () => {
   const thought = (text: string): JsonObject => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
   const data = (...frames: readonly JsonObject[]) => {
     const { chunks } = read(frames, true, 'mistral');
@@ -203,7 +202,7 @@ describe('mistral: the answer', () => {
     return found?.type === 'providerData' ? found.data : undefined;
   };
 
-  it('keeps thinking that comes in several places, and puts it back there', () => {
+  it('mistral stores thinking with its places in the text, and sends it back there', () => {
     const own = data(
       delta({ content: [thought('First, ')] }),
       delta({ content: [thought('this.')] }),
@@ -231,7 +230,7 @@ describe('mistral: the answer', () => {
     });
   });
 
-  it('tells which documents are referred to, each once', () => {
+  it('mistral emits the documents that are referenced, each once', () => {
     const reference = (...ids: readonly number[]): JsonObject => ({ type: 'reference', reference_ids: ids });
     const { chunks, text } = read([
       delta({ content: [{ type: 'text', text: 'Paris' }, reference(3, 5)] }),
@@ -254,7 +253,7 @@ describe('mistral: the answer', () => {
     ['model_length', 'length'],
     ['error', 'error'],
     ['tool_calls', 'toolCalls'],
-  ])('finishes with %s', (word, reason) => {
+  ])('mistral maps the finish reason %s to %s', (word, reason) => {
     expect(read([delta({ content: 'a' }, word)]).finish).toMatchObject({ reason, rawReason: word });
   });
 });

@@ -12,7 +12,7 @@ describe('openaiCompatible', () => {
     delete process.env['RIVULET_SPEC_KEY'];
   });
 
-  it('gives models of one server, with its key', async () => {
+  it('openaiCompatible makes models of one server, with its key', async () => {
     const { fetch, seen } = answering(answer);
     const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.test/openai/v1/', apiKey: 'k', fetch });
     const model = groq('llama');
@@ -28,7 +28,7 @@ describe('openaiCompatible', () => {
     expect(seen[0]?.headers.get('authorization')).toBe('Bearer k');
   });
 
-  it('sends no authorization to a server without a key', async () => {
+  it('openaiCompatible sends no authorization to a server without a key', async () => {
     const { fetch, seen } = answering(answer);
     await lastValueFrom(
       openaiCompatible({ name: 'local', baseUrl: 'http://localhost:8080/v1', fetch })('any').stream({ messages }),
@@ -36,7 +36,7 @@ describe('openaiCompatible', () => {
     expect(seen[0]?.headers.has('authorization')).toBe(false);
   });
 
-  it('reads the key from the variable, and names it where there is none', async () => {
+  it('openaiCompatible reads the key from the variable, and names the variable if it is not set', async () => {
     const { fetch, seen } = answering(answer);
     const server = openaiCompatible({
       name: 'local',
@@ -53,7 +53,7 @@ describe('openaiCompatible', () => {
     expect(seen.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer from-env']);
   });
 
-  it("puts a model's options over the server's, headers one by one", async () => {
+  it("openaiCompatible overrides the server's options with the model's, and merges headers", async () => {
     const { fetch, seen } = answering(answer);
     const server = openaiCompatible({
       name: 'local',
@@ -69,7 +69,7 @@ describe('openaiCompatible', () => {
     expect(body).not.toHaveProperty('stream_options');
   });
 
-  it('reports an error in the stream with what came before it, and the name of the server', async () => {
+  it('openaiCompatible emits the content before an error in the stream, and names the server in the error', async () => {
     const { fetch } = answering(
       { choices: [{ delta: { content: 'E' } }] },
       { error: { message: 'worker died', code: 500 }, choices: [] },

@@ -34,8 +34,8 @@ const details = (...frames: readonly JsonObject[]) => {
 };
 const reasoning = (...list: readonly JsonObject[]) => delta({ reasoning_details: list });
 
-describe('openrouter: what a run sends', () => {
-  it('gives reasoning details back whole, on the message they came with', async () => {
+describe('openrouter in a run with tools', () => {
+  it('openrouter sends reasoning details back unchanged, with their message', async () => {
     const { bodies, paths, events } = await runTwoTurns(provider);
     const call = (id: string, name: string, args: string) => ({
       id,
@@ -73,7 +73,7 @@ describe('openrouter: what a run sends', () => {
   });
 });
 
-describe('openrouter: the request', () => {
+describe('openrouter: requests', () => {
   it.each<[NonNullable<Request['thinking']>, JsonObject]>([
     [true, { enabled: true }],
     [false, { effort: 'none' }],
@@ -81,11 +81,11 @@ describe('openrouter: the request', () => {
     [{ budget: 2000 }, { max_tokens: 2000 }],
     [{ effort: 'low', budget: 2000 }, { effort: 'low' }],
     [{}, { enabled: true }],
-  ])('thinks as told: %j', async (thinking, expected) => {
+  ])('openrouter encodes thinking %j', async (thinking, expected) => {
     expect((await sent({ thinking })).body['reasoning']).toEqual(expected);
   });
 
-  it('passes its own options, and its key where it looks for it', async () => {
+  it('openrouter merges its provider options into the body, and sends its key', async () => {
     const plugins = [{ id: 'file-parser', pdf: { engine: 'mistral-ocr' } }];
     const { url, headers, body } = await sent({
       thinking: true,
@@ -96,7 +96,7 @@ describe('openrouter: the request', () => {
     expect(body).toMatchObject({ plugins, reasoning: { enabled: true, exclude: true } });
   });
 
-  it('passes documents and films, by address too', async () => {
+  it('openrouter sends documents and videos, also by URL', async () => {
     const { body } = await sent({
       messages: [
         userMessage([
@@ -118,7 +118,7 @@ describe('openrouter: the request', () => {
     ]);
   });
 
-  it('makes ids valid for the models that are strict with them', async () => {
+  it('openrouter makes call ids valid for models that refuse other ids', async () => {
     const messages = [
       userMessage('Q'),
       modelMessage([{ type: 'toolCall', id: 'toolu_1', name: 'f', arguments: {} }]),
@@ -141,7 +141,7 @@ describe('openrouter: reasoning details', () => {
     ...fields,
   });
 
-  it('joins the chunks of a detail, signature and all, also where two details come in turns', () => {
+  it('openrouter joins the fragments of a detail and its signature, also if two details alternate', () => {
     expect(
       details(
         reasoning(text(0, { text: 'A', signature: null })),
@@ -160,7 +160,7 @@ describe('openrouter: reasoning details', () => {
     ]);
   });
 
-  it('keeps encrypted details of two calls apart, and what follows a signature', () => {
+  it('openrouter separates the encrypted details of two calls, and what follows a signature', () => {
     const secret = (id: string, data: string) => ({
       type: 'reasoning.encrypted',
       format: 'google-gemini-v1',
@@ -183,21 +183,21 @@ describe('openrouter: reasoning details', () => {
     ).toHaveLength(2);
   });
 
-  it('comes to the same however a detail is cut', () => {
+  it('openrouter stores the same detail however it is cut', () => {
     fc.assert(
-      fc.property(fc.array(fc.string({ minLength: 1 }), { minLength: 1 }), (pieces) => {
+      fc.property(fc.array(fc.string({ minLength: 1 }), { minLength: 1 }), (texts) => {
         const frames = [
-          ...pieces.map((piece) => reasoning(text(0, { text: piece }))),
+          ...texts.map((fragment) => reasoning(text(0, { text: fragment }))),
           reasoning(text(0, { signature: 's' })),
         ];
-        expect(details(...frames)).toEqual([text(0, { text: pieces.join(''), signature: 's' })]);
+        expect(details(...frames)).toEqual([text(0, { text: texts.join(''), signature: 's' })]);
       }),
     );
   });
 });
 
-describe('openrouter: the answer', () => {
-  it('gives images and parsed documents, and remembers the documents', async () => {
+describe('openrouter: responses', () => {
+  it('openrouter emits images and sources, and stores parsed documents', async () => {
     const file = { type: 'file', file: { hash: 'h', name: 'a.pdf', content: [{ type: 'text', text: 'Parsed.' }] } };
     const cited = { type: 'url_citation', url_citation: { url: 'https://a.example', title: 'A' } };
     const { fetch } = answering(
@@ -214,7 +214,7 @@ describe('openrouter: the answer', () => {
     expect(chunks).toContainEqual({ type: 'providerData', provider: 'openrouter', data: { annotations: [file] } });
   });
 
-  it('reports an error within the stream, at the top or in the choice, with the words of the one who failed', () => {
+  it('openrouter reports an error at the top or in the choice, with the text of the upstream provider', () => {
     const error = {
       code: 502,
       message: 'Provider returned error',

@@ -25,8 +25,8 @@ async function sent(request: Partial<Request>) {
   return seen[0]?.body ?? {};
 }
 
-describe('together: what a run sends', () => {
-  it('holds the calls as they came, text beside them, and a result for each', async () => {
+describe('together: requests', () => {
+  it('together sends the calls unchanged, the text besides them, and a result for each call', async () => {
     const { bodies } = await runTwoTurns(provider);
     const call = (id: string, name: string, args: string) => ({
       id,
@@ -54,7 +54,7 @@ describe('together: what a run sends', () => {
     });
   });
 
-  it('asks for a schema without strict mode', async () => {
+  it('together sends a schema without strict mode', async () => {
     const schema = {
       type: 'object',
       properties: { a: { type: 'string' } },
@@ -72,19 +72,19 @@ describe('together: what a run sends', () => {
     [false, { reasoning: { enabled: false } }],
     [{ effort: 'minimal' }, { reasoning_effort: 'low' }],
     [{ effort: 'high' }, { reasoning_effort: 'high' }],
-  ])('thinks as told: %j', async (thinking, fields) => {
+  ])('together encodes thinking %j', async (thinking, fields) => {
     expect(await sent({ thinking })).toMatchObject(fields);
   });
 });
 
-describe('together: the answer', () => {
+describe('together: responses', () => {
   const answer = async (texts: readonly string[], options = {}) => {
     const { fetch } = answering(...texts.map((content) => delta({ content })), delta({}, 'eos'), '[DONE]');
     const model = together('m', { apiKey: 'k', fetch, ...options });
     return lastValueFrom(model.stream({ messages: [userMessage('Hi')] }).pipe(accumulateToolCalls(), toArray()));
   };
 
-  it('reads calls that the model wrote as text, and the turn ends with calls', async () => {
+  it('together emits calls that the model wrote as text, and finishes with toolCalls', async () => {
     const events = await answer([
       '<think>Hm.</think>\n',
       '<|pyth',
@@ -99,7 +99,7 @@ describe('together: the answer', () => {
     ]);
   });
 
-  it('reads thinking that is streamed as text, unless told not to', async () => {
+  it('together emits thinking that is streamed as text, unless thinkTags is false', async () => {
     expect(await answer(['<think>Hm.</think>Yes'])).toMatchObject([
       { type: 'thinking', text: 'Hm.' },
       { type: 'text', text: 'Yes' },

@@ -56,7 +56,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
       emitter.emit({ type: 'source', source });
     }
   };
-  const readEvent = (type: string | undefined, message: JsonObject, index: unknown) => {
+  const readEvent = (type: string, message: JsonObject, index: unknown) => {
     switch (type) {
       case 'message-start':
         readToolPlan(message['tool_plan']);
@@ -104,7 +104,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
         readEnd(delta);
         return 'end';
       }
-      readEvent(type, objectOrEmpty(delta['message']), frame['index']);
+      if (type !== undefined) readEvent(type, objectOrEmpty(delta['message']), frame['index']);
       return undefined;
     },
     end(terminal) {

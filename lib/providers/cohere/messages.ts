@@ -67,7 +67,10 @@ function encodeModel(message: Message, replaysThinking: boolean): readonly JsonO
   if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text }];
   const stored = objectOrEmpty(message.metadata?.['cohere']);
   const thinking = replaysThinking ? nonEmptyString(stored['thinking']) : undefined;
-  const toolPlan = [stored['tool_plan'], text].filter((part) => nonEmptyString(part) !== undefined).join('\n');
+  const toolPlan = [stored['tool_plan'], text]
+    .map(nonEmptyString)
+    .filter((part) => part !== undefined)
+    .join('\n');
   return [
     {
       role: 'assistant',

@@ -26,7 +26,7 @@ describe('chatCompletions: recorded streams', () => {
     `../shared/recordings/${name}`,
   ]);
   it.each(folders.flatMap(recordings))('chatCompletions decodes $name completely', (recording) => {
-    expectRecorded(recording, wholeAnswer(wire.decode, recording.frames, true));
+    expectRecorded(recording, wholeAnswer((emit) => wire.decode(emit), recording.frames, true));
   });
 });
 
