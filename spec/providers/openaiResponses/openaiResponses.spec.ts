@@ -53,7 +53,7 @@ describe('openaiResponses: the second request of a run', () => {
     { type: 'function_call_output', call_id: 'call_1_2', output: '{"error":"no calendar"}' },
   ];
 
-  it('holds the results alone, and the id of the first response', async () => {
+  it('openaiResponses sends only the results and the id of the first response', async () => {
     const { bodies } = await runTwoTurns(provider);
     expect(bodies).toEqual([
       { ...shared, input: [question] },
@@ -61,7 +61,7 @@ describe('openaiResponses: the second request of a run', () => {
     ]);
   });
 
-  it('holds each item of the first answer without a session, with its id, in its order: reasoning, text, both calls; then a result for each', async () => {
+  it('openaiResponses without a session sends back each item with its id, in its order, then the results', async () => {
     const { bodies, paths } = await runTwoTurns({
       ...provider,
       make: (baseUrl, options) => openaiResponses('gpt-5', { ...options, baseUrl, session: false }),
@@ -99,7 +99,7 @@ describe('openaiResponses: the second request of a run', () => {
     });
   });
 
-  it('says so where nothing is stored', async () => {
+  it('openaiResponses with store: false says so in each request and sends encrypted reasoning', async () => {
     const { bodies, messages } = await runTwoTurns({
       ...provider,
       make: (baseUrl, options) => openaiResponses('gpt-5', { ...options, baseUrl, store: false }),
@@ -121,7 +121,7 @@ describe('openaiResponses: the second request of a run', () => {
 describe('openaiResponses', () => {
   const messages = [userMessage('Name a river.')];
 
-  it('streams an answer of the Responses API', async () => {
+  it('openaiResponses streams a response', async () => {
     const { fetch, seen } = answering(
       { type: 'response.created', response: { id: 'resp_1', model: 'gpt-5' } },
       { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Loire' },
@@ -145,7 +145,7 @@ describe('openaiResponses', () => {
     expect(seen[0]?.headers.get('authorization')).toBe('Bearer k');
   });
 
-  it('says who it is and what it can do, thinking by the name of the model', () => {
+  it('openaiResponses derives its capabilities from the name of the model', () => {
     expect(openaiResponses('gpt-5')).toMatchObject({
       provider: 'openai-responses',
       name: 'gpt-5',
@@ -155,22 +155,25 @@ describe('openaiResponses', () => {
     expect(openaiResponses('our-deployment').capabilities).not.toHaveProperty('thinking');
   });
 
-  it('asks a model that the user knows to reason for encrypted reasoning', async () => {
+  it('openaiResponses requests encrypted reasoning if the user says that the model thinks', async () => {
     const { fetch, seen } = answering({ type: 'response.completed', response: { status: 'completed' } });
     const model = openaiResponses('our-deployment', { apiKey: 'k', fetch, capabilities: { thinking: true } });
     await lastValueFrom(model.stream({ messages }));
     expect(seen[0]?.body).toMatchObject({ include: ['reasoning.encrypted_content'] });
   });
 
-  const impossible: readonly (readonly [string, RequestSettings])[] = [
-    ['stop texts', { stopSequences: ['END'] }],
+  const unsupported: readonly (readonly [string, RequestSettings])[] = [
+    ['stop sequences', { stopSequences: ['END'] }],
     ['a seed', { seed: 7 }],
     ['a budget for thinking', { thinking: { budget: 1000 } }],
   ];
-  it.each(impossible)('reports %s, which the API has no field for, before any request', async (_, settings) => {
-    const { fetch, seen } = answering();
-    const stream = openaiResponses('gpt-5', { apiKey: 'k', fetch }).stream({ messages, ...settings });
-    await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
-    expect(seen).toEqual([]);
-  });
+  it.each(unsupported)(
+    'openaiResponses refuses %s, which the API does not support, before any request',
+    async (_, settings) => {
+      const { fetch, seen } = answering();
+      const stream = openaiResponses('gpt-5', { apiKey: 'k', fetch }).stream({ messages, ...settings });
+      await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
+      expect(seen).toEqual([]);
+    },
+  );
 });

@@ -8,17 +8,15 @@ import type { Message } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import { localShellOutput, mcpApproval } from '../../../lib/providers/openaiResponses/serverTools.js';
-import { responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
+import { localShellOutput, mcpApproval, responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
 import type { ResponsesTool } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 
-const own = 'openai-responses';
 const body = (serverTools: readonly ResponsesTool[], request: Partial<Request> = {}) =>
   encodeResponses('gpt-4o', { messages: [userMessage('Hi')], ...request }, { serverTools }).body;
 
-describe('responsesTools: what is asked for', () => {
+describe('responsesTools', () => {
   const cases: readonly (readonly [
     what: string,
     tool: ResponsesTool,
@@ -139,11 +137,11 @@ describe('responsesTools: what is asked for', () => {
     },
   );
 
-  it('leaves a file search without vector stores out', () => {
+  it('responsesTools.fileSearch without vector stores is omitted from the request', () => {
     expect(body([responsesTools.fileSearch({ vectorStoreIds: [], results: true })])).toEqual(body([]));
   });
 
-  it('stands behind the functions, with what to include of all of them once', () => {
+  it('responsesTools are sent after the functions, and each include once', () => {
     const tools = [{ name: 'add', description: 'Adds.', parameters: { type: 'object' } }];
     const servers = [responsesTools.codeInterpreter(), responsesTools.codeInterpreter(), responsesTools.localShell()];
     const { tools: sent, include } = body(servers, { tools, thinking: true });
@@ -153,7 +151,7 @@ describe('responsesTools: what is asked for', () => {
     expect(include).toEqual(['reasoning.encrypted_content', 'code_interpreter_call.outputs']);
   });
 
-  it('can be chosen by type, or by the label of the server, unless a function has the name', () => {
+  it('responsesTools can be chosen by type or by the label of the server, unless a function has the name', () => {
     const servers = [
       responsesTools.webSearch(),
       responsesTools.mcp({ serverLabel: 'numbers', serverUrl: 'https://mcp.example' }),
@@ -170,10 +168,11 @@ describe('responsesTools: what is asked for', () => {
   });
 });
 
-const ran = (container: string, id = 'resp_1'): Message => ({
+/** A message whose code ran in a container. */
+const messageIn = (container: string, id = 'resp_1'): Message => ({
   ...modelMessage('Three.'),
   metadata: {
-    [own]: {
+    'openai-responses': {
       responseId: id,
       output: [
         { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'secret' },
@@ -191,16 +190,16 @@ const ran = (container: string, id = 'resp_1'): Message => ({
   },
 });
 
-describe('openai-responses: the container of a conversation', () => {
+describe('withContainer', () => {
   const containerFor = (messages: readonly Message[], tool = responsesTools.codeInterpreter()) =>
     (body([tool], { messages })['tools'] as readonly JsonObject[])[0]?.['container'];
 
-  it('is the last one that code ran in, unless the tool has one of its own', () => {
+  it('withContainer sets the container that code ran in last, unless the tool has its own', () => {
     const history = [
       userMessage('1'),
-      ran('cntr_1'),
+      messageIn('cntr_1'),
       userMessage('2'),
-      ran('cntr_2'),
+      messageIn('cntr_2'),
       userMessage('3'),
       modelMessage('Hm.'),
       userMessage('4'),
@@ -210,8 +209,8 @@ describe('openai-responses: the container of a conversation', () => {
     expect(containerFor([userMessage('1')])).toEqual({ type: 'auto' });
   });
 
-  it('is a new one when the old one has expired, and what ran in that is left out of a whole history', () => {
-    const messages = [userMessage('1'), ran('cntr_1'), userMessage('2')];
+  it('isContainerLost leads to a request with a new container, without what ran in the old one', () => {
+    const messages = [userMessage('1'), messageIn('cntr_1'), userMessage('2')];
     const serverTools = [responsesTools.codeInterpreter()];
     const first = encodeResponses('gpt-5', { messages }, { serverTools, session: false });
     const input = first.body['input'] as readonly JsonObject[];
@@ -236,9 +235,13 @@ describe('openai-responses: the container of a conversation', () => {
     expect(first.fallback?.(new Error('Container'))).toBeUndefined();
   });
 
-  it('may be lost together with the session: one after the other', () => {
-    const known = { serverTools: [responsesTools.codeInterpreter()] };
-    const first = encodeResponses('gpt-5', { messages: [userMessage('1'), ran('cntr_1'), userMessage('2')] }, known);
+  it('isContainerLost may be followed by a lost session', () => {
+    const options = { serverTools: [responsesTools.codeInterpreter()] };
+    const first = encodeResponses(
+      'gpt-5',
+      { messages: [userMessage('1'), messageIn('cntr_1'), userMessage('2')] },
+      options,
+    );
     const refused = (words: string) => Object.assign(new Error(words), { status: 404 });
     const second = first.fallback?.(refused("Container 'cntr_1' not found."));
     const third = second?.fallback?.(refused("Previous response with id 'resp_1' not found."));
@@ -252,7 +255,7 @@ describe('openai-responses: the container of a conversation', () => {
   });
 });
 
-describe('openai-responses: tools that ask something of the user, over HTTP', () => {
+describe('responsesTools over HTTP', () => {
   const servers: LoopbackServer[] = [];
   afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => server.close()));
@@ -262,7 +265,7 @@ describe('openai-responses: tools that ask something of the user, over HTTP', ()
     servers.push(server);
     return server;
   };
-  const fact = (data: JsonObject): Chunk => ({ type: 'metadata', metadata: { [own]: data } });
+  const report = (data: JsonObject): Chunk => ({ type: 'metadata', metadata: { 'openai-responses': data } });
   const request = {
     type: 'mcp_approval_request',
     id: 'mcpr_1',
@@ -278,16 +281,16 @@ describe('openai-responses: tools that ask something of the user, over HTTP', ()
     action: { type: 'exec', command: ['ls'] },
   };
 
-  it('tell a request for approval once, and take the answer in the next message', async () => {
-    const server = await serve([[fact(request)], 'Done.']);
+  it('mcpApproval answers a request for approval, which is reported once', async () => {
+    const server = await serve([[report(request)], 'Done.']);
     const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url });
     const agent = createAgent({ model });
     const events = await lastValueFrom(agent.stream('Add.').pipe(toArray()));
-    const told = events.flatMap((event) =>
-      event.type === 'metadata' && own in event.metadata ? [event.metadata[own]] : [],
+    const reports = events.flatMap((event) =>
+      event.type === 'metadata' && 'openai-responses' in event.metadata ? [event.metadata['openai-responses']] : [],
     );
-    expect(told).toContainEqual(request);
-    expect(told.filter((data) => JSON.stringify(data).includes('arguments'))).toHaveLength(1);
+    expect(reports).toContainEqual(request);
+    expect(reports.filter((data) => JSON.stringify(data).includes('arguments'))).toHaveLength(1);
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
     const answer = userMessage([mcpApproval('mcpr_1', false, 'Not now.')]);
     const { text } = await firstValueFrom(agent.run(answer, { history: [userMessage('Add.'), ...messages] }));
@@ -307,8 +310,8 @@ describe('openai-responses: tools that ask something of the user, over HTTP', ()
     expect(stateless.body['input']).toMatchObject([{ role: 'user' }, request, response]);
   });
 
-  it('tell a command of the local shell, and take its output; a command that nobody ran is no response to go on from', async () => {
-    const server = await serve([[fact(shell)], 'Two files.']);
+  it('localShellOutput answers a command, without which the response is not continued', async () => {
+    const server = await serve([[report(shell)], 'Two files.']);
     const model = openaiResponses('codex-mini-latest', {
       apiKey: 'k',
       baseUrl: server.url,
@@ -330,7 +333,7 @@ describe('openai-responses: tools that ask something of the user, over HTTP', ()
     expect(ignored.body['input']).toMatchObject([{ role: 'user' }, { role: 'user' }]);
   });
 
-  it('tell what the tools do in its order, each step once', async () => {
+  it('responsesTools report each of their steps once, in order', async () => {
     const steps = [
       { type: 'code_interpreter_call', id: 'ci_1', status: 'in_progress' },
       { type: 'code_interpreter_call', id: 'ci_1', delta: '1 +' },
@@ -348,23 +351,23 @@ describe('openai-responses: tools that ask something of the user, over HTTP', ()
       { type: 'image_generation_call', id: 'ig_1', partial_image_index: 0, partial_image_b64: 'AQ==' },
       { type: 'image_generation_call', id: 'ig_1', status: 'completed' },
     ];
-    const server = await serve([[...steps.map(fact), 'Three.'], 'And.']);
+    const server = await serve([[...steps.map(report), 'Three.'], 'And.']);
     const model = openaiResponses('gpt-4o', {
       apiKey: 'k',
       baseUrl: server.url,
       serverTools: [responsesTools.codeInterpreter()],
     });
     const events = await lastValueFrom(createAgent({ model }).stream('1 + 2?').pipe(toArray()));
-    const told = events.flatMap((event) =>
-      event.type === 'metadata' && own in event.metadata ? [event.metadata[own]] : [],
+    const reports = events.flatMap((event) =>
+      event.type === 'metadata' && 'openai-responses' in event.metadata ? [event.metadata['openai-responses']] : [],
     );
-    expect(told).toEqual(steps);
+    expect(reports).toEqual(steps);
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
     await firstValueFrom(createAgent({ model }).run('And?', { history: [userMessage('1 + 2?'), ...messages] }));
     expect(server.requests[1]?.body).toMatchObject({ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] });
   });
 
-  it('show the token of an MCP server in no error', async () => {
+  it('responsesTools.mcp keeps the token of the server out of errors', async () => {
     const server = await serve([], { status: 400, body: 'The server said: Bearer s3cr3t-token, x-key: k3y-of-mcp.' });
     const mcp = responsesTools.mcp({
       ...{

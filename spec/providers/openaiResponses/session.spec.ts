@@ -14,12 +14,11 @@ import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 import { answering } from '../answering.js';
 
-const own = 'openai-responses';
-const said = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
+const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
 const text = (words: string): Part => ({ type: 'text', text: words });
-const asked = (id: string, item = `fc_${id}`): Part => ({
+const call = (id: string, item = `fc_${id}`): Part => ({
   ...{ type: 'toolCall', id, name: 'look', arguments: {} },
-  providerData: { [own]: { id: item } },
+  providerData: { 'openai-responses': { id: item } },
 });
 const result = (id: string): Part => ({ type: 'toolResult', id, name: 'look', result: 'blue' });
 const response = (
@@ -29,7 +28,7 @@ const response = (
   rest: JsonObject = {},
 ): Message => ({
   ...modelMessage(parts),
-  metadata: { [own]: { responseId: id, output, ...rest } },
+  metadata: { 'openai-responses': { responseId: id, output, ...rest } },
 });
 const loire = response('resp_1', [text('Loire')], [{ type: 'message', id: 'msg_1', length: 5 }]);
 
@@ -45,21 +44,21 @@ async function bodyFor(messages: readonly Message[], options: ResponsesOptions =
   return seen[0]?.body ?? {};
 }
 
-describe('openai-responses: what is sent in a session', () => {
-  it('is what is newer than the newest response, its id, and the system prompt', async () => {
+describe('findSession', () => {
+  it('findSession returns the id of the newest response and what is newer, which is sent with the system prompt', async () => {
     const history = [systemMessage('Be brief.'), userMessage('Name a river.'), loire, userMessage('Longer?')];
     expect(await bodyFor(history)).toEqual({
       ...{
         model: 'gpt-4o',
         instructions: 'Be brief.',
         previous_response_id: 'resp_1',
-        input: [said('Longer?')],
+        input: [user('Longer?')],
         stream: true,
       },
     });
   });
 
-  it('is the id alone where nothing is newer', async () => {
+  it('findSession returns the id alone if nothing is newer', async () => {
     expect(await bodyFor([userMessage('Go on.'), loire])).toEqual({
       model: 'gpt-4o',
       previous_response_id: 'resp_1',
@@ -67,10 +66,10 @@ describe('openai-responses: what is sent in a session', () => {
     });
   });
 
-  it('is outputs for the calls of the response, under the ids that the API gave them', async () => {
+  it('findSession returns the outputs of the calls under the ids of the API', async () => {
     const calls = response(
       'resp_1',
-      [text('Hm.'), asked('a'), asked('renamed', 'fc_b')],
+      [text('Hm.'), call('a'), call('renamed', 'fc_b')],
       [
         { type: 'message', id: 'msg_1', length: 3 },
         { type: 'function_call', id: 'fc_a', call_id: 'a' },
@@ -86,7 +85,7 @@ describe('openai-responses: what is sent in a session', () => {
     expect(body['input']).toEqual([
       { type: 'function_call_output', call_id: 'b', output: 'blue' },
       { type: 'function_call_output', call_id: 'a', output: 'blue' },
-      said('Well?'),
+      user('Well?'),
     ]);
     const cancelled = await bodyFor([userMessage('Look.'), calls]);
     expect(cancelled['input']).toEqual(
@@ -94,62 +93,62 @@ describe('openai-responses: what is sent in a session', () => {
     );
   });
 
-  it('is everything after the newest of several responses, and what another model said after it, also right after it', async () => {
+  it('findSession returns everything after the newest of several responses, messages of other models included', async () => {
     const seine = response('resp_2', [text('Seine')], [{ type: 'message', id: 'msg_2', length: 5 }]);
     const elsewhere = modelMessage('Rhine');
     const body = await bodyFor([userMessage('1'), loire, seine, elsewhere, userMessage('2')]);
     expect(body['previous_response_id']).toBe('resp_2');
     expect(body['input']).toEqual([
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Rhine', annotations: [] }] },
-      said('2'),
+      user('2'),
     ]);
     const before = await bodyFor([userMessage('1'), elsewhere, loire, userMessage('2')]);
-    expect(before).toMatchObject({ previous_response_id: 'resp_1', input: [said('2')] });
+    expect(before).toMatchObject({ previous_response_id: 'resp_1', input: [user('2')] });
   });
 
-  const whole = [said('1'), expect.objectContaining({ role: 'assistant' }), said('2')];
+  const whole = [user('1'), expect.objectContaining({ role: 'assistant' }), user('2')];
   it.each<[string, Message, ResponsesOptions, Partial<Request>]>([
     ['the response was not stored', response('resp_1', [text('Hi')], [], { stored: false }), {}, {}],
-    ['nothing is to be stored', loire, { store: false }, {}],
-    ['this request is not to be stored', loire, {}, { providerOptions: { [own]: { store: false } } }],
-    ['sessions are not wanted', loire, { session: false }, {}],
+    ['the model stores nothing', loire, { store: false }, {}],
+    ['the request is not stored', loire, {}, { providerOptions: { 'openai-responses': { store: false } } }],
+    ['sessions are switched off', loire, { session: false }, {}],
     ['the text was edited since', { ...loire, parts: [text('Loire, surely')] }, {}, {}],
     ['another provider made it', { ...modelMessage('Hi'), metadata: { openai: { responseId: 'resp_1' } } }, {}, {}],
     [
-      'a call of it was cut',
+      'one of its calls was truncated',
       response('resp_1', [text('Hi')], [{ type: 'function_call', id: 'fc_1', call_id: 'a' }]),
       {},
       {},
     ],
-  ])('is the whole conversation where %s', async (_, answer, options, rest) => {
+  ])('findSession returns nothing if %s, and the complete conversation is sent', async (_, answer, options, rest) => {
     const body = await bodyFor([userMessage('1'), answer, userMessage('2')], options, rest);
     expect(body).not.toHaveProperty('previous_response_id');
     expect(body['input']).toEqual(whole);
   });
 
-  it('is the whole conversation where the user has the API keep it in another way', async () => {
+  it('findSession is not used if the user has the API keep the conversation in another way', async () => {
     const history = [userMessage('1'), loire, userMessage('2')];
     for (const extra of [
       { conversation: 'conv_1' },
       { previous_response_id: null },
       { previous_response_id: 'resp_0' },
     ]) {
-      const body = await bodyFor(history, {}, { providerOptions: { [own]: extra } });
+      const body = await bodyFor(history, {}, { providerOptions: { 'openai-responses': extra } });
       expect(body).toMatchObject({ ...extra, input: whole });
     }
   });
 
-  it('goes on from an older response where the newest cannot be gone on from', async () => {
+  it('findSession returns an older response if the newest cannot be continued', async () => {
     const unstored = response('resp_2', [text('Seine')], [{ type: 'message', id: 'msg_2', length: 5 }], {
       stored: false,
     });
     const body = await bodyFor([userMessage('1'), loire, userMessage('2'), unstored, userMessage('3')]);
     expect(body['previous_response_id']).toBe('resp_1');
-    expect(body['input']).toMatchObject([said('2'), { role: 'assistant' }, said('3')]);
+    expect(body['input']).toMatchObject([user('2'), { role: 'assistant' }, user('3')]);
   });
 });
 
-describe('openai-responses: sessions over HTTP', () => {
+describe('a session over HTTP', () => {
   const servers: LoopbackServer[] = [];
   afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => server.close()));
@@ -169,7 +168,7 @@ describe('openai-responses: sessions over HTTP', () => {
     return [...history, userMessage(question), ...messages.filter(({ role }) => role === 'model')];
   };
 
-  it('send one item, five after two turns elsewhere, and one again, each with the id of the newest response', async () => {
+  it('a session sends one item, five after two turns of another model, and one again', async () => {
     const server = await serve(['one', 'four', 'five']);
     const elsewhere = scriptedModel(['two', 'three']);
     let history = await turn(at(server), [], '1');
@@ -182,16 +181,16 @@ describe('openai-responses: sessions over HTTP', () => {
       ['resp_1', 5],
       ['resp_2', 1],
     ]);
-    expect(history.map(({ metadata }) => metadata?.[own] !== undefined)).toEqual([
+    expect(history.map(({ metadata }) => metadata?.['openai-responses'] !== undefined)).toEqual([
       ...[false, true, false, false, false, false, false, true, false, true],
     ]);
     expect(elsewhere.requests).toHaveLength(2);
   });
 
-  it('send the outputs of a run alone, and the server has the conversation', async () => {
-    let heard: readonly JsonObject[] = [];
+  it('a session sends only the tool outputs of a run, and the server has the conversation', async () => {
+    let received: readonly JsonObject[] = [];
     const server = await serve((request) => {
-      heard = request.messages;
+      received = request.messages;
       return request.turn === 1 ? [toolCall('look', {})] : 'Blue.';
     });
     const look = tool({ name: 'look', description: 'Looks.', execute: () => 'blue' });
@@ -202,15 +201,15 @@ describe('openai-responses: sessions over HTTP', () => {
         input: [{ type: 'function_call_output', call_id: 'call_1_1', output: 'blue' }],
       },
     });
-    expect(heard.map(({ type }) => type)).toEqual(['message', 'function_call', 'function_call_output']);
+    expect(received.map(({ type }) => type)).toEqual(['message', 'function_call', 'function_call_output']);
   });
 
-  it('fall back to the whole history, once, where the server does not know the response', async () => {
+  it('a session falls back to the complete history if the server does not have the response', async () => {
     const server = await serve(['Three.']);
     const history = [
       systemMessage('Be brief.'),
       userMessage('1'),
-      { ...loire, metadata: { [own]: { responseId: 'resp_old' } } },
+      { ...loire, metadata: { 'openai-responses': { responseId: 'resp_old' } } },
     ];
     const chunks = await lastValueFrom(
       at(server)
@@ -225,7 +224,7 @@ describe('openai-responses: sessions over HTTP', () => {
     expect(bodies(server).map(({ instructions }) => instructions)).toEqual(['Be brief.', 'Be brief.']);
   });
 
-  it('fall back to a history without what only the lost response had: reasoning that is not encrypted, and the ids that hang on it', async () => {
+  it('a session falls back to a history without unencrypted reasoning and the ids that refer to it', async () => {
     const server = await serve(['Fine.']);
     const output = [
       { type: 'reasoning', id: 'rs_1', summary: [] },
@@ -233,11 +232,11 @@ describe('openai-responses: sessions over HTTP', () => {
       { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'sealed' },
       { type: 'function_call', id: 'fc_a', call_id: 'a' },
     ];
-    const thought = response('resp_old', [text('Loire'), asked('a')], output);
+    const thought = response('resp_old', [text('Loire'), call('a')], output);
     await lastValueFrom(at(server).stream({ messages: [userMessage('1'), thought, userMessage([result('a')])] }));
     expect(bodies(server).map(({ previous_response_id: id }) => id)).toEqual(['resp_old', undefined]);
     expect(bodies(server)[1]?.['input']).toEqual([
-      said('1'),
+      user('1'),
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Loire', annotations: [] }] },
       { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'sealed' },
       { type: 'function_call', id: 'fc_a', call_id: 'a', name: 'look', arguments: '{}' },
@@ -256,7 +255,7 @@ describe('openai-responses: sessions over HTTP', () => {
       lost(404, { message: "Response with id 'resp_1' not found.", type: 'NotFoundError' }),
     ],
     ['a server without sessions', lost(422, { message: "Unknown parameter: 'previous_response_id'." })],
-  ])('fall back by the words of %s', async (_, refusal) => {
+  ])('isResponseLost recognises the error of %s', async (_, refusal) => {
     const server = await serve(['Fine.'], { forRequest: [refusal] });
     await lastValueFrom(at(server).stream({ messages: [userMessage('1'), loire, userMessage('2')] }));
     expect(sentBy(server)).toEqual([
@@ -265,7 +264,7 @@ describe('openai-responses: sessions over HTTP', () => {
     ]);
   });
 
-  it('fall back when the stream begins with that error', async () => {
+  it('isResponseLost recognises the error at the beginning of a stream', async () => {
     const event = {
       type: 'error',
       code: 'previous_response_not_found',
@@ -278,7 +277,7 @@ describe('openai-responses: sessions over HTTP', () => {
     expect(sentBy(server).map(([id]) => id)).toEqual(['resp_1', null]);
   });
 
-  it('do not fall back twice, nor for any other error, and retries of either request count for themselves', async () => {
+  it('a session falls back once, for no other error, and each of the two requests has its own retries', async () => {
     const gone = lost(400, { message: 'gone', code: 'previous_response_not_found' });
     const messages = [userMessage('1'), loire, userMessage('2')];
     const twice = await serve([], { forRequest: [gone, gone] });
@@ -293,10 +292,10 @@ describe('openai-responses: sessions over HTTP', () => {
     expect(sentBy(retried).map(([id]) => id)).toEqual(['resp_1', 'resp_1', null, null]);
   });
 
-  it('are not kept by a server that was told not to store', async () => {
+  it('a session is not continued if nothing is stored', async () => {
     const server = await serve(['one', 'two']);
     const history = await turn(at(server, { store: false }), [], '1');
-    expect(history.at(-1)?.metadata).toMatchObject({ [own]: { responseId: 'resp_1', stored: false } });
+    expect(history.at(-1)?.metadata).toMatchObject({ 'openai-responses': { responseId: 'resp_1', stored: false } });
     await turn(at(server), history, '2');
     expect(sentBy(server)).toEqual([
       [null, 1],

@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../lib/core/json/json.js';
+import { filePart, modelMessage, userMessage } from '../../../lib/core/message.js';
+import type { Message } from '../../../lib/core/message.js';
+import { assistant, call, hello, input, result, text, user } from './conversation.js';
+
+describe('encodeInput: files', () => {
+  it('encodeInput sends images and files as bytes or by URL', () => {
+    const bytes = new Uint8Array([1, 2, 3]);
+    const parts = [
+      text('See:'),
+      filePart(bytes, 'image/png'),
+      filePart(new URL('https://a.example/i.jpg'), 'image/jpeg'),
+      filePart(bytes, 'application/pdf', 'a.pdf'),
+      filePart(bytes, 'application/pdf'),
+      filePart(new URL('https://a.example/a.pdf'), 'application/pdf', 'a.pdf'),
+      filePart(new URL('data:text/csv;base64,AQID'), 'text/csv'),
+    ];
+    expect(input([userMessage(parts)])).toEqual([
+      {
+        type: 'message',
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'See:' },
+          { type: 'input_image', image_url: 'data:image/png;base64,AQID', detail: 'auto' },
+          { type: 'input_image', image_url: 'https://a.example/i.jpg', detail: 'auto' },
+          { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AQID' },
+          { type: 'input_file', filename: 'file.pdf', file_data: 'data:application/pdf;base64,AQID' },
+          { type: 'input_file', file_url: 'https://a.example/a.pdf' },
+          { type: 'input_file', filename: 'file.csv', file_data: 'data:text/csv;base64,AQID' },
+        ],
+      },
+    ]);
+  });
+
+  it('encodeInput refuses audio files', () => {
+    expect(() => input([userMessage([filePart(new Uint8Array([1]), 'audio/wav')])])).toThrow(
+      /does not accept audio\/wav.*Use openai\(\)/s,
+    );
+  });
+});
+
+describe('encodeInput: messages of other providers', () => {
+  it('encodeInput keeps the order of texts and calls, and puts results before the text of the user', () => {
+    const metadata = { anthropic: { thinking: 'x' }, 'openai-responses': 'nonsense' };
+    const model: Message = {
+      role: 'model',
+      parts: [text('Let me '), text('look.'), call('a'), text('And'), call('b')],
+      metadata,
+    };
+    const results = userMessage([
+      { type: 'toolResult', id: 'a', name: 'look', result: { sky: 'blue' } },
+      { type: 'toolResult', id: 'b', name: 'look', error: 'too dark' },
+      text('Well?'),
+    ]);
+    const item = (id: string) => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{"at":"sky"}' });
+    expect(input([hello, model, results])).toEqual([
+      user('Hello'),
+      assistant('Let me look.'),
+      item('a'),
+      assistant('And'),
+      item('b'),
+      { type: 'function_call_output', call_id: 'a', output: '{"sky":"blue"}' },
+      { type: 'function_call_output', call_id: 'b', output: '{"error":"too dark"}' },
+      user('Well?'),
+    ]);
+  });
+
+  it('encodeInput sends short and unique call ids, the same for call and result', () => {
+    const [long, other] = ['x'.repeat(65), 'y'.repeat(700)];
+    const calls = modelMessage([call(long), call('call_1'), call(other)]);
+    const sent = input([hello, calls, result(long), result('call_1'), result(other)]) as readonly JsonObject[];
+    const ids = sent.slice(1).map(({ call_id: id }) => id as string);
+    expect(ids.slice(0, 3)).toEqual(ids.slice(3));
+    expect(new Set(ids).size).toBe(3);
+    expect(ids[1]).toBe('call_1');
+    expect(ids.every((id) => id.length <= 64)).toBe(true);
+  });
+});

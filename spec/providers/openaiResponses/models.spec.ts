@@ -1,0 +1,19 @@
+import { describe, expect, it } from '@jest/globals';
+import { isReasoningModel } from '../../../lib/providers/openaiResponses/models.js';
+
+describe('isReasoningModel', () => {
+  it.each([
+    ['o3', true],
+    ['gpt-5-mini', true],
+    ['gpt-5.2-pro', true],
+    ['ft:o4-mini:us:x', true],
+    ['openai/gpt-5', true],
+    ['gpt-5-chat-latest', false],
+    ['gpt-5.2-chat-latest', false],
+    ['gpt-4.1', false],
+    ['chatgpt-4o-latest', false],
+    ['mine', undefined],
+  ])('isReasoningModel(%j) is %j', (model, expected) => {
+    expect(isReasoningModel(model)).toBe(expected);
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../lib/core/json/json.js';
+import { completed, itemAdded, itemDone, message, read, serverReports, textDelta } from './frames.js';
+
+describe('citedSources and createdFiles', () => {
+  const page = { type: 'url_citation', url: 'https://a.example', title: 'A', start_index: 0, end_index: 5 };
+  const file = {
+    type: 'container_file_citation',
+    container_id: 'cntr_1',
+    file_id: 'cfile_1',
+    filename: 'plot.png',
+    start_index: 0,
+    end_index: 1,
+  };
+  const annotate = (annotation: JsonObject) => ({
+    type: 'response.output_text.annotation.added',
+    item_id: 'msg_1',
+    annotation,
+  });
+
+  it('citedSources of a response are emitted once, also if they are cited again or repeated in snapshots', async () => {
+    const whole = message('Hello', 'msg_1', [page, { ...page, start_index: 3 }, file]);
+    const { chunks, text } = await read([
+      textDelta('Hello'),
+      annotate(page),
+      annotate(page),
+      itemDone(whole),
+      completed([whole]),
+    ]);
+    expect(chunks.filter(({ type }) => type === 'source')).toEqual([
+      { type: 'source', source: { type: 'source', url: 'https://a.example', title: 'A' } },
+      {
+        type: 'source',
+        source: {
+          type: 'source',
+          id: 'cfile_1',
+          title: 'plot.png',
+          providerData: { 'openai-responses': { container_id: 'cntr_1' } },
+        },
+      },
+    ]);
+    expect(text).toBe('Hello');
+  });
+
+  it('createdFiles returns a generated image once, and partial images are metadata', async () => {
+    const partial = {
+      type: 'response.image_generation_call.partial_image',
+      item_id: 'ig_1',
+      partial_image_index: 0,
+      partial_image_b64: 'AA==',
+    };
+    const item = {
+      type: 'image_generation_call',
+      id: 'ig_1',
+      status: 'completed',
+      output_format: 'webp',
+      revised_prompt: 'p',
+      result: 'AQID',
+    };
+    const frames = [
+      itemAdded({ type: item.type, id: 'ig_1', status: 'in_progress' }),
+      partial,
+      partial,
+      itemDone(item),
+      completed([item]),
+    ];
+    const { chunks, message: made } = await read(frames);
+    const image = {
+      type: 'file',
+      mediaType: 'image/webp',
+      data: 'AQID',
+      providerData: { 'openai-responses': { id: 'ig_1' } },
+    };
+    expect(chunks.filter(({ type }) => type === 'file')).toEqual([{ type: 'file', file: image }]);
+    expect(made).toMatchObject({
+      parts: [image],
+      metadata: { 'openai-responses': { output: [{ id: 'ig_1', revised_prompt: 'p' }] } },
+    });
+    expect(JSON.stringify(made?.metadata)).not.toContain('AQID');
+    expect(await serverReports(frames)).toEqual([
+      { type: 'image_generation_call', id: 'ig_1', status: 'in_progress' },
+      { type: 'image_generation_call', id: 'ig_1', partial_image_index: 0, partial_image_b64: 'AA==' },
+      { type: 'image_generation_call', id: 'ig_1', status: 'completed', output_format: 'webp', revised_prompt: 'p' },
+    ]);
+  });
+
+  it('createdFiles returns the images of a code interpreter', async () => {
+    const item = {
+      type: 'code_interpreter_call',
+      id: 'ci_1',
+      status: 'completed',
+      code: 'plot()',
+      container_id: 'c',
+      outputs: [
+        { type: 'logs', logs: '1' },
+        { type: 'image', url: 'data:image/png;base64,AQID' },
+      ],
+    };
+    const { chunks } = await read([itemDone(item), completed([item])]);
+    expect(chunks.filter(({ type }) => type === 'file')).toEqual([
+      { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AQID' } },
+    ]);
+  });
+});
