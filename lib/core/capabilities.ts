@@ -5,18 +5,18 @@ import type { Capabilities, Model, Request } from './model.js';
 /** A capability by name. */
 export type Capability = keyof Capabilities;
 
-/** What each capability is, in the words of an error. */
+/** What each capability is, for an error message: "X cannot ...". */
 const descriptions: Readonly<Record<Capability, string>> = {
   tools: 'call tools',
   multiToolCalls: 'make several tool calls in one turn',
-  typedOutput: 'answer by a JSON Schema',
-  typedOutputWithTools: 'answer by a JSON Schema in a request that has tools',
+  typedOutput: 'follow a JSON Schema',
+  typedOutputWithTools: 'follow a JSON Schema in a request that has tools',
   thinking: 'think',
   vision: 'read images',
   files: 'read documents',
 };
 
-/** The capabilities that a request asks for. */
+/** The capabilities that a request requires. */
 export function requiredCapabilities({
   tools = [],
   output,
@@ -28,7 +28,7 @@ export function requiredCapabilities({
   const files = messages.flatMap(({ role, parts }) =>
     role === 'user' ? parts.filter((part) => part.type === 'file') : [],
   );
-  const asked: Readonly<Record<Capability, boolean>> = {
+  const required: Readonly<Record<Capability, boolean>> = {
     tools: withTools,
     multiToolCalls: withTools && parallelToolCalls === true,
     typedOutput: output !== undefined,
@@ -37,34 +37,37 @@ export function requiredCapabilities({
     vision: files.some(isImage),
     files: files.some(isDocument),
   };
-  return (Object.keys(asked) as Capability[]).filter((capability) => asked[capability]);
+  return (Object.keys(required) as Capability[]).filter((capability) => required[capability]);
 }
 
 const isImage = ({ mediaType }: FilePart): boolean => /^image\//i.test(mediaType);
 
-/** Texts go as text, and for sound and film there is no data: no document, then. */
+/** Text files are sent as text, and no capability is known for audio and video: neither requires `files`. */
 const isDocument = ({ mediaType }: FilePart): boolean => /^application\/(pdf|msword|vnd\.)/i.test(mediaType);
 
 /**
- * Checks, before a request, that the model can do what it asks for. What is not known of a model is allowed: its server will tell.
+ * Checks, before a request, that the model has the required capabilities. A capability that is not known is allowed:
+ * the server decides.
  *
- * @param model Whose capabilities count.
- * @param request What is asked for.
- * @param whoCan The providers that have models with a capability, for the error: the core knows none. Default: none is named.
- * @throws ConfigurationError `capability` for the first wish that the model is known not to meet.
+ * @param model The model whose capabilities are checked.
+ * @param request The request.
+ * @param providersWith The providers that have models with a capability, for the error message: the core knows no
+ * provider. Default: none.
+ * @throws ConfigurationError `capability` for the first required capability that the model is known not to have.
  */
 export function requireCapabilities(
   { provider, name, capabilities = {} }: Pick<Model, 'provider' | 'name' | 'capabilities'>,
   request: Request,
-  whoCan: Readonly<Partial<Record<Capability, readonly string[]>>> = {},
+  providersWith: Readonly<Partial<Record<Capability, readonly string[]>>> = {},
 ): void {
   if (!Object.values(capabilities).includes(false)) return;
-  const missing = requiredCapabilities(request).find((wish) => capabilities[wish] === false);
+  const missing = requiredCapabilities(request).find((capability) => capabilities[capability] === false);
   if (missing === undefined) return;
-  const others = whoCan[missing] ?? [];
+  const others = providersWith[missing] ?? [];
+  const alternatives = others.length > 0 ? `Providers of models that can: ${others.join(', ')}. ` : '';
   throw new ConfigurationError(
     'capability',
     `${provider}:${name} cannot ${descriptions[missing]} (capability ${missing}).`,
-    `${others.length > 0 ? `Providers of models that can: ${others.join(', ')}. ` : ''}Use a model that can, or, if this one can, say so: { capabilities: { ${missing}: true } }.`,
+    `${alternatives}Use a model that can. If this one can, declare it: { capabilities: { ${missing}: true } }.`,
   );
 }

@@ -3,8 +3,20 @@ import type { FilePart, Metadata, ProviderData, SourcePart } from './message.js'
 import type { Usage } from './usage.js';
 
 /**
- * Why a turn, or a run, ended. `unspecified`: the provider gave no reason; `other`: one that has no name here (`rawReason` holds it);
- * `paused`: the provider wants to be asked again to go on; `stopped`: by the reader; `maxTurns`: by the limit of the run.
+ * Why a turn, or a run, ended.
+ *
+ * - `stop`: the model ended its answer;
+ * - `length`: the token limit cut the answer;
+ * - `toolCalls`: the model calls tools;
+ * - `contentFilter`: the provider withheld the answer, or the model refused;
+ * - `paused`: the provider expects another request to continue;
+ * - `stopped`: the reader stopped the run;
+ * - `waiting`: the run waits for decisions or results of tool calls;
+ * - `maxTurns`: the run reached its maximum number of turns;
+ * - `limit`: another limit of the run; `rawReason` names it;
+ * - `error`: the provider reported a failure;
+ * - `other`: a reason that has no name here; `rawReason` holds it;
+ * - `unspecified`: the provider reported no reason.
  */
 export type FinishReason =
   | 'stop'
@@ -13,41 +25,43 @@ export type FinishReason =
   | 'contentFilter'
   | 'paused'
   | 'stopped'
+  | 'waiting'
   | 'maxTurns'
+  | 'limit'
   | 'error'
   | 'other'
   | 'unspecified';
 
-/** Visible text, as it streams. */
+/** A delta of visible text. */
 export interface TextChunk {
   readonly type: 'text';
   readonly text: string;
   readonly providerData?: ProviderData;
 }
 
-/** The model's reasoning, as it streams. Never part of a message. */
+/** A delta of the model's reasoning. Never part of a message. */
 export interface ThinkingChunk {
   readonly type: 'thinking';
   readonly text: string;
 }
 
-/** A piece of a tool call in any dialect: whatever the wire says of it, joined by `accumulateToolCalls`. */
+/** A fragment of a tool call in any dialect, as the wire sends it. `accumulateToolCalls` joins the fragments. */
 export interface ToolCallFragment {
   readonly type: 'toolCallFragment';
   /** The wire's index of the call, or the id of its block or item. */
   readonly index?: number | string;
   /** The wire's id of the call. */
   readonly id?: string;
-  /** The name, or a piece of it. */
+  /** The name, or a fragment of it. */
   readonly name?: string;
-  /** A piece of the arguments' JSON text, or the arguments. */
+  /** A fragment of the arguments' JSON text, or the arguments. */
   readonly arguments?: string | JsonObject | null;
-  /** The wire marks the end of the call. */
+  /** Set where the wire marks the end of the call. */
   readonly done?: true;
   readonly providerData?: ProviderData;
 }
 
-/** A file that the model made. */
+/** A file that the model generated. */
 export interface FileChunk {
   readonly type: 'file';
   readonly file: FilePart;
@@ -59,36 +73,36 @@ export interface SourceChunk {
   readonly source: SourcePart;
 }
 
-/** For the reader: passed through once, never stored. */
+/** Data for the reader: emitted once, never stored in a message. */
 export interface MetadataChunk {
   readonly type: 'metadata';
   readonly metadata: Metadata;
 }
 
-/** For the provider: stored in the message, not shown. */
+/** Data for the provider: stored in the message's metadata, not emitted to the reader. */
 export interface ProviderDataChunk {
   readonly type: 'providerData';
   readonly provider: string;
   readonly data: JsonValue;
 }
 
-/** All chunks since the turn began are void; the turn starts over. */
+/** Makes all chunks since the start of the turn void: the turn starts over. */
 export interface RetractChunk {
   readonly type: 'retract';
   /** What the void attempt has used, where it is known: it counts as usage of the turn. */
   readonly usage?: Usage;
 }
 
-/** The terminal mark of a model's stream: exactly one, last. */
+/** The end of a model's stream: exactly one, the last chunk. */
 export interface FinishChunk {
   readonly type: 'finish';
   readonly reason: FinishReason;
-  /** The provider's own word, where `reason` does not say it all. */
+  /** The provider's own reason, if `reason` does not express it completely. */
   readonly rawReason?: string;
   readonly usage?: Usage;
 }
 
-/** What a model emits, free of the provider's dialect. */
+/** What a model emits, independent of the provider's wire format. */
 export type Chunk =
   | TextChunk
   | ThinkingChunk

@@ -100,7 +100,8 @@ export function subscribeUntilClosed<T>(
   afterTeardown?: () => void,
 ): void {
   const subscribe = (subscriber: Subscriber<T>) => {
-    out.add(subscriber); // first, so that the source is torn down before anything that is added to the output later (`finalize`)
+    // First, so that the source is torn down before anything that is added to the output later (`finalize`).
+    out.add(subscriber);
     source.subscribe(subscriber);
   };
   if (afterTeardown) subscribeAndTearDown(out, subscribe, observer, afterTeardown);

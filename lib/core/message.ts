@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from './json/json.js';
 
 /**
- * What a provider must get back, under the provider's name: signatures, response ids, encrypted reasoning. It is echoed by that provider
- * only; the others ignore it.
+ * Data that a provider must get back, under the provider's name: signatures, response ids, encrypted reasoning. It is
+ * sent to that provider only; the others ignore it.
  */
 export type ProviderData = JsonObject;
 
-/** Data about a message or a run, for the reader; under a provider's name, for that provider. */
+/** Data about a message or a run, for the reader. The data under a provider's name is for that provider. */
 export type Metadata = JsonObject;
 
 /** Text. */
@@ -16,12 +16,12 @@ export interface TextPart {
   readonly providerData?: ProviderData;
 }
 
-/** An image, a document, a sound: as base64 `data` or as a `url`. */
+/** An image, a document or audio: as base64 `data` or as a `url`. */
 export type FilePart = {
   readonly type: 'file';
   /** The media type (`image/png`, `application/pdf`). */
   readonly mediaType: string;
-  /** The file's name, where there is one. */
+  /** The file's name, if it has one. */
   readonly name?: string;
   readonly providerData?: ProviderData;
 } & (
@@ -29,7 +29,7 @@ export type FilePart = {
   | { /** Where the provider can fetch it. */ readonly url: string; readonly data?: never }
 );
 
-/** Something the model cites: a page, a file, a passage. */
+/** A source that the model cites: a page, a file, a passage. */
 export interface SourcePart {
   readonly type: 'source';
   /** The provider's id of the source. */
@@ -41,7 +41,7 @@ export interface SourcePart {
   readonly providerData?: ProviderData;
 }
 
-/** A whole tool call. Arguments that were not valid JSON are `{ _raw, _error: 'invalid_json' }`. */
+/** A complete tool call. Arguments that were not valid JSON are `{ _raw, _error: 'invalid_json' }`. */
 export interface ToolCallPart {
   readonly type: 'toolCall';
   readonly id: string;
@@ -50,7 +50,7 @@ export interface ToolCallPart {
   readonly providerData?: ProviderData;
 }
 
-/** What a tool answered: `result`, or what went wrong as `error`. `id` and `name` are the call's. */
+/** The answer to a tool call: a `result` or an `error`. `id` and `name` are those of the call. */
 export type ToolResultPart = { readonly type: 'toolResult'; readonly id: string; readonly name: string } & (
   { readonly result: JsonValue; readonly error?: never } | { readonly error: string; readonly result?: never }
 );
@@ -68,39 +68,42 @@ export interface Message {
   readonly metadata?: Metadata;
 }
 
-/** A message of one text, or of parts. */
+/** Creates a message from a text or from parts. */
 export function message(role: Role, content: string | readonly Part[]): Message {
   return { role, parts: typeof content === 'string' ? [{ type: 'text', text: content }] : content };
 }
 
-/** A message of the user. */
+/** Creates a message of the user. */
 export const userMessage = (content: string | readonly Part[]): Message => message('user', content);
 
-/** A message of the model. */
+/** Creates a message of the model. */
 export const modelMessage = (content: string | readonly Part[]): Message => message('model', content);
 
-/** Instructions for the model. */
+/** Creates a system message: instructions for the model. */
 export const systemMessage = (content: string): Message => message('system', content);
 
 /**
- * A file as a part: bytes are encoded in base64, a URL is passed as it is.
+ * Creates a part that holds a file: bytes are encoded in base64, a URL is passed on unchanged.
  *
  * ```ts
  * userMessage([{ type: 'text', text: 'What is this?' }, filePart(bytes, 'image/png')]);
  * ```
  *
- * @param content The bytes, or where the provider can fetch them.
+ * @param content The bytes, or the URL from which the provider can fetch them.
  * @param mediaType The media type (`image/png`, `application/pdf`).
- * @param name The file's name, where the model should know it.
+ * @param name The file's name, if the model should know it.
  */
 export function filePart(content: Uint8Array | URL, mediaType: string, name?: string): FilePart {
-  const named = name === undefined ? {} : { name };
+  const nameField = name === undefined ? {} : { name };
   return content instanceof URL
-    ? { type: 'file', mediaType, url: content.href, ...named }
-    : { type: 'file', mediaType, data: base64(content), ...named };
+    ? { type: 'file', mediaType, url: content.href, ...nameField }
+    : { type: 'file', mediaType, data: base64(content), ...nameField };
 }
 
-/** Base64 of bytes, without Node's Buffer. In slices: a spread of millions of arguments overflows the stack. */
+/**
+ * Encodes bytes in base64 without Node's Buffer. In slices, because spreading millions of arguments overflows the
+ * stack.
+ */
 export function base64(bytes: Uint8Array): string {
   let binary = '';
   for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
@@ -117,7 +120,7 @@ export function toolCallsOf(of: Message): readonly ToolCallPart[] {
   return of.parts.filter((part) => part.type === 'toolCall');
 }
 
-/** Whether a message carries tool results. */
+/** Whether a message holds tool results. */
 export function hasToolResults(of: Message | undefined): boolean {
   return of?.parts.some((part) => part.type === 'toolResult') ?? false;
 }

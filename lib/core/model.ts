@@ -5,29 +5,35 @@ import type { JsonObject, JsonSchema } from './json/json.js';
 import type { Message } from './message.js';
 import type { ToolDefinition } from './tool.js';
 
-/** Whether and which tools the model has to call. `{ name }` forces that one. */
+/** Whether the model has to call tools, and which. `{ name }` forces that tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
-/** How much the model may think. `true`: as the provider defaults; an effort for those that take one; a budget in tokens for the others. */
+/**
+ * How much the model may think. `true`: the provider's default; `effort` for providers that have levels; `budget` in
+ * tokens for the others.
+ */
 export type Thinking = boolean | { readonly effort?: 'minimal' | 'low' | 'medium' | 'high'; readonly budget?: number };
 
-/** The settings of a request that do not depend on the conversation. Each is left to the provider's default when absent. */
+/** The settings of a request that do not depend on the conversation. Default of each: the provider's. */
 export interface RequestSettings {
-  /** Randomness, as the provider scales it (mostly 0 to 2). */
+  /** The sampling temperature, in the provider's scale (usually 0 to 2). */
   readonly temperature?: number | undefined;
   /** Nucleus sampling, 0 to 1. */
   readonly topP?: number | undefined;
-  /** The longest answer, in tokens, thinking included where the provider counts it so. */
+  /** The limit of the output in tokens, thinking included if the provider counts it. */
   readonly maxOutputTokens?: number | undefined;
-  /** Texts that end the answer. */
+  /** Texts at which the model stops. */
   readonly stopSequences?: readonly string[] | undefined;
-  /** For repeatable sampling, where the provider has it. */
+  /** The seed for repeatable sampling, if the provider supports it. */
   readonly seed?: number | undefined;
   /** How much the model may think. */
   readonly thinking?: Thinking | undefined;
-  /** Whether several calls may come in one turn. */
+  /** Whether the model may make several tool calls in one turn. */
   readonly parallelToolCalls?: boolean | undefined;
-  /** Fields of the provider's own request, under its name, merged over ours: `{ openai: { service_tier: 'flex' } }`. */
+  /**
+   * Fields of the provider's request, under its name, merged over the encoded ones: `{ openai: { service_tier: 'flex' }
+   * }`.
+   */
   readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
 }
 
@@ -37,21 +43,21 @@ export interface Request extends RequestSettings {
   /** The tools that the model may call. */
   readonly tools?: readonly ToolDefinition[];
   readonly toolChoice?: ToolChoice;
-  /** The JSON Schema that the answer has to follow. */
+  /** The JSON Schema that the output has to match. */
   readonly output?: JsonSchema;
 }
 
-/** What a model can do, as data. Absent: not known. */
+/** What a model can do. An absent capability is unknown. */
 export interface Capabilities {
   /** Calls tools. */
   readonly tools?: boolean;
-  /** Several calls in one turn. */
+  /** Makes several tool calls in one turn. */
   readonly multiToolCalls?: boolean;
-  /** Answers by a JSON Schema. */
+  /** Follows a JSON Schema. */
   readonly typedOutput?: boolean;
-  /** Tools and a JSON Schema in one request. */
+  /** Accepts tools and a JSON Schema in one request. */
   readonly typedOutputWithTools?: boolean;
-  /** Shows or can be told to think. */
+  /** Thinks, by itself or on request. */
   readonly thinking?: boolean;
   /** Reads images. */
   readonly vision?: boolean;
@@ -60,17 +66,19 @@ export interface Capabilities {
 }
 
 /**
- * A language model: `stream` gives a cold Observable. Subscribing sends the request, unsubscribing aborts it. It emits exactly one `finish`, as
- * the last chunk, and completes; otherwise it errors.
+ * A language model. `stream` returns a cold Observable: subscribing sends the request, unsubscribing aborts it. It
+ * emits exactly one `finish`, as the last chunk, and completes; otherwise it fails with an error.
  */
 export interface Model {
   /** The provider's name: the key of its `providerData` and `providerOptions`. */
   readonly provider: string;
-  /** The model's name, as the provider knows it. */
+  /** The model's name at the provider. */
   readonly name: string;
   readonly capabilities?: Capabilities;
   stream(request: Request): Observable<Chunk>;
 }
 
-/** A tool choice, or one that depends on where the run stands. A plain choice holds for the first turn of a run. */
+/**
+ * A tool choice, or a function of the run's state that returns one. A plain choice applies to the first turn of a run.
+ */
 export type ToolChoiceOption = ToolChoice | ((state: RunState) => ToolChoice | undefined);

@@ -1,24 +1,25 @@
 import { ConfigurationError } from './errors.js';
 
-/** The default of `maxTurns`: the model calls of a run, after which no further request is made. */
+/** The default of `maxTurns`: after this many model calls a run makes no further request. */
 export const DEFAULT_MAX_TURNS = 20;
 
-/** The longest delay that a platform's timer takes, 2^31 - 1 ms; beyond it, it fires at once. */
+/** The longest delay of a platform's timer, 2^31 - 1 ms. A timer with a longer delay fires at once. */
 export const maxTimerDelay = 2_147_483_647;
 
 /**
- * Checks an option that is a number: `NaN` (a text that was none, an absent variable) would be no limit, or none at all.
+ * Checks an option that is a number. `NaN` (a text that is not a number, an absent variable) would silently remove a
+ * limit, or always exceed it.
  *
- * @param name The option.
+ * @param name The name of the option.
  * @param value Its value.
- * @param least The least that makes sense.
+ * @param minimum The least valid value.
  * @throws ConfigurationError `options`
  */
-export function requireNumber(name: string, value: number, least: number): void {
-  if (value >= least) return;
+export function requireNumber(name: string, value: number, minimum: number): void {
+  if (value >= minimum) return;
   throw new ConfigurationError(
     'options',
     `${name} is ${value}.`,
-    `Pass a number of at least ${least}; Infinity is one.`,
+    `Pass a number of at least ${minimum}. Infinity is allowed.`,
   );
 }

@@ -2,14 +2,17 @@ import { ConfigurationError, errorText } from './errors.js';
 import { isRecord, omit } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 
-/** The part of the Standard Schema interface (standardschema.dev) that is used here: zod, valibot and arktype implement it. */
+/**
+ * The part of the Standard Schema interface (standardschema.dev) that Rivulet uses. zod, valibot and arktype implement
+ * it.
+ */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | PromiseLike<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    /** Standard JSON Schema: zod has it from 4.2. */
+    /** Standard JSON Schema. zod implements it since 4.2. */
     readonly jsonSchema?: {
       readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>;
     };
@@ -25,12 +28,12 @@ type StandardResult<Output> =
       }[];
     };
 
-/** A plain JSON Schema, with a check of one's own if wanted: it gives the value back, or throws. */
+/** A plain JSON Schema. An optional `validate` returns the value, or throws. */
 export type PlainSchema<T = JsonObject> = Readonly<Record<string, unknown>> & {
   readonly validate?: (value: JsonObject) => T;
 };
 
-/** What describes a value: a Standard Schema, or a plain JSON Schema. */
+/** The description of a value: a Standard Schema or a plain JSON Schema. */
 export type Schema<T = unknown> = StandardSchema<unknown, T> | PlainSchema<T>;
 
 /** The type that a schema validates to. */
@@ -41,76 +44,91 @@ export type Infer<S> =
       ? T
       : JsonObject;
 
-/** What validation found: the value, or what is wrong with it in words that a model can act on. */
+/** The result of a validation: the value, or a message about what is wrong that a model can act on. */
 export type Validation<T> = { readonly value: T } | { readonly invalid: string };
 
 const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in schema;
 
 /**
- * The JSON Schema of a schema, for the wire.
+ * Returns the JSON Schema of a schema, for the wire.
  *
- * @throws ConfigurationError `schema` when a Standard Schema cannot be turned into JSON Schema (zod can from 4.2; what JSON cannot hold, dates and the
- * like, never), or when what was given is no schema.
+ * @param schema The schema.
+ * @param subject What the schema describes, for error messages.
+ * @throws ConfigurationError `schema` if the value is not a schema, or if a Standard Schema cannot be converted to JSON
+ * Schema: zod can since 4.2, except for types that JSON cannot represent, such as dates.
  */
-export function jsonSchemaOf(schema: Schema, what: string): JsonSchema {
-  if (!isObject(schema) || (!isStandard(schema) && Object.values(schema).some(isStandardWithin))) throw noSchema(what);
-  if (!isStandard(schema)) return omit(schema as JsonSchema, 'validate');
-  const known = documents.get(schema);
+export function jsonSchemaOf(schema: Schema, subject: string): JsonSchema {
+  if (!isObject(schema)) throw notASchema(subject);
+  if (isStandard(schema)) return convertOnce(schema, subject);
+  if (Object.values(schema).some(isStandardWithin)) throw notASchema(subject);
+  return omit(schema as JsonSchema, 'validate');
+}
+
+/** Converted Standard Schemas. They do not change, and each turn asks for the schema of each tool. */
+const converted = new WeakMap<StandardSchema, JsonSchema>();
+
+function convertOnce(schema: StandardSchema, subject: string): JsonSchema {
+  const known = converted.get(schema);
   if (known) return known;
+  const jsonSchema = omit(convert(schema, subject), '$schema', '~standard');
+  converted.set(schema, jsonSchema);
+  return jsonSchema;
+}
+
+function convert(schema: StandardSchema, subject: string): JsonSchema {
   const { jsonSchema, vendor } = schema['~standard'];
   if (!jsonSchema) {
     throw new ConfigurationError(
       'schema',
-      `${what}: this ${vendor} schema does not say its JSON Schema.`,
+      `${subject}: this ${vendor} schema cannot be converted to JSON Schema.`,
       'Use zod 4.2 or later, or pass a plain JSON Schema.',
     );
   }
-  const made = omit(written(jsonSchema, what), '$schema', '~standard');
-  documents.set(schema, made);
-  return made;
-}
-
-type Writer = Required<StandardSchema['~standard']>['jsonSchema'];
-
-function written(jsonSchema: Writer, what: string): JsonSchema {
   try {
     return jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema;
   } catch (error) {
-    const next = 'Use what JSON can hold: z.iso.datetime() or z.string() for a date, z.int() for a bigint.';
-    throw new ConfigurationError('schema', `${what}: this schema has no JSON Schema: ${errorText(error)}.`, next);
+    const nextStep =
+      'Use types that JSON can represent: z.iso.datetime() or z.string() for a date, z.int() for a bigint.';
+    throw new ConfigurationError(
+      'schema',
+      `${subject}: this schema has no JSON Schema: ${errorText(error)}.`,
+      nextStep,
+    );
   }
 }
 
-/** Callers without types may give anything; arktype's schemas are functions. */
+/** Callers without types may pass any value. The schemas of arktype are functions. */
 const isObject = (schema: unknown): boolean =>
   (typeof schema === 'object' && schema !== null) || typeof schema === 'function';
 
+/** `{ name: z.string() }` instead of `z.object({ name: z.string() })`. */
 const isStandardWithin = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && '~standard' in value;
 
-const noSchema = (what: string) =>
+const notASchema = (subject: string) =>
   new ConfigurationError(
     'schema',
-    `${what}: this is no schema.`,
+    `${subject}: not a schema.`,
     'Pass z.object({ ... }), another Standard Schema, or a JSON Schema.',
   );
 
-/** What Standard Schemas said: they do not change, and are asked anew for each tool in each turn. */
-const documents = new WeakMap<StandardSchema, JsonSchema>();
-
-/** Validates a value. Of a plain JSON Schema without `validate`, that it is an object and has its required keys. */
+/**
+ * Validates a value. For a plain JSON Schema without `validate`, only checks that the value is an object and has the
+ * required keys.
+ *
+ * @param schema The schema.
+ * @param value The value, as the model wrote it.
+ * @returns The result. A Promise if the schema validates asynchronously.
+ */
 export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> | Promise<Validation<T>> {
   if (isStandard(schema)) {
-    const found = schema['~standard'].validate(value);
-    return 'then' in found ? Promise.resolve(found).then(fromStandard<T>) : fromStandard<T>(found); // a Promise of any realm
+    const result = schema['~standard'].validate(value);
+    // A Promise of any realm.
+    return 'then' in result ? Promise.resolve(result).then(fromStandard<T>) : fromStandard<T>(result);
   }
-  if (!isRecord(value))
-    return {
-      invalid: `expected an object, got ${Array.isArray(value) ? 'an array' : value === null ? 'null' : typeof value}`,
-    };
-  const required = !schema.validate && Array.isArray(schema['required']) ? schema['required'] : [];
-  const missing = required.filter((key) => typeof key === 'string' && !Object.hasOwn(value, key));
-  if (missing.length > 0) return { invalid: `missing required ${missing.map((key) => `"${String(key)}"`).join(', ')}` };
+  if (!isRecord(value)) return { invalid: `expected an object, got ${typeName(value)}` };
+  const missing = schema.validate ? [] : missingKeys(schema, value);
+  if (missing.length > 0) return { invalid: `missing required ${missing.map((key) => `"${key}"`).join(', ')}` };
   try {
     return { value: schema.validate ? schema.validate(value) : (value as T) };
   } catch (error) {
@@ -118,12 +136,21 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
   }
 }
 
-function fromStandard<T>(found: StandardResult<T>): Validation<T> {
-  if (!found.issues) return { value: found.value };
+function missingKeys({ required }: PlainSchema<unknown>, value: Record<string, unknown>): readonly string[] {
+  const keys: readonly unknown[] = Array.isArray(required) ? required : [];
+  return keys.filter((key) => typeof key === 'string').filter((key) => !Object.hasOwn(value, key));
+}
+
+function typeName(value: JsonValue): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'an array' : typeof value;
+}
+
+function fromStandard<T>(result: StandardResult<T>): Validation<T> {
+  if (!result.issues) return { value: result.value };
   const keyOf = (key: PropertyKey | { readonly key: PropertyKey }) => String(typeof key === 'object' ? key.key : key);
-  return {
-    invalid: found.issues
-      .map(({ path, message }) => (path?.length ? `${path.map(keyOf).join('.')}: ${message}` : message))
-      .join('; '),
-  };
+  const messages = result.issues.map(({ path, message }) =>
+    path?.length ? `${path.map(keyOf).join('.')}: ${message}` : message,
+  );
+  return { invalid: messages.join('; ') };
 }

@@ -1,13 +1,13 @@
 /**
- * Tokens of a turn or a run. `input` includes `cachedInput` and `cacheWriteInput`; `output` includes `reasoning`, whatever the provider
- * counts. A count that the provider does not report is absent: unknown is not 0.
+ * The tokens of a turn or a run. `input` includes `cachedInput` and `cacheWriteInput`, and `output` includes
+ * `reasoning`, however the provider counts. A count that the provider does not report is absent: unknown is not 0.
  */
 export interface Usage {
   /** All prompt tokens, cached ones included. */
   readonly input?: number;
   /** All generated tokens, reasoning included. */
   readonly output?: number;
-  /** As the provider reports it, or input + output. */
+  /** The provider's total, or input + output. */
   readonly total?: number;
   /** Prompt tokens read from a cache. */
   readonly cachedInput?: number;
@@ -19,15 +19,18 @@ export interface Usage {
 
 type Counts = { readonly [Count in keyof Usage]?: number | undefined };
 
-/** A usage of what is known: absent counts leave no key behind; the total is the sum where the provider gives none. */
+/**
+ * Creates a usage from the known counts: an unknown count has no key. If the provider reports no total, it is the sum.
+ */
 export function usageOf(known: Counts): Usage {
   const total =
     known.total ?? (known.input !== undefined && known.output !== undefined ? known.input + known.output : undefined);
-  return picked((count) => (count === 'total' ? total : known[count]));
+  return pickKnown((count) => (count === 'total' ? total : known[count]));
 }
 
 /**
- * Adds two usages field by field. A count unknown on both sides stays unknown; known on one side, it is that side's.
+ * Adds two usages field by field. A count that is unknown on both sides stays unknown; if one side is known, the sum is
+ * that count.
  *
  * @param a Usage of earlier turns; undefined adds nothing.
  * @param b Usage to add; undefined adds nothing.
@@ -35,13 +38,13 @@ export function usageOf(known: Counts): Usage {
  */
 export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage {
   const sum = (count: keyof Usage) => (a?.[count] === undefined ? b?.[count] : a[count] + (b?.[count] ?? 0));
-  return picked(sum);
+  return pickKnown(sum);
 }
 
 const counts: readonly (keyof Usage)[] = ['input', 'output', 'total', 'cachedInput', 'cacheWriteInput', 'reasoning'];
 
-/** The counts that are known. */
-function picked(countOf: (count: keyof Usage) => number | undefined): Usage {
+/** The usage with the counts that are known. */
+function pickKnown(countOf: (count: keyof Usage) => number | undefined): Usage {
   const usage: { -readonly [Count in keyof Usage]: Usage[Count] } = {};
   for (const count of counts) {
     const known = countOf(count);

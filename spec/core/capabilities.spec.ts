@@ -24,22 +24,22 @@ describe('capabilities', () => {
     [withFile('text/csv'), []],
     [withFile('audio/mpeg'), []],
     [{ messages: [modelMessage([filePart(new Uint8Array([1]), 'image/png')])] }, []],
-  ])('what %j asks for is %j', (request, wishes) => {
-    expect(requiredCapabilities(asking(request))).toEqual(wishes);
+  ])('requiredCapabilities of %j are %j', (request, capabilities) => {
+    expect(requiredCapabilities(asking(request))).toEqual(capabilities);
   });
 
-  it('refuses what the model is known not to do, and says what does', () => {
+  it('requireCapabilities rejects what the model is known not to support, and names providers that support it', () => {
     expect(check({ vision: false }, withFile('image/png'))).toThrow(
       expect.objectContaining({
         code: 'configuration',
         subject: 'capability',
         message:
-          'p:m cannot read images (capability vision). Providers of models that can: openai, google. Use a model that can, or, if this one can, say so: { capabilities: { vision: true } }.',
+          'p:m cannot read images (capability vision). Providers of models that can: openai, google. Use a model that can. If this one can, declare it: { capabilities: { vision: true } }.',
       }),
     );
   });
 
-  it('allows what is not known, and what was not asked for', () => {
+  it('requireCapabilities allows unknown capabilities, and capabilities that are not required', () => {
     expect(check({}, withFile('image/png'))).not.toThrow();
     expect(check({ vision: false, tools: false, typedOutputWithTools: false }, asking({ output: {} }))).not.toThrow();
     expect(() => requireCapabilities({ provider: 'p', name: 'm' }, asking({ tools, output: {} }))).not.toThrow();

@@ -9,7 +9,7 @@ const cancelled = (id: string) => ({ type: 'toolResult', id, name: 'f', error: '
 const text = (value: string) => ({ type: 'text', text: value }) as const;
 
 describe('repairHistory', () => {
-  it('leaves a good history as it is', () => {
+  it('repairHistory does not change a valid history', () => {
     const good = [
       systemMessage('s'),
       userMessage('a'),
@@ -20,7 +20,7 @@ describe('repairHistory', () => {
     expect(repairHistory(good)).toEqual(good);
   });
 
-  it('puts system messages first, as one', () => {
+  it('repairHistory puts system messages first, merged into one', () => {
     expect(repairHistory([userMessage('a'), systemMessage('s'), modelMessage('b'), systemMessage('t')])).toEqual([
       { role: 'system', parts: [text('s'), text('t')] },
       userMessage('a'),
@@ -28,7 +28,7 @@ describe('repairHistory', () => {
     ]);
   });
 
-  it('merges neighbours of a role, metadata too, and leaves empty messages out', () => {
+  it('repairHistory merges adjacent messages of a role and their metadata, and omits empty messages', () => {
     const a: Message = { ...userMessage('a'), metadata: { x: 1, openrouter: { details: [1] } } };
     const b: Message = { ...userMessage('b'), metadata: { y: 2, openrouter: { details: [2] } } };
     expect(repairHistory([a, { role: 'model', parts: [] }, b])).toEqual([
@@ -36,24 +36,24 @@ describe('repairHistory', () => {
     ]);
   });
 
-  it('keeps a message apart that stands for itself, and still answers all calls of a row of them', () => {
-    const own: Message = { ...modelMessage([text('a'), call('1')]), metadata: { id: 'x' } };
+  it('repairHistory does not merge a separate message, and still answers all calls of several in a row', () => {
+    const separate: Message = { ...modelMessage([text('a'), call('1')]), metadata: { id: 'x' } };
     const others = [modelMessage('b'), modelMessage([call('2')])];
-    const apart = ({ metadata }: Message) => metadata !== undefined;
-    expect(repairHistory([own, ...others, userMessage([result('1')])], apart)).toEqual([
-      own,
+    const isSeparate = ({ metadata }: Message) => metadata !== undefined;
+    expect(repairHistory([separate, ...others, userMessage([result('1')])], isSeparate)).toEqual([
+      separate,
       modelMessage([text('b'), call('2')]),
       userMessage([result('1'), cancelled('2')]),
     ]);
-    expect(repairHistory([modelMessage('b'), own, own], apart)).toMatchObject([
+    expect(repairHistory([modelMessage('b'), separate, separate], isSeparate)).toMatchObject([
       modelMessage('b'),
-      own,
-      own,
+      separate,
+      separate,
       { role: 'user' },
     ]);
   });
 
-  it('answers a call without its result as cancelled, right behind it', () => {
+  it('repairHistory answers a call without a result as cancelled, right after the call', () => {
     expect(repairHistory([userMessage('a'), modelMessage([call('1'), call('2')])])).toEqual([
       userMessage('a'),
       modelMessage([call('1'), call('2')]),
@@ -68,14 +68,14 @@ describe('repairHistory', () => {
     ]);
   });
 
-  it('takes what the model said in two messages for one', () => {
+  it('repairHistory merges two adjacent messages of the model', () => {
     expect(repairHistory([modelMessage([call('1')]), modelMessage('hm'), userMessage([result('1')])])).toEqual([
       modelMessage([call('1'), text('hm')]),
       userMessage([result('1')]),
     ]);
   });
 
-  it('takes the results of one turn from several messages', () => {
+  it('repairHistory merges the results of one turn from several messages', () => {
     expect(
       repairHistory([
         modelMessage([call('1'), call('2')]),
@@ -85,7 +85,7 @@ describe('repairHistory', () => {
     ).toEqual([modelMessage([call('1'), call('2')]), userMessage([result('1'), result('2'), text('and?')])]);
   });
 
-  it('refuses a result that answers no call, and says which', () => {
+  it('repairHistory rejects a result that answers no call, and names it', () => {
     expect(() => repairHistory([userMessage([result('lost')])])).toThrow(/Message 0 .*tool "f" \(id "lost"\)/);
     expect(() =>
       repairHistory([
@@ -97,7 +97,7 @@ describe('repairHistory', () => {
     ).toThrow(expect.objectContaining({ code: 'configuration', subject: 'history' }));
   });
 
-  it('changes nothing of what it is given', () => {
+  it('repairHistory does not mutate its input', () => {
     const history = Object.freeze(
       [userMessage('a'), userMessage('b'), modelMessage([call('1')])].map((message) => Object.freeze(message)),
     );
@@ -106,7 +106,7 @@ describe('repairHistory', () => {
 });
 
 describe('toolCallIds', () => {
-  it('finds the ids of all calls', () => {
+  it('toolCallIds returns the ids of all calls', () => {
     expect([
       ...toolCallIds([modelMessage([call('1'), text('a')]), userMessage([result('1')]), modelMessage([call('2')])]),
     ]).toEqual(['1', '2']);

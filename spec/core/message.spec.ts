@@ -11,13 +11,13 @@ import {
 } from '../../lib/core/message.js';
 
 describe('messages', () => {
-  it('are made of a text or of parts', () => {
+  it('messages are created from a text or from parts', () => {
     expect(userMessage('Hi')).toEqual({ role: 'user', parts: [{ type: 'text', text: 'Hi' }] });
     expect(systemMessage('Be brief.').role).toBe('system');
     expect(modelMessage([]).parts).toEqual([]);
   });
 
-  it('tell their text, calls and results', () => {
+  it('messageText, toolCallsOf and hasToolResults read a message', () => {
     const call = { type: 'toolCall', id: '1', name: 'f', arguments: {} } as const;
     const message = modelMessage([{ type: 'text', text: 'a' }, call, { type: 'text', text: 'b' }]);
     expect(messageText(message)).toBe('ab');
@@ -29,7 +29,7 @@ describe('messages', () => {
 });
 
 describe('filePart', () => {
-  it('encodes bytes and passes URLs', () => {
+  it('filePart encodes bytes and passes URLs on', () => {
     expect(filePart(new Uint8Array([0, 255]), 'image/png', 'a.png')).toEqual({
       type: 'file',
       mediaType: 'image/png',
@@ -43,7 +43,7 @@ describe('filePart', () => {
     });
   });
 
-  it('encodes a megabyte as Buffer does', () => {
+  it('filePart encodes a megabyte as Buffer does', () => {
     const bytes = Uint8Array.from({ length: 1_000_001 }, (_, at) => at % 256);
     expect(base64(bytes) === Buffer.from(bytes).toString('base64')).toBe(true);
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { StringBuilder } from '../../lib/core/stringBuilder.js';
 
-describe('GrowingText', () => {
-  it('holds all pieces in order, however many and whenever it is asked', () => {
+describe('StringBuilder', () => {
+  it('StringBuilder joins all deltas in order, however many there are and whenever it is read', () => {
     const text = new StringBuilder();
     let plain = '';
     for (let at = 0; at < 1_000; at++) {
@@ -14,7 +14,7 @@ describe('GrowingText', () => {
     expect(text.toString()).toBe(plain);
   });
 
-  it('is empty at first', () => {
+  it('StringBuilder is empty at first', () => {
     expect([new StringBuilder().toString(), new StringBuilder().length]).toEqual(['', 0]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { addUsage, usageOf } from '../../lib/core/usage.js';
 
 describe('addUsage', () => {
-  it('adds field by field; unknown is not 0', () => {
+  it('addUsage adds field by field, and keeps unknown counts absent', () => {
     expect(addUsage({ input: 1, output: 2, total: 3 }, { input: 10, reasoning: 0 })).toEqual({
       input: 11,
       output: 2,
@@ -16,7 +16,7 @@ describe('addUsage', () => {
 });
 
 describe('usageOf', () => {
-  it('leaves out what is unknown, and sums the total where none is given', () => {
+  it('usageOf omits unknown counts, and sums a missing total', () => {
     expect(usageOf({ input: 1, output: 2, reasoning: undefined })).toEqual({ input: 1, output: 2, total: 3 });
     expect(usageOf({ input: 1, output: 2, total: 9 })).toEqual({ input: 1, output: 2, total: 9 });
     expect(usageOf({ output: 2 })).toEqual({ output: 2 });

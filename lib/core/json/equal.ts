@@ -1,4 +1,7 @@
-/** Whether two JSON values are equal. Without recursion: they may be nested deeper than the stack is. */
+/**
+ * Whether two JSON values are equal, in any order of keys. Not recursive: the values may be nested deeper than the
+ * stack allows.
+ */
 export function isSameJson(one: unknown, other: unknown): boolean {
   const pairs: [unknown, unknown][] = [[one, other]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {

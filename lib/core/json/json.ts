@@ -9,60 +9,65 @@ export interface JsonObject {
 /** A JSON Schema document (draft 2020-12), as plain data. */
 export type JsonSchema = JsonObject;
 
-/** Whether a value that came from outside is an object with keys: not null, not an array. */
+/** Whether an unknown value is an object with keys: not null, not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The same for JSON: what `JSON.parse` made is narrowed without a copy. */
+/** Whether a value from `JSON.parse` is an object: not null, not an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isRecord(value);
 }
 
-/** The text of `value` if it is a string that says something, otherwise undefined. */
+/** The value if it is a string that is not empty, otherwise undefined. */
 export function nonEmptyString(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The object, if it is one; otherwise an empty one, of which every field is undefined. */
+/** The value if it is an object, otherwise an empty object, whose fields are all undefined. */
 export function objectOrEmpty(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : noFields;
+  return isJsonObject(value) ? value : EMPTY_OBJECT;
 }
 
-const noFields: JsonObject = {};
+const EMPTY_OBJECT: JsonObject = {};
 
-/** Fields of which some may be undefined, without those. */
+/** The type of an object without its undefined fields. */
 export type OmitUndefined<T> = string extends keyof T
   ? Readonly<Record<string, Exclude<T[keyof T], undefined>>>
   : { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
       [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
     };
 
-/** The fields that have a value: what is undefined is left out. */
+/** A copy of an object without its undefined fields. */
 export function omitUndefined<T extends object>(fields: T): OmitUndefined<T> {
-  const kept: Record<string, unknown> = {};
-  for (const [field, value] of Object.entries(fields)) if (value !== undefined) kept[field] = value;
-  return kept as OmitUndefined<T>;
+  const defined: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(fields)) if (value !== undefined) defined[field] = value;
+  return defined as OmitUndefined<T>;
 }
 
-/** An object without some of its fields. */
+/** A copy of an object without the named fields. */
 export function omit(object: JsonObject, ...fields: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
 }
 
-/** The number, if it is one. Counts that a server leaves out or sends as null stay unknown. */
+/**
+ * The value if it is a finite number, otherwise undefined. A count that a server omits or sends as null stays unknown.
+ */
 export function finiteNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** Joins what came later to what is held: maps are merged by key, lists concatenated, anything else gives way to what is newer. */
-export function mergeJson(held: JsonValue | undefined, data: JsonValue): JsonValue {
-  if (Array.isArray(held) && Array.isArray(data))
-    return [...(held as readonly JsonValue[]), ...(data as readonly JsonValue[])];
-  if (!isJsonObject(held) || !isJsonObject(data)) return data;
+/**
+ * Merges a newer value into an older one: objects are merged by key, arrays are concatenated, any other value is
+ * replaced by the newer one.
+ */
+export function mergeJson(older: JsonValue | undefined, newer: JsonValue): JsonValue {
+  if (Array.isArray(older) && Array.isArray(newer))
+    return [...(older as readonly JsonValue[]), ...(newer as readonly JsonValue[])];
+  if (!isJsonObject(older) || !isJsonObject(newer)) return newer;
   return {
-    ...held,
-    ...Object.fromEntries(Object.entries(data).map(([key, value]) => [key, mergeJson(held[key], value)])),
+    ...older,
+    ...Object.fromEntries(Object.entries(newer).map(([key, value]) => [key, mergeJson(older[key], value)])),
   };
 }
 
@@ -86,19 +91,23 @@ export function parseJsonOrText(text: string): JsonValue {
   return value === undefined ? text : value;
 }
 
-/** A value as a list: an array as it is, nothing as an empty one, anything else alone. Servers send one object where a list is documented. */
+/**
+ * A value as an array: an array unchanged, null and undefined as an empty array, any other value as an array of one.
+ * Servers send one object where an array is documented.
+ */
 export function asArray(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
-  return value === undefined || value === null ? none : [value];
+  return value === undefined || value === null ? EMPTY_ARRAY : [value];
 }
 
-/** The parts of a content, which is a list where it is not plain text; empty for text, without a list made for each delta. */
+/** The parts of a content that is a text or an array of parts. Empty for a text, without a new array for each delta. */
 export const contentParts = (content: unknown): readonly unknown[] =>
-  typeof content === 'string' ? none : asArray(content);
-const none: readonly never[] = [];
+  typeof content === 'string' ? EMPTY_ARRAY : asArray(content);
 
-/** A list that holds something; an empty one is none. */
+const EMPTY_ARRAY: readonly never[] = [];
+
+/** The array if it has elements, otherwise undefined. */
 export const nonEmptyArray = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined);
 
-/** Fields of a body; those without a value are left out of it. */
+/** Fields of a JSON object. Those that are undefined are omitted from it. */
 export type Fields = Readonly<Record<string, JsonValue | undefined>>;

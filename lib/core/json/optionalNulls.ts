@@ -1,26 +1,30 @@
 import { isJsonObject } from './json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json.js';
 
+/** The most references to follow in a row. */
+const MAX_HOPS = 16;
+
 /**
- * A value without the nulls of optional properties. Strict modes know no optional properties: they are asked for as required ones that may be null, and
- * several models write null for what is not there in any case.
+ * Omits the nulls of optional properties. Strict modes have no optional properties: these are sent as required
+ * properties that may be null. Several models write null for an absent property in any mode.
  *
- * @param value What the model wrote.
- * @param schema The schema of it: only a property that it neither requires nor allows to be null is left out.
+ * @param value The value, as the model wrote it.
+ * @param schema Its schema. Only properties are omitted that the schema neither requires nor allows to be null.
  */
 export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonValue {
-  /** `hops` counts references that lead no deeper into the value: a schema may refer to itself. */
-  const clean = (inner: JsonValue, part: JsonValue | undefined, hops = 0): JsonValue => {
-    if (!isJsonObject(part) || typeof inner !== 'object' || inner === null || hops > 16) return inner;
-    if (typeof part['$ref'] === 'string') return clean(inner, referred(schema, part['$ref']), hops + 1);
+  /** `hops` counts the references followed without going deeper into the value: a schema may refer to itself. */
+  const omitNulls = (inner: JsonValue, part: JsonValue | undefined, hops = 0): JsonValue => {
+    if (!isJsonObject(part) || typeof inner !== 'object' || inner === null || hops > MAX_HOPS) return inner;
+    if (typeof part['$ref'] === 'string') return omitNulls(inner, resolveReference(schema, part['$ref']), hops + 1);
     const choices = [part['anyOf'], part['oneOf'], part['allOf']].filter(Array.isArray).flat() as readonly JsonValue[];
-    const chosen = choices.reduce<JsonValue>((held, choice) => clean(held, choice, hops + 1), inner);
-    if (Array.isArray(chosen)) return (chosen as readonly JsonValue[]).map((element) => clean(element, part['items']));
-    return isJsonObject(chosen) && isJsonObject(part['properties'])
-      ? cleanObject(chosen, part, part['properties'])
-      : chosen;
+    const cleaned = choices.reduce<JsonValue>((result, choice) => omitNulls(result, choice, hops + 1), inner);
+    if (Array.isArray(cleaned))
+      return (cleaned as readonly JsonValue[]).map((element) => omitNulls(element, part['items']));
+    return isJsonObject(cleaned) && isJsonObject(part['properties'])
+      ? omitNullsOfObject(cleaned, part, part['properties'])
+      : cleaned;
   };
-  const cleanObject = (object: JsonObject, part: JsonObject, properties: JsonObject): JsonObject => {
+  const omitNullsOfObject = (object: JsonObject, part: JsonObject, properties: JsonObject): JsonObject => {
     const required: readonly unknown[] = Array.isArray(part['required']) ? part['required'] : [];
     const isAbsent = (key: string, inner: JsonValue) =>
       inner === null &&
@@ -30,25 +34,25 @@ export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonVal
     return Object.fromEntries(
       Object.entries(object)
         .filter(([key, inner]) => !isAbsent(key, inner))
-        .map(([key, inner]) => [key, Object.hasOwn(properties, key) ? clean(inner, properties[key]) : inner]),
+        .map(([key, inner]) => [key, Object.hasOwn(properties, key) ? omitNulls(inner, properties[key]) : inner]),
     );
   };
-  return clean(value, schema);
+  return omitNulls(value, schema);
 }
 
-function allowsNull(part: JsonValue | undefined, root: JsonSchema, depth = 0): boolean {
-  if (!isJsonObject(part) || depth > 16) return true;
-  if (typeof part['$ref'] === 'string') return allowsNull(referred(root, part['$ref']), root, depth + 1);
+function allowsNull(part: JsonValue | undefined, root: JsonSchema, hops = 0): boolean {
+  if (!isJsonObject(part) || hops > MAX_HOPS) return true;
+  if (typeof part['$ref'] === 'string') return allowsNull(resolveReference(root, part['$ref']), root, hops + 1);
   const choices = [part['anyOf'], part['oneOf']].filter(Array.isArray).flat() as readonly JsonValue[];
-  if (choices.length > 0) return choices.some((choice) => allowsNull(choice, root, depth + 1));
+  if (choices.length > 0) return choices.some((choice) => allowsNull(choice, root, hops + 1));
   if (Array.isArray(part['enum'])) return part['enum'].includes(null);
   if ('const' in part) return part['const'] === null;
   const { type } = part;
   return type === undefined || type === 'null' || (Array.isArray(type) && type.includes('null'));
 }
 
-/** What a reference within the schema points to. */
-function referred(root: JsonSchema, reference: string): JsonValue | undefined {
+/** The part of the schema that a reference (`#/$defs/name`) points to. */
+function resolveReference(root: JsonSchema, reference: string): JsonValue | undefined {
   if (!reference.startsWith('#')) return undefined;
   const keys = reference
     .slice(1)
@@ -56,7 +60,7 @@ function referred(root: JsonSchema, reference: string): JsonValue | undefined {
     .filter((key) => key !== '')
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
   return keys.reduce<JsonValue | undefined>(
-    (at, key) => (isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined),
+    (node, key) => (isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
     root,
   );
 }

@@ -3,8 +3,8 @@ import { omitOptionalNulls } from '../../../lib/core/json/optionalNulls.js';
 
 const text = { type: 'string' };
 
-describe('withoutOptionalNulls', () => {
-  it('leaves out the nulls of optional properties, deep, in lists, choices and references, and only those', () => {
+describe('omitOptionalNulls', () => {
+  it('omitOptionalNulls omits only the nulls of optional properties, also in arrays, choices and references', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -37,12 +37,12 @@ describe('withoutOptionalNulls', () => {
     });
   });
 
-  it('comes to an end with a schema that is only itself', () => {
+  it('omitOptionalNulls ends for a schema that only refers to itself', () => {
     expect(omitOptionalNulls({ a: null }, { $ref: '#' })).toEqual({ a: null });
     expect(omitOptionalNulls({ a: null }, { anyOf: [{ $ref: '#' }] })).toEqual({ a: null });
   });
 
-  it('takes __proto__ for a key', () => {
+  it('omitOptionalNulls treats __proto__ as an ordinary key', () => {
     const value = JSON.parse('{"__proto__":null,"b":1}') as never;
     const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}') as never;
     expect(JSON.stringify(omitOptionalNulls(value, schema))).toBe('{"b":1}');
