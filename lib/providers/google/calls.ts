@@ -1,116 +1,150 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { omitUndefined, isJsonObject, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
+import { asArray, isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { own } from './providerData.js';
+import { toProviderData } from './providerData.js';
 
-/** Reads the `functionCall` parts of one answer. */
-export interface CallReader {
+/** Turns the `functionCall` parts of one response into fragments. */
+export interface CallDecoder {
   /**
-   * A part's call.
+   * Takes the call of a part.
    *
    * @param call The `functionCall`.
-   * @param signature The part's `thoughtSignature`.
+   * @param signature The `thoughtSignature` of the part.
    */
-  read(call: JsonObject, signature: string | undefined): void;
-  /** The answer has ended. If it was not cut, the last call is whole. */
-  end(cut: boolean): void;
+  add(call: JsonObject, signature: string | undefined): void;
+  /** The response has ended. Unless it was truncated, the last call is complete. */
+  end(truncated: boolean): void;
 }
 
-/** A call whose end is not known yet. */
-interface Open {
-  /** Its place among the calls: the wire has none, but says where the next one begins. */
+/** A call whose end has not been seen. */
+interface OpenCall {
+  /** Counted here: the wire has no index, but shows where the next call begins. */
   readonly index: number;
   readonly name: string | undefined;
   readonly id: string | undefined;
-  /** What must go back with it. Said whole each time: fragments are joined without looking into it. */
+  /** Sent back with the call. Each fragment has all of it, since fragments are joined without merging it. */
   data: JsonObject;
-  /** `willContinue` was seen, so that its absence means the end. */
-  marked: boolean;
-  partial: PartialArguments | undefined;
+  /** Whether `willContinue` was seen, so that its absence means the end. */
+  hasMark: boolean;
+  pathArguments: PathArguments | undefined;
+}
+
+/** The fields of a `functionCall`. */
+interface CallFields {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly args: JsonObject | string | undefined;
+  readonly partialArgs: readonly unknown[];
+  readonly willContinue: boolean;
 }
 
 /**
- * A part with a name and arguments is a whole call (API reference, `FunctionCall`). Two forms come in several parts, of which only the first has a
- * name: arguments at JSON paths (`partialArgs`, until `willContinue` is gone or a bare `functionCall: {}` comes), and, from gateways, a name with
- * empty arguments and then the arguments. So a call without arguments is whole only when the next one begins or the answer ends.
+ * Creates the decoder of the calls of one response.
  *
- * Arguments at paths are given on when they are whole: half an object looks like a whole one, and must not run when the answer is cut.
+ * A part with a name and arguments is a complete call (API reference, `FunctionCall`). Two forms take several parts, of
+ * which only the first has a name: arguments at JSON paths (`partialArgs`, until `willContinue` is absent or an empty
+ * `functionCall: {}` arrives), and, from gateways, a name with empty arguments that is followed by the arguments. So a
+ * call without arguments is complete only when the next call begins or the response ends.
+ *
+ * Arguments at paths are emitted when they are complete: half an object looks like a complete one, and must not run when
+ * the response is truncated.
+ *
+ * @param emit Takes the fragments.
  */
-export function createCallReader(tell: (chunk: Chunk) => void): CallReader {
-  let open: Open | undefined;
+export function createCallDecoder(emit: (chunk: Chunk) => void): CallDecoder {
+  let openCall: OpenCall | undefined;
   let count = 0;
 
-  const say = (fields: Omit<ToolCallFragment, 'type'>, { index, id, data }: Open) => {
-    const providerData = Object.keys(data).length > 0 ? { providerData: own(data) } : {};
-    tell({ type: 'toolCallFragment', index, ...(id === undefined ? {} : { id }), ...fields, ...providerData });
+  const emitFragment = ({ index, id, data }: OpenCall, fields: Omit<ToolCallFragment, 'type'>) => {
+    const providerData = Object.keys(data).length > 0 ? { providerData: toProviderData(data) } : {};
+    emit({ type: 'toolCallFragment', index, ...(id === undefined ? {} : { id }), ...fields, ...providerData });
   };
-  const close = () => {
-    if (open) say({ ...omitUndefined({ arguments: open.partial?.value() }), done: true }, open);
-    open = undefined;
+  const closeCall = () => {
+    if (openCall)
+      emitFragment(openCall, { ...omitUndefined({ arguments: openCall.pathArguments?.value() }), done: true });
+    openCall = undefined;
+  };
+  const startCall = (fields: CallFields, data: JsonObject) => {
+    closeCall();
+    const { id, name, args, partialArgs, willContinue } = fields;
+    const call: OpenCall = { index: count++, name, id, data, hasMark: false, pathArguments: undefined };
+    if (name !== undefined && args !== undefined && partialArgs.length === 0 && !willContinue) {
+      emitFragment(call, { name, arguments: args, done: true });
+      return;
+    }
+    openCall = call;
+    if (name !== undefined) emitFragment(call, { name });
+    extendCall(call, fields);
+  };
+  const extendCall = (call: OpenCall, fields: CallFields) => {
+    const { args, partialArgs, willContinue } = fields;
+    const isEnd = (call.hasMark && !willContinue) || isBare(fields);
+    call.hasMark ||= willContinue;
+    if (partialArgs.length > 0) call.pathArguments ??= createPathArguments();
+    if (call.pathArguments && isJsonObject(args)) call.pathArguments.merge(args);
+    else if (args !== undefined) emitFragment(call, { arguments: args });
+    for (const partial of partialArgs) call.pathArguments?.add(partial);
+    if (isEnd) closeCall();
   };
 
   return {
-    read(call, signature) {
-      const [id, name] = [nonEmptyString(call['id']), nonEmptyString(call['name'])];
-      const args = argumentsIn(call['args']);
-      const partials = asArray(call['partialArgs']);
-      const continues = call['willContinue'] === true;
-      const data = {
-        ...(id === undefined ? {} : { id }),
-        ...(signature === undefined ? {} : { thoughtSignature: signature }),
-      };
-      let current = open && goesOn(open, id, name) ? open : undefined;
-      if (current) current.data = { ...current.data, ...data };
-      else if (name === undefined && id === undefined && args === undefined && partials.length === 0) return;
-      else {
-        close();
-        current = { index: count++, name, id, data, marked: false, partial: undefined };
-        if (name !== undefined && args !== undefined && partials.length === 0 && !continues) {
-          say({ name, arguments: args, done: true }, current);
-          return;
-        }
-        open = current;
-        if (name !== undefined) say({ name }, current);
+    add(functionCall, signature) {
+      const fields = readFields(functionCall);
+      const data = omitUndefined({ id: fields.id, thoughtSignature: signature });
+      if (openCall && isContinuation(openCall, fields)) {
+        openCall.data = { ...openCall.data, ...data };
+        extendCall(openCall, fields);
+        return;
       }
-      const ended = current.marked && !continues;
-      current.marked ||= continues;
-      if (partials.length > 0) current.partial ??= createPartialArguments();
-      if (current.partial && isJsonObject(args)) current.partial.merge(args);
-      else if (args !== undefined) say({ arguments: args }, current);
-      for (const partial of partials) current.partial?.add(partial);
-      const bare = name === undefined && args === undefined && partials.length === 0 && !continues;
-      if (ended || bare) close();
+      const isEmpty = fields.id === undefined && isBare({ ...fields, willContinue: false });
+      if (!isEmpty) startCall(fields, data);
     },
-    end(cut) {
-      if (!cut) close();
+    end(truncated) {
+      if (!truncated) closeCall();
     },
   };
 }
 
-/** Without a name a part can only continue; with one, if the call said that it would, or by its id. */
-function goesOn(open: Open, id: string | undefined, name: string | undefined): boolean {
-  const sameId = id !== undefined && id === open.id;
-  if (name === undefined) return id === undefined || open.id === undefined || sameId;
-  return name === open.name && (sameId || (open.marked && (id === undefined || open.id === undefined)));
+function readFields(call: JsonObject): CallFields {
+  return {
+    id: nonEmptyString(call['id']),
+    name: nonEmptyString(call['name']),
+    args: readArguments(call['args']),
+    partialArgs: asArray(call['partialArgs']),
+    willContinue: call['willContinue'] === true,
+  };
 }
 
-/** Arguments that say something: an object, or its JSON text from gateways. */
-function argumentsIn(args: unknown): JsonObject | string | undefined {
+/** Arguments that are not empty: an object, or, from gateways, its JSON text. */
+function readArguments(args: unknown): JsonObject | string | undefined {
   if (isJsonObject(args)) return Object.keys(args).length > 0 ? args : undefined;
-  if (args === undefined || args === null) return undefined;
-  return nonEmptyString(args) ?? (typeof args === 'string' ? undefined : JSON.stringify(args));
+  if (typeof args === 'string') return nonEmptyString(args);
+  return args === undefined || args === null ? undefined : JSON.stringify(args);
+}
+
+/** Whether a call has neither a name nor arguments, and does not continue: it ends the call before it. */
+const isBare = ({ name, args, partialArgs, willContinue }: CallFields): boolean =>
+  name === undefined && args === undefined && partialArgs.length === 0 && !willContinue;
+
+/** A part without a name continues the open call; a part with a name does if the call announced it, or has the same id. */
+function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
+  const hasSameId = id !== undefined && id === call.id;
+  const mayHaveSameId = hasSameId || id === undefined || call.id === undefined;
+  if (name === undefined) return mayHaveSameId;
+  return name === call.name && (hasSameId || (call.hasMark && mayHaveSameId));
 }
 
 /**
- * The arguments of a call that stream as values at JSON paths (`partialArgs`; reference of the type `PartialArg`: a path of RFC 9535, a value, and
- * `willContinue` while the same path goes on). A further string at a path continues it; anything else replaces what was there.
+ * The arguments of a call that arrive as values at JSON paths (`partialArgs`; reference of the type `PartialArg`: a path
+ * of RFC 9535, a value, and `willContinue` while the same path continues). A further string at a path is appended;
+ * any other value replaces the one at its path.
  *
- * In maps, and not in the objects that come out: a path may name `__proto__` or an index in the billions.
+ * They are kept in maps, not in objects: a path may contain `__proto__`, or an index in the billions.
  */
-export interface PartialArguments {
-  /** Arguments that came whole. */
+interface PathArguments {
+  /** Takes arguments that arrived as an object. */
   merge(args: JsonObject): void;
-  /** An entry of `partialArgs`. One that names no path or has no value says nothing. */
+  /** Takes an entry of `partialArgs`. An entry without a path or a value is ignored. */
   add(partial: unknown): void;
   /** The arguments so far. */
   value(): JsonObject;
@@ -119,73 +153,69 @@ export interface PartialArguments {
 type Key = string | number;
 type Node = Map<Key, Node | JsonValue>;
 
-/** Arguments of which nothing has come. */
-export function createPartialArguments(): PartialArguments {
+function createPathArguments(): PathArguments {
   const root: Node = new Map();
   return {
     merge(args) {
-      for (const [key, value] of Object.entries(args)) root.set(key, nodeOf(value));
+      for (const [key, value] of Object.entries(args)) root.set(key, toNode(value));
     },
     add(partial) {
       if (!isRecord(partial) || typeof partial['jsonPath'] !== 'string') return;
-      const keys = keysIn(partial['jsonPath']);
-      const value = valueIn(partial);
-      const last = keys.pop();
-      if (last === undefined || value === undefined) return;
-      const at = keys.reduce<Node>(inner, root);
-      const held = at.get(last);
-      at.set(last, typeof held === 'string' && typeof value === 'string' ? held + value : value);
+      const keys = parsePath(partial['jsonPath']);
+      const value = readValue(partial);
+      const lastKey = keys.pop();
+      if (lastKey === undefined || value === undefined) return;
+      const parent = keys.reduce<Node>(childNode, root);
+      const before = parent.get(lastKey);
+      parent.set(lastKey, typeof before === 'string' && typeof value === 'string' ? before + value : value);
     },
-    value: () => objectOf(root),
+    value: () => toObject(root),
   };
 }
 
-function inner(node: Node, key: Key): Node {
-  const held = node.get(key);
-  if (held instanceof Map) return held;
-  const made: Node = new Map();
-  node.set(key, made);
-  return made;
+function childNode(node: Node, key: Key): Node {
+  const child = node.get(key);
+  if (child instanceof Map) return child;
+  const created: Node = new Map();
+  node.set(key, created);
+  return created;
 }
 
 /** `.name`, `[0]`, `['name']` or `["name"]`. */
-const segment = /\.?([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
-function keysIn(path: string): Key[] {
+const pathSegment = /\.?([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
+
+function parsePath(path: string): Key[] {
   const keys: Key[] = [];
-  segment.lastIndex = path.startsWith('$') ? 1 : 0;
-  for (let found = segment.exec(path); found; found = segment.exec(path)) {
-    const [, plain, index, single, double] = found;
-    keys.push(index === undefined ? (plain ?? (single ?? double ?? '').replace(/\\(.)/g, '$1')) : Number(index));
+  pathSegment.lastIndex = path.startsWith('$') ? 1 : 0;
+  for (let match = pathSegment.exec(path); match; match = pathSegment.exec(path)) {
+    const [, plain, index, single, double] = match;
+    if (index !== undefined) keys.push(Number(index));
+    else keys.push(plain ?? (single ?? double ?? '').replace(/\\(.)/g, '$1'));
   }
-  segment.lastIndex = 0;
+  pathSegment.lastIndex = 0;
   return keys;
 }
 
-function valueIn(partial: Record<string, unknown>): JsonValue | undefined {
+function readValue(partial: Record<string, unknown>): JsonValue | undefined {
   if ('nullValue' in partial) return null;
-  const value = ['stringValue', 'numberValue', 'boolValue']
-    .map((field) => partial[field])
-    .find((given) => given !== undefined);
+  const value = partial['stringValue'] ?? partial['numberValue'] ?? partial['boolValue'];
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined;
 }
 
-/** What came whole may still be continued by path. */
-function nodeOf(value: JsonValue): Node | JsonValue {
-  if (isJsonObject(value))
-    return Object.keys(value).length > 0
-      ? new Map(Object.entries(value).map(([key, held]) => [key, nodeOf(held)]))
-      : value;
-  return Array.isArray(value) && value.length > 0
-    ? new Map((value as readonly JsonValue[]).map((held, at) => [at, nodeOf(held)]))
-    : value;
+/** A value that arrived complete may still be continued by path. Empty containers stay as they are. */
+function toNode(value: JsonValue): Node | JsonValue {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return value;
+  if (isJsonObject(value)) return new Map(Object.entries(value).map(([key, child]) => [key, toNode(child)]));
+  return new Map(value.map((child, index) => [index, toNode(child)]));
 }
 
-function plain(node: Node | JsonValue): JsonValue {
+function toValue(node: Node | JsonValue): JsonValue {
   if (!(node instanceof Map)) return node;
-  const isList = [...node.keys()].every((key) => typeof key === 'number');
-  return isList ? [...node].sort(([a], [b]) => Number(a) - Number(b)).map(([, held]) => plain(held)) : objectOf(node);
+  const isArray = [...node.keys()].every((key) => typeof key === 'number');
+  if (!isArray) return toObject(node);
+  return [...node].sort(([a], [b]) => Number(a) - Number(b)).map(([, child]) => toValue(child));
 }
 
-function objectOf(node: Node): JsonObject {
-  return Object.fromEntries([...node].map(([key, held]) => [key, plain(held)]));
+function toObject(node: Node): JsonObject {
+  return Object.fromEntries([...node].map(([key, child]) => [key, toValue(child)]));
 }

@@ -6,28 +6,29 @@ import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { encodeContents, encodeInstructions } from './messages.js';
 import { encodeThinking } from './models.js';
-import { isMixed } from './serverTools.js';
+import { combinesTools } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
 
 /**
- * The request of `streamGenerateContent` (API reference, "Generating content"). What the request leaves open is left to the API's default.
+ * The request of `streamGenerateContent` (API reference, "Generating content"). Fields that the request does not set
+ * keep the API's defaults.
  *
  * @param model The model's name, with or without `models/`.
- * @param request What is asked for.
+ * @param request The request.
  * @param serverTools The tools that Google runs. Default: none.
- * @throws ConfigurationError `capability` or `options` for a wish that the model, or the API, has no field for.
+ * @throws ConfigurationError `capability` or `options` for a setting that the model or the API does not support.
  */
 export function encodeGoogle(model: string, request: Request, serverTools: readonly GoogleTool[] = []): WireRequest {
-  const { messages, output } = request;
-  const functions = toolsFor(request);
-  const mixed = isMixed(model, request, serverTools);
+  const { messages, output, tools: functions = [], toolChoice } = request;
+  if (functions.length > 0 && request.parallelToolCalls === false) throw parallelToolCallsError();
+  const isCombined = combinesTools(model, request, serverTools);
   const tools = [
-    ...(functions ? [{ functionDeclarations: functions.map(encodeTool) }] : []),
+    ...(functions.length > 0 ? [{ functionDeclarations: functions.map(encodeTool) }] : []),
     ...serverTools.map(({ definition }) => definition),
   ];
   const toolConfig = omitUndefined({
-    functionCallingConfig: functions && request.toolChoice && encodeToolChoice(request.toolChoice, mixed),
-    includeServerSideToolInvocations: mixed || undefined,
+    functionCallingConfig: functions.length > 0 && toolChoice ? encodeToolChoice(toolChoice, isCombined) : undefined,
+    includeServerSideToolInvocations: isCombined || undefined,
   });
   const generationConfig = omitUndefined({
     temperature: request.temperature,
@@ -46,36 +47,32 @@ export function encodeGoogle(model: string, request: Request, serverTools: reado
     toolConfig: Object.keys(toolConfig).length > 0 ? toolConfig : undefined,
     generationConfig: Object.keys(generationConfig).length > 0 ? generationConfig : undefined,
   });
-  return { path: `${pathOf(model)}:streamGenerateContent?alt=sse`, body };
+  return { path: `${modelPath(model)}:streamGenerateContent?alt=sse`, body };
 }
 
-/** `models/` is the place of all but tuned models, whose names say theirs. */
-function pathOf(model: string): string {
+/** Models are under `models/`, except tuned models, whose names contain their folder. */
+function modelPath(model: string): string {
   const name = model.split('/').map(encodeURIComponent).join('/');
   return name.includes('/') ? `/${name}` : `/models/${name}`;
 }
 
-function toolsFor({ tools = [], parallelToolCalls }: Request): readonly ToolDefinition[] | undefined {
-  if (tools.length === 0) return undefined;
-  if (parallelToolCalls === false) {
-    throw new ConfigurationError(
-      'options',
-      'google has no field that forbids several calls in one turn.',
-      'Leave parallelToolCalls out.',
-    );
-  }
-  return tools;
-}
+const parallelToolCallsError = () =>
+  new ConfigurationError(
+    'options',
+    'google has no field that forbids several calls in one turn.',
+    'Omit parallelToolCalls.',
+  );
 
-/** A tool without parameters declares none: the API refuses an object without properties. */
+/** A tool without parameters declares none: the API refuses an object schema without properties. */
 function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
   const { properties, ...others } = parameters;
-  const none = Object.keys(properties ?? {}).length === 0 && Object.keys(others).every((field) => plain.has(field));
-  return omitUndefined({ name, description, parametersJsonSchema: none ? undefined : parameters });
+  const hasProperties = Object.keys(properties ?? {}).length > 0;
+  const hasParameters = hasProperties || Object.keys(others).some((keyword) => !emptyObjectKeywords.has(keyword));
+  return omitUndefined({ name, description, parametersJsonSchema: hasParameters ? parameters : undefined });
 }
 
-/** What a schema of type object may say besides and still take nothing. */
-const plain: ReadonlySet<string> = new Set([
+/** The keywords of an object schema that declare no parameters. */
+const emptyObjectKeywords: ReadonlySet<string> = new Set([
   'type',
   'additionalProperties',
   'required',
@@ -84,9 +81,12 @@ const plain: ReadonlySet<string> = new Set([
   'title',
 ]);
 
-/** The modes of `FunctionCallingConfig`. Beside Google's own tools, `VALIDATED` stands for `AUTO` (guide "Combine built-in tools and function calling"). */
-function encodeToolChoice(choice: ToolChoice, mixed: boolean): JsonObject {
+/**
+ * The modes of `FunctionCallingConfig`. Combined with Google's own tools, `VALIDATED` replaces `AUTO` (guide "Combine
+ * built-in tools and function calling").
+ */
+function encodeToolChoice(choice: ToolChoice, isCombined: boolean): JsonObject {
   if (typeof choice === 'object') return { mode: 'ANY', allowedFunctionNames: [choice.name] };
-  if (choice === 'auto') return { mode: mixed ? 'VALIDATED' : 'AUTO' };
+  if (choice === 'auto') return { mode: isCombined ? 'VALIDATED' : 'AUTO' };
   return { mode: choice === 'required' ? 'ANY' : 'NONE' };
 }

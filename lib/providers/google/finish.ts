@@ -2,38 +2,69 @@ import type { FinishReason } from '../../core/chunk.js';
 import { finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as anyReason } from '../shared/finishReasons.js';
+import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
 
-/** What the enum `FinishReason` of the API reference has beside the words that other APIs have too. `OTHER`, `LANGUAGE`, `NO_IMAGE` are `other`. */
-const filtered = /^(IMAGE_(SAFETY|PROHIBITED_CONTENT|RECITATION)|MODEL_ARMOR)$/;
-const failed =
-  /^(MALFORMED_(FUNCTION_CALL|RESPONSE)|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE)$/;
+/** The values of the enum `FinishReason` (API reference). `FINISH_REASON_UNSPECIFIED` is not a finish reason. */
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ['STOP', 'stop'],
+  ['MAX_TOKENS', 'length'],
+  ['SAFETY', 'contentFilter'],
+  ['RECITATION', 'contentFilter'],
+  ['BLOCKLIST', 'contentFilter'],
+  ['PROHIBITED_CONTENT', 'contentFilter'],
+  ['SPII', 'contentFilter'],
+  ['IMAGE_SAFETY', 'contentFilter'],
+  ['IMAGE_PROHIBITED_CONTENT', 'contentFilter'],
+  ['IMAGE_RECITATION', 'contentFilter'],
+  ['MODEL_ARMOR', 'contentFilter'],
+  ['MALFORMED_FUNCTION_CALL', 'error'],
+  ['MALFORMED_RESPONSE', 'error'],
+  ['UNEXPECTED_TOOL_CALL', 'error'],
+  ['TOO_MANY_TOOL_CALLS', 'error'],
+  ['MISSING_THOUGHT_SIGNATURE', 'error'],
+  ['LANGUAGE', 'other'],
+  ['NO_IMAGE', 'other'],
+  ['OTHER', 'other'],
+] as const);
 
-/** What a finish reason of the wire means. */
-export function finishReasonOf(word: string): FinishReason {
-  if (filtered.test(word)) return 'contentFilter';
-  return failed.test(word) ? 'error' : anyReason(word);
+/** The finish reason for a word of the wire. Gateways pass on the words of other APIs. */
+export const finishReasonOf = (rawReason: string): FinishReason =>
+  finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
+
+/** Collects the token counts of one response. */
+export interface UsageCounter {
+  /** Takes the `usageMetadata` of a frame. */
+  add(counts: Record<string, unknown>): void;
+  total(): Usage;
 }
 
 /**
- * Usage as `UsageMetadata` of the API reference counts it: thoughts beside the candidates, the results of the API's own tools beside the prompt,
- * cached tokens within the prompt. Each chunk has the counts so far.
+ * Creates a usage counter.
+ *
+ * The counts are cumulative; the last report may have fewer fields than the one before, and then keeps the earlier
+ * counts. Thoughts are not included in the candidates, and the results of the API's own tools are not included in the
+ * prompt; cached tokens are (`UsageMetadata` of the API reference).
  */
-export function usageFrom(counts: Record<string, unknown>): Usage {
-  const [prompt, toolUse] = [finiteNumber(counts['promptTokenCount']), finiteNumber(counts['toolUsePromptTokenCount'])];
-  const [candidates, thoughts] = [
-    finiteNumber(counts['candidatesTokenCount']),
-    finiteNumber(counts['thoughtsTokenCount']),
-  ];
-  return usageOf({
-    input: sum(prompt, toolUse),
-    output: sum(candidates, thoughts),
-    total: finiteNumber(counts['totalTokenCount']),
-    cachedInput: finiteNumber(counts['cachedContentTokenCount']),
-    reasoning: thoughts,
-  });
+export function createUsageCounter(): UsageCounter {
+  const counts = new Map<string, number>();
+  return {
+    add(reported) {
+      for (const [name, value] of Object.entries(reported)) {
+        const count = finiteNumber(value);
+        if (count !== undefined) counts.set(name, count);
+      }
+    },
+    total: () =>
+      usageOf({
+        input: sum(counts.get('promptTokenCount'), counts.get('toolUsePromptTokenCount')),
+        output: sum(counts.get('candidatesTokenCount'), counts.get('thoughtsTokenCount')),
+        total: counts.get('totalTokenCount'),
+        cachedInput: counts.get('cachedContentTokenCount'),
+        reasoning: counts.get('thoughtsTokenCount'),
+      }),
+  };
 }
 
-/** What is known of two counts; of neither, nothing. */
+/** The sum of two counts; undefined where both are unknown. */
 const sum = (a: number | undefined, b: number | undefined) =>
   a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);

@@ -3,35 +3,37 @@ import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
 import { encodeGoogle } from './encode.js';
-import { generationOf, provider } from './providerData.js';
+import { modelGeneration } from './models.js';
+import { provider } from './providerData.js';
 import type { GoogleTool } from './serverTools.js';
 
-/** What a model of Google can be told beside the transport. */
+/** The options of a Google model, besides those of the transport. */
 export interface GoogleOptions extends ModelOptions {
   /** The tools that Google runs, made by `googleTools`. Default: none. */
   readonly serverTools?: readonly GoogleTool[] | undefined;
 }
 
 /**
- * A model of Google, over the Gemini API.
+ * Creates a Google model over the Gemini API.
  *
  * ```ts
  * google('gemini-2.5-flash').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * Fields that have no place in a request go in its `providerOptions`, under `google`:
- * `{ google: { safetySettings: [...], generationConfig: { topK: 20 } } }`. What the tools do that Google runs itself (`serverTools`) comes as metadata,
- * as sources and as files, never as a call; it goes back with the conversation.
+ * Google runs `serverTools` itself. What they do arrives as metadata, sources and files, never as a tool call, and is
+ * sent back with the conversation. Fields that a request has no place for go in its `providerOptions`, under `google`:
+ * `{ google: { safetySettings: [...], generationConfig: { topK: 20 } } }`.
  *
- * @param name The model's name (`gemini-2.5-flash`), with or without `models/`; or a tuned model's, with `tunedModels/`.
- * @param options Key (default: GEMINI_API_KEY), base URL (default: https://generativelanguage.googleapis.com/v1beta), transport,
- * and the tools that Google runs.
- * @returns A cold model. Its streams error with what `httpModel` tells; with ConfigurationError also for `thinking: false` where the model always
- * thinks, for `parallelToolCalls: false`, and for Google's own tools beside others, or beside a JSON Schema, before Gemini 3.
+ * @param name The model's name (`gemini-2.5-flash`), with or without `models/`; for a tuned model, with `tunedModels/`.
+ * @param options Key (default: GEMINI_API_KEY), base URL (default:
+ * https://generativelanguage.googleapis.com/v1beta), transport, and the tools that Google runs.
+ * @returns A cold model. Its streams error as those of `httpModel` do; also with ConfigurationError for `thinking:
+ * false` on a model that always thinks, for `parallelToolCalls: false`, and, before Gemini 3, for Google's own tools
+ * together with other tools or with a JSON Schema.
  */
 export function google(name: string, options: GoogleOptions = {}): Model {
   const { serverTools = [], ...transport } = options;
-  const generation = generationOf(name);
+  const generation = modelGeneration(name);
   // Before Gemini 3 a request with both is refused: "Function calling with a response mime type: 'application/json' is unsupported".
   const typedOutputWithTools = generation !== undefined && generation >= 3;
   return httpModel(

@@ -2,38 +2,53 @@ import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Thinking } from '../../core/model.js';
-import { generationOf } from './providerData.js';
 
-/** The budgets that Google's guide "OpenAI compatibility" gives for the efforts, for models before Gemini 3, which know no levels. */
+/**
+ * The generation in a model's name (`gemini-2.5-flash`: 2.5, `models/gemini-3-pro-preview`: 3); undefined for a name
+ * without one (`gemini-flash-latest`, a tuned model).
+ */
+export function modelGeneration(model: string): number | undefined {
+  const generation = /(?:^|\/)gemini-(\d+(?:\.\d+)?)(?![\d.])/.exec(model)?.[1];
+  return generation === undefined ? undefined : Number(generation);
+}
+
+/** Whether the model is known to be of Gemini 3 or later. */
+export const isGemini3 = (model: string): boolean => (modelGeneration(model) ?? 0) >= 3;
+
+/**
+ * The budgets for the efforts, for models before Gemini 3, which have no levels (Google's guide "OpenAI
+ * compatibility").
+ */
 const budgets = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
 
 /**
- * `thinkingConfig` (guide "Gemini thinking"): Gemini 3 takes a level, and a budget for compatibility; Gemini 2.5 a budget, of which -1 leaves it to
- * the model and 0 is none. The two exclude each other: given both, Gemini 3 gets the effort, older ones the budget. Thoughts are shown whenever
- * there may be any.
+ * The `thinkingConfig` of a request (guide "Gemini thinking").
  *
- * @throws ConfigurationError `capability` where a model that cannot but think must not.
+ * Gemini 3 accepts a level, and a budget for compatibility. Gemini 2.5 accepts a budget: -1 lets the model decide, 0
+ * turns thinking off. A request cannot have both: from an effort and a budget, Gemini 3 gets the effort, older models
+ * get the budget. Thoughts are included whenever there may be any.
+ *
+ * @throws ConfigurationError `capability` when thinking is turned off on a model that always thinks.
  */
 export function encodeThinking(model: string, thinking: Thinking): JsonObject {
-  const levels = (generationOf(model) ?? 0) >= 3;
-  if (thinking === false) return withoutThinking(model, levels);
+  const hasLevels = isGemini3(model);
+  if (thinking === false) return encodeNoThinking(model, hasLevels);
   if (thinking === true)
-    return omitUndefined({ includeThoughts: true, thinkingBudget: generationOf(model) === 2.5 ? -1 : undefined });
+    return omitUndefined({ includeThoughts: true, thinkingBudget: modelGeneration(model) === 2.5 ? -1 : undefined });
   const { effort, budget } = thinking;
-  if (effort !== undefined && (levels || budget === undefined)) {
-    return { includeThoughts: true, ...(levels ? { thinkingLevel: effort } : { thinkingBudget: budgets[effort] }) };
-  }
+  if (effort !== undefined && hasLevels) return { includeThoughts: true, thinkingLevel: effort };
+  if (effort !== undefined && budget === undefined) return { includeThoughts: true, thinkingBudget: budgets[effort] };
   return omitUndefined({ includeThoughts: budget !== 0, thinkingBudget: budget });
 }
 
-/** The Pro models always think; of Gemini 3, Flash thinks least at `minimal`. */
-function withoutThinking(model: string, levels: boolean): JsonObject {
-  if (/-pro\b/.test(model) && generationOf(model) !== undefined && (generationOf(model) ?? 0) >= 2.5) {
+/** Pro models always think. For the Flash models of Gemini 3, `minimal` is the lowest level. */
+function encodeNoThinking(model: string, hasLevels: boolean): JsonObject {
+  if (/-pro\b/.test(model) && (modelGeneration(model) ?? 0) >= 2.5) {
     throw new ConfigurationError(
       'capability',
-      `google: ${model} cannot be asked not to think.`,
-      "Take a Flash model, or have it think little: thinking: { effort: 'low' }.",
+      `google: ${model} always thinks; thinking cannot be turned off.`,
+      "Use a Flash model, or a low effort: thinking: { effort: 'low' }.",
     );
   }
-  return levels ? { thinkingLevel: 'minimal' } : { thinkingBudget: 0 };
+  return hasLevels ? { thinkingLevel: 'minimal' } : { thinkingBudget: 0 };
 }

@@ -1,19 +1,19 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
-import { createCallReader } from './calls.js';
-import { own } from './providerData.js';
+import { createCallDecoder } from './calls.js';
+import { toProviderData } from './providerData.js';
 
-/** Turns the parts of one answer into chunks. */
-export interface PartReader {
-  read(part: JsonObject): void;
-  /** The answer has ended; cut means that a call may be unfinished. */
-  end(cut: boolean): void;
+/** Turns the parts of one response into chunks. */
+export interface PartDecoder {
+  add(part: JsonObject): void;
+  /** The response has ended. Truncated means that its last call may be incomplete. */
+  end(truncated: boolean): void;
 }
 
-/** Fields that say something about a part and are no content. */
-const about: ReadonlySet<string> = new Set([
+/** The fields of a part that are not content. */
+const attributes: ReadonlySet<string> = new Set([
   'thought',
   'thoughtSignature',
   'partMetadata',
@@ -22,67 +22,83 @@ const about: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Text, thoughts, calls and files; all else (`executableCode`, `codeExecutionResult`, calls of the API's own tools) is metadata, and kept, since the
- * API wants to see it again in its place.
+ * Creates the decoder of the parts of one response.
  *
- * A signature goes back on the part that it came with, and no part with one may be joined with another (guide "Thought signatures"). Text is joined
- * in the message, so that a signed text says how much of it was signed; and what has no place in a message, a signed thought or code, travels on an
- * empty text. Empty texts alone are no answer: they wait for something that is, and are dropped without it.
+ * Text, thoughts, calls and files become chunks of their kind. Any other part (`executableCode`, `codeExecutionResult`,
+ * calls of the API's own tools) becomes metadata, and is kept, since the API requires it again at its place.
+ *
+ * A signature is sent back on the part that it arrived with, and a part with a signature must not be joined with another
+ * (guide "Thought signatures"). Text is joined in the message, so a signed text stores how many of its last characters
+ * were signed. A part without a place in the message (a signed thought, code) is stored on an empty text. Empty texts
+ * alone are not a reply: they are held until there is content, and dropped if there is none.
+ *
+ * @param emit Takes the chunks.
  */
-export function createPartReader(tell: (chunk: Chunk) => void): PartReader {
+export function createPartDecoder(emit: (chunk: Chunk) => void): PartDecoder {
   let held: Chunk[] = [];
-  let answered = false;
-  const flush = () => {
-    const waiting = held;
+  let hasContent = false;
+  const emitHeld = () => {
+    const chunks = held;
     held = [];
-    for (const chunk of waiting) tell(chunk);
+    for (const chunk of chunks) emit(chunk);
   };
-  const say = (chunk: Chunk) => {
-    answered = true;
-    flush();
-    tell(chunk);
+  const emitContent = (chunk: Chunk) => {
+    hasContent = true;
+    if (held.length > 0) emitHeld();
+    emit(chunk);
   };
-  const keep = (data: JsonObject) => held.push({ type: 'text', text: '', providerData: own(data) });
-  const calls = createCallReader(say);
+  const hold = (data: JsonObject) => held.push({ type: 'text', text: '', providerData: toProviderData(data) });
+  const calls = createCallDecoder(emitContent);
 
-  const readText = (text: string, part: JsonObject, signature: string | undefined) => {
-    if (part['thought'] === true) {
-      if (text !== '') tell({ type: 'thinking', text });
-      if (signature !== undefined) keep({ part });
-    } else if (signature === undefined) {
-      if (text !== '') say({ type: 'text', text });
-    } else if (text === '') keep({ thoughtSignature: signature, signed: 0 });
-    else say({ type: 'text', text, providerData: own({ thoughtSignature: signature, signed: text.length }) });
+  const addThought = (text: string, part: JsonObject, signature: string | undefined) => {
+    if (text !== '') emit({ type: 'thinking', text });
+    if (signature !== undefined) hold({ part });
   };
-  const readOther = (part: JsonObject, signature: string | undefined) => {
-    const content = Object.entries(part).filter(([field]) => !about.has(field));
-    if (content.length > 0) tell({ type: 'metadata', metadata: Object.fromEntries(content) });
-    if (content.length > 0 || signature !== undefined) keep({ part });
+  const addText = (text: string, thoughtSignature: string | undefined) => {
+    if (thoughtSignature === undefined) {
+      if (text !== '') emitContent({ type: 'text', text });
+      return;
+    }
+    const data = { thoughtSignature, signed: text.length };
+    if (text === '') hold(data);
+    else emitContent({ type: 'text', text, providerData: toProviderData(data) });
+  };
+  const addFile = (file: FilePart, isThought: boolean) => {
+    if (isThought) emit({ type: 'metadata', metadata: { thoughtFile: { ...file } } });
+    else emitContent({ type: 'file', file });
+  };
+  const addOther = (part: JsonObject, signature: string | undefined) => {
+    const content = Object.entries(part).filter(([field]) => !attributes.has(field));
+    if (content.length > 0) emit({ type: 'metadata', metadata: Object.fromEntries(content) });
+    if (content.length > 0 || signature !== undefined) hold({ part });
   };
 
   return {
-    read(part) {
+    add(part) {
+      const { text, functionCall, thought } = part;
       const signature = nonEmptyString(part['thoughtSignature']);
-      const file = fileIn(part, signature);
-      if (isJsonObject(part['functionCall'])) calls.read(part['functionCall'], signature);
-      else if (typeof part['text'] === 'string') readText(part['text'], part, signature);
-      else if (file && part['thought'] === true) tell({ type: 'metadata', metadata: { thoughtFile: { ...file } } });
-      else if (file) say({ type: 'file', file });
-      else readOther(part, signature);
+      if (isJsonObject(functionCall)) calls.add(functionCall, signature);
+      else if (typeof text === 'string' && thought === true) addThought(text, part, signature);
+      else if (typeof text === 'string') addText(text, signature);
+      else {
+        const file = fileIn(part, signature);
+        if (file) addFile(file, thought === true);
+        else addOther(part, signature);
+      }
     },
-    end(cut) {
-      calls.end(cut);
-      if (answered) flush();
+    end(truncated) {
+      calls.end(truncated);
+      if (hasContent) emitHeld();
     },
   };
 }
 
-/** A file, as bytes or by address. */
+/** The file of a part, as bytes or by URL. */
 function fileIn({ inlineData, fileData }: JsonObject, signature: string | undefined): FilePart | undefined {
-  const signed = signature === undefined ? {} : { providerData: own({ thoughtSignature: signature }) };
   const file = objectOrEmpty(inlineData ?? fileData);
   const [data, url] = [nonEmptyString(file['data']), nonEmptyString(file['fileUri'])];
   const mediaType = nonEmptyString(file['mimeType']) ?? 'application/octet-stream';
+  const signed = signature === undefined ? {} : { providerData: toProviderData({ thoughtSignature: signature }) };
   if (data !== undefined) return { type: 'file', mediaType, data, ...signed };
   return url === undefined ? undefined : { type: 'file', mediaType, url, ...signed };
 }

@@ -2,16 +2,84 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { userMessage } from '../../../lib/core/message.js';
 import { google } from '../../../lib/providers/google/google.js';
+import type { ModelOptions } from '../../../lib/providers/httpModel.js';
+import { google as dialect } from '../../../lib/testing/server/dialects/google/google.js';
+import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { answering } from '../answering.js';
 
 const messages = [userMessage('Name a river.')];
+const tools = [{ name: 'f', description: 'F.', parameters: { type: 'object', properties: { a: { type: 'number' } } } }];
+const output = { type: 'object', properties: {} };
 const answer = {
   candidates: [{ content: { parts: [{ text: 'Loire' }] }, finishReason: 'STOP' }],
   modelVersion: 'gemini-2.5-flash',
 };
 
+const provider: ProviderUnderTest = {
+  name: 'google',
+  make: (baseUrl, options) => google('gemini-3-flash-preview', { ...options, baseUrl }),
+  dialect,
+  settings: { temperature: 0.5, maxOutputTokens: 500 },
+  passingCode: 'UNAVAILABLE',
+};
+
+itKeepsTheProviderContract(provider);
+
+describe('google: the second request of a run', () => {
+  it('google sends the calls with their signatures and ids, and their results as one content', async () => {
+    const { bodies, headers, paths } = await runTwoTurns(provider);
+    expect(paths[1]).toBe('/v1/models/gemini-3-flash-preview:streamGenerateContent?alt=sse');
+    expect(headers[1]).toMatchObject({ 'x-goog-api-key': expect.any(String), accept: 'text/event-stream' });
+    expect(headers[1]).not.toHaveProperty('authorization');
+    expect(bodies[1]).toEqual({
+      systemInstruction: { parts: [{ text: 'Be brief.' }] },
+      contents: [
+        { role: 'user', parts: [{ text: 'How warm is it in Oslo and in Lisbon?' }] },
+        {
+          role: 'model',
+          parts: [
+            { text: 'Let me look.' },
+            {
+              functionCall: { id: 'call_1_1', name: 'temperature', args: { city: 'Oslo' } },
+              thoughtSignature: 'c2lnbmF0dXJl1',
+            },
+            { functionCall: { id: 'call_1_2', name: 'season', args: {} } },
+          ],
+        },
+        {
+          role: 'user',
+          parts: [
+            {
+              functionResponse: {
+                id: 'call_1_1',
+                name: 'temperature',
+                response: { result: { city: 'Oslo', celsius: -3 } },
+              },
+            },
+            { functionResponse: { id: 'call_1_2', name: 'season', response: { error: 'no calendar' } } },
+          ],
+        },
+      ],
+      tools: [
+        {
+          functionDeclarations: [
+            {
+              name: 'temperature',
+              description: 'The temperature of a city.',
+              parametersJsonSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+            },
+            { name: 'season', description: 'The season now.' },
+          ],
+        },
+      ],
+      generationConfig: { temperature: 0.5, maxOutputTokens: 500, thinkingConfig: { includeThoughts: true } },
+    });
+  });
+});
+
 describe('google', () => {
-  it('streams an answer of the Gemini API, with the key in its own header', async () => {
+  it('google streams a response of the Gemini API, with the key in its own header', async () => {
     const { fetch, seen } = answering(answer);
     const options = { generationConfig: { topK: 5 }, safetySettings: [] };
     const stream = google('gemini-2.5-flash', { apiKey: 'k', fetch }).stream({
@@ -32,7 +100,7 @@ describe('google', () => {
     expect(seen[0]?.body).toMatchObject({ generationConfig: { temperature: 1, topK: 5 }, safetySettings: [] });
   });
 
-  it('reads an error that Google wraps in a list, in the stream and in place of it', async () => {
+  it('google reads an error that Google wraps in a list, inside the stream and instead of it', async () => {
     const error = [{ error: { code: 400, message: 'API key not valid: k-secret.', status: 'INVALID_ARGUMENT' } }];
     const { fetch } = answering(answer, JSON.stringify(error));
     const inStream = google('m', { apiKey: 'k-secret', fetch }).stream({ messages });
@@ -52,5 +120,21 @@ describe('google', () => {
       status: 400,
       message: expect.stringContaining('API key not valid: [key]') as unknown,
     });
+  });
+
+  it('google refuses tools together with a schema before Gemini 3, unless the capabilities allow it', async () => {
+    const { fetch, seen } = answering({ candidates: [{ finishReason: 'STOP' }] });
+    const both = (name: string, options: ModelOptions = {}) =>
+      lastValueFrom(google(name, { apiKey: 'k', fetch, ...options }).stream({ messages, tools, output }));
+    await expect(both('gemini-2.5-flash')).rejects.toMatchObject({ code: 'configuration', subject: 'capability' });
+    expect(seen).toEqual([]);
+    await both('gemini-3-pro-preview');
+    await both('gemini-2.5-flash', { capabilities: { typedOutputWithTools: true } });
+    expect(seen.map(({ body: sent }) => sent)).toMatchObject(
+      [0, 1].map(() => ({ tools: [{}], generationConfig: { responseJsonSchema: output } })),
+    );
+    expect(google('gemini-2.5-flash').capabilities).toMatchObject({ typedOutputWithTools: false, thinking: true });
+    expect(google('models/gemini-3.1-pro').capabilities).toMatchObject({ typedOutputWithTools: true });
+    expect(google('gemini-flash-latest').capabilities).not.toHaveProperty('typedOutputWithTools');
   });
 });

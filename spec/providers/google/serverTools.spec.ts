@@ -26,7 +26,7 @@ const body = (model: string, request: Partial<Request>, ...serverTools: readonly
 const textIn = (file: string) => readFileSync(file, 'utf8').split('\n').filter(Boolean);
 const framesIn = (file: string) => textIn(file).map((line) => JSON.parse(line) as JsonObject);
 
-/** What a reader sees of an answer, and the parts that go back. */
+/** What a reader sees of a response, and the parts that are sent back. */
 function answerIn(file: string) {
   const { chunks, message } = readAnswer(decodeGoogle, framesIn(file));
   const history = [...messages, ...(message ? [message] : [])];
@@ -40,8 +40,8 @@ function answerIn(file: string) {
   };
 }
 
-describe('google: the tools that Google runs', () => {
-  it('go into the request as the API has them', () => {
+describe('googleTools', () => {
+  it("googleTools are sent in the API's format", () => {
     const from = new Date('2026-01-01T00:00:00Z');
     const searches = [googleTools.search(), googleTools.search({ published: { from, to: '2026-02-01T00:00:00Z' } })];
     expect(body('gemini-2.5-flash', {}, ...searches, googleTools.codeExecution(), googleTools.urlContext())).toEqual({
@@ -58,7 +58,7 @@ describe('google: the tools that Google runs', () => {
   });
 
   it.each(['gemini-3-pro-preview', 'gemini-flash-latest'])(
-    'stand beside functions with %s, which is asked to tell of both',
+    'googleTools are combined with functions for %s, with includeServerSideToolInvocations',
     (model) => {
       const { tools, toolConfig } = body(model, { tools: [temperature] }, googleTools.search(), {
         definition: { googleMaps: {} },
@@ -82,14 +82,14 @@ describe('google: the tools that Google runs', () => {
     ['none', { mode: 'NONE' }],
     [{ name: 'temperature' }, { mode: 'ANY', allowedFunctionNames: ['temperature'] }],
   ] as const)(
-    'beside functions, have the tool choice %j in a mode that the API takes there',
+    'googleTools and functions send the tool choice %j in a mode that the API accepts for both',
     (toolChoice, functionCallingConfig) => {
       const { toolConfig } = body('gemini-3-flash-preview', { tools: [temperature], toolChoice }, googleTools.search());
       expect(toolConfig).toEqual({ functionCallingConfig, includeServerSideToolInvocations: true });
     },
   );
 
-  it('are refused before the request beside functions or a schema where the model takes them alone', () => {
+  it('googleTools are refused together with functions or a schema before Gemini 3, without a request', () => {
     const asked = (request: Partial<Request>) => () => body('gemini-2.5-flash', request, googleTools.search());
     expect(asked({ tools: [temperature] })).toThrow(/a request that has tools of yours\..*Use a model of Gemini 3/);
     expect(asked({ output: { type: 'object' } })).toThrow(/a request that has a JSON Schema/);
@@ -100,7 +100,7 @@ describe('google: the tools that Google runs', () => {
     });
   });
 
-  it('are refused by the server beside functions without being asked for: what the check is for', async () => {
+  it('googleTools together with functions are refused by the server without includeServerSideToolInvocations', async () => {
     const server = await serveModel(['unused']);
     try {
       const model = google('gemini-3-flash-preview', { apiKey: 'k', baseUrl: server.urlFor('google'), retry: false });
@@ -114,8 +114,8 @@ describe('google: the tools that Google runs', () => {
   });
 });
 
-describe('google: recorded tools of the server', () => {
-  it('URL context: the page that was read is a source, once, though the answer also rests on it', () => {
+describe('googleTools: recordings', () => {
+  it('googleTools.urlContext makes the page that was read a source, once, although it also grounds the answer', () => {
     const { sources, metadata, message } = answerIn('spec/recordings/google/url-context.chunks.txt');
     expect(sources).toEqual([{ type: 'source', url: 'https://tides.example/brest', title: 'Tides of Brest' }]);
     expect(message?.parts.filter(({ type }) => type === 'source')).toEqual(sources);
@@ -128,7 +128,7 @@ describe('google: recorded tools of the server', () => {
     });
   });
 
-  it('code execution: the code, then its result, as metadata; the image as a file; all parts go back in their order', () => {
+  it('googleTools.codeExecution makes the code and its result metadata and the image a file; all parts are sent back in order', () => {
     const { files, metadata, message, replayed } = answerIn('spec/recordings/google/code-execution.chunks.txt');
     const executableCode = { language: 'PYTHON', code: 'print(4 + 6)' };
     const codeExecutionResult = { outcome: 'OUTCOME_OK', output: '10\n' };
@@ -144,7 +144,7 @@ describe('google: recorded tools of the server', () => {
     ]);
   });
 
-  it('a search and a call of a function in one answer: both go back whole, with ids and signatures, and the result behind them', async () => {
+  it('googleTools.search and a function call in one response are both sent back with ids and signatures, then the result', async () => {
     const raw = textIn('spec/recordings/google/tool-combination.chunks.txt').map((line) => `data: ${line}\r\n\r\n`);
     const server = await serveModel(['It is -5 degrees.'], { forRequest: [{ raw }] });
     try {
@@ -180,7 +180,7 @@ describe('google: recorded tools of the server', () => {
 
   const shared = '../shared/recordings/google/search-grounding.chunks.txt';
   (existsSync(shared) ? it : it.skip)(
-    'search: four pages are sources, each once, and what rests on them is told once',
+    'googleTools.search makes each page a source once, and the grounding metadata once',
     () => {
       const { sources, metadata, message } = answerIn(shared);
       expect(sources.map(({ title }) => title)).toEqual([

@@ -1,0 +1,130 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
+import { call, frame, read, replayed, stop } from './frames.js';
+
+const calls = (...frames: readonly JsonObject[]) =>
+  read(...frames, stop).calls.map(({ name, arguments: args }) => [name, args]);
+
+describe('createCallDecoder', () => {
+  it('createCallDecoder emits a call at once when its part has a name and arguments', () => {
+    const { chunks } = read(call({ name: 'f', args: { a: 1 } }), stop);
+    expect(chunks).toContainEqual({ type: 'toolCallFragment', index: 0, name: 'f', arguments: { a: 1 }, done: true });
+  });
+
+  it('createCallDecoder keeps equal calls without ids apart', () => {
+    const twice = call({ name: 'f', args: { a: 1 } });
+    expect(calls(twice, twice, call({ name: 'f' }), call({ name: 'f', args: {} }))).toEqual([
+      ['f', { a: 1 }],
+      ['f', { a: 1 }],
+      ['f', {}],
+      ['f', {}],
+    ]);
+  });
+
+  it('createCallDecoder joins arguments of several parts after a name with empty arguments', () => {
+    expect(
+      calls(
+        call({ name: 'f', args: {} }),
+        call({ args: { city: 'Oslo' } }),
+        call({ args: { unit: 'C' } }),
+        call({ name: 'g', args: { b: 2 } }),
+        call({ name: 'h', id: 'x', args: {} }),
+        call({ args: { c: 3 } }),
+        call({ args: { d: 4 } }),
+      ),
+    ).toEqual([
+      ['f', { city: 'Oslo', unit: 'C' }],
+      ['g', { b: 2 }],
+      ['h', { c: 3, d: 4 }],
+    ]);
+  });
+
+  it('createCallDecoder completes a call without arguments when the next one begins', () => {
+    const { chunks } = read(call({ name: 'now', args: {} }), call({ name: 'f', args: { a: 1 } }), stop);
+    expect(chunks.filter(({ type }) => type === 'toolCallFragment')).toEqual([
+      { type: 'toolCallFragment', index: 0, name: 'now' },
+      { type: 'toolCallFragment', index: 0, done: true },
+      { type: 'toolCallFragment', index: 1, name: 'f', arguments: { a: 1 }, done: true },
+    ]);
+  });
+
+  it('createCallDecoder joins arguments at paths, with the name in each part or only in the first', () => {
+    const fragment = (text: string, fields: JsonObject = {}) => ({
+      partialArgs: [{ jsonPath: '$.text', stringValue: text }],
+      ...fields,
+    });
+    expect(
+      calls(
+        call({ name: 'f', id: '1', ...fragment('Hel', { willContinue: true }) }),
+        call({ name: 'f', id: '1', ...fragment('lo') }),
+        call({ name: 'f', id: '2', ...fragment('Bye') }),
+        call({ name: 'g' }),
+        call(fragment('no ')),
+        call(fragment('marks')),
+        call({}),
+        call({ name: 'h', args: { seed: 1 }, willContinue: true }),
+        call(fragment('x')),
+        call({ name: 'now' }),
+      ),
+    ).toEqual([
+      ['f', { text: 'Hello' }],
+      ['f', { text: 'Bye' }],
+      ['g', { text: 'no marks' }],
+      ['h', { seed: 1, text: 'x' }],
+      ['now', {}],
+    ]);
+  });
+
+  it('createCallDecoder reads any path, also one that names the prototype or an index in the billions', () => {
+    const args = [
+      '$.__proto__.polluted',
+      '$[\'a.b\']["c"]',
+      '$.list[4000000000]',
+      '$.list[1].deep',
+      '$',
+      '',
+      'bare',
+      '$.bad[*]',
+    ];
+    const partialArgs = [
+      ...args.map((jsonPath) => ({ jsonPath, stringValue: 'v' })),
+      { jsonPath: '$.none' },
+      null,
+      7,
+    ] as JsonValue;
+    const [[, found] = []] = calls(call({ name: 'f', partialArgs }));
+    expect(found).toMatchObject({ 'a.b': { c: 'v' }, list: [{ deep: 'v' }, 'v'], bare: 'v' });
+    expect(Object.keys(found as object)).toContain('__proto__');
+    expect({}).not.toHaveProperty('polluted');
+  });
+
+  it.each(['MAX_TOKENS', 'SAFETY', 'MALFORMED_FUNCTION_CALL'])(
+    'createCallDecoder exposes no call whose arguments were truncated by %s',
+    (finishReason) => {
+      const whole = call({ name: 'f', args: { a: 1 } });
+      const half = call({ name: 'g', partialArgs: [{ jsonPath: '$.a', numberValue: 1 }], willContinue: true });
+      expect(read(whole, half, frame([], { finishReason })).calls).toMatchObject([{ name: 'f' }]);
+      expect(read(whole, half).calls).toMatchObject([{ name: 'f' }]);
+    },
+  );
+
+  it('createCallDecoder keeps each signature on its call, and an id only if the API sent one', () => {
+    expect(
+      replayed(
+        frame([
+          { functionCall: { name: 'f', args: { a: 1 } }, thoughtSignature: 's1' },
+          { functionCall: { name: 'f', args: { a: 2 } } },
+        ]),
+        call({ id: 'x', name: 'g', args: {} }, { thoughtSignature: 's2' }),
+        call({ name: 'h', willContinue: true }, { thoughtSignature: 's3' }),
+        call({ partialArgs: [{ jsonPath: '$.b', boolValue: false }] }),
+        stop,
+      ),
+    ).toEqual([
+      { functionCall: { name: 'f', args: { a: 1 } }, thoughtSignature: 's1' },
+      { functionCall: { name: 'f', args: { a: 2 } } },
+      { functionCall: { id: 'x', name: 'g', args: {} }, thoughtSignature: 's2' },
+      { functionCall: { name: 'h', args: { b: false } }, thoughtSignature: 's3' },
+    ]);
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { createUsageCounter, finishReasonOf } from '../../../lib/providers/google/finish.js';
+import { frame, read } from './frames.js';
+
+describe('finishReasonOf', () => {
+  it.each([
+    ['STOP', 'stop'],
+    ['MAX_TOKENS', 'length'],
+    ['SAFETY', 'contentFilter'],
+    ['RECITATION', 'contentFilter'],
+    ['BLOCKLIST', 'contentFilter'],
+    ['PROHIBITED_CONTENT', 'contentFilter'],
+    ['SPII', 'contentFilter'],
+    ['IMAGE_SAFETY', 'contentFilter'],
+    ['IMAGE_PROHIBITED_CONTENT', 'contentFilter'],
+    ['LANGUAGE', 'other'],
+    ['OTHER', 'other'],
+    ['NO_IMAGE', 'other'],
+    ['MALFORMED_FUNCTION_CALL', 'error'],
+    ['UNEXPECTED_TOOL_CALL', 'error'],
+    ['SOMETHING_NEW', 'other'],
+    ['max_tokens', 'length'],
+    ['content_filter', 'contentFilter'],
+  ])('finishReasonOf maps %s to %s', (word, reason) => {
+    expect(finishReasonOf(word)).toBe(reason);
+  });
+
+  it('finishReasonOf leaves the word of the wire in rawReason', () => {
+    expect(read(frame([], { finishReason: 'SOMETHING_NEW' })).finish).toEqual({
+      type: 'finish',
+      reason: 'other',
+      rawReason: 'SOMETHING_NEW',
+    });
+  });
+});
+
+describe('createUsageCounter', () => {
+  const total = (...reports: readonly Record<string, unknown>[]) => {
+    const usage = createUsageCounter();
+    reports.forEach((report) => usage.add(report));
+    return usage.total();
+  };
+
+  it('createUsageCounter keeps the counts that a later, shorter report omits', () => {
+    const full = { promptTokenCount: 3, candidatesTokenCount: 2, thoughtsTokenCount: 4, totalTokenCount: 9 };
+    expect(total(full, { promptTokenCount: 3 })).toEqual({ input: 3, output: 6, total: 9, reasoning: 4 });
+  });
+
+  it('createUsageCounter counts thoughts as output, and the results of server tools as input', () => {
+    expect(
+      total({
+        promptTokenCount: 10,
+        toolUsePromptTokenCount: 5,
+        cachedContentTokenCount: 4,
+        candidatesTokenCount: 7,
+        thoughtsTokenCount: 20,
+        totalTokenCount: 42,
+      }),
+    ).toEqual({ input: 15, output: 27, total: 42, cachedInput: 4, reasoning: 20 });
+  });
+
+  it('createUsageCounter returns no count that is not a number', () => {
+    expect(total({ promptTokenCount: null, candidatesTokenCount: '3' })).toEqual({});
+  });
+});

@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { frame, read, replayed, stop } from './frames.js';
+
+describe('createPartDecoder', () => {
+  it('createPartDecoder keeps the signature of a text on its part, also of an empty one', () => {
+    const text = (part: string, thoughtSignature?: string) =>
+      frame([{ text: part, ...(thoughtSignature ? { thoughtSignature } : {}) }]);
+    expect(replayed(text('The '), text('sea'), text('', 's'), stop)).toEqual([
+      { text: 'The sea' },
+      { text: '', thoughtSignature: 's' },
+    ]);
+    expect(replayed(text('The '), text('sea', 's1'), text(' is'), text(' calm.', 's2'), text(' Ok'), stop)).toEqual([
+      { text: 'The ' },
+      { text: 'sea', thoughtSignature: 's1' },
+      { text: ' is' },
+      { text: ' calm.', thoughtSignature: 's2' },
+      { text: ' Ok' },
+    ]);
+  });
+
+  it('createPartDecoder keeps signed thoughts, code and its result in their places', () => {
+    const thought = { text: 'Hm.', thought: true, thoughtSignature: 's' };
+    const code = { executableCode: { language: 'PYTHON', code: 'print(1)' } };
+    const result = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1\n' } };
+    const answer = [
+      frame([thought, { text: 'I run it.' }]),
+      frame([code]),
+      frame([result]),
+      frame([{ text: 'It is 1.' }]),
+      stop,
+    ] as const;
+    expect(replayed(...answer)).toEqual([thought, { text: 'I run it.' }, code, result, { text: 'It is 1.' }]);
+    const { chunks, text, thinking } = read(...answer);
+    expect([thinking, text]).toEqual(['Hm.', 'I run it.It is 1.']);
+    expect(chunks).toContainEqual({ type: 'metadata', metadata: code });
+    expect(chunks).toContainEqual({ type: 'metadata', metadata: result });
+  });
+
+  it('createPartDecoder makes no message of a signature alone, so that an empty reply is recognized', () => {
+    expect(read(frame([{ text: '', thoughtSignature: 's' }]), stop).message).toBeUndefined();
+  });
+
+  it('createPartDecoder emits files, and keeps their signatures', () => {
+    const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0K' } };
+    const { chunks } = read(
+      frame([image, { ...image, thought: true }, { fileData: { mimeType: 'video/mp4', fileUri: 'https://x/y' } }]),
+      stop,
+    );
+    expect(chunks.filter(({ type }) => type === 'file')).toEqual([
+      { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'iVBORw0K' } },
+      { type: 'file', file: { type: 'file', mediaType: 'video/mp4', url: 'https://x/y' } },
+    ]);
+    expect(replayed(frame([{ ...image, thoughtSignature: 's' }]), stop)).toEqual([{ ...image, thoughtSignature: 's' }]);
+  });
+});
