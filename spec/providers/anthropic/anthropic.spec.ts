@@ -10,7 +10,7 @@ import { anthropicTools } from '../../../lib/providers/anthropic/serverTools.js'
 import { anthropic as dialect } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
-import { begin, block, end, text } from './frames.js';
+import { begin, block, end, textBlock } from './frames.js';
 import { bodiesOf, raw, serve } from './serve.js';
 
 const model = 'claude-sonnet-4-5';
@@ -108,10 +108,10 @@ describe('anthropic: a paused turn', () => {
         { type: 'thinking_delta', thinking: 'I search.' },
         { type: 'signature_delta', signature: 'SIG' },
       ),
-      ...text(1, 'Let me ', 'search.'),
+      ...textBlock(1, 'Let me ', 'search.'),
       ...calling(2, use),
       ...block(3, found),
-      ...text(4, 'Once more.'),
+      ...textBlock(4, 'Once more.'),
       ...calling(5, pending),
       ...end('pause_turn', { output_tokens: 30 }),
     ]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { begin, block, end, read, replayed, text, thinking, toolUse } from './frames.js';
+import { begin, block, end, read, replayed, textBlock, thinkingBlock, toolUse } from './frames.js';
 
 describe('createBlockDecoder: tool calls and text', () => {
   it('createBlockDecoder completes a call at the end of its block, or, without arguments, when the next block starts', () => {
@@ -21,8 +21,8 @@ describe('createBlockDecoder: tool calls and text', () => {
   });
 
   it('createBlockDecoder exposes no call that the token limit truncated, although its block stops', () => {
-    const cut = read(begin(), ...toolUse(0, 'a', 'write', '{"text":"once upon'), ...end('max_tokens'));
-    expect(cut.calls).toEqual([]);
+    const truncated = read(begin(), ...toolUse(0, 'a', 'write', '{"text":"once upon'), ...end('max_tokens'));
+    expect(truncated.calls).toEqual([]);
     expect(read(begin(), ...toolUse(0, 'a', 'delete_all'), ...end('max_tokens')).calls).toEqual([]);
     expect(read(begin(), ...toolUse(0, 'a', 'now'), ...end('tool_use')).calls).toMatchObject([
       { name: 'now', arguments: {} },
@@ -31,13 +31,13 @@ describe('createBlockDecoder: tool calls and text', () => {
 
   it('createBlockDecoder reads deltas without starts and stops', () => {
     const delta = (index: number, fields: JsonObject) => ({ type: 'content_block_delta', index, delta: fields });
-    const { text: said, thinking: thought } = read(
+    const { text, thinking } = read(
       begin(),
       delta(0, { type: 'thinking_delta', thinking: 'hm' }),
       delta(1, { type: 'text_delta', text: 'Hi' }),
       ...end(),
     );
-    expect([thought, said]).toEqual(['hm', 'Hi']);
+    expect([thinking, text]).toEqual(['hm', 'Hi']);
   });
 
   it('createBlockDecoder accepts arguments that are an object', () => {
@@ -74,9 +74,9 @@ describe('createBlockDecoder: tool calls and text', () => {
   });
 
   it('createBlockDecoder keeps blocks apart that all have index 0', () => {
-    const { text: said, calls } = read(
+    const { text, calls } = read(
       begin(),
-      ...text(0, 'Look.'),
+      ...textBlock(0, 'Look.'),
       ...block(
         0,
         { type: 'tool_use', id: 'a', name: 'x', input: {} },
@@ -89,7 +89,7 @@ describe('createBlockDecoder: tool calls and text', () => {
       ),
       ...end('tool_use'),
     );
-    expect(said).toBe('Look.');
+    expect(text).toBe('Look.');
     expect(calls).toMatchObject([
       { id: 'a', name: 'x', arguments: { n: 1 } },
       { id: 'b', name: 'y', arguments: { n: 2 } },
@@ -101,11 +101,11 @@ describe('createBlockDecoder: blocks that are sent back', () => {
   it('createBlockDecoder keeps the order of thinking, redacted thinking, text and calls', () => {
     const { message } = read(
       begin(),
-      ...thinking(0, 'first', 'SIG1'),
+      ...thinkingBlock(0, 'first', 'SIG1'),
       ...block(1, { type: 'redacted_thinking', data: 'XYZ' }),
-      ...text(2, 'Let me ', 'look.'),
+      ...textBlock(2, 'Let me ', 'look.'),
       ...toolUse(3, 'a', 'now', '{}'),
-      ...thinking(4, '', 'SIG2'),
+      ...thinkingBlock(4, '', 'SIG2'),
       ...toolUse(5, 'b', 'add', '{"x":1}'),
       ...end('tool_use'),
     );
@@ -133,16 +133,16 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     const cited = { type: 'text', text: '', citations: [] };
     const { message, chunks, calls } = read(
       begin(),
-      ...text(0, 'Searching.'),
+      ...textBlock(0, 'Searching.'),
       ...block(
         1,
         { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
         { type: 'input_json_delta', partial_json: '{"query":"r"}' },
       ),
       ...block(2, result),
-      ...text(3, 'It is '),
+      ...textBlock(3, 'It is '),
       ...block(4, cited, cite, cite, { type: 'text_delta', text: 'the Loire' }),
-      ...text(5, '.'),
+      ...textBlock(5, '.'),
       ...end(),
     );
     const use = { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'r' } };
@@ -178,7 +178,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     const { message } = read(
       begin(),
       ...block(0, { type: 'novelty', content: 'a', n: 1 }, { type: 'novelty_delta', content: 'b' }),
-      ...text(1, 'x'),
+      ...textBlock(1, 'x'),
       ...end(),
     );
     expect(replayed(message)).toEqual([

@@ -4,13 +4,13 @@ import { RivuletError } from '../../../lib/core/errors.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { decodeAnthropic } from '../../../lib/providers/anthropic/decode.js';
 import { itReadsRecordings } from '../../support/recordedAnswers.js';
-import { begin, end, read, replayed, text } from './frames.js';
+import { begin, end, read, replayed, textBlock } from './frames.js';
 
 itReadsRecordings('anthropic', decodeAnthropic);
 
 describe('decodeAnthropic', () => {
   it('decodeAnthropic reports id and model once, before the first chunk, and nothing before an error', () => {
-    expect(read(begin(), { type: 'ping' }, ...text(0, 'Hel', 'lo'), ...end()).chunks).toEqual([
+    expect(read(begin(), { type: 'ping' }, ...textBlock(0, 'Hel', 'lo'), ...end()).chunks).toEqual([
       { type: 'metadata', metadata: { responseId: 'msg_1', model: 'claude-x' } },
       { type: 'text', text: 'Hel' },
       { type: 'text', text: 'lo' },
@@ -29,11 +29,11 @@ describe('decodeAnthropic', () => {
     ['invalid_request_error', false],
     ['authentication_error', false],
   ])('decodeAnthropic throws %s inside the stream, retryable: %s', (type, retryable) => {
-    const { error, text: said } = read(begin(), ...text(0, 'Half'), {
+    const { error, text } = read(begin(), ...textBlock(0, 'Half'), {
       type: 'error',
       error: { type, message: 'No more.' },
     });
-    expect(said).toBe('Half');
+    expect(text).toBe('Half');
     expect(error).toMatchObject({
       code: 'provider',
       providerCode: type,
@@ -43,9 +43,12 @@ describe('decodeAnthropic', () => {
   });
 
   it('decodeAnthropic throws an interruption without a stop reason and message_stop, and needs only one of them', () => {
-    expect(read(begin(), ...text(0, 'a')).error).toMatchObject({ code: 'stream_interrupted', provider: 'anthropic' });
-    expect(read(begin(), ...text(0, 'a'), { type: 'message_stop' }).finish?.reason).toBe('unspecified');
-    expect(read(begin(), ...text(0, 'a'), ...end().slice(0, 1)).finish?.reason).toBe('stop');
+    expect(read(begin(), ...textBlock(0, 'a')).error).toMatchObject({
+      code: 'stream_interrupted',
+      provider: 'anthropic',
+    });
+    expect(read(begin(), ...textBlock(0, 'a'), { type: 'message_stop' }).finish?.reason).toBe('unspecified');
+    expect(read(begin(), ...textBlock(0, 'a'), ...end().slice(0, 1)).finish?.reason).toBe('stop');
   });
 
   it('decodeAnthropic reports the stop sequence that was met, and why the answer was refused', () => {
@@ -58,10 +61,10 @@ describe('decodeAnthropic', () => {
   });
 
   it('decodeAnthropic reads a complete answer in message_start', () => {
-    const { text: said, finish } = read(begin({ content: [{ type: 'text', text: 'Hi' }], stop_reason: 'end_turn' }), {
+    const { text, finish } = read(begin({ content: [{ type: 'text', text: 'Hi' }], stop_reason: 'end_turn' }), {
       type: 'message_stop',
     });
-    expect(said).toBe('Hi');
+    expect(text).toBe('Hi');
     expect(finish?.reason).toBe('stop');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { begin, end, read, text } from './frames.js';
+import { begin, end, read, textBlock } from './frames.js';
 
 describe('finishReasonOf', () => {
   it.each([
@@ -16,7 +16,7 @@ describe('finishReasonOf', () => {
     ['stop', 'stop'],
     ['something_new', 'other'],
   ])('finishReasonOf maps %s to %s, and the finish keeps the word as rawReason', (word, reason) => {
-    expect(read(begin(), ...text(0, 'a'), ...end(word)).finish).toMatchObject({ reason, rawReason: word });
+    expect(read(begin(), ...textBlock(0, 'a'), ...end(word)).finish).toMatchObject({ reason, rawReason: word });
   });
 });
 

@@ -32,10 +32,10 @@ export const block = (index: number, start: JsonObject, ...deltas: readonly Json
   { type: 'content_block_stop', index },
 ];
 
-export const text = (index: number, ...deltas: readonly string[]): readonly JsonObject[] =>
+export const textBlock = (index: number, ...deltas: readonly string[]): readonly JsonObject[] =>
   block(index, { type: 'text', text: '' }, ...deltas.map((delta) => ({ type: 'text_delta', text: delta })));
 
-export const thinking = (index: number, thought: string, signature: string): readonly JsonObject[] =>
+export const thinkingBlock = (index: number, thought: string, signature: string): readonly JsonObject[] =>
   block(
     index,
     { type: 'thinking', thinking: '', signature: '' },

@@ -35,8 +35,8 @@ describe('findFamily', () => {
 });
 
 describe('encodeThinking', () => {
-  const thinking = (wish: NonNullable<Request['thinking']>, model?: string, more: Partial<Request> = {}) =>
-    body({ thinking: wish, ...more }, model);
+  const thinking = (setting: NonNullable<Request['thinking']>, model?: string, more: Partial<Request> = {}) =>
+    body({ thinking: setting, ...more }, model);
 
   it('encodeThinking sends a budget between 1024 and the limit to models that accept one', () => {
     expect(thinking(true)['thinking']).toEqual({ type: 'enabled', budget_tokens: 10_000 });

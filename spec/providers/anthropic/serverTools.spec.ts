@@ -7,7 +7,7 @@ import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';
 import { encodeAnthropic } from '../../../lib/providers/anthropic/encode.js';
 import { anthropicTools, withBetas } from '../../../lib/providers/anthropic/serverTools.js';
 import type { AnthropicTool } from '../../../lib/providers/anthropic/serverTools.js';
-import { begin, end, text } from './frames.js';
+import { begin, end, textBlock } from './frames.js';
 import { bodiesOf, raw, serve } from './serve.js';
 
 const model = 'claude-sonnet-4-5';
@@ -148,10 +148,10 @@ describe('lastContainer', () => {
   it('lastContainer finds the container of the previous answer of a conversation', () => {
     const container = { id: 'container_9', expires_at: '2026-03-01T07:00:00Z' };
     const [delta, stop] = end('end_turn');
-    const ended = [{ ...delta, delta: { stop_reason: 'end_turn', stop_sequence: null, container } }, stop ?? {}];
+    const endFrames = [{ ...delta, delta: { stop_reason: 'end_turn', stop_sequence: null, container } }, stop ?? {}];
     return serve(
       ['Hello again.'],
-      { forRequest: [{ raw: raw(begin(), ...text(0, 'Done.'), ...ended) }] },
+      { forRequest: [{ raw: raw(begin(), ...textBlock(0, 'Done.'), ...endFrames) }] },
       async (server) => {
         const agent = createAgent({
           model: anthropic(model, { apiKey: 'k', baseUrl: server.url, serverTools: [anthropicTools.codeExecution()] }),

@@ -42,8 +42,8 @@ const isDelta = ({ type }: JsonObject) => typeof type === 'string' && type.endsW
 
 describe('decodeResponses', () => {
   it('decodeResponses throws an interruption after the text without a final event, and accepts [DONE] as one', async () => {
-    const cut = await read([created, textDelta('Half')]);
-    expect(cut).toMatchObject({
+    const interrupted = await read([created, textDelta('Half')]);
+    expect(interrupted).toMatchObject({
       text: 'Half',
       finish: undefined,
       error: { code: 'stream_interrupted', retryable: true },
@@ -59,13 +59,13 @@ describe('decodeResponses: recordings', () => {
   it.each([...ownRecordings, ...sharedRecordings])(
     'decodeResponses reads the same from $name without its deltas, and from its last event alone',
     async ({ frames }) => {
-      const whole = await read(frames);
+      const complete = await read(frames);
       const last = frames.at(-1);
       const withoutDeltas = await read(frames.filter((frame) => !isDelta(frame)));
       const fromLast = last?.['type'] === 'response.failed' ? withoutDeltas : await read(last ? [last] : []);
-      const what = ({ text, thinking, calls, finish }: typeof whole) => ({ text, thinking, calls, finish });
-      if (last?.['type'] === 'response.failed') expect(withoutDeltas.error).toEqual(whole.error);
-      else expect([what(withoutDeltas), what(fromLast)]).toEqual([what(whole), what(whole)]);
+      const contents = ({ text, thinking, calls, finish }: typeof complete) => ({ text, thinking, calls, finish });
+      if (last?.['type'] === 'response.failed') expect(withoutDeltas.error).toEqual(complete.error);
+      else expect([contents(withoutDeltas), contents(fromLast)]).toEqual([contents(complete), contents(complete)]);
     },
   );
 

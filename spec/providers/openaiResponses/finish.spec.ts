@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { call, completed, created, message, read, textDelta } from './frames.js';
+import { callItem, completed, created, messageItem, read, textDelta } from './frames.js';
 import type { Event } from './frames.js';
 
 describe('finishOf', () => {
@@ -9,7 +9,7 @@ describe('finishOf', () => {
     response: {
       status: 'incomplete',
       incomplete_details: reason === null ? null : { reason },
-      output: [message('Half')],
+      output: [messageItem('Half')],
     },
   });
   it('finishOf takes the rawReason of a completed response from its status', async () => {
@@ -17,7 +17,10 @@ describe('finishOf', () => {
       reason: 'stop',
       rawReason: 'completed',
     });
-    expect((await read([completed([call()])])).finish).toMatchObject({ reason: 'toolCalls', rawReason: 'completed' });
+    expect((await read([completed([callItem()])])).finish).toMatchObject({
+      reason: 'toolCalls',
+      rawReason: 'completed',
+    });
   });
 
   it.each([
@@ -36,8 +39,8 @@ describe('finishOf', () => {
   );
 
   it('endStatus prefers the status of the response to a completed event', async () => {
-    const cut = completed([], { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
-    expect((await read([textDelta('Ha'), cut])).finish).toMatchObject({ reason: 'length' });
+    const truncated = completed([], { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
+    expect((await read([textDelta('Ha'), truncated])).finish).toMatchObject({ reason: 'length' });
   });
 
   it('responseUsage includes cached and reasoning tokens in input and output', async () => {
@@ -62,7 +65,7 @@ describe('finishOf', () => {
 describe('responseError', () => {
   const failed = (error: JsonObject | null) => ({
     type: 'response.failed',
-    response: { id: 'resp_1', status: 'failed', error, output: [message('Half')] },
+    response: { id: 'resp_1', status: 'failed', error, output: [messageItem('Half')] },
   });
   const failures: readonly (readonly [string, Event, string, boolean])[] = [
     ['a retryable response.failed', failed({ code: 'rate_limit_exceeded', message: 'Too fast' }), 'Too fast', true],
@@ -71,18 +74,18 @@ describe('responseError', () => {
     ['response.failed without a reason', failed(null), 'failed, without a reason', false],
     [
       'a completed response that failed',
-      completed([message('Half')], { status: 'failed', error: { code: 'server_error', message: 'Oops' } }),
+      completed([messageItem('Half')], { status: 'failed', error: { code: 'server_error', message: 'Oops' } }),
       'Oops',
       true,
     ],
     [
       'response.cancelled',
-      { type: 'response.cancelled', response: { status: 'cancelled', output: [message('Half')] } },
+      { type: 'response.cancelled', response: { status: 'cancelled', output: [messageItem('Half')] } },
       'was cancelled',
       false,
     ],
   ];
-  it.each(failures)('responseError reports %s, after all text', async (_, event, words, retryable) => {
+  it.each(failures)('responseError reports %s, after all text', async (_, event, errorText, retryable) => {
     const { text, finish, error } = await read([created, textDelta('Ha'), event]);
     expect(text).toBe('Half');
     expect(finish).toBeUndefined();
@@ -90,7 +93,7 @@ describe('responseError', () => {
       code: 'provider',
       provider: 'openai-responses',
       retryable,
-      message: expect.stringContaining(words) as unknown,
+      message: expect.stringContaining(errorText) as unknown,
     });
   });
 

@@ -69,7 +69,7 @@ export const textDone = (text: string, id = 'msg_1', index = 0): Event => ({
 export const argumentsDelta = (fragment: string, id = 'fc_1', index = 0): Event => ({
   ...{ type: 'response.function_call_arguments.delta', item_id: id, output_index: index, delta: fragment },
 });
-export const message = (text: string, id = 'msg_1', annotations: readonly JsonObject[] = []): JsonObject => ({
+export const messageItem = (text: string, id = 'msg_1', annotations: readonly JsonObject[] = []): JsonObject => ({
   ...{
     type: 'message',
     id,
@@ -78,7 +78,7 @@ export const message = (text: string, id = 'msg_1', annotations: readonly JsonOb
     content: [{ type: 'output_text', text, annotations }],
   },
 });
-export const call = (rest: JsonObject = {}): JsonObject => ({
+export const callItem = (rest: JsonObject = {}): JsonObject => ({
   ...{ type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'add', arguments: '{"a":1}', status: 'completed' },
   ...rest,
 });

@@ -1,34 +1,34 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { argumentsDelta, call, completed, itemAdded, itemDone, read } from './frames.js';
+import { argumentsDelta, callItem, completed, itemAdded, itemDone, read } from './frames.js';
 import { recording } from './recordings.js';
 
-const first = call({ arguments: '', status: 'in_progress' });
+const first = callItem({ arguments: '', status: 'in_progress' });
 
 describe('createItems', () => {
   it('createItems separates parallel calls by the ids of their items, also with one output index', async () => {
     const second = { id: 'fc_2', call_id: 'call_2', name: 'sub' };
-    const { calls, message: made } = await read([
-      ...[itemAdded(first), itemAdded(call({ ...second, arguments: '' }), 0)],
+    const { calls, message } = await read([
+      ...[itemAdded(first), itemAdded(callItem({ ...second, arguments: '' }), 0)],
       ...[
         argumentsDelta('{"a"', 'fc_1'),
         argumentsDelta('{"b"', 'fc_2'),
         argumentsDelta(':2}', 'fc_2', 5),
         argumentsDelta(':1}', 'fc_1', 5),
       ],
-      ...[itemDone(call()), itemDone(call({ ...second, arguments: '{"b":2}' })), completed()],
+      ...[itemDone(callItem()), itemDone(callItem({ ...second, arguments: '{"b":2}' })), completed()],
     ]);
     expect(calls).toMatchObject([
       { id: 'call_1', name: 'add', arguments: { a: 1 } },
       { id: 'call_2', name: 'sub', arguments: { b: 2 } },
     ]);
-    expect(made?.metadata).toMatchObject({ 'openai-responses': { output: [{ id: 'fc_1' }, { id: 'fc_2' }] } });
+    expect(message?.metadata).toMatchObject({ 'openai-responses': { output: [{ id: 'fc_1' }, { id: 'fc_2' }] } });
   });
 
   it('createItems separates two calls with one item id and different call ids', async () => {
-    const other = call({ call_id: 'call_2', arguments: '{"a":2}' });
-    const { calls } = await read([itemDone(call()), itemDone(other), completed([call(), other])]);
+    const other = callItem({ call_id: 'call_2', arguments: '{"a":2}' });
+    const { calls } = await read([itemDone(callItem()), itemDone(other), completed([callItem(), other])]);
     expect(calls).toMatchObject([
       { id: 'call_1', arguments: { a: 1 } },
       { id: 'call_2', arguments: { a: 2 } },
@@ -36,7 +36,7 @@ describe('createItems', () => {
   });
 
   it('createItems separates two equal calls, also if every snapshot renames them', async () => {
-    const named = (id: string, rest: JsonObject = {}) => call({ id: `fc_${id}`, call_id: `call_${id}`, ...rest });
+    const named = (id: string, rest: JsonObject = {}) => callItem({ id: `fc_${id}`, call_id: `call_${id}`, ...rest });
     const { calls } = await read([
       ...[
         itemAdded(named('1', { arguments: '' }), 0),
@@ -53,11 +53,11 @@ describe('createItems', () => {
   });
 
   it('createItems treats other arguments under another call id as another call, also at a used index', async () => {
-    const other = call({ id: 'fc_2', call_id: 'call_2', arguments: '{"a":2}' });
+    const other = callItem({ id: 'fc_2', call_id: 'call_2', arguments: '{"a":2}' });
     for (const frames of [
-      [itemAdded(first), argumentsDelta('{"a":1}'), itemDone(other), itemDone(call()), completed()],
-      [itemDone(call()), completed([other])],
-      [itemDone(call()), completed([call(), call({ id: 'fc_2', call_id: 'call_2' })])],
+      [itemAdded(first), argumentsDelta('{"a":1}'), itemDone(other), itemDone(callItem()), completed()],
+      [itemDone(callItem()), completed([other])],
+      [itemDone(callItem()), completed([callItem(), callItem({ id: 'fc_2', call_id: 'call_2' })])],
     ]) {
       expect((await read(frames)).calls.map(({ id }) => id).sort()).toEqual(['call_1', 'call_2']);
     }
@@ -71,7 +71,7 @@ describe('createItems', () => {
       delta: text,
     });
     const { calls } = await read([
-      ...[itemAdded(first), itemAdded(call({ ...second, arguments: '' }), 1)],
+      ...[itemAdded(first), itemAdded(callItem({ ...second, arguments: '' }), 1)],
       ...[
         argumentsOf('{"a"', 'call_1'),
         argumentsOf('{"b"', 'call_2'),

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   argumentsDelta,
-  call,
+  callItem,
   completed,
   created,
   itemAdded,
   itemDone,
-  message,
+  messageItem,
   read,
   textDelta,
   textDone,
@@ -19,14 +19,14 @@ describe('createOutputDecoder: text', () => {
     const partDone = { type: 'response.content_part.done', item_id: 'msg_1', output_index: 0, content_index: 0, part };
     const frames = [
       created,
-      itemAdded(message('')),
+      itemAdded(messageItem('')),
       textDelta('Hel'),
       textDelta('lo'),
       textDone('Hello'),
       partDone,
-      itemDone(message('Hello')),
+      itemDone(messageItem('Hello')),
     ];
-    const { chunks, finish } = await read([...frames, completed([message('Hello')])]);
+    const { chunks, finish } = await read([...frames, completed([messageItem('Hello')])]);
     expect(chunks.slice(0, 3)).toEqual([
       { type: 'metadata', metadata: { responseId: 'resp_1', model: 'gpt-5' } },
       { type: 'text', text: 'Hel' },
@@ -36,24 +36,24 @@ describe('createOutputDecoder: text', () => {
     expect(finish).toEqual({ type: 'finish', reason: 'stop', rawReason: 'completed' });
   });
 
-  const whole: readonly (readonly [string, readonly Event[]])[] = [
+  const textVariants: readonly (readonly [string, readonly Event[]])[] = [
     ['only in output_text.done', [textDone('Hello'), completed()]],
-    ['only in output_item.done', [itemDone(message('Hello')), completed()]],
-    ['only in the final response', [completed([message('Hello')])]],
-    ['only in an item that was announced with it', [itemAdded(message('Hello')), completed()]],
-    ['half in deltas, half in a snapshot', [textDelta('Hel'), itemDone(message('Hello')), completed()]],
+    ['only in output_item.done', [itemDone(messageItem('Hello')), completed()]],
+    ['only in the final response', [completed([messageItem('Hello')])]],
+    ['only in an item that was announced with it', [itemAdded(messageItem('Hello')), completed()]],
+    ['half in deltas, half in a snapshot', [textDelta('Hel'), itemDone(messageItem('Hello')), completed()]],
     [
       'in deltas under an id, with a final response under another',
-      [textDelta('Hel'), textDelta('lo'), completed([message('Hello', 'other')])],
+      [textDelta('Hel'), textDelta('lo'), completed([messageItem('Hello', 'other')])],
     ],
     [
       'under ids that differ from event to event',
       [
-        itemAdded(message('', 'a')),
+        itemAdded(messageItem('', 'a')),
         textDelta('Hel', 'b'),
         textDelta('lo', 'c'),
-        itemDone(message('Hello', 'd')),
-        completed([message('Hello', 'e')]),
+        itemDone(messageItem('Hello', 'd')),
+        completed([messageItem('Hello', 'e')]),
       ],
     ],
     [
@@ -61,24 +61,24 @@ describe('createOutputDecoder: text', () => {
       [
         textDelta('Hel', ''),
         textDelta('lo', ''),
-        itemDone({ ...message('Hello'), id: '' }),
-        completed([{ ...message('Hello'), id: null }]),
+        itemDone({ ...messageItem('Hello'), id: '' }),
+        completed([{ ...messageItem('Hello'), id: null }]),
       ],
     ],
     [
       'with a content index in the deltas that the snapshot does not know',
-      [textDelta('Hello', 'msg_1', { content_index: 3 }), textDone('Hello'), completed([message('Hello')])],
+      [textDelta('Hello', 'msg_1', { content_index: 3 }), textDone('Hello'), completed([messageItem('Hello')])],
     ],
     [
       'in a response that is one frame, not streamed',
-      [{ object: 'response', status: 'completed', output: [message('Hello')] }],
+      [{ object: 'response', status: 'completed', output: [messageItem('Hello')] }],
     ],
     [
       'with a last event of another name',
-      [textDelta('Hello'), { ...completed([message('Hello')]), type: 'response.done' }],
+      [textDelta('Hello'), { ...completed([messageItem('Hello')]), type: 'response.done' }],
     ],
   ];
-  it.each(whole)('createOutputDecoder emits a text once that is sent %s', async (_, frames) => {
+  it.each(textVariants)('createOutputDecoder emits a text once that is sent %s', async (_, frames) => {
     const { text, finish, error } = await read(frames);
     expect(error).toBeUndefined();
     expect(text).toBe('Hello');
@@ -95,12 +95,12 @@ describe('createOutputDecoder: text', () => {
       textDelta('b', 'm1', { output_index: 7, content_index: 1 }),
       textDelta('c', 'm2'),
     ];
-    const { text, message: made } = await read([
+    const { text, message } = await read([
       ...frames,
-      completed([{ ...message('', 'm1'), content: two }, message('cd', 'm2')]),
+      completed([{ ...messageItem('', 'm1'), content: two }, messageItem('cd', 'm2')]),
     ]);
     expect(text).toBe('abcd');
-    expect(made?.metadata).toMatchObject({
+    expect(message?.metadata).toMatchObject({
       'openai-responses': {
         output: [
           { id: 'm1', length: 2 },
@@ -111,14 +111,14 @@ describe('createOutputDecoder: text', () => {
   });
 
   it('createOutputDecoder stores no items if the texts of two messages are interleaved', async () => {
-    const { text, message: made } = await read([
+    const { text, message } = await read([
       textDelta('a', 'm1'),
       textDelta('b', 'm2', { output_index: 1 }),
       textDelta('c', 'm1'),
       completed(),
     ]);
     expect(text).toBe('abc');
-    expect(made?.metadata).toEqual({ 'openai-responses': { responseId: 'resp_1' } });
+    expect(message?.metadata).toEqual({ 'openai-responses': { responseId: 'resp_1' } });
   });
 
   it('createOutputDecoder emits a refusal as text, and the finish reason is contentFilter', async () => {
@@ -128,12 +128,8 @@ describe('createOutputDecoder: text', () => {
       content_index: 0,
       [field]: text,
     });
-    const item = { ...message(''), content: [{ type: 'refusal', refusal: 'I will not.' }] };
-    const {
-      text,
-      finish,
-      message: made,
-    } = await read([
+    const item = { ...messageItem(''), content: [{ type: 'refusal', refusal: 'I will not.' }] };
+    const { text, finish, message } = await read([
       refusal('delta', 'delta', 'I will'),
       refusal('done', 'refusal', 'I will not.'),
       itemDone(item),
@@ -141,7 +137,7 @@ describe('createOutputDecoder: text', () => {
     ]);
     expect(text).toBe('I will not.');
     expect(finish).toMatchObject({ reason: 'contentFilter', rawReason: 'completed' });
-    expect(made?.metadata).toMatchObject({
+    expect(message?.metadata).toMatchObject({
       'openai-responses': { output: [{ id: 'msg_1', length: 11, refusal: true }] },
     });
   });
@@ -165,7 +161,7 @@ describe('createOutputDecoder: thinking', () => {
   };
 
   it('createOutputDecoder emits summaries of reasoning once, and stores the item to be sent back', async () => {
-    const { thinking, message: made } = await read([
+    const { thinking, message } = await read([
       summary('One. ', 0),
       summary('Tw', 1),
       itemDone({ ...item, content: null, status: null }),
@@ -173,16 +169,16 @@ describe('createOutputDecoder: thinking', () => {
       completed([item]),
     ]);
     expect(thinking).toBe('One. Two.');
-    expect(made?.metadata).toEqual({
+    expect(message?.metadata).toEqual({
       'openai-responses': { responseId: 'resp_1', output: [item, { type: 'message', id: 'msg_1', length: 2 }] },
     });
   });
 
   it('createOutputDecoder emits the reasoning itself if a server sends it', async () => {
     const raw = { type: 'response.reasoning_text.delta', item_id: 'rs_1', content_index: 0, delta: 'Hm' };
-    const whole = { type: 'reasoning', id: 'rs_1', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] };
-    expect((await read([raw, itemDone(whole), completed([whole])])).thinking).toBe('Hm.');
-    expect((await read([completed([whole])])).thinking).toBe('Hm.');
+    const visible = { type: 'reasoning', id: 'rs_1', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] };
+    expect((await read([raw, itemDone(visible), completed([visible])])).thinking).toBe('Hm.');
+    expect((await read([completed([visible])])).thinking).toBe('Hm.');
   });
 });
 describe('createOutputDecoder: calls', () => {
@@ -193,7 +189,7 @@ describe('createOutputDecoder: calls', () => {
     arguments: { a: 1 },
     providerData: { 'openai-responses': { id: 'fc_1' } },
   };
-  const open = call({ arguments: '', status: 'in_progress' });
+  const open = callItem({ arguments: '', status: 'in_progress' });
   const argsDone = {
     type: 'response.function_call_arguments.done',
     item_id: 'fc_1',
@@ -201,47 +197,57 @@ describe('createOutputDecoder: calls', () => {
     arguments: '{"a":1}',
   };
 
-  const whole: readonly (readonly [string, readonly Event[]])[] = [
+  const callVariants: readonly (readonly [string, readonly Event[]])[] = [
     [
       'streamed',
-      [itemAdded(open), argumentsDelta('{"a'), argumentsDelta('":1}'), argsDone, itemDone(call()), completed([call()])],
+      [
+        itemAdded(open),
+        argumentsDelta('{"a'),
+        argumentsDelta('":1}'),
+        argsDone,
+        itemDone(callItem()),
+        completed([callItem()]),
+      ],
     ],
     ['complete in function_call_arguments.done', [itemAdded(open), argsDone, completed()]],
-    ['complete in output_item.done', [itemDone(call()), completed([call()])]],
-    ['complete in the response', [completed([call()])]],
-    ['complete where it is announced', [itemAdded(call()), completed()]],
-    ['announced with a placeholder', [itemAdded(open), argumentsDelta('{}'), itemDone(call()), completed([call()])]],
+    ['complete in output_item.done', [itemDone(callItem()), completed([callItem()])]],
+    ['complete in the response', [completed([callItem()])]],
+    ['complete where it is announced', [itemAdded(callItem()), completed()]],
+    [
+      'announced with a placeholder',
+      [itemAdded(open), argumentsDelta('{}'), itemDone(callItem()), completed([callItem()])],
+    ],
     [
       'under a final response of other ids',
-      [itemAdded(open), argumentsDelta('{"a":1}'), itemDone(call()), completed([call({ id: 'other' })])],
+      [itemAdded(open), argumentsDelta('{"a":1}'), itemDone(callItem()), completed([callItem({ id: 'other' })])],
     ],
     [
       'under a final response of other ids and call ids',
-      [itemDone(call()), completed([call({ id: 'fc_z', call_id: 'call_z' })])],
+      [itemDone(callItem()), completed([callItem({ id: 'fc_z', call_id: 'call_z' })])],
     ],
-    ['under a final response of other call ids', [itemDone(call()), completed([call({ call_id: 'call_z' })])]],
+    ['under a final response of other call ids', [itemDone(callItem()), completed([callItem({ call_id: 'call_z' })])]],
     [
       'under a done item of another call id',
-      [itemAdded(open), argumentsDelta('{"a":1}'), itemDone(call({ call_id: 'call_z' })), completed()],
+      [itemAdded(open), argumentsDelta('{"a":1}'), itemDone(callItem({ call_id: 'call_z' })), completed()],
     ],
     [
       'under another id and call id at the same index',
-      [itemAdded(open), itemDone(call({ id: 'fc_z', call_id: 'call_z' })), completed()],
+      [itemAdded(open), itemDone(callItem({ id: 'fc_z', call_id: 'call_z' })), completed()],
     ],
     [
       'under new ids in every snapshot, spaced otherwise',
       [
-        ...[itemAdded(open), argumentsDelta('{"a":1}'), itemDone(call({ id: 'fc_y', call_id: 'call_y' }))],
-        completed([call({ id: 'fc_z', call_id: 'call_z', arguments: '{"a": 1}' })]),
+        ...[itemAdded(open), argumentsDelta('{"a":1}'), itemDone(callItem({ id: 'fc_y', call_id: 'call_y' }))],
+        completed([callItem({ id: 'fc_z', call_id: 'call_z', arguments: '{"a": 1}' })]),
       ],
     ],
     [
       'announced, and only in a final response of other ids',
-      [itemAdded(open), completed([call({ id: 'fc_z', call_id: 'call_z' })])],
+      [itemAdded(open), completed([callItem({ id: 'fc_z', call_id: 'call_z' })])],
     ],
-    ['with arguments as an object', [itemDone(call({ arguments: { a: 1 } })), completed()]],
+    ['with arguments as an object', [itemDone(callItem({ arguments: { a: 1 } })), completed()]],
   ];
-  it.each(whole)('createOutputDecoder emits a call once and completely that is sent %s', async (_, frames) => {
+  it.each(callVariants)('createOutputDecoder emits a call once and completely that is sent %s', async (_, frames) => {
     const { calls, finish } = await read(frames);
     expect(calls).toHaveLength(1);
     expect(calls[0]).toMatchObject({ ...sum, providerData: expect.anything() as unknown });
@@ -249,7 +255,7 @@ describe('createOutputDecoder: calls', () => {
   });
 
   it('createOutputDecoder marks a call as complete when its item is done', async () => {
-    const { chunks } = await read([itemAdded(open), argumentsDelta('{"a":1}'), itemDone(call())]);
+    const { chunks } = await read([itemAdded(open), argumentsDelta('{"a":1}'), itemDone(callItem())]);
     expect(chunks).toEqual([
       { type: 'toolCallFragment', index: 'fc_1', id: 'call_1', name: 'add' },
       { type: 'toolCallFragment', index: 'fc_1', arguments: '{"a":1}' },
@@ -265,7 +271,7 @@ describe('createOutputDecoder: calls', () => {
     const { calls, finish } = await read([
       itemAdded(open),
       argumentsDelta('{"a'),
-      itemDone(call({ arguments: '{"a', status: 'incomplete' })),
+      itemDone(callItem({ arguments: '{"a', status: 'incomplete' })),
       incomplete,
     ]);
     expect(calls).toEqual([]);
@@ -278,14 +284,17 @@ describe('createOutputDecoder: calls', () => {
       response: {
         status,
         incomplete_details: { reason: 'max_output_tokens' },
-        output: [call({ arguments: '{"a":', status: callStatus })],
+        output: [callItem({ arguments: '{"a":', status: callStatus })],
       },
     });
     expect(
       (await read([itemAdded(open), argumentsDelta('{"a":'), response('incomplete', 'in_progress')])).calls,
     ).toEqual([]);
-    const both = [call({ id: 'fc_0', call_id: 'call_0' }), call({ arguments: '{"a":', status: 'in_progress' })];
-    const cut = { ...response('incomplete', ''), response: { ...response('incomplete', '').response, output: both } };
-    expect((await read([cut])).calls).toMatchObject([{ id: 'call_0' }]);
+    const both = [callItem({ id: 'fc_0', call_id: 'call_0' }), callItem({ arguments: '{"a":', status: 'in_progress' })];
+    const truncated = {
+      ...response('incomplete', ''),
+      response: { ...response('incomplete', '').response, output: both },
+    };
+    expect((await read([truncated])).calls).toMatchObject([{ id: 'call_0' }]);
   });
 });

@@ -53,7 +53,7 @@ describe('encodeModelMessage', () => {
   it('encodeModelMessage keeps a call whose id was made unique, and omits one that never became complete', () => {
     const items = [
       { type: 'function_call', id: 'fc_1', call_id: 'a' },
-      { type: 'function_call', id: 'fc_2', call_id: 'cut' },
+      { type: 'function_call', id: 'fc_2', call_id: 'truncated' },
     ];
     expect(input([hello, response([call('distinct', 'fc_1')], items), result('distinct')])).toMatchObject([
       user('Hello'),
@@ -79,11 +79,11 @@ describe('encodeModelMessage', () => {
       action: { type: 'exec', command: ['ls'] },
       status: 'completed',
     };
-    const cut = response(
+    const truncated = response(
       [text('Hm.')],
       [{ type: 'message', id: 'msg_1', length: 3 }, reasoning('rs_1'), open, reasoning('rs_2')],
     );
-    expect(input([hello, cut, hello])).toEqual([
+    expect(input([hello, truncated, hello])).toEqual([
       user('Hello'),
       { ...assistant('Hm.'), id: 'msg_1', status: 'completed' },
       user('Hello'),

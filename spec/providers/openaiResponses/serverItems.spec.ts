@@ -59,14 +59,9 @@ describe('createServerItemReporter', () => {
     'createServerItemReporter takes %s, which is not a call for the client',
     async (type) => {
       const item = { type, id: 'x_1', call_id: 'call_9', name: 'rm', arguments: '{}', input: 'x', status: 'completed' };
-      const { calls, message: made } = await read([
-        itemAdded(item),
-        textDelta('Hi'),
-        itemDone(item),
-        completed([item]),
-      ]);
+      const { calls, message } = await read([itemAdded(item), textDelta('Hi'), itemDone(item), completed([item])]);
       expect(calls).toEqual([]);
-      expect(made?.metadata).toMatchObject({ 'openai-responses': { output: [item, { type: 'message' }] } });
+      expect(message?.metadata).toMatchObject({ 'openai-responses': { output: [item, { type: 'message' }] } });
     },
   );
 
@@ -87,9 +82,9 @@ describe('createServerItemReporter', () => {
 
   it('createServerItemReporter takes an approval request, which is kept in a message to be answered', async () => {
     const request = { type: 'mcp_approval_request', id: 'mcpr_1', name: 'send', arguments: '{}', server_label: 's' };
-    const { message: made, text } = await read([itemAdded(request), itemDone(request), completed([request])]);
+    const { message, text } = await read([itemAdded(request), itemDone(request), completed([request])]);
     expect(text).toBe('');
-    expect(made?.metadata).toEqual({ 'openai-responses': { responseId: 'resp_1', output: [request] } });
+    expect(message?.metadata).toEqual({ 'openai-responses': { responseId: 'resp_1', output: [request] } });
   });
 });
 

@@ -242,7 +242,7 @@ describe('withContainer', () => {
       { messages: [userMessage('1'), messageIn('cntr_1'), userMessage('2')] },
       options,
     );
-    const refused = (words: string) => Object.assign(new Error(words), { status: 404 });
+    const refused = (text: string) => Object.assign(new Error(text), { status: 404 });
     const second = first.fallback?.(refused("Container 'cntr_1' not found."));
     const third = second?.fallback?.(refused("Previous response with id 'resp_1' not found."));
     expect([first, second, third].map((request) => request?.body['previous_response_id'])).toEqual([

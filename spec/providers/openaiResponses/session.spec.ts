@@ -15,7 +15,7 @@ import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../
 import { answering } from '../answering.js';
 
 const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
-const text = (words: string): Part => ({ type: 'text', text: words });
+const text = (content: string): Part => ({ type: 'text', text: content });
 const call = (id: string, item = `fc_${id}`): Part => ({
   ...{ type: 'toolCall', id, name: 'look', arguments: {} },
   providerData: { 'openai-responses': { id: item } },
@@ -106,7 +106,7 @@ describe('findSession', () => {
     expect(before).toMatchObject({ previous_response_id: 'resp_1', input: [user('2')] });
   });
 
-  const whole = [user('1'), expect.objectContaining({ role: 'assistant' }), user('2')];
+  const completeInput = [user('1'), expect.objectContaining({ role: 'assistant' }), user('2')];
   it.each<[string, Message, ResponsesOptions, Partial<Request>]>([
     ['the response was not stored', response('resp_1', [text('Hi')], [], { stored: false }), {}, {}],
     ['the model stores nothing', loire, { store: false }, {}],
@@ -123,7 +123,7 @@ describe('findSession', () => {
   ])('findSession returns nothing if %s, and the complete conversation is sent', async (_, answer, options, rest) => {
     const body = await bodyFor([userMessage('1'), answer, userMessage('2')], options, rest);
     expect(body).not.toHaveProperty('previous_response_id');
-    expect(body['input']).toEqual(whole);
+    expect(body['input']).toEqual(completeInput);
   });
 
   it('findSession is not used if the user has the API keep the conversation in another way', async () => {
@@ -134,7 +134,7 @@ describe('findSession', () => {
       { previous_response_id: 'resp_0' },
     ]) {
       const body = await bodyFor(history, {}, { providerOptions: { 'openai-responses': extra } });
-      expect(body).toMatchObject({ ...extra, input: whole });
+      expect(body).toMatchObject({ ...extra, input: completeInput });
     }
   });
 

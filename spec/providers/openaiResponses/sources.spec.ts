@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { completed, itemAdded, itemDone, message, read, serverReports, textDelta } from './frames.js';
+import { completed, itemAdded, itemDone, messageItem, read, serverReports, textDelta } from './frames.js';
 
 describe('citedSources and createdFiles', () => {
   const page = { type: 'url_citation', url: 'https://a.example', title: 'A', start_index: 0, end_index: 5 };
@@ -19,13 +19,13 @@ describe('citedSources and createdFiles', () => {
   });
 
   it('citedSources of a response are emitted once, also if they are cited again or repeated in snapshots', async () => {
-    const whole = message('Hello', 'msg_1', [page, { ...page, start_index: 3 }, file]);
+    const item = messageItem('Hello', 'msg_1', [page, { ...page, start_index: 3 }, file]);
     const { chunks, text } = await read([
       textDelta('Hello'),
       annotate(page),
       annotate(page),
-      itemDone(whole),
-      completed([whole]),
+      itemDone(item),
+      completed([item]),
     ]);
     expect(chunks.filter(({ type }) => type === 'source')).toEqual([
       { type: 'source', source: { type: 'source', url: 'https://a.example', title: 'A' } },
@@ -64,7 +64,7 @@ describe('citedSources and createdFiles', () => {
       itemDone(item),
       completed([item]),
     ];
-    const { chunks, message: made } = await read(frames);
+    const { chunks, message } = await read(frames);
     const image = {
       type: 'file',
       mediaType: 'image/webp',
@@ -72,11 +72,11 @@ describe('citedSources and createdFiles', () => {
       providerData: { 'openai-responses': { id: 'ig_1' } },
     };
     expect(chunks.filter(({ type }) => type === 'file')).toEqual([{ type: 'file', file: image }]);
-    expect(made).toMatchObject({
+    expect(message).toMatchObject({
       parts: [image],
       metadata: { 'openai-responses': { output: [{ id: 'ig_1', revised_prompt: 'p' }] } },
     });
-    expect(JSON.stringify(made?.metadata)).not.toContain('AQID');
+    expect(JSON.stringify(message?.metadata)).not.toContain('AQID');
     expect(await serverReports(frames)).toEqual([
       { type: 'image_generation_call', id: 'ig_1', status: 'in_progress' },
       { type: 'image_generation_call', id: 'ig_1', partial_image_index: 0, partial_image_b64: 'AA==' },
