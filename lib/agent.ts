@@ -14,55 +14,65 @@ import { endRun } from './operators/endRun.js';
 import { prefixAfterTools } from './operators/prefixAfterTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 import { runTurns } from './orchestrators/runTurns.js';
+import type { TurnPosition } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 
-/** What an agent is made of. */
+/** Options of `createAgent`. */
 export interface AgentOptions<
   T extends readonly Tool[] = readonly Tool[],
   S extends Schema | undefined = Schema | undefined,
 > extends Omit<TurnOptions, 'fragments'> {
   readonly model: Model;
-  /** What the model can call. Default: nothing. */
+  /** The tools that the model can call. Default: none. */
   readonly tools?: T | undefined;
-  /** What the answer has to be: `RunResult.output` is then validated and typed. Default: any text. */
+  /** The schema of the answer: `RunResult.output` is then validated and typed. Default: any text. */
   readonly output?: S | undefined;
-  /** What a turn is. Default: `selectOrchestrator`'s choice: `toolLoop`, or for an output what the model can do. */
+  /** The maximum number of turns of a run. Default 20. */
+  readonly maxTurns?: number | undefined;
+  /** What a turn is. Default: what `selectOrchestrator` returns, `toolLoop` or, for an output, what the model can do. */
   readonly orchestrator?: Orchestrator | undefined;
-  /** What is put before the first text after a tool round. Default: a line feed. */
+  /** The prefix of the first text after a tool round. Default: a line feed. */
   readonly prefix?: string | undefined;
 }
 
-/** What the user says: a text, a message, or several. */
+/** The user's input: a text, a message, or several messages. */
 export type Input = string | Message | readonly Message[];
 
-/** How one run is made. */
+/** Options of one run. */
 export interface RunOptions {
-  /** The conversation so far, oldest first. Default: none. */
+  /** The conversation so far, oldest message first. Default: none. */
   readonly history?: readonly Message[] | undefined;
-  /** Leave `next`, from which a run can be resumed, on the `turn` events. It holds the whole history. Default false. */
+  /** Keep `next`, from which a run can be resumed, on the `turn` events. It holds the complete history. Default false. */
   readonly checkpoints?: boolean | undefined;
   /**
-   * Let the fragments of tool calls through, each told of its call (its place as `index`, its name, its id), for `partialArguments`.
-   * Default false.
+   * Emits the fragments of tool calls too, labelled with their call's index, name and id, for `partialArguments`. Default false.
    */
   readonly fragments?: boolean | undefined;
 }
 
 /** A model with tools and instructions. */
 export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown> {
-  /** One run as its events, and the fragments of its tool calls. */
+  /** Runs the agent and emits its events, and the fragments of its tool calls. */
   stream(
     input: Input,
     options: RunOptions & { readonly fragments: true },
   ): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
-  /** One run as its events: cold, each subscription is a run of its own, unsubscribing leaves it and aborts what is under way. */
+  /** Runs the agent and emits its events. Cold: each subscription is a run of its own; unsubscribing aborts the request and the running tools. */
   stream(input: Input, options?: RunOptions): Observable<RunEvent<EventsOf<T[number]>, O>>;
-  /** One run as its result: the same, reduced to the one value. */
+  /** Runs the agent and emits only its result. */
   run(input: Input, options?: RunOptions): Observable<RunResult<O>>;
 }
 
 /**
- * The front door: an agent from a model, instructions and tools.
+ * Creates an agent from a model, instructions and tools.
+ *
+ * <span class="informal">The front door.</span>
+ *
+ * ![](../marbles/createAgent.svg)
+ *
+ * A run emits deltas as they arrive, each `toolCall` when it is complete, the model's `message`, `toolStart`, `toolProgress` and `toolResult` as they
+ * happen, the results' `message`, and `turn`; after the last turn it emits the `result`. If a run fails, the events that it has emitted stay, and no
+ * `turn` or `result` follows.
  *
  * ```ts
  * const agent = createAgent({ model: openai('gpt-5'), system: 'Be brief.', tools: [weather] });
@@ -72,30 +82,28 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
  * const { text, usage } = await firstValueFrom(agent.run('And in Lisbon?'));
  * ```
  *
- * A run emits deltas as they come, each `toolCall` when it is whole, the model's `message`, `toolProgress` and `toolResult`, the results' `message`, and
- * `turn`; after the last turn its `result`. An error leaves what was emitted, and no `turn` or `result` follows.
- *
- * @param options The model; `system`, `tools`, `maxTurns` (20), `concurrency` (1), `eager` (false), `deadline` of a tool, `toolChoice`, `output`, the
- * request's settings.
- * @returns An agent without state: the history goes in with `messages` and comes out with the result.
+ * @param options The model; `system`, `tools`, `maxTurns` (20), `toolConcurrency` (1), `eagerTools` (false), `toolDeadline` (none), `toolChoice`,
+ * `output`, the request's settings.
+ * @returns An agent without state: pass the conversation so far as `history`; the result has the messages that the run added.
  */
 export function createAgent<const T extends readonly Tool[] = readonly [], S extends Schema | undefined = undefined>(
   options: AgentOptions<T, S>,
 ): Agent<T, S extends Schema ? Infer<S> : undefined> {
-  const { model, tools = [], output, orchestrator = selectOrchestrator(model, { tools, output }), prefix } = options;
+  const { model, tools = [], output, maxTurns, prefix } = options;
+  const { orchestrator = selectOrchestrator(model, { tools, output }) } = options;
   const stream = (
     input: Input,
-    { history: messages = [], checkpoints = false, fragments = false }: RunOptions = {},
+    { history = [], checkpoints = false, fragments = false }: RunOptions = {},
   ): Observable<RunEvent> =>
     defer(() => {
-      if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw noModel(model);
-      const start = startFrom(input, messages);
+      if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
+      const start = startFrom(input, history);
       const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
-      return runTurns((state) => orchestrator.turn(state, context), start).pipe(
+      const turn = (state: RunState, { last }: TurnPosition) => orchestrator.turn(state, { ...context, last });
+      const check = output ? requireOutput(orchestrator.name) : undefined;
+      return runTurns(turn, start, { maxTurns, provider: model.provider }).pipe(
         prefix === '' ? identity : prefixAfterTools(prefix),
-        endRun(start),
-        output ? map(withOutput(orchestrator.name)) : identity,
-        checkpoints ? identity : map(withoutNext),
+        endRun(start, { checkpoints, check }),
       );
     });
   // The types of events and output follow from the tools and the schema; the pipe itself does not know them.
@@ -109,46 +117,38 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
   } as Agent<T, S extends Schema ? Infer<S> : undefined>;
 }
 
-const noModel = (given: unknown) =>
-  typeof given === 'string'
+const invalidModel = (model: unknown) =>
+  typeof model === 'string'
     ? new ConfigurationError(
         'model',
-        `"${given}" is a model's name.`,
-        'Pass modelByName(name) of rivulet/registry, or what a provider gives.',
+        `"${model}" is the name of a model, not a model.`,
+        'Pass modelByName(name) of rivulet/registry, or what a provider returns.',
       )
     : new ConfigurationError(
         'model',
         'The agent has no model.',
-        "Pass what a provider's function gives: { model: openai('gpt-5') }.",
+        "Pass what a provider's function returns: { model: openai('gpt-5') }.",
       );
 
-/** An orchestrator that knows nothing of outputs would give `undefined` for what is typed. */
-const withOutput =
+/** The result is typed with an output, which an orchestrator without support for typed output does not set. */
+const requireOutput =
   (orchestrator: string) =>
-  (event: RunEvent): RunEvent => {
-    if (event.type !== 'result' || event.result.output !== undefined || event.result.finishReason === 'maxTurns')
-      return event;
+  ({ output, finishReason }: RunResult): void => {
+    if (output !== undefined || finishReason === 'maxTurns' || finishReason === 'stopped') return;
     throw new ConfigurationError(
       'output',
-      `The orchestrator "${orchestrator}" gave no typed output.`,
-      'Base its turns on typedOutput, or leave `output` out.',
+      `The orchestrator "${orchestrator}" returned no typed output.`,
+      'Base its turns on typedOutput, or omit `output`.',
     );
   };
 
-/** The history is copied: what the caller does to the list later does not reach the run. */
+/** The history is copied, so that later changes of the array do not reach the run. */
 function startFrom(input: Input, history: readonly Message[]): RunState {
   const messages = typeof input === 'string' ? [userMessage(input)] : ([input].flat() as readonly Message[]);
   if (history.length + messages.length > 0 && messages.every(isRecord)) return startState([...history, ...messages]);
   throw new ConfigurationError(
     'history',
-    'There is nothing to send: no input and no messages.',
+    'There is nothing to send: no input and no history.',
     'Pass a text or a message.',
   );
-}
-
-/** `next` holds the whole history: it is the loop's own, unless asked for. */
-function withoutNext(event: RunEvent): RunEvent {
-  if (event.type !== 'turn') return event;
-  const { next: _, ...rest } = event;
-  return rest;
 }

@@ -188,7 +188,7 @@ describe('createAgent', () => {
     const loose = createAgent({ model: scriptedModel(['a']), output: z.object({}), orchestrator: toolLoop });
     expect(observe(loose.run('Hi')).error).toMatchObject({
       code: 'configuration',
-      message: expect.stringContaining('"toolLoop" gave no typed output'),
+      message: expect.stringContaining('"toolLoop" returned no typed output'),
     });
   });
 
@@ -226,7 +226,7 @@ describe('createAgent', () => {
     const names = ['throws', 'rejects', 'errors', 'circular', 'unknown'];
     const model = scriptedModel([names.map((name) => toolCall(name)), 'Sorry.']);
     const result = await firstValueFrom(createAgent({ model, tools }).run('go'));
-    expect(result.text).toBe('\nSorry.');
+    expect(result.text).toBe('Sorry.');
     expect(result.messages[1]?.parts).toMatchObject(names.map((name) => ({ name, error: expect.any(String) })));
   });
 

@@ -90,7 +90,7 @@ describe('over real sockets', () => {
       forRequest: (request) => (request.order === 0 ? { silent: 99 } : undefined),
     });
     const result = await lastValueFrom(createAgent({ model: model(server), tools: [f] }).run('go'));
-    expect(result.text).toBe('\ndone');
+    expect(result.text).toBe('done');
   });
 
   it('two subscribers are two requests, and repeat is one more', async () => {

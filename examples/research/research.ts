@@ -32,7 +32,7 @@ export const research: Orchestrator = {
           if (turn.next || !following) return turn.next ?? null; // tools have answered: the phase goes on; or all is said
           return { ...after, messages: [...after.messages, userMessage(following.ask)], memo: { phase: at + 1 } };
         },
-        context.options,
+        context,
       ),
     );
   },

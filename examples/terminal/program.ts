@@ -72,8 +72,8 @@ async function runAgent(options: Options, terminal: Terminal): Promise<number> {
       model,
       system,
       tools,
-      concurrency: Infinity,
-      deadline: 10_000,
+      toolConcurrency: Infinity,
+      toolDeadline: 10_000,
       ...(thinking ? { thinking } : {}),
     });
     stdout.write(`Rivulet: ${about}\n\n`);

@@ -32,6 +32,9 @@ export type FinishReason =
   | 'other'
   | 'unspecified';
 
+/** The reasons that veto the execution of tools: the answer is incomplete or void, so no tool runs and the run ends. */
+export const vetoReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error', 'stopped']);
+
 /** A delta of visible text. */
 export interface TextChunk {
   readonly type: 'text';

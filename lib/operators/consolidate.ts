@@ -1,21 +1,23 @@
 import type { OperatorFunction } from 'rxjs';
-import type { FileChunk, FinishChunk, ProviderDataChunk, RetractChunk, SourceChunk, TextChunk } from '../core/chunk.js';
+import type { FileChunk, ProviderDataChunk, SourceChunk, TextChunk, ThinkingChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
 import { mergeJson } from '../core/json/json.js';
-import type { Message, Metadata, Part, TextPart } from '../core/message.js';
+import type { FilePart, Message, Metadata, Part, SourcePart, TextPart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
 /**
- * Emits the turn's one `message`, just before its `finish`.
+ * Emits one message per turn, just before its `finish`.
  *
- * <span class="informal">What streamed past, once more as a whole, at its end.</span>
+ * <span class="informal">Collects what streamed by and emits it as one message.</span>
  *
  * ![](../../marbles/consolidate.svg)
  *
- * Consecutive text is joined, parts stand in order of arrival; thinking is not part of a message. `providerData` goes into the message's metadata
- * under the provider's name (maps merged by key, lists concatenated) and not downstream; everything else is forwarded as it comes. A turn without
- * parts has no message. A source that completes without a `finish` has none either. On `retract` what was gathered is dropped.
+ * Consecutive text is joined; parts keep their order of arrival. Thinking is not part of a message. Provider data is stored in
+ * `message.metadata[provider]` (objects are merged by key, arrays are concatenated) or with its part, and is not forwarded; neither are empty texts and
+ * thinking, which only carried it. All other events are forwarded as they are. A turn without parts has no message; a source that completes without a
+ * `finish` has no message either. `retract` discards what was collected.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls(), consolidate()).subscribe((event) => {
@@ -28,70 +30,100 @@ import { StringBuilder } from '../core/stringBuilder.js';
 export function consolidate<E extends StreamEvent>(): OperatorFunction<E, Exclude<E, ProviderDataChunk> | MessageEvent>;
 export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    let gathered = gather();
+    let collector = new MessageCollector();
     return {
       next(event) {
-        if (!isKnown(event)) {
-          out.next(event);
-          return;
+        const known = asKnownEvent(event);
+        switch (known.type) {
+          case 'text':
+            collector.addText(known);
+            if (known.text !== '') out.next(withoutProviderData(known));
+            return;
+          case 'thinking':
+            if (known.text !== '') out.next(withoutProviderData(known));
+            return;
+          case 'toolCall':
+            collector.addPart(known);
+            out.next(withoutProviderData(known));
+            return;
+          case 'file':
+            collector.addPart(known.file);
+            out.next(withoutPartData(known));
+            return;
+          case 'source':
+            collector.addPart(known.source);
+            out.next(withoutPartData(known));
+            return;
+          case 'providerData':
+            collector.addProviderData(known);
+            return;
+          case 'finish': {
+            const message = collector.message();
+            collector = new MessageCollector(); // the emitted message is immutable
+            if (message) out.next({ type: 'message', message } as MessageEvent);
+            break;
+          }
+          case 'retract':
+            collector = new MessageCollector();
+            break;
+          default:
         }
-        if (event.type === 'retract') gathered = gather();
-        else if (event.type === 'finish') {
-          const message = gathered.message();
-          if (message) out.next({ type: 'message', message } as StreamEvent);
-        } else gathered.add(event);
-        if (event.type !== 'providerData') out.next(event);
+        out.next(event);
       },
     };
   });
 }
 
-type Content = TextChunk | FileChunk | SourceChunk | ToolCallEvent | ProviderDataChunk;
-type Known = Content | FinishChunk | RetractChunk;
+type Collected = TextChunk | ThinkingChunk | ToolCallEvent | FilePart | SourcePart;
 
-const known: ReadonlySet<string> = new Set([
-  'text',
-  'file',
-  'source',
-  'toolCall',
-  'providerData',
-  'finish',
-  'retract',
-] satisfies Known['type'][]);
-const isKnown = (event: StreamEvent): event is Known => known.has(event.type);
+/** Returns the same object if it has no provider data: most deltas have none. */
+function withoutProviderData<C extends Collected>(content: C): C {
+  if (!('providerData' in content)) return content;
+  const { providerData: _, ...rest } = content;
+  return rest as C;
+}
 
-/** The pure core: content in, the message out. Text grows; it is not a part copied for each delta. */
-function gather() {
-  const parts: Part[] = [];
-  let metadata: Metadata | undefined;
-  let open: { readonly text: StringBuilder; providerData?: TextPart['providerData'] } | undefined;
-  const closeText = () => {
-    if (!open) return;
-    const { text, providerData } = open;
-    parts.push(
-      providerData ? { type: 'text', text: text.toString(), providerData } : { type: 'text', text: text.toString() },
-    );
-    open = undefined;
-  };
-  return {
-    add(event: Content): void {
-      if (event.type === 'text') {
-        if (event.text === '' && !event.providerData) return;
-        if (open?.providerData) closeText(); // what the provider signed ends there
-        open ??= { text: new StringBuilder() };
-        open.text.add(event.text);
-        if (event.providerData) open.providerData = event.providerData;
-      } else if (event.type === 'providerData') {
-        metadata = { ...metadata, [event.provider]: mergeJson(metadata?.[event.provider], event.data) };
-      } else {
-        closeText();
-        parts.push(event.type === 'file' ? event.file : event.type === 'source' ? event.source : event);
-      }
-    },
-    message(): Message | undefined {
-      closeText();
-      if (parts.length === 0) return undefined;
-      return metadata ? { role: 'model', parts, metadata } : { role: 'model', parts };
-    },
-  };
+/** Removes the provider data from the part of a `file` or `source` event. */
+function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChunk {
+  if (event.type === 'file')
+    return event.file.providerData ? { ...event, file: withoutProviderData(event.file) } : event;
+  return event.source.providerData ? { ...event, source: withoutProviderData(event.source) } : event;
+}
+
+/** Collects content into a message. Text is appended to a string builder; copying a part for each delta would be quadratic. */
+class MessageCollector {
+  private readonly parts: Part[] = [];
+  private metadata: Metadata | undefined;
+  private openText: { readonly text: StringBuilder; providerData?: TextPart['providerData'] } | undefined;
+
+  addText({ text, providerData }: TextChunk): void {
+    if (text === '' && !providerData) return;
+    if (this.openText?.providerData) this.closeText(); // what the provider signed ends there
+    this.openText ??= { text: new StringBuilder() };
+    this.openText.text.add(text);
+    if (providerData) this.openText.providerData = providerData;
+  }
+
+  addPart(part: Part): void {
+    this.closeText();
+    this.parts.push(part);
+  }
+
+  addProviderData({ provider, data }: ProviderDataChunk): void {
+    this.metadata = { ...this.metadata, [provider]: mergeJson(this.metadata?.[provider], data) };
+  }
+
+  /** The message; undefined if it has no parts. */
+  message(): Message | undefined {
+    this.closeText();
+    if (this.parts.length === 0) return undefined;
+    return { role: 'model', parts: this.parts, ...(this.metadata ? { metadata: this.metadata } : {}) };
+  }
+
+  private closeText(): void {
+    if (!this.openText) return;
+    const { text, providerData } = this.openText;
+    this.parts.push({ type: 'text', text: text.toString(), ...(providerData ? { providerData } : {}) });
+    this.openText = undefined;
+  }
 }

@@ -1,70 +1,104 @@
 import type { OperatorFunction } from 'rxjs';
-import type { RetractChunk, TextChunk, ThinkingChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
-import type { MessageEvent, ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
-import type { Message } from '../core/message.js';
+import type { ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
+import type { Message, Metadata } from '../core/message.js';
+import { mergeMetadata, metadataOfRetracted } from '../core/metadata.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 import { addUsage } from '../core/usage.js';
+
+/** Options of `endRun`. */
+export interface EndRunOptions {
+  /** Keep `next`, which holds the complete history, on the `turn` events. Default true. */
+  readonly checkpoints?: boolean | undefined;
+  /** Checks the result before it is emitted: what it throws is an error of the run. Default: no check. */
+  readonly check?: ((result: RunResult) => void) | undefined;
+}
 
 /**
  * Emits the run's `result` after its last turn.
  *
- * <span class="informal">All of it, in one value, for those who did not watch.</span>
+ * <span class="informal">Collects what streamed by and emits it as one value.</span>
  *
  * ![](../../marbles/endRun.svg)
  *
- * The result comes when the source completes after a `turn` that none follows. A run that fails, or is left, has none.
+ * The result is emitted when the source completes after a `turn` event without a successor. A run that fails, or that is unsubscribed, has no result.
+ * `retract` discards the content of its turn; the cost and the usage of the retracted attempt count.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools(), endRun(start));
  * ```
  *
  * @param start Where the run started: its usage and turns count too.
+ * @param options `checkpoints` (default true), `check` (default: no check).
  * @returns A function that returns an Observable of the source's events, and the `result`.
  */
-export function endRun<E extends StreamEvent>(start?: RunState): OperatorFunction<E, E | ResultEvent>;
-export function endRun(start?: RunState): OperatorFunction<StreamEvent, StreamEvent> {
+export function endRun<E extends StreamEvent>(
+  start?: RunState,
+  options?: EndRunOptions,
+): OperatorFunction<E, E | ResultEvent>;
+export function endRun(
+  start?: RunState,
+  { checkpoints = true, check }: EndRunOptions = {},
+): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    const messages: Message[] = [];
-    let done = { text: '', thinking: '', messages: 0 }; // with the last turn; what began since is void on a retract
-    let text = new StringBuilder();
-    let thinking = new StringBuilder();
+    const run = { text: '', thinking: '', messages: [] as Message[] };
+    let metadata: Metadata | undefined;
     let usage = addUsage(start?.usage, undefined);
+    let content = new TurnContent();
     let last: TurnEvent | undefined;
-    const take = (event: Known) => {
-      if (event.type === 'text') text.add(event.text);
-      else if (event.type === 'thinking') thinking.add(event.text);
-      else if (event.type === 'message') messages.push(event.message);
-      else {
-        if (event.type === 'turn') {
-          last = event;
-          usage = addUsage(usage, event.usage);
-          done = {
-            text: done.text + text.toString(),
-            thinking: done.thinking + thinking.toString(),
-            messages: messages.length,
-          };
-        } else messages.length = done.messages;
-        text = new StringBuilder();
-        thinking = new StringBuilder();
-      }
+
+    const endTurn = (turn: TurnEvent) => {
+      last = turn;
+      usage = addUsage(usage, turn.usage);
+      run.text += content.text.toString();
+      run.thinking += content.thinking.toString();
+      run.messages.push(...content.messages);
+      if (content.metadata) metadata = mergeMetadata(metadata, content.metadata);
+      content = new TurnContent();
     };
     return {
       next(event) {
-        if (isKnown(event)) take(event);
+        const known = asKnownEvent(event);
+        switch (known.type) {
+          case 'text':
+            content.text.add(known.text);
+            break;
+          case 'thinking':
+            content.thinking.add(known.text);
+            break;
+          case 'message':
+            content.messages.push(known.message);
+            break;
+          case 'metadata':
+            content.metadata = mergeMetadata(content.metadata, known.metadata);
+            break;
+          case 'retract':
+            content = new TurnContent(metadataOfRetracted(content.metadata));
+            break;
+          case 'turn':
+            endTurn(known);
+            if (checkpoints) break;
+            out.next(withoutNext(known));
+            return;
+          default:
+        }
         out.next(event);
       },
       complete() {
         if (last && !last.next) {
+          const { output, finishReason, rawReason, turn: turns } = last;
           const result: RunResult = {
-            ...done,
-            messages,
-            output: last.output,
-            finishReason: last.finishReason,
+            ...run,
+            output,
+            finishReason,
+            ...(rawReason === undefined ? {} : { rawReason }),
             usage,
-            turns: last.turn,
+            ...(metadata ? { metadata } : {}),
+            turns,
           };
-          out.next({ type: 'result', result } as StreamEvent);
+          check?.(result);
+          out.next({ type: 'result', result } as ResultEvent);
         }
         out.complete();
       },
@@ -72,13 +106,15 @@ export function endRun(start?: RunState): OperatorFunction<StreamEvent, StreamEv
   });
 }
 
-type Known = TextChunk | ThinkingChunk | MessageEvent | RetractChunk | TurnEvent;
+/** What a turn has emitted. */
+class TurnContent {
+  readonly text = new StringBuilder();
+  readonly thinking = new StringBuilder();
+  readonly messages: Message[] = [];
 
-const known: ReadonlySet<string> = new Set([
-  'text',
-  'thinking',
-  'message',
-  'retract',
-  'turn',
-] satisfies Known['type'][]);
-const isKnown = (event: StreamEvent): event is Known => known.has(event.type);
+  constructor(public metadata?: Metadata) {}
+}
+
+function withoutNext({ next: _, ...turn }: TurnEvent): TurnEvent {
+  return turn;
+}

@@ -1,42 +1,52 @@
 import type { OperatorFunction } from 'rxjs';
-import type { FinishChunk, FinishReason, RetractChunk } from '../core/chunk.js';
+import { vetoReasons } from '../core/chunk.js';
+import type { FinishChunk, FinishReason } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
-import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
-import type { Message } from '../core/message.js';
-import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
+import type { Message, Metadata } from '../core/message.js';
+import { mergeMetadata, metadataOfRetracted } from '../core/metadata.js';
 import { addUsage } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
+import { turnMessages } from './turnMessages.js';
 
 /** Options of `endTurn`. */
 export interface EndTurnOptions {
-  /** The most turns of a run, those before this one included. Default 20. */
-  readonly maxTurns?: number | undefined;
-  /** The error for a source that completes without a `finish`. Default: none; it then completes without a `turn`. */
+  /** Whether no turn may follow this one. `runTurns` passes it to each turn. Default false. */
+  readonly last?: boolean | undefined;
+  /** Makes the error for a source that completes without a `finish`. Default: no error, and no `turn` event. */
   readonly unfinished?: (() => Error) | undefined;
 }
 
-/** The note in `memo` that the last reply was empty. */
+/** The key in `memo` that notes an empty reply in the previous turn. */
 const EMPTY_REPLY = 'emptyReply';
 
 /**
- * Consumes the `finish` and emits `turn`, last: what came of the turn, and whether another follows.
+ * Consumes the `finish` and emits `turn` as the last event: the outcome of the turn, and where the next turn starts.
  *
- * <span class="informal">The line under the sum.</span>
+ * <span class="informal">The turn's summary.</span>
  *
  * ![](../../marbles/endTurn.svg)
  *
- * `turn.next` is the state from which the next turn starts, or null. Another turn follows when tools answered, when the provider paused, and once when the
- * model's reply to tool results was empty (noted in `memo`; the second empty reply ends the run). At `maxTurns` none follows: the `finishReason` is then
- * `maxTurns`, and all that came stays. A source that completes without a `finish` has no `turn`.
+ * `turn.next` is the state from which the next turn starts, or null. Another turn follows when all calls of this turn were answered, when the provider
+ * paused, and once when the model's reply to tool results was empty (noted in `memo`; a second empty reply ends the run). The finish reasons `length`,
+ * `contentFilter`, `error` and `stopped` end the run. If the turn is the `last` one but another would follow, `finishReason` is `maxTurns` and `next`
+ * is null; all messages stay. A source that completes without a `finish` has no `turn` event.
+ *
+ * `turn.metadata` merges the metadata events of the turn: the last value of a key wins, `serverTools` are merged by id and costs are added. `retract`
+ * voids the messages and the metadata of the attempt, except its cost and its usage.
  *
  * ```ts
  * const turn = (state: RunState) =>
- *   model.stream({ messages: state.messages }).pipe(accumulateToolCalls(), consolidate(), executeTools(tools), endTurn(state));
+ *   model
+ *     .stream({ messages: state.messages })
+ *     .pipe(accumulateToolCalls(), consolidate(), executeTools(tools), endTurn(state));
  * ```
  *
  * @param state Where the turn started.
- * @param options `maxTurns` (default 20), `unfinished` (default: no error).
- * @returns A function that returns an Observable of the source's events, and the `turn`.
+ * @param options `last` (default false), `unfinished` (default: no error).
+ * @returns A function that returns an Observable of the source's events without the `finish`, and the `turn` event.
  */
 export function endTurn<E extends StreamEvent>(
   state: RunState,
@@ -44,69 +54,104 @@ export function endTurn<E extends StreamEvent>(
 ): OperatorFunction<E, Exclude<E, FinishChunk> | (TurnEvent & { readonly next: RunState | null })>;
 export function endTurn(
   state: RunState,
-  { maxTurns = DEFAULT_MAX_TURNS, unfinished }: EndTurnOptions = {},
+  { last = false, unfinished }: EndTurnOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    requireNumber('maxTurns', maxTurns, 0);
-    let messages: Message[] = [];
+    let messages: readonly Message[] = [];
+    let metadata: Metadata | undefined;
+    let retractedUsage: Usage | undefined;
     let finish: FinishChunk | undefined;
     return {
       next(event) {
-        if (!isKnown(event)) {
-          out.next(event);
-          return;
+        const known = asKnownEvent(event);
+        switch (known.type) {
+          case 'finish':
+            finish ??= known;
+            return;
+          case 'metadata':
+            metadata = mergeMetadata(metadata, known.metadata);
+            break;
+          case 'retract':
+            metadata = metadataOfRetracted(metadata);
+            retractedUsage = sumOfKnown(retractedUsage, sumOfKnown(finish?.usage, known.usage));
+            finish = undefined;
+            messages = turnMessages(messages, event);
+            break;
+          case 'message':
+            messages = turnMessages(messages, event);
+            break;
+          default:
         }
-        if (event.type === 'finish') {
-          finish ??= event;
-          return;
-        }
-        if (event.type === 'retract') messages = [];
-        else messages.push(event.message);
         out.next(event);
       },
       complete() {
         if (!finish && unfinished) throw unfinished();
-        if (finish) out.next(turnEvent(state, messages, finish, maxTurns));
+        if (finish) {
+          const usage = sumOfKnown(retractedUsage, finish.usage);
+          out.next(turnEvent(state, messages, { ...finish, usage }, metadata, last));
+        }
         out.complete();
       },
     };
   });
 }
 
-type Known = FinishChunk | RetractChunk | MessageEvent;
-const isKnown = (event: StreamEvent): event is Known =>
-  event.type === 'finish' || event.type === 'message' || event.type === 'retract';
+/** The sum of two usages; unknown if both are. */
+function sumOfKnown(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
+  return a && b ? addUsage(a, b) : (a ?? b);
+}
 
-/** The pure core: what a turn comes to. */
+interface Outcome {
+  readonly reason: FinishReason;
+  readonly rawReason?: string;
+  readonly usage: Usage | undefined;
+}
+
 function turnEvent(
   state: RunState,
   messages: readonly Message[],
-  { reason, usage }: FinishChunk,
-  maxTurns: number,
+  { reason, rawReason, usage }: Outcome,
+  metadata: Metadata | undefined,
+  last: boolean,
 ): TurnEvent {
-  const turn = state.turn + 1;
-  const next = nextState(state, messages, reason, addUsage(state.usage, usage));
-  const stopped = next !== null && turn >= maxTurns;
-  const finishReason: FinishReason = stopped ? 'maxTurns' : reason;
-  return { type: 'turn', turn, finishReason, ...(usage ? { usage } : {}), next: stopped ? null : next };
+  const next = nextState(state, messages, reason, usage);
+  const exhausted = next !== null && last;
+  return {
+    type: 'turn',
+    turn: state.turn + 1,
+    finishReason: exhausted ? 'maxTurns' : reason,
+    ...(rawReason === undefined ? {} : { rawReason }),
+    ...(usage ? { usage } : {}),
+    ...(metadata ? { metadata } : {}),
+    next: exhausted ? null : next,
+  };
 }
 
 function nextState(
   state: RunState,
   messages: readonly Message[],
   reason: FinishReason,
-  usage: RunState['usage'],
+  usage: Usage | undefined,
 ): RunState | null {
+  if (vetoReasons.has(reason)) return null;
   const { [EMPTY_REPLY]: askedAgain, ...memo } = state.memo ?? {};
-  const next = { messages: [...state.messages, ...messages], turn: state.turn + 1, usage };
-  const withMemo = Object.keys(memo).length > 0 ? { ...next, memo } : next;
+  const next = {
+    messages: [...state.messages, ...messages],
+    turn: state.turn + 1,
+    usage: addUsage(state.usage, usage),
+  };
   if (messages.length === 0) {
-    const again = !askedAgain && hasToolResults(state.messages.at(-1));
-    return again ? { ...next, memo: { ...memo, [EMPTY_REPLY]: true } } : null;
+    const askAgain = !askedAgain && hasToolResults(state.messages.at(-1));
+    return askAgain ? { ...next, memo: { ...memo, [EMPTY_REPLY]: true } } : null;
   }
-  const unanswered = messages.reduce((open, message) => open + toolCallsOf(message).length - answers(message), 0);
   const goesOn = reason === 'paused' || messages.some(hasToolResults);
-  return goesOn && unanswered <= 0 ? withMemo : null;
+  if (!goesOn || hasUnansweredCall(messages)) return null;
+  return Object.keys(memo).length > 0 ? { ...next, memo } : next;
 }
 
-const answers = ({ parts }: Message) => parts.filter((part) => part.type === 'toolResult').length;
+/** Providers reject a history in which a call has no result. */
+function hasUnansweredCall(messages: readonly Message[]): boolean {
+  const answered = new Set<string>();
+  for (const { parts } of messages) for (const part of parts) if (part.type === 'toolResult') answered.add(part.id);
+  return messages.flatMap(toolCallsOf).some(({ id }) => !answered.has(id));
+}

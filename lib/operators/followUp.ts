@@ -1,68 +1,94 @@
-import { DEFAULT_MAX_TURNS } from '../core/options.js';
-import type { MonoTypeOperatorFunction } from 'rxjs';
-import type { RetractChunk } from '../core/chunk.js';
+import { from } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import { isTurn } from '../core/eventGuards.js';
 import type { Message } from '../core/message.js';
 import type { EndTurnOptions } from './endTurn.js';
+import { turnMessages } from './turnMessages.js';
 
 /**
- * Decides what follows a turn, in place of what its `turn` event says: the building block of orchestrators of one's own.
+ * Decides what follows a turn, in place of its `turn` event: the building block of custom orchestrators.
  *
  * <span class="informal">"And now ..."</span>
  *
  * ![](../../marbles/followUp.svg)
  *
- * `decide` gets the `turn` event and the state after the turn, its messages and usage included; it gives the state of the next turn, or null. Messages that it adds to that state
- * are emitted as `message` events before the `turn`, so that the run's result holds them. At `maxTurns` none follows.
+ * `decide` receives the `turn` event and the state after the turn, with its messages and its usage, and returns the state of the next turn, or null.
+ * Messages that it adds to that state are emitted as `message` events before the `turn` event, so that the run's result holds them. On the `last` turn
+ * no turn follows: nothing is added, and if `decide` returns a state, `finishReason` is `maxTurns`.
  *
  * ```ts
- * toolLoop.turn(state, context).pipe(
- *   followUp(state, (turn, after) => turn.next ?? (state.memo?.['checked'] ? null : { ...after, messages: [...after.messages, userMessage('Are you sure?')], memo: { checked: true } })),
- * );
+ * const checked: Orchestrator = {
+ *   name: 'checked',
+ *   turn: (state, context) =>
+ *     toolLoop.turn(state, context).pipe(
+ *       followUp(
+ *         state,
+ *         (turn, after) => {
+ *           if (turn.next || state.memo?.['checked']) return turn.next ?? null;
+ *           return { ...after, messages: [...after.messages, userMessage('Are you sure?')], memo: { checked: true } };
+ *         },
+ *         context,
+ *       ),
+ *     ),
+ * };
  * ```
  *
  * @param state Where the turn started.
- * @param decide What follows. What it throws is an error of the run.
- * @param options `maxTurns` (default 20).
- * @returns A function that returns an Observable of the source's events, its `turn` changed.
+ * @param decide Returns what follows. What it throws is an error of the run.
+ * @param options `last`: whether no turn may follow (default false). The context of an orchestrator has it. Without it, `runTurns` still ends the run
+ * at `maxTurns`, after the added messages.
+ * @returns A function that returns an Observable of the source's events, with a new `turn` event.
  */
 export function followUp<E extends StreamEvent>(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
-  options?: EndTurnOptions,
+  options?: Pick<EndTurnOptions, 'last'>,
 ): MonoTypeOperatorFunction<E | MessageEvent | TurnEvent>;
 export function followUp(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
-  { maxTurns = DEFAULT_MAX_TURNS }: EndTurnOptions = {},
+  { last = false }: Pick<EndTurnOptions, 'last'> = {},
 ): MonoTypeOperatorFunction<StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out) => {
-    let messages: Message[] = [];
-    const ended = (turn: TurnEvent) => {
-      const after = stateAfter(state, turn, messages);
-      const decided = decide(turn, after);
-      const over = decided !== null && turn.turn >= maxTurns;
-      const next = over ? null : decided;
-      for (const message of next?.messages.slice(after.messages.length) ?? [])
-        out.next({ type: 'message', message } as MessageEvent);
-      out.next({ ...turn, finishReason: over ? 'maxTurns' : turn.finishReason, next } as TurnEvent);
-    };
+  return replaceTurnEvent((turn, messages) => {
+    const after = stateAfter(state, turn, messages);
+    const next = decide(turn, after);
+    if (next && last) return from([{ ...turn, finishReason: 'maxTurns', next: null }]);
+    const added = next?.messages.slice(after.messages.length) ?? [];
+    return from<StreamEvent[]>([
+      ...added.map((message): MessageEvent => ({ type: 'message', message })),
+      { ...turn, next } as TurnEvent,
+    ]);
+  });
+}
+
+/**
+ * Replaces the `turn` event by other events, when the turn has completed and its resources are gone.
+ *
+ * @param conclude Receives the `turn` event and the messages of the turn, and returns the events that replace the `turn` event.
+ * @returns A function that returns an Observable of the source's events and the replacement. Without a `turn` event nothing is replaced.
+ */
+export function replaceTurnEvent<E extends StreamEvent>(
+  conclude: (turn: TurnEvent, messages: readonly Message[]) => Observable<E>,
+): MonoTypeOperatorFunction<E> {
+  return createOperator<E, E>((out) => {
+    let messages: readonly Message[] = [];
+    let turn: TurnEvent | undefined;
     return {
       next(event) {
         if (isTurn(event)) {
-          ended(event);
+          turn = event;
           return;
         }
-        if (isMessage(event)) messages.push(event.message);
-        else if (isRetract(event)) messages = [];
+        messages = turnMessages(messages, event);
         out.next(event);
+      },
+      afterTeardown() {
+        if (turn) conclude(turn, messages).subscribe(out);
+        else out.complete();
       },
     };
   });
 }
-
-const isTurn = (event: StreamEvent): event is TurnEvent => event.type === 'turn';
-const isMessage = (event: StreamEvent): event is MessageEvent => event.type === 'message';
-const isRetract = (event: StreamEvent): event is RetractChunk => event.type === 'retract';

@@ -1,18 +1,18 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import type { TextChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
-import type { MessageEvent, StreamEvent } from '../core/event.js';
+import type { StreamEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
 import { hasToolResults } from '../core/message.js';
 
 /**
- * Prepends `prefix` to the first text after a tool round.
+ * Prepends `prefix` to the first text after a tool round, if there was text before.
  *
  * <span class="informal">"I'll look." and "It is 5 degrees." do not run together.</span>
  *
  * ![](../../marbles/prefixAfterTools.svg)
  *
- * It changes the stream only, never a stored message. It stands behind the loop, where it sees the turns of a run one after the other; a tool round is
- * a `message` with tool results. Empty text does not use the prefix up; a `retract` puts it back.
+ * It changes the stream only, never a stored message. Place it after the loop, where it sees the turns of a run one after the other; a tool round is a
+ * `message` with tool results. Empty text neither needs a prefix nor receives one. On `retract` the operator returns to where the turn started.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools());
@@ -23,24 +23,39 @@ import { hasToolResults } from '../core/message.js';
  */
 export function prefixAfterTools<E extends StreamEvent>(prefix = '\n'): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
-    let due = false;
-    let usedInTurn = false;
+    let position: Position = { hasText: false, afterTools: false };
+    let turnStart = position;
     return {
       next(event) {
-        if (isText(event) && due && event.text !== '') {
-          due = false;
-          usedInTurn = true;
-          out.next({ ...event, text: prefix + event.text });
-          return;
+        const known = asKnownEvent(event);
+        switch (known.type) {
+          case 'text': {
+            if (known.text === '') break;
+            const due = position.hasText && position.afterTools;
+            if (!position.hasText || position.afterTools) position = { hasText: true, afterTools: false };
+            if (!due) break;
+            out.next({ ...event, text: prefix + known.text });
+            return;
+          }
+          case 'message':
+            if (hasToolResults(known.message)) position = { ...position, afterTools: true };
+            break;
+          case 'turn':
+            turnStart = position;
+            break;
+          case 'retract':
+            position = turnStart;
+            break;
+          default:
         }
-        if (event.type === 'retract') due ||= usedInTurn;
-        else if (isMessage(event) && hasToolResults(event.message)) due = true;
-        if (event.type === 'retract' || event.type === 'turn') usedInTurn = false;
         out.next(event);
       },
     };
   });
 }
 
-const isText = (event: StreamEvent): event is TextChunk => event.type === 'text';
-const isMessage = (event: StreamEvent): event is MessageEvent => event.type === 'message';
+/** Where a run stands: whether it has emitted text, and whether a tool round has followed that text. */
+interface Position {
+  readonly hasText: boolean;
+  readonly afterTools: boolean;
+}

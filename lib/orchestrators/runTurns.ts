@@ -1,71 +1,122 @@
-import { defer, Observable } from 'rxjs';
-import { subscribeUntilClosed } from '../core/createOperator.js';
+import { AsyncSubject, EMPTY, concatMap, defer, expand, map, observeOn, of, queueScheduler } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createOperator } from '../core/createOperator.js';
+import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import { isTurn } from '../core/eventGuards.js';
+import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
+
+/** What a turn knows about its run. */
+export interface TurnPosition {
+  /** Whether `maxTurns` allows no turn after this one. Pass it on to `endTurn` and `followUp`. */
+  readonly last: boolean;
+}
+
+/** Options of `runTurns`. */
+export interface RunTurnsOptions {
+  /** The maximum number of turns of a run, the turns before `start` included. Default 20. */
+  readonly maxTurns?: number | undefined;
+  /** The model's provider, for the error that reports an interrupted turn. Default: `unknown`. */
+  readonly provider?: string | undefined;
+}
+
+/** The events of a turn, and the turn after it: emitted once the events have ended and their resources are gone. */
+interface Turn<E> {
+  readonly events: Observable<E>;
+  readonly next: Observable<Turn<E>>;
+}
 
 /**
- * Runs turn after turn until one says that none follows.
+ * Runs turn after turn until a turn has no successor.
  *
- * <span class="informal">`expand` over turns, with its traps closed.</span>
+ * <span class="informal">`expand` over turns: each turn says where the next one starts.</span>
  *
  * ![](../../marbles/runTurns.svg)
  *
- * It is `turn(start).pipe(expand((event) => (event.type === 'turn' && event.next ? turn(event.next) : EMPTY)))`, except that
+ * It does what `turn(start).pipe(expand((event) => (event.type === 'turn' && event.next ? turn(event.next) : EMPTY)))` does, and guarantees more:
  *
- * - a turn of which nothing would be taken is not started: `take(n)` on its last event sends no further request;
- * - the `turn` event is held until its turn has completed and been torn down: connections and tools of turn n are gone before request n + 1;
- * - turns that complete synchronously (in tests) do not nest: any number of them runs, in flat memory.
+ * - With `take(n)`, no turn starts after the n-th event.
+ * - The `turn` event is held until its turn has completed and its resources are gone: the connections and tools of a turn are closed before the next
+ *   request, also those of a `retry`, `catchError` or `switchMap` inside the turn, which subscribe late. One case cannot be ordered with RxJS: an inner
+ *   source that is subscribed late and completes synchronously returns its teardown after it has completed.
+ * - Turns that complete synchronously are trampolined on `queueScheduler`: any number of them runs without nesting and in constant memory. A run that
+ *   is started in a handler of another synchronous run therefore continues after that handler has returned.
+ * - At `maxTurns` the run ends, whatever the turn says: the `turn` event then has `finishReason: 'maxTurns'` and no successor. A run that starts at
+ *   the limit makes no request and emits only that event.
+ *
+ * A `retry` around a turn (`retry(2)` after the turn's operators) is a second subscription: the text of the failed attempt stays emitted and the new
+ * attempt emits it again. A retry that replaces text emits `{ type: 'retract' }` first.
  *
  * ```ts
- * runTurns((state) => model.stream({ messages: state.messages }).pipe(accumulateToolCalls(), consolidate(), executeTools(tools), endTurn(state)),
- *   startState([userMessage('Hi')])).subscribe(console.log);
+ * const turn = (state: RunState, { last }: TurnPosition) =>
+ *   model
+ *     .stream({ messages: state.messages })
+ *     .pipe(accumulateToolCalls(), consolidate(), executeTools(tools), endTurn(state, { last }));
+ * runTurns(turn, startState([userMessage('Hi')]), { maxTurns: 5 }).subscribe(console.log);
  * ```
  *
- * @param turn Makes the Observable of the turn that starts at a state; its `turn` event tells what follows.
- * @param start Where the run starts: `startState(messages)`, or the `next` of an earlier run's turn, to resume it.
- * @returns The events of all turns, in order. It completes after a turn without `next`, or one that completes without a `turn` event.
+ * @param turn Returns the events of the turn that starts at a state. Its `turn` event holds the state of the next turn.
+ * @param start Where the run starts: `startState(messages)`, or the `next` of an earlier run's `turn` event, to resume that run.
+ * @param options `maxTurns` (default 20).
+ * @returns The events of all turns, in order. A turn that completes without a `turn` event is a `StreamInterruptedError`; an invalid `maxTurns` is a
+ * `ConfigurationError`.
  */
 export function runTurns<E extends StreamEvent>(
-  turn: (state: RunState) => Observable<E>,
+  turn: (state: RunState, position: TurnPosition) => Observable<E>,
   start: RunState,
+  { maxTurns = DEFAULT_MAX_TURNS, provider = 'unknown' }: RunTurnsOptions = {},
 ): Observable<E> {
-  return new Observable<E>((out) => {
-    let due: RunState | undefined = start;
-    let looping = false;
-    const loop = () => {
-      if (looping) return; // a synchronous turn ended within the loop: the loop goes on, the stack does not grow
-      looping = true;
-      while (due && !out.closed) {
-        const state = due;
-        due = undefined;
-        oneTurn(state);
-      }
-      looping = false;
+  const turnFrom = (state: RunState): Turn<E> => {
+    const last = state.turn + 1 >= maxTurns;
+    const nextState = new AsyncSubject<RunState>(); // holds a state, not a turn: turns that hold their successors would pile up
+    return {
+      events: defer(() => turn(state, { last })).pipe(holdTurnEvent({ last, provider, nextState })),
+      next: nextState.pipe(map(turnFrom)),
     };
-    const oneTurn = (state: RunState) => {
-      let held: E | undefined;
-      let completed = false;
-      const observer = {
-        next(event: E) {
-          if (event.type === 'turn') held = event;
-          else out.next(event);
-        },
-        error: (thrown: unknown) => out.error(thrown),
-        complete: () => (completed = true),
-      };
-      const tornDown = () => {
-        if (!completed) return;
-        if (held) out.next(held);
-        due = (held as TurnEvent | undefined)?.next ?? undefined;
-        if (due) loop();
-        else out.complete();
-      };
-      subscribeUntilClosed(
-        out,
-        defer(() => turn(state)),
-        observer,
-        tornDown,
-      );
+  };
+  return defer(() => {
+    requireNumber('maxTurns', maxTurns, 0);
+    return of(start.turn < maxTurns ? turnFrom(start) : noTurn<E>(start));
+  }).pipe(
+    expand(({ next }) => next.pipe(observeOn(queueScheduler))),
+    concatMap(({ events }) => events),
+  );
+}
+
+/** Holds the `turn` event until the turn has been torn down; then it emits the event, and the state of the next turn to `nextState`. */
+function holdTurnEvent<E extends StreamEvent>({
+  last,
+  provider,
+  nextState,
+}: TurnPosition & { readonly provider: string; readonly nextState: AsyncSubject<RunState> }) {
+  return createOperator<E, E>((out) => {
+    let turn: (E & TurnEvent) | undefined;
+    return {
+      next(event) {
+        if (isTurn(event)) turn = event;
+        else out.next(event);
+      },
+      afterTeardown() {
+        if (!turn) throw interrupted(provider);
+        const { next } = turn;
+        out.next(next && last ? { ...turn, finishReason: 'maxTurns', next: null } : turn);
+        if (out.closed) return; // nothing of the next turn would be taken
+        out.complete();
+        if (next && !last) nextState.next(next);
+        nextState.complete();
+      },
     };
-    loop();
   });
+}
+
+const interrupted = (provider: string) =>
+  new StreamInterruptedError(
+    provider,
+    'The turn completed without a `turn` event. Its model was interrupted before `finish`, for example by takeUntil, or its orchestrator does not end with endTurn.',
+  );
+
+/** What a run that starts at its limit emits. */
+function noTurn<E extends StreamEvent>({ turn }: RunState): Turn<E> {
+  const event: TurnEvent = { type: 'turn', turn, finishReason: 'maxTurns', next: null };
+  return { events: of(event as StreamEvent as E), next: EMPTY };
 }

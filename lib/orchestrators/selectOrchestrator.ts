@@ -7,17 +7,19 @@ import { twoPhase } from './twoPhase.js';
 import { typedOutput } from './typedOutput.js';
 
 /**
- * The orchestrator for a wish, by what the model can do, never by its provider's name.
+ * Selects the orchestrator for a run by what the model can do, never by its provider's name.
  *
- * @param model Its capabilities decide; what is not known is taken for granted.
- * @param wish The tools, and the schema of the output, if there is one.
- * @returns `toolLoop` without an output; `twoPhase` for tools and output on a model that takes a schema, but not beside tools; otherwise `typedOutput`.
+ * @param model Its capabilities decide; a capability that is not known is assumed.
+ * @param run The tools, and the schema of the output, if there is one.
+ * @returns `toolLoop` without an output; `twoPhase` for tools and an output on a model that accepts a schema, but not together with tools; otherwise
+ * `typedOutput`.
  */
 export function selectOrchestrator(
   model: Model,
-  wish: { readonly tools?: readonly Tool[]; readonly output?: Schema | undefined },
+  run: { readonly tools?: readonly Tool[]; readonly output?: Schema | undefined },
 ): Orchestrator {
-  if (!wish.output) return toolLoop;
-  const { typedOutput: native, typedOutputWithTools: both } = model.capabilities ?? {};
-  return (wish.tools?.length ?? 0) > 0 && native !== false && both === false ? twoPhase : typedOutput;
+  if (!run.output) return toolLoop;
+  const { typedOutput: acceptsSchema, typedOutputWithTools: acceptsBoth } = model.capabilities ?? {};
+  const hasTools = (run.tools?.length ?? 0) > 0;
+  return hasTools && acceptsSchema !== false && acceptsBoth === false ? twoPhase : typedOutput;
 }

@@ -4,6 +4,7 @@ import type { ToolCallFragment } from '../core/chunk.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { toolCallIds } from '../core/history.js';
+import { omitUndefined } from '../core/json/json.js';
 import { systemMessage } from '../core/message.js';
 import type { Model, Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
 import { jsonSchemaOf } from '../core/schema.js';
@@ -15,10 +16,13 @@ import { executeTools } from '../operators/executeTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 
 /**
- * The ordinary turn: ask the model, run the tools it calls, go on while there are results to show it.
+ * The ordinary turn: it sends the request, runs the tools that the model calls, and continues as long as there are results to send back.
  *
  * ```ts
- * runTurns((state) => toolLoop.turn(state, { model, tools, options: { system: 'Be brief.' } }), startState([userMessage('Hi')]));
+ * runTurns(
+ *   (state, { last }) => toolLoop.turn(state, { model, tools, last, options: { system: 'Be brief.' } }),
+ *   startState([userMessage('Hi')]),
+ * );
  * ```
  */
 export const toolLoop: Orchestrator = {
@@ -26,53 +30,54 @@ export const toolLoop: Orchestrator = {
   turn: (state, context) => modelTurn(state, context, context.options.fragments ?? false) as Observable<RunEvent>,
 };
 
-/** The pipe of a turn; with `fragments`, the pieces of its tool calls come through as well. */
+/** The pipe of a turn; with `fragments` it emits the fragments of its tool calls too. */
 export function modelTurn(
   state: RunState,
   context: TurnContext,
   fragments: boolean,
 ): Observable<RunEvent | ToolCallFragment> {
   return defer(() => {
-    const { model, tools, options } = context;
-    const { newId } = options;
+    const { model, tools, options, last } = context;
+    const { newId, toolConcurrency: concurrency, eagerTools: eager, toolDeadline: deadline } = options;
+    const { messages } = state;
     return model
       .stream(requestOf(state, context))
       .pipe(
-        accumulateToolCalls({ fragments, usedIds: () => toolCallIds(state.messages), ...(newId ? { newId } : {}) }),
+        accumulateToolCalls({ fragments, usedIds: () => toolCallIds(messages), ...omitUndefined({ newId }) }),
         consolidate(),
-        executeTools(tools, { ...options, messages: state.messages }),
-        endTurn(state, { ...options, unfinished: () => unfinished(model) }),
+        executeTools(tools, { messages, concurrency, eager, deadline }),
+        endTurn(state, { last, unfinished: () => unfinished(model) }),
       );
   });
 }
 
-/** The request of a turn: the history behind the system prompt, the tools as the model is told of them, and the settings. */
+/** The request of a turn: the history after the system prompt, the definitions of the tools, and the settings. */
 export function requestOf(state: RunState, { tools, output, options }: TurnContext): Request {
   const { system, toolChoice } = options;
-  const choice = toolChoiceAt(state, toolChoice);
+  const choice = tools.length > 0 ? toolChoiceAt(state, toolChoice) : undefined;
   return {
     ...settingsOf(options),
     messages: system === undefined ? state.messages : [systemMessage(system), ...state.messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
-    ...(choice === undefined || tools.length === 0 ? {} : { toolChoice: choice }),
+    ...(choice === undefined ? {} : { toolChoice: choice }),
     ...(output ? { output: jsonSchemaOf(output, 'The output') } : {}),
   };
 }
 
-/** A model that completes without a `finish` breaks its contract: its run would end without a turn, a result or a word. */
+/** A model that completes without a `finish` breaks its contract. Without this error, its run would end without a turn or a result. */
 const unfinished = ({ provider, name }: Model) =>
   new StreamInterruptedError(
     provider,
-    `The stream of ${provider}:${name} completed without a \`finish\` chunk. A model emits exactly one, last; in a test, add { type: 'finish', reason: 'stop' }.`,
+    `The stream of ${provider}:${name} completed without a \`finish\` chunk. A model emits exactly one, as its last chunk; in a test, add { type: 'finish', reason: 'stop' }.`,
   );
 
-/** A plain choice holds for the first turn of a run: it would be forced again and again. */
+/** A plain choice applies to the first turn of a run: if it were forced in each turn, the run would not end. */
 export function toolChoiceAt(state: RunState, option: ToolChoiceOption | undefined): ToolChoice | undefined {
   if (dependsOnState(option)) return option(state);
   return state.turn === 0 ? option : undefined;
 }
 
-/** `typeof` alone does not do: to the type checker, `{ name }` may be a function, since functions have a name. */
+/** `typeof` alone does not narrow: to the type checker, `{ name }` may be a function, since functions have a name. */
 const dependsOnState = (
   choice: ToolChoiceOption | undefined,
 ): choice is Extract<ToolChoiceOption, (...args: never) => unknown> => typeof choice === 'function';
@@ -88,9 +93,9 @@ const settings = [
   'providerOptions',
 ] as const satisfies readonly (keyof RequestSettings)[];
 
-/** The settings that go to the model, without those of the run. */
+/** The settings that belong to the request, without those of the run. */
 function settingsOf(options: TurnOptions): RequestSettings {
-  const chosen: Record<string, unknown> = {};
-  for (const key of settings) if (options[key] !== undefined) chosen[key] = options[key];
-  return chosen;
+  const requestSettings: Record<string, unknown> = {};
+  for (const key of settings) if (options[key] !== undefined) requestSettings[key] = options[key];
+  return requestSettings;
 }

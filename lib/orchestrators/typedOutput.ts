@@ -1,18 +1,20 @@
 import type { Observable } from 'rxjs';
 import type { RunEvent } from '../core/event.js';
 import { jsonSchemaOf } from '../core/schema.js';
+import { replaceTurnEvent } from '../operators/followUp.js';
 import type { Orchestrator, TurnContext } from './orchestrator.js';
-import { replaceTurnEvent, acceptOrRepair } from './outputRepair.js';
+import { acceptOrRepair } from './outputRepair.js';
 import type { TypedTurn } from './outputRepair.js';
 import { outputTool } from './outputTool.js';
 import { toolLoop } from './toolLoop.js';
 
 /**
- * Turns until the model's answer fits a schema; with tools in between.
+ * Runs turns, with tools in between, until the model's answer fits a schema.
  *
- * How the model is told depends on its capabilities: a JSON Schema in the request where it takes one (with tools: where it takes both), otherwise a tool
- * `return_result`, otherwise by instruction. The JSON streams as text while it arrives. A reply that does not validate is sent back with what is wrong,
- * `maxRepairs` times (2); then, and for a refusal or a cut answer, it is an OutputError that holds the raw text.
+ * The model's capabilities decide how it receives the schema: as a JSON Schema in the request where the model accepts one (with tools: where it accepts
+ * both), otherwise as the parameters of a tool `return_result`, otherwise as an instruction. The JSON streams as text while it arrives. A reply that does
+ * not validate is sent back with the validation's message, `maxRepairs` times (2). After that, and for a refused or incomplete answer, the run fails with
+ * an `OutputError` that holds the raw text.
  */
 export const typedOutput: Orchestrator = {
   name: 'typedOutput',
@@ -24,27 +26,28 @@ export const typedOutput: Orchestrator = {
 };
 
 const transports: Readonly<Record<'native' | 'tool' | 'instruction', (typed: TypedTurn) => Observable<RunEvent>>> = {
-  native: (typed) => byText(typed, typed.context),
+  native: (typed) => outputText(typed, typed.context),
   tool: outputTool,
-  instruction: (typed) => byText(typed, instructed(typed)),
+  instruction: (typed) => outputText(typed, withInstruction(typed)),
 };
 
-/** What is not known is taken for granted: the provider then says so itself. */
+/** A capability that is not known is assumed: if it is missing, the provider's error says so. */
 function transportOf({ model, tools }: TurnContext): keyof typeof transports {
-  const { tools: callsTools, typedOutput: native, typedOutputWithTools: both } = model.capabilities ?? {};
-  if (native !== false && (tools.length === 0 || both !== false)) return 'native';
+  const { tools: callsTools, typedOutput: acceptsSchema, typedOutputWithTools: acceptsBoth } = model.capabilities ?? {};
+  if (acceptsSchema !== false && (tools.length === 0 || acceptsBoth !== false)) return 'native';
   return callsTools === false ? 'instruction' : 'tool';
 }
 
-function byText(typed: TypedTurn, context: TurnContext): Observable<RunEvent> {
-  return replaceTurnEvent(toolLoop.turn(typed.state, context), (turn, messages) =>
-    acceptOrRepair(typed, turn, messages),
-  );
+function outputText(typed: TypedTurn, context: TurnContext): Observable<RunEvent> {
+  return toolLoop
+    .turn(typed.state, context)
+    .pipe(replaceTurnEvent((turn, messages) => acceptOrRepair(typed, turn, messages)));
 }
 
-function instructed({ context, schema }: TypedTurn): TurnContext {
+function withInstruction({ context, schema }: TypedTurn): TurnContext {
   const { output: _, ...rest } = context;
-  const order = `Answer with JSON only, without any other text, that follows this JSON Schema:\n${JSON.stringify(jsonSchemaOf(schema, 'The output'))}`;
+  const instruction = `Answer with JSON only, without any other text, that follows this JSON Schema:\n${JSON.stringify(jsonSchemaOf(schema, 'The output'))}`;
   const { system } = context.options;
-  return { ...rest, options: { ...context.options, system: system === undefined ? order : `${system}\n\n${order}` } };
+  const instructions = system === undefined ? instruction : `${system}\n\n${instruction}`;
+  return { ...rest, options: { ...context.options, system: instructions } };
 }

@@ -177,7 +177,7 @@ function joinedText(parts: readonly Part[]): unknown {
     if (part.type === 'text') text += part.text;
     else {
       close();
-      joined.push(JSON.parse(JSON.stringify(part)));
+      joined.push(JSON.parse(JSON.stringify({ ...part, providerData: undefined }))); // in the message only
     }
   }
   close();

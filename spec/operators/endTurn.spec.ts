@@ -96,25 +96,13 @@ describe('endTurn', () => {
     expect(turnOf([], round ?? start)?.next).not.toBeNull();
   });
 
-  it('stops at maxTurns, 20 by default, and says so; nothing is lost', () => {
-    expect(turnOf([asks, told], { ...start, turn: 19 })).toMatchObject({
-      turn: 20,
+  it('ends the run with maxTurns on the last turn if another turn would follow; nothing is lost', () => {
+    expect(turnOf([asks, told], start, 'toolCalls', { last: true })).toMatchObject({
+      turn: 1,
       finishReason: 'maxTurns',
       next: null,
     });
-    expect(turnOf([asks, told], { ...start, turn: 18 })?.next).not.toBeNull();
-    expect(turnOf([asks, told], start, 'toolCalls', { maxTurns: 1 })).toMatchObject({
-      finishReason: 'maxTurns',
-      next: null,
-    });
-    expect(turnOf([says], start, 'stop', { maxTurns: 1 })?.finishReason).toBe('stop');
-  });
-
-  it('says so when maxTurns is no number', () => {
-    expect(observe(of(finish()).pipe(endTurn(start, { maxTurns: NaN }))).error).toMatchObject({
-      code: 'configuration',
-      subject: 'options',
-    });
+    expect(turnOf([says], start, 'stop', { last: true })?.finishReason).toBe('stop');
   });
 
   it('leaves usage out where it is not known', () => {

@@ -35,7 +35,7 @@ describe('followUp', () => {
   });
 
   it('starts no turn beyond maxTurns, and says so', () => {
-    const { values } = observe(from(events).pipe(followUp(start, ask, { maxTurns: 2 })));
+    const { values } = observe(from(events).pipe(followUp(start, ask, { last: true })));
     expect(values).toEqual([events[0], { ...turn, finishReason: 'maxTurns' }]);
   });
 

@@ -27,36 +27,63 @@ describe('prefixAfterTools', () => {
     ({ run }) => run(),
   );
 
-  it('does so after each tool round, also when no text preceded it', () => {
-    expect(textsOf([results, turn(1), text('a'), text('b'), results, turn(2), text('c')])).toEqual(['\na', 'b', '\nc']);
+  it('prefixes the first text after each tool round', () => {
+    expect(textsOf([text('o'), results, turn(1), text('a'), text('b'), results, turn(2), text('c')])).toEqual([
+      'o',
+      '\na',
+      'b',
+      '\nc',
+    ]);
   });
 
-  it('leaves a run without tools as it is, and other messages', () => {
+  it('adds no prefix if the run has not emitted text before', () => {
+    expect(textsOf([results, turn(1), text('a'), results, turn(2), text('b')])).toEqual(['a', '\nb']);
+    expect(textsOf([text(''), results, text('a')])).toEqual(['', 'a']);
+  });
+
+  it('changes no run without tools, and ignores other messages', () => {
     const model: RunEvent = { type: 'message', message: { role: 'model', parts: [{ type: 'text', text: 'a' }] } };
     expect(textsOf([text('a'), model, turn(1), text('b')])).toEqual(['a', 'b']);
   });
 
-  it('waits for text that says something, past thinking and metadata', () => {
+  it('prefixes the first text that is not empty, after thinking and metadata', () => {
     const others: RunEvent[] = [
       { type: 'thinking', text: 'hm' },
       { type: 'metadata', metadata: {} },
     ];
-    expect(textsOf([results, ...others, text(''), text('a')])).toEqual(['', '\na']);
+    expect(textsOf([text('o'), results, ...others, text(''), text('a')])).toEqual(['o', '', '\na']);
   });
 
-  it('takes another prefix', () => {
-    expect(textsOf([results, text('a')], ' · ')).toEqual([' · a']);
+  it('accepts another prefix', () => {
+    expect(textsOf([text('o'), results, text('a')], ' · ')).toEqual(['o', ' · a']);
   });
 
-  it('prefixes again after a retract of the turn that had it, and only then', () => {
+  describe('on retract', () => {
     const retract: RunEvent = { type: 'retract' };
-    expect(textsOf([results, turn(1), text('void'), retract, text('a')])).toEqual(['\nvoid', '\na']);
-    expect(textsOf([results, turn(1), retract, text('a')])).toEqual(['\na']);
-    expect(textsOf([results, text('a'), turn(2), text('b'), retract, text('c')])).toEqual(['\na', 'b', 'c']);
+
+    it('prefixes the text of the new attempt', () => {
+      expect(textsOf([text('o'), results, turn(1), text('void'), retract, text('a')])).toEqual(['o', '\nvoid', '\na']);
+      expect(textsOf([text('o'), results, turn(1), retract, text('a')])).toEqual(['o', '\na']);
+    });
+
+    it('does not prefix again what an earlier turn has prefixed', () => {
+      expect(textsOf([text('o'), results, text('a'), turn(2), text('b'), retract, text('c')])).toEqual([
+        'o',
+        '\na',
+        'b',
+        'c',
+      ]);
+    });
+
+    it('forgets the text and the tool round of the void attempt', () => {
+      expect(textsOf([text('void'), retract, results, turn(1), text('a')])).toEqual(['void', 'a']);
+      expect(textsOf([text('o'), turn(1), results, retract, text('a')])).toEqual(['o', 'a']);
+    });
   });
 
   it('does not change a stored message', () => {
     const stored: RunEvent = { type: 'message', message: { role: 'model', parts: [{ type: 'text', text: 'a' }] } };
-    expect(observe(from([results, text('a'), stored]).pipe(prefixAfterTools())).values.at(-1)).toBe(stored);
+    const { values } = observe(from([text('o'), results, text('a'), stored]).pipe(prefixAfterTools()));
+    expect(values.at(-1)).toBe(stored);
   });
 });

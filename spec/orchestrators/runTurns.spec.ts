@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   EMPTY,
-  NEVER,
   Observable,
   Subject,
   asyncScheduler,
@@ -124,10 +123,13 @@ describe('runTurns', () => {
     expect(values).toEqual([]);
   });
 
-  it('completes after a turn without a turn event', () => {
-    expect(observe(runTurns(() => of(text('a')), start)).completed).toBe(true);
-    expect(observe(runTurns(() => EMPTY, start)).completed).toBe(true);
-    expect(observe(runTurns(() => NEVER, start)).completed).toBe(false);
+  it.each<[string, Observable<Chunk | TurnEvent>]>([
+    ['that is empty', EMPTY],
+    ['that emits text only', of(text('a'))],
+  ])('reports a turn without a turn event as interrupted (a turn %s)', (_, turn) => {
+    const { completed, error } = observe(runTurns(() => turn, start, { provider: 'mine' }));
+    expect(completed).toBe(false);
+    expect(error).toMatchObject({ code: 'stream_interrupted', provider: 'mine', retryable: true });
   });
 
   describe('tears a turn down before it emits the turn event and starts the next', () => {
@@ -188,7 +190,7 @@ describe('runTurns', () => {
   it('runs 10,000 synchronous turns', () => {
     let last: StreamEvent | undefined;
     let events = 0;
-    runTurns((state) => spoken(state, 10_000), start).subscribe((event) => {
+    runTurns((state) => spoken(state, 10_000), start, { maxTurns: Infinity }).subscribe((event) => {
       events++;
       last = event;
     });
@@ -199,14 +201,13 @@ describe('runTurns', () => {
   it('holds nothing of a turn that is over', () => {
     const turns: WeakRef<Observable<StreamEvent>>[] = [];
     let open = 0;
-    const { values } = observe(
-      runTurns((state) => {
-        open++;
-        const turn = spoken(state, 1000).pipe(finalize(() => open--));
-        turns.push(new WeakRef(turn));
-        return turn;
-      }, start),
-    );
+    const turn = (state: RunState) => {
+      open++;
+      const events = spoken(state, 1000).pipe(finalize(() => open--));
+      turns.push(new WeakRef(events));
+      return events;
+    };
+    const { values } = observe(runTurns(turn, start, { maxTurns: Infinity }));
     expect(values).toHaveLength(2000);
     expect(open).toBe(0);
   });

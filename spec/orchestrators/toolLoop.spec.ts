@@ -83,7 +83,7 @@ describe('toolLoop', () => {
       parallelToolCalls: false,
       providerOptions: { x: {} },
     };
-    const [request] = run({ ...settings, maxTurns: 3, concurrency: 2, eager: true }).model.requests;
+    const [request] = run({ ...settings, toolConcurrency: 2, eagerTools: true }).model.requests;
     expect(request).toEqual({ ...settings, messages: start.messages, tools: expect.any(Array) });
   });
 

@@ -186,7 +186,7 @@ describe('typedOutput', () => {
         { suppressedText: 'Hm.' },
         { suppressedText: 'So: ' },
       ]);
-      expect(await textOf(seen)).toBe(`\n${json}`);
+      expect(await textOf(seen)).toBe(json);
       expect(
         events
           .filter(({ type }) => (type as string) === 'toolResult')
@@ -269,7 +269,7 @@ describe('twoPhase', () => {
 
   it('suppresses the text of the first phase but tells it, each once; its last reply is not stored', async () => {
     const seen = run(script, oneAtATime, { tools: [add] });
-    expect((await textOf(seen)).trim()).toBe(json);
+    expect(await textOf(seen)).toBe(json);
     const events = await seen.events;
     expect(events.filter((event) => event.type === 'metadata').map(({ metadata }) => metadata)).toEqual([
       { suppressedText: 'Let me see.' },

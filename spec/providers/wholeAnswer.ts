@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from '@jest/globals';
-import { concat, EMPTY, from, throwError } from 'rxjs';
+import { concat, EMPTY, from, tap, throwError } from 'rxjs';
 import type { Chunk, FinishChunk } from '../../lib/core/chunk.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
@@ -37,9 +37,14 @@ export function wholeAnswer(
     error = thrown;
   }
   const events: StreamEvent[] = [];
+  const calls: ToolCallEvent[] = [];
   let ids = 0;
   concat(from(chunks), error === undefined ? EMPTY : throwError(() => new Error('broken off', { cause: error })))
-    .pipe(accumulateToolCalls({ newId: () => `made_${++ids}` }), consolidate())
+    .pipe(
+      accumulateToolCalls({ newId: () => `made_${++ids}` }),
+      tap((event) => event.type === 'toolCall' && calls.push(event)), // consolidate removes the provider data
+      consolidate(),
+    )
     .subscribe({ next: (event) => events.push(event), error: () => undefined });
   const joined = (type: 'text' | 'thinking') => chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
   const message = events.find(
@@ -49,7 +54,7 @@ export function wholeAnswer(
     chunks,
     text: joined('text'),
     thinking: joined('thinking'),
-    calls: events.filter((event): event is ToolCallEvent => event.type === 'toolCall'),
+    calls,
     message,
     finish: events.find((event): event is FinishChunk => event.type === 'finish'),
     error,

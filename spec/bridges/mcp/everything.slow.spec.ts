@@ -124,7 +124,7 @@ describe.each([
       expect.objectContaining({ name: 'trigger-long-running-operation', result: expect.stringContaining('completed') }),
       expect.objectContaining({ name: 'get-resource-reference', error: expect.stringContaining('Invalid option') }),
       { type: 'toolResult', id: 'call_1_4', name: 'echo', error: 'Invalid arguments: missing required "message"' },
-      { type: 'result', result: expect.objectContaining({ text: '\nIt is 42.' }) },
+      { type: 'result', result: expect.objectContaining({ text: 'It is 42.' }) },
     ]);
     expect(events).toContainEqual(expect.objectContaining({ type: 'toolProgress', value: { progress: 1, total: 2 } }));
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));

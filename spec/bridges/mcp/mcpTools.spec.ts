@@ -409,7 +409,7 @@ describe('a tool', () => {
     });
     const model = scriptedModel([[toolCall('wait')], 'Too slow.']);
     const begun = firstValueFrom(started);
-    const run = firstValueFrom(createAgent({ model, tools: [await only(client)], deadline: 20 }).run('Wait.'));
+    const run = firstValueFrom(createAgent({ model, tools: [await only(client)], toolDeadline: 20 }).run('Wait.'));
     const atServer = await begun;
     expect((await run).messages[1]?.parts).toEqual([
       { type: 'toolResult', id: 'call_1_1', name: 'wait', error: 'The tool did not finish within 20 ms.' },

@@ -172,7 +172,7 @@ describe('googleTools: recordings', () => {
       const shown = events.flatMap((event) => (event.type === 'metadata' ? Object.keys(event.metadata) : []));
       expect(shown.filter((name) => name.startsWith('tool'))).toEqual(['toolCall', 'toolResponse']);
       expect(events.filter(({ type }) => type === 'source')).toHaveLength(1);
-      expect(events.at(-1)).toMatchObject({ type: 'result', result: { text: '\nIt is -5 degrees.', turns: 2 } });
+      expect(events.at(-1)).toMatchObject({ type: 'result', result: { text: 'It is -5 degrees.', turns: 2 } });
     } finally {
       await server.close();
     }
