@@ -1,4 +1,4 @@
-import { from, lastValueFrom, toArray } from 'rxjs';
+import { from, lastValueFrom, tap, toArray } from 'rxjs';
 import type { Chunk, FinishChunk } from '../../../lib/core/chunk.js';
 import type { ToolCallEvent } from '../../../lib/core/event.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
@@ -29,13 +29,21 @@ export async function read(frames: readonly JsonObject[], done = false): Promise
   } catch (thrown) {
     error = thrown;
   }
-  const events = await lastValueFrom(from(chunks).pipe(accumulateToolCalls(), consolidate(), toArray()));
+  const calls: ToolCallEvent[] = [];
+  const events = await lastValueFrom(
+    from(chunks).pipe(
+      accumulateToolCalls(),
+      tap((event) => event.type === 'toolCall' && calls.push(event)), // consolidate removes the provider data
+      consolidate(),
+      toArray(),
+    ),
+  );
   const joined = (type: 'text' | 'thinking') => chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
   return {
     chunks,
     text: joined('text'),
     thinking: joined('thinking'),
-    calls: events.filter((event) => event.type === 'toolCall'),
+    calls,
     message: events.find((event) => event.type === 'message')?.message,
     finish: chunks.find((chunk) => chunk.type === 'finish'),
     error,
