@@ -6,7 +6,7 @@ import { lightStyles } from '@swirly/theme-default-light';
 import { parseDiagram } from '../lib/testing/marbles/runDiagram.js';
 import type { DiagramLine } from '../lib/testing/marbles/runDiagram.js';
 
-/** What is used of Swirly's types: their package, @swirly/types, is not among its dependencies. */
+/** The used part of Swirly's types. Their package, @swirly/types, is not among Swirly's dependencies. */
 interface SwirlyMessage {
   readonly frame: number;
   readonly notification: { readonly kind: 'N' | 'C' | 'E'; readonly value?: unknown };
@@ -27,7 +27,7 @@ interface SwirlyDiagram {
 }
 type Styles = Readonly<Record<string, string | number>>;
 
-/** Labels of up to nine characters fit an event; the mark of completion looks out behind it. */
+/** Labels of up to nine characters fit in an event; the mark of completion is taller than an event. */
 const styles: Styles = {
   canvas_padding: 16,
   frame_width: 40,
@@ -43,7 +43,7 @@ const styles: Styles = {
   operator_title_font_family: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
 };
 
-/** Events in neighbouring frames would cover each other: such a diagram gets wider frames. */
+/** Events in adjacent frames would overlap: such a diagram has wider frames. */
 function frameWidth(lines: readonly DiagramLine[]): Styles {
   const crowded = lines.some(({ events }) => {
     const frames = new Set(events.filter(({ mark }) => /[^|#]/.test(mark)).map(({ frame }) => frame));
@@ -60,8 +60,11 @@ export function swirlyStreams(text: string): readonly SwirlyStream[] {
   return content.filter((item) => item.kind === 'S');
 }
 
-/** Shows what Swirly does not draw of itself: the whole length of a line that does not end, where it is unsubscribed early (dashed), and that it never is subscribed (faint). */
-function complete(stream: SwirlyStream, { marbles, start, subs }: DiagramLine): void {
+/**
+ * Adds what Swirly does not draw: the full length of a line that does not end, an early unsubscription (dashed), and a
+ * line that is never subscribed (faint).
+ */
+function addDetails(stream: SwirlyStream, { marbles, start, subs }: DiagramLine): void {
   if (!/[|#]/.test(marbles)) stream.duration = Math.max(stream.duration, marbles.length - 1);
   if (!subs) return;
   const ends = subs.map((one) => one.replace(/[()]/g, '').indexOf('!')).filter((frame) => frame >= 0);
@@ -77,15 +80,15 @@ function complete(stream: SwirlyStream, { marbles, start, subs }: DiagramLine): 
 /**
  * Draws a diagram.
  *
- * @param text As `parseDiagram` takes it.
- * @returns The SVG: on white, so that it reads on a dark page; titled with the first sentence of the prose.
+ * @param text The diagram, in the syntax of `parseDiagram`.
+ * @returns The SVG: on white, so that it is readable on a dark page. Its title is the first sentence of the prose.
  */
 export function drawDiagram(text: string): string {
   const { inputs, output, inners, operator, description } = parseDiagram(text);
   const specification = parseMarbleDiagramSpecification(text) as SwirlyDiagram;
   const streams = specification.content.filter((item) => item.kind === 'S');
   const lines = [...inputs, output];
-  streams.forEach((stream, index) => complete(stream, lines[index]!));
+  streams.forEach((stream, index) => addDetails(stream, lines[index]!));
   const longest = Math.max(...streams.map(({ title }) => title?.length ?? 0));
   const fitted = {
     ...frameWidth([...lines, ...Object.values(inners)]),
@@ -98,17 +101,17 @@ export function drawDiagram(text: string): string {
   const summary = firstSentence(description).replace(/&/g, '&amp;').replace(/</g, '&lt;');
   return `${xml
     .replace(/^<svg ([^>]*)>/, `<svg $1 role="img"><title>${summary}</title>`)
-    .replaceAll('><', '>\n<') // a change of a drawing is then a change of a few lines
-    .replaceAll('dominant-baseline="middle"', 'dy="0.35em"') // librsvg and others do not know the former
+    .replaceAll('><', '>\n<') // so that a change of a drawing changes few lines
+    .replaceAll('dominant-baseline="middle"', 'dy="0.35em"') // librsvg and others do not support the former
     .replace(/\d+\.\d{3,}/g, (number) => String(Math.round(Number(number) * 100) / 100))}\n`;
 }
 
-/** What the picture shows, in a sentence: also its alternative text. */
+/** The first sentence of a description: the alternative text of the picture. */
 export function firstSentence(description: string): string {
   return /^.*?[.:?](?=\s|$)/s.exec(description)?.[0].replace(/\s+/g, ' ') ?? '';
 }
 
-/** The names of the files in a folder that end so, without the ending, sorted. */
+/** The sorted names of the files in a folder with an ending, without the ending. */
 export const namesIn = (folder: string, ending: string): readonly string[] =>
   readdirSync(folder)
     .filter((file) => file.endsWith(ending))
@@ -119,8 +122,8 @@ export const namesIn = (folder: string, ending: string): readonly string[] =>
  * Draws every <name>.txt of a folder to <name>.svg.
  *
  * @param folder The folder.
- * @param check Draws nothing, and counts a missing or different drawing among the problems.
- * @returns What is wrong, and how to mend it: texts that cannot be read, drawings without a text.
+ * @param check Writes nothing, and reports missing and out-of-date drawings as problems.
+ * @returns The problems, with how to fix them: invalid texts, drawings without a text.
  */
 export function drawFolder(folder: string, check: boolean): readonly string[] {
   const texts = namesIn(folder, '.txt');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { drawDiagram, drawFolder, firstSentence, namesIn } from '../marbles/drawing.js';
 import { problemsOf, readings } from './support/marbleGuard.js';
-import type { House } from './support/marbleGuard.js';
+import type { DiagramProject } from './support/marbleGuard.js';
 
 const filesIn = (folder: string, ending: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -14,8 +14,8 @@ const textsOf = (folder: string, ending: string) =>
   Object.fromEntries(namesIn(folder, ending).map((name) => [name, readFileSync(join(folder, name + ending), 'utf8')]));
 
 describe('marbles/', () => {
-  it('holds a diagram of every operator, run by a spec, titled, described, and drawn as it runs', () => {
-    const house: House = {
+  it('marbles/ has a diagram of every operator, which a spec runs, with a title and a description', () => {
+    const project: DiagramProject = {
       diagrams: textsOf('marbles', '.txt'),
       operators: textsOf('lib/operators', '.ts'),
       sources: filesIn('lib', '.ts').map((file) => readFileSync(file, 'utf8')),
@@ -23,62 +23,62 @@ describe('marbles/', () => {
         .filter((file) => file !== join('spec', 'marbles.spec.ts'))
         .map((file) => readFileSync(file, 'utf8')),
     };
-    expect(problemsOf(house)).toEqual([]);
+    expect(problemsOf(project)).toEqual([]);
   });
 
-  it('holds the drawings that its texts give', () => {
+  it('marbles/ has an up-to-date drawing of every diagram', () => {
     expect(drawFolder('marbles', true)).toEqual([]);
   });
 });
 
 const text = '% Passes all on. Nothing else.\n\n-a-(bc|)\n\n> same()\n\n-a-(bc|)\n';
 const same = 'export function same<T>(): MonoTypeOperatorFunction<T> {}';
-const sound: House = {
+const valid: DiagramProject = {
   diagrams: { same: text },
   operators: { same },
   sources: [same],
   specs: ["it('is the same', () => diagram('same', ({ source }) => source));"],
 };
 
-describe('the guard of marbles/', () => {
-  const faults: readonly (readonly [fault: string, house: Partial<House>, says: string])[] = [
-    ['a diagram that no spec runs', { specs: ["diagram('same.late', build)"] }, 'same.txt is run by no spec'],
+describe('problemsOf', () => {
+  const faults: readonly (readonly [fault: string, project: Partial<DiagramProject>, says: string])[] = [
+    ['a diagram that no spec runs', { specs: ["diagram('same.late', build)"] }, 'same.txt: no spec runs it'],
     [
       'an operator without a diagram',
       { operators: { other: 'export function other(): OperatorFunction<1, 2> {}' } },
       'lib/operators/other.ts has no diagram',
     ],
-    ['a diagram of something that is not there', { sources: [] }, 'which nothing in lib/ exports'],
+    ['a diagram of an unknown operator', { sources: [] }, 'which nothing in lib/ exports'],
     [
       'a box that names something else',
       { diagrams: { same: text.replace('> same', '> sameOld') } },
       'begin it with "same"',
     ],
     ['a diagram without a sentence', { diagrams: { same: text.replace(/%.*/, '%') } }, 'begin with a sentence'],
-    ['a text that cannot be read', { diagrams: { same: text.replaceAll('-a', '- a') } }, 'Line 3'],
+    ['an invalid text', { diagrams: { same: text.replaceAll('-a', '- a') } }, 'Line 3'],
   ];
 
-  it('lets a sound house pass', () => {
-    expect(problemsOf(sound)).toEqual([]);
+  it('problemsOf accepts a valid project', () => {
+    expect(problemsOf(valid)).toEqual([]);
     expect(
-      problemsOf({ ...sound, diagrams: { 'same.twice': text }, specs: ["diagram<Streams>(\n  'same.twice', build)"] }),
+      problemsOf({ ...valid, diagrams: { 'same.twice': text }, specs: ["diagram<Streams>(\n  'same.twice', build)"] }),
     ).toEqual([]);
   });
 
-  it('asks no diagram of a file that exports no operator of its name', () => {
+  it('problemsOf requires no diagram of a file that exports no operator of the same name', () => {
     const operators = {
-      ...sound.operators,
+      ...valid.operators,
       helper: 'export function helper(): number {}',
       part: 'export function part() {\n  x();\n}\nfunction y(): OperatorFunction<1, 2> {',
     };
-    expect(problemsOf({ ...sound, operators })).toEqual([]);
+    expect(problemsOf({ ...valid, operators })).toEqual([]);
   });
 
-  it.each(faults)('reports %s', (_, fault, says) => {
-    expect(problemsOf({ ...sound, ...fault })).toEqual([expect.stringContaining(says)]);
+  it.each(faults)('problemsOf reports %s', (_, fault, says) => {
+    expect(problemsOf({ ...valid, ...fault })).toEqual([expect.stringContaining(says)]);
   });
 
-  it('reads where Swirly places each event', () => {
+  it('readings returns the frames of Swirly and of the loader', () => {
     const events = [
       { frame: 1, kind: 'N' },
       { frame: 3, kind: 'N' },
@@ -101,13 +101,13 @@ describe('drawing', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('writes a drawing beside each text, and then finds nothing to mend', () => {
+  it('drawFolder writes a drawing next to each text, and then finds no problem', () => {
     expect(drawFolder(folder, true)).toEqual(['same.svg is missing: npm run marbles']);
     expect(drawFolder(folder, false)).toEqual([]);
     expect(drawFolder(folder, true)).toEqual([]);
   });
 
-  it('finds a drawing that is older than its text, and one without a text', () => {
+  it('drawFolder reports a drawing that is out of date, and one without a text', () => {
     drawFolder(folder, false);
     writeFileSync(join(folder, 'same.txt'), text.replaceAll('-a', '--a'));
     writeFileSync(join(folder, 'gone.svg'), '<svg/>');
@@ -117,30 +117,30 @@ describe('drawing', () => {
     ]);
   });
 
-  it('says which text cannot be drawn, and draws the others', () => {
+  it('drawFolder names the text that cannot be drawn, and draws the others', () => {
     writeFileSync(join(folder, 'bad.txt'), '-a b|');
     expect(drawFolder(folder, false)).toEqual([expect.stringContaining('bad.txt: Line 1')]);
     expect(namesIn(folder, '.svg')).toEqual(['same']);
   });
 
-  it('stands on white and carries its first sentence, for dark pages and for readers who do not see it', () => {
+  it('drawDiagram draws on white, and sets the first sentence as the title', () => {
     const svg = drawDiagram(text.replace('all on', 'a < b & c on'));
     expect(svg).toContain('<title>Passes a &lt; b &amp; c on.</title>');
     expect(svg).toMatch(/<rect x="0" y="0" [^>]*fill="white"/);
   });
 
-  it('shows where a line is unsubscribed, as a dashed line in that frame', () => {
+  it('drawDiagram shows an unsubscription as a dashed line in its frame', () => {
     const svg = drawDiagram(`${text.replaceAll('(bc|)', 'b--')}subs = ^----!\n`);
     expect(svg.match(/stroke-dasharray/g)).toHaveLength(1);
     expect(drawDiagram(text)).not.toContain('stroke-dasharray');
   });
 
-  it('is wider where events stand in neighbouring frames, which would cover each other', () => {
+  it('drawDiagram uses wider frames if events in adjacent frames would overlap', () => {
     const widthOf = (svg: string) => Number(/width="(\d+)/.exec(svg)?.[1]);
     expect(widthOf(drawDiagram(text.replace('-a-(bc|)', '-a(bc|)')))).toBeGreaterThan(widthOf(drawDiagram(text)));
   });
 
-  it('takes the first sentence of prose over several lines', () => {
+  it('firstSentence returns the first sentence of several lines', () => {
     expect(firstSentence('The second turn\nwaits for 1.5 s. Then it starts.')).toBe('The second turn waits for 1.5 s.');
   });
 });

@@ -60,7 +60,7 @@ async function promisesRun(): Promise<void> {
 }
 
 describe.each(registeredProviders().map(({ name }) => name))('a run over the wire of %s', (provider) => {
-  it('delivers a delta in the macrotask of its bytes, and makes no request before it is subscribed', async () => {
+  it('a delta is emitted in the macrotask of its bytes, and no request is sent before subscription', async () => {
     const { frames, type } = await framesOf(provider);
     const server = underControl(type);
     const model = modelByName(provider, { apiKey: 'key', baseUrl: 'http://127.0.0.1:1', fetch: server.fetch });

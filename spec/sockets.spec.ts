@@ -27,7 +27,7 @@ describe('over real sockets', () => {
   const happened = (server: LoopbackServer, type: string, request: number) =>
     firstValueFrom(server.events.pipe(filter((event) => event.type === type && event.request === request)));
 
-  it('leaving closes the connection while the model is silent, before and after its first words', async () => {
+  it('unsubscribing closes the connection while the model is silent, before and after its first chunk', async () => {
     for (const silent of [0, 3]) {
       const server = await serve(['Hello world'], { silent });
       const subscription = model(server)
@@ -41,7 +41,7 @@ describe('over real sockets', () => {
     }
   });
 
-  it('leaving while a tool runs aborts its signal, unsubscribes it, and emits nothing more', async () => {
+  it('unsubscribing while a tool runs aborts its signal, unsubscribes it, and emits nothing more', async () => {
     const server = await serve([[toolCall('slow')], 'never']);
     let context: ToolContext | undefined;
     let left = false;
@@ -68,7 +68,7 @@ describe('over real sockets', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('the connection of a turn is over before the request of the next', async () => {
+  it('the connection of a turn is closed before the request of the next turn', async () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
     const server = await serve([[toolCall('f')], [toolCall('f')], 'done']);
     await lastValueFrom(createAgent({ model: model(server), tools: [f] }).run('go'));
@@ -83,7 +83,7 @@ describe('over real sockets', () => {
     expect(order).toEqual(['request 0', 'finished 0', 'request 1', 'finished 1', 'request 2', 'finished 2']);
   });
 
-  it('the request of the next turn waits for a server that says [DONE] and keeps the connection', async () => {
+  it('the request of the next turn waits for a server that sends [DONE] and keeps the connection open', async () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
     // role, call, arguments, finish, [DONE]: then silence. The linger of a second ends it.
     const server = await serve([[toolCall('f')], 'done'], {
@@ -93,7 +93,7 @@ describe('over real sockets', () => {
     expect(result.text).toBe('done');
   });
 
-  it('two subscribers are two requests, and repeat is one more', async () => {
+  it('each subscriber and each repetition sends a request', async () => {
     const server = await serve(() => 'Hi');
     const stream = model(server).stream({ messages: [userMessage('Hi')] });
     const text = stream.pipe(
@@ -107,7 +107,7 @@ describe('over real sockets', () => {
     expect(server.requests).toHaveLength(4);
   });
 
-  it('a reset is an error after the text that came', async () => {
+  it('a connection reset is an error after the text that arrived', async () => {
     const server = await serve(['Hello world'], { reset: 2 });
     const seen: Chunk[] = [];
     const error = await new Promise<unknown>((resolve) =>
@@ -119,7 +119,7 @@ describe('over real sockets', () => {
     expect(seen.some(({ type }) => type === 'finish')).toBe(false);
   });
 
-  it('no key and no system prompt is in any event', async () => {
+  it('no event contains the key or the system prompt', async () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
     const server = await serve([['Looking.', toolCall('f')], 'done']);
     const agent = createAgent({ model: model(server), tools: [f], system: 'A secret prompt.' });

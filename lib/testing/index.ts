@@ -1,5 +1,5 @@
 export { toolCall } from './script.js';
-export type { Lines, Script, ScriptedTurn, ScriptRequest, Step } from './script.js';
+export type { ScriptedOutput, Script, ScriptedTurn, ScriptRequest, Step } from './script.js';
 export { scriptedModel } from './scriptedModel.js';
 export type { ScriptedModel, ScriptedModelOptions, ScriptedRequest } from './scriptedModel.js';
 export { parseDiagram, runDiagram } from './marbles/runDiagram.js';

@@ -24,7 +24,7 @@ export interface OperatorContractOptions<In extends StreamEvent> {
 /**
  * Returns the checks that every operator over chunks or events must pass, one test case each.
  *
- * <span class="informal">Run them in the spec of your own operator. An operator made with `createOperator` passes most of them for free.</span>
+ * <span class="informal">Run them in the spec of your own operator. `createOperator` fulfils most of them.</span>
  *
  * The cases cover what a spec of the operator's function tends to miss:
  * - unknown events pass through, unchanged and in order;
@@ -51,7 +51,7 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  *   return { next: (event) => out.next(event.type === 'text' ? { ...event, number: ++count } : event) };
  * });
  *
- * const source = [{ type: 'text', text: 'Hello' }, { type: 'text', text: ' world' }, { type: 'finish', reason: 'stop' }];
+ * const source = [{ type: 'text', text: 'Hello' }, { type: 'finish', reason: 'stop' }];
  * for (const { title, run } of operatorContract(numbered, { source })) test(`numbered ${title}`, run);
  * ```
  *

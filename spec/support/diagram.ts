@@ -9,8 +9,8 @@ import type { Diagram, Streams } from '../../lib/testing/marbles/runDiagram.js';
 export const diagramText = (name: string): string => readFileSync(resolve('marbles', `${name}.txt`), 'utf8');
 
 /**
- * Runs `marbles/<name>.txt` as a test. Call it with a literal name: spec/marbles.spec.ts looks for `diagram('<name>'` in the specs, and fails for a
- * diagram that none of them runs.
+ * Runs `marbles/<name>.txt` as a test. Call it with a literal name: spec/marbles.spec.ts searches the specs for
+ * `diagram('<name>'`, and fails for a diagram that no spec runs.
  */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- as in runDiagram
 export function diagram<S extends Readonly<Record<string, Observable<unknown>>> = Streams<'source'> & Streams>(

@@ -2,8 +2,8 @@ import { parseDiagram } from '../../lib/testing/marbles/runDiagram.js';
 import type { DiagramLine } from '../../lib/testing/marbles/runDiagram.js';
 import { firstSentence, swirlyStreams } from '../../marbles/drawing.js';
 
-/** What has to hold together: all of it as text, by name. */
-export interface House {
+/** The files that have to match each other, as texts by name. */
+export interface DiagramProject {
   /** marbles/<name>.txt */
   readonly diagrams: Readonly<Record<string, string>>;
   /** lib/operators/<name>.ts */
@@ -19,7 +19,7 @@ const framesOf = ({ start, events }: DiagramLine) => ({
   events: events.map(({ frame, mark }) => ({ frame, kind: mark === '|' ? 'C' : mark === '#' ? 'E' : 'N' })),
 });
 
-/** Where Swirly places the events of a text, and where the loader does. */
+/** The frames of the events of a text, as Swirly and as the loader read them. */
 export function readings(text: string): { readonly swirly: unknown; readonly loader: unknown } {
   const { inputs, output } = parseDiagram(text);
   const swirly = swirlyStreams(text).map(({ frame, messages }) => ({
@@ -31,12 +31,12 @@ export function readings(text: string): { readonly swirly: unknown; readonly loa
 
 const exportOf = (name: string) => new RegExp(`^export (function|const) ${name}\\b`, 'm');
 
-function problemsOfDiagram(name: string, text: string, { specs, sources }: House): readonly string[] {
+function problemsOfDiagram(name: string, text: string, { specs, sources }: DiagramProject): readonly string[] {
   const operator = name.split('.')[0] ?? name;
   const run = new RegExp(`\\bdiagram(<[^(]*>)?\\(\\s*['"\`]${name.replaceAll('.', '\\.')}['"\`]`);
   const problems = specs.some((spec) => run.test(spec))
     ? []
-    : [`${name}.txt is run by no spec: call diagram('${name}', ...) in one.`];
+    : [`${name}.txt: no spec runs it. Call diagram('${name}', ...) in one.`];
   if (!sources.some((source) => exportOf(operator).test(source)))
     problems.push(`${name}.txt draws "${operator}", which nothing in lib/ exports.`);
   try {
@@ -44,30 +44,33 @@ function problemsOfDiagram(name: string, text: string, { specs, sources }: House
     if (!new RegExp(`^${operator}\\b`).test(diagram.operator))
       problems.push(`${name}.txt: the box says "${diagram.operator}"; begin it with "${operator}".`);
     if (!firstSentence(diagram.description))
-      problems.push(`${name}.txt: begin with a sentence that says what the picture shows: "% It ... ."`);
+      problems.push(`${name}.txt: begin with a sentence that describes the picture: "% It ... ."`);
     const { swirly, loader } = readings(text);
     if (JSON.stringify(swirly) !== JSON.stringify(loader))
-      problems.push(`${name}.txt: Swirly draws other frames than are run: ${JSON.stringify({ swirly, loader })}`);
+      problems.push(`${name}.txt: Swirly draws other frames than the test runs: ${JSON.stringify({ swirly, loader })}`);
   } catch (error) {
     problems.push(`${name}.txt: ${String(error)}`);
   }
   return problems;
 }
 
-/** Whether a file of lib/operators exports an operator called like itself: a function whose signature, up to its end of line, gives one. */
+/**
+ * Whether a file of lib/operators exports an operator of the same name: a function whose signature, up to the end of
+ * its line, returns one.
+ */
 const isOperator = (name: string, source: string) =>
   new RegExp(`^export (function|const) ${name}\\b((?![;{]\\n)[^])*?\\): (MonoType)?OperatorFunction<`, 'm').test(
     source,
   );
 
-/** What is wrong: diagrams nobody runs, operators nobody drew, pictures that say something else than the test. */
-export function problemsOf(house: House): readonly string[] {
-  const drawn = new Set(Object.keys(house.diagrams).map((name) => name.split('.')[0]));
-  const undrawn = Object.entries(house.operators).filter(
+/** Reports diagrams that no spec runs, operators without a diagram, and pictures that differ from the test. */
+export function problemsOf(project: DiagramProject): readonly string[] {
+  const drawn = new Set(Object.keys(project.diagrams).map((name) => name.split('.')[0]));
+  const undrawn = Object.entries(project.operators).filter(
     ([name, source]) => isOperator(name, source) && !drawn.has(name),
   );
   return [
     ...undrawn.map(([name]) => `lib/operators/${name}.ts has no diagram: write marbles/${name}.txt.`),
-    ...Object.entries(house.diagrams).flatMap(([name, text]) => problemsOfDiagram(name, text, house)),
+    ...Object.entries(project.diagrams).flatMap(([name, text]) => problemsOfDiagram(name, text, project)),
   ];
 }

@@ -29,11 +29,11 @@ const virtually = (run: Parameters<TestScheduler['run']>[0]) =>
   }).run(run);
 
 describe('scriptedModel', () => {
-  it('says a text and finishes, in the tick of the subscription', () => {
+  it('scriptedModel emits a text and finishes, in the tick of the subscription', () => {
     expect(now(scriptedModel(['Hello.']).stream(request))).toEqual([text('Hello.'), finish('stop'), 'complete']);
   });
 
-  it('says steps as chunks in their order, and finishes with toolCalls when there were calls', () => {
+  it('scriptedModel emits steps as chunks in order, and finishes with toolCalls after calls', () => {
     const model = scriptedModel([
       [
         { type: 'thinking', text: 'hm' },
@@ -54,7 +54,7 @@ describe('scriptedModel', () => {
     ]);
   });
 
-  it('leaves fragments and a finish of the script as they are', () => {
+  it('scriptedModel does not change fragments and a finish of the script', () => {
     const steps: Chunk[] = [
       { type: 'toolCallFragment', index: 0, name: 'add' },
       { type: 'toolCallFragment', index: 0, arguments: '{}' },
@@ -64,16 +64,16 @@ describe('scriptedModel', () => {
     expect(now(scriptedModel([steps]).stream(request))).toEqual([...steps, 'complete']);
   });
 
-  it('does not count calls that were retracted when it finishes', () => {
+  it('scriptedModel finishes with stop after retracted calls', () => {
     const chunks = now(scriptedModel([[toolCall('add'), { type: 'retract' }, 'Never mind.']]).stream(request));
     expect(chunks.at(-2)).toEqual(finish('stop'));
   });
 
-  it('answers nothing when the script says nothing', () => {
+  it('scriptedModel emits only a finish for an empty turn', () => {
     expect(now(scriptedModel([[]]).stream(request))).toEqual([finish('stop'), 'complete']);
   });
 
-  it('fails where the script fails, after what was said', () => {
+  it('scriptedModel fails where the script fails, after the earlier steps', () => {
     const error = new Error('overloaded');
     expect(now(scriptedModel([['So far', { error }, 'not this']]).stream(request))).toEqual([
       text('So far'),
@@ -81,7 +81,7 @@ describe('scriptedModel', () => {
     ]);
   });
 
-  it('is cold: each subscription is a request, and gets the next turn', () => {
+  it('scriptedModel is cold: each subscription is a request and receives the next turn', () => {
     const model = scriptedModel(['one', 'two']);
     const stream = model.stream(request);
     expect(model.requests).toEqual([]);
@@ -89,7 +89,7 @@ describe('scriptedModel', () => {
     expect(model.requests).toEqual([request, request]);
   });
 
-  it('says that the script is over when it is asked once more', () => {
+  it('scriptedModel reports a request after the last turn', () => {
     const model = scriptedModel(['only']);
     now(model.stream(request));
     expect(now(model.stream(request))).toEqual([
@@ -103,7 +103,7 @@ describe('scriptedModel', () => {
     ]);
   });
 
-  it('asks a function for each turn, with the request and its number', () => {
+  it('scriptedModel calls a function for each turn, with the request and its number', () => {
     const seen: ScriptedRequest[] = [];
     const model = scriptedModel((asked) => {
       seen.push(asked);
@@ -116,7 +116,7 @@ describe('scriptedModel', () => {
     ]);
   });
 
-  it('makes an error notification of what a function throws', () => {
+  it('scriptedModel turns an exception of a function into an error notification', () => {
     const error = new Error('no such turn');
     const script: Script = () => {
       throw error;
@@ -124,14 +124,14 @@ describe('scriptedModel', () => {
     expect(now(scriptedModel(script).stream(request))).toEqual([{ error }]);
   });
 
-  it('waits in virtual time', () => {
+  it('scriptedModel waits in virtual time', () => {
     virtually(({ expectObservable }) => {
       const model = scriptedModel([['a', { delay: 3 }, 'b', { delay: 2 }]]);
       expectObservable(model.stream(request)).toBe('a--b-(f|)', { a: text('a'), b: text('b'), f: finish('stop') });
     });
   });
 
-  it('plays an Observable as it is, also one that ends without a finish, and leaves it when it is left', () => {
+  it('scriptedModel emits an Observable unchanged, also without a finish, and unsubscribes it', () => {
     virtually(({ cold, expectObservable, expectSubscriptions }) => {
       const values = { a: text('a'), b: text('b') };
       const turn = cold<Chunk>('-a-b-|', values);
@@ -142,7 +142,7 @@ describe('scriptedModel', () => {
     });
   });
 
-  it('stops in mid-emission: take(1) pulls one chunk', () => {
+  it('scriptedModel stops between two synchronous chunks: take(1) pulls one', () => {
     const steps = Array.from({ length: 1000 }, (_, at) => String(at));
     let pulled = 0;
     const model = scriptedModel([steps]);
@@ -157,20 +157,20 @@ describe('scriptedModel', () => {
     expect(pulled).toBe(1);
   });
 
-  it('says nothing more once it was left in a pause', () => {
+  it('scriptedModel emits nothing after it was unsubscribed during a pause', () => {
     virtually(({ expectObservable }) => {
       const model = scriptedModel([['a', { delay: 5 }, 'b']]);
       expectObservable(model.stream(request), '^--!').toBe('a', { a: text('a') });
     });
   });
 
-  it('is named and described as it is told', () => {
+  it('scriptedModel has the given provider, name and capabilities', () => {
     expect(scriptedModel([])).toMatchObject({ provider: 'scripted', name: 'scripted', requests: [] });
     const options = { provider: 'acme', name: 'acme-1', capabilities: { tools: true } };
     expect(scriptedModel([], options)).toMatchObject(options);
   });
 
-  it('plays 10,000 turns, and keeps the requests that it is told to keep', async () => {
+  it('scriptedModel plays 10,000 turns, and keeps the latest `keep` requests', async () => {
     const model = scriptedModel(({ turn }) => `${turn}`, { keep: 2 });
     const ask = (seed: number) => model.stream({ messages: [], seed });
     const turns = concat(...Array.from({ length: 10_000 }, (_, at) => ask(at)));
@@ -183,7 +183,7 @@ describe('scriptedModel', () => {
     ]);
   });
 
-  it('serves a recursion of turns', async () => {
+  it('scriptedModel works in a recursion of turns', async () => {
     const model = scriptedModel([[toolCall('add')], 'done']);
     const turns = model.stream(request).pipe(
       expand((chunk) => (chunk.type === 'finish' && chunk.reason === 'toolCalls' ? model.stream(request) : EMPTY)),

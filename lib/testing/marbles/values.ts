@@ -29,7 +29,7 @@ export function readError(text: string, line: SourceLine): Readonly<Record<strin
   return reject(
     line,
     'an error is written as its fields',
-    'Write {"name":"TypeError","message":"..."}: an input\'s error has these fields, and the output\'s is compared by them.',
+    'Write {"name":"TypeError","message":"..."}: the fields of an input\'s error, or to compare of the output\'s.',
   );
 }
 

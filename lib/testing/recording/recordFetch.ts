@@ -3,27 +3,30 @@ import type { JsonValue } from '../../core/json/json.js';
 import { secretsOf, spellings } from '../../protocol/redact.js';
 import { redactFrames, redactText } from './redactFrames.js';
 
-/** A `fetch` that records. */
+/** A `fetch` that records its exchanges. */
 export interface Recorder {
   /** For a model's option `fetch`. */
   readonly fetch: typeof fetch;
-  /** What was recorded so far: plain JSON, a copy. */
+  /** A copy of the recording so far, as plain JSON. */
   recording(): Recording;
 }
 
-/** What a recorder can be told. */
+/** The options of `recordFetch`. */
 export interface RecordOptions {
   /** Makes the requests. Default: the global `fetch`, looked up at each request. */
   readonly fetch?: typeof fetch | undefined;
-  /** What must not be recorded beside the keys in the usual headers and parameters, which are found: keys in other places. Default: none. */
+  /**
+   * Further texts that must not be recorded. The keys in the usual headers and parameters are found without. Default:
+   * none.
+   */
   readonly secrets?: readonly string[] | undefined;
 }
 
-/** Shorter ones are placeholders (`none`), and are part of many words. */
-const shortestSecret = 5;
+/** Shorter secrets are placeholders (`none`), and occur in many words. */
+const MIN_SECRET_LENGTH = 5;
 const recordedHeaders = /^(?:content-type|retry-after(?:-ms)?|[\w-]*request-?id)$/i;
 
-/** An exchange while it goes on. */
+/** An exchange in progress. */
 interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
   url: string;
   body: string;
@@ -34,7 +37,7 @@ interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
 }
 
 /**
- * Records the streamed answers of a model, as they come and without its keys.
+ * Records the streamed responses of a model, without its keys.
  *
  * ```ts
  * const recorder = recordFetch();
@@ -45,26 +48,26 @@ interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
  * const server = await serveRecording(JSON.parse(await readFile('answer.json', 'utf8')));
  * ```
  *
- * The answer reaches its reader as it comes, read by read, and a reader that leaves leaves the server. Request headers are not recorded; a key that a
- * request carries (`authorization`, `x-api-key`, `api-key`, `x-goog-api-key`, `?key=`) is replaced by `[key]` wherever its text is, also where reads
- * have cut it.
+ * The reader receives the response read by read, as without a recorder; a reader that cancels also cancels the request.
+ * Request headers are not recorded. A key that a request carries (`authorization`, `x-api-key`, `api-key`,
+ * `x-goog-api-key`, `?key=`) is replaced by `[key]` wherever it occurs, also across two reads.
  *
  * @param options The `fetch` to wrap, and further secrets.
- * @returns The recorder. Its `fetch` rejects as the wrapped one does.
+ * @returns The recorder. Its `fetch` rejects if the wrapped one does.
  */
 export function recordFetch(options: RecordOptions = {}): Recorder {
   const exchanges: Exchange[] = [];
   const secrets = new Set(options.secrets ?? []);
 
   const record = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
-    const address = typeof input === 'string' ? input : 'href' in input ? input.href : input.url;
+    const url = typeof input === 'string' ? input : 'href' in input ? input.href : input.url;
     const request = typeof input === 'object' && 'method' in input ? input : undefined;
     const headers = Object.fromEntries(new Headers(init?.headers ?? request?.headers));
-    for (const secret of secretsOf(address, headers)) secrets.add(secret);
-    const body = await sentBody(init?.body ?? request?.clone().body);
+    for (const secret of secretsOf(url, headers)) secrets.add(secret);
+    const body = await bodyText(init?.body ?? request?.clone().body);
     const exchange: Exchange = {
       method: init?.method ?? request?.method ?? 'GET',
-      url: address,
+      url,
       body,
       frames: [],
       end: 'open',
@@ -74,15 +77,15 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
       const response = await (options.fetch ?? globalThis.fetch)(input, init);
       exchange.status = response.status;
       exchange.headers = Object.fromEntries([...response.headers].filter(([name]) => recordedHeaders.test(name)));
-      return watched(response, exchange);
+      return recordBody(response, exchange);
     } catch (thrown) {
       exchange.end = 'broken';
       throw thrown;
     }
   };
 
-  const cleaned = (exchange: Exchange, words: readonly string[]): RecordedExchange => {
-    const clean = (text: string) => redactText(text, words);
+  const redact = (exchange: Exchange, spelledSecrets: readonly string[]): RecordedExchange => {
+    const clean = (text: string) => redactText(text, spelledSecrets);
     const headers =
       exchange.headers &&
       Object.fromEntries(Object.entries(exchange.headers).map(([name, value]) => [name, clean(value)]));
@@ -91,42 +94,45 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
       url: clean(exchange.url),
       body: parseJsonOrText(clean(exchange.body)),
       ...(headers ? { headers } : {}),
-      frames: redactFrames(exchange.frames, words),
+      frames: redactFrames(exchange.frames, spelledSecrets),
     };
   };
 
   return {
     fetch: record,
     recording: () => {
-      const words = spellings([...secrets].filter((secret) => secret.length >= shortestSecret));
-      return { exchanges: exchanges.map((exchange) => cleaned(exchange, words)) };
+      const spelledSecrets = spellings([...secrets].filter((secret) => secret.length >= MIN_SECRET_LENGTH));
+      return { exchanges: exchanges.map((exchange) => redact(exchange, spelledSecrets)) };
     },
   };
 }
 
-/** What a request sends, as text. */
-const sentBody = async (body: BodyInit | null | undefined): Promise<string> =>
+/** The body of a request as text. */
+const bodyText = async (body: BodyInit | null | undefined): Promise<string> =>
   typeof body === 'string' || !body
     ? (body ?? '')
     : body instanceof ReadableStream
       ? '[stream]'
       : new Response(body).text();
 
-/** The response with a body that notes what is read of it. A character that a read has cut is noted with the next. */
-function watched(response: Response, exchange: Exchange): Response {
+/**
+ * The response with a body that records what is read from it. A character that is split between two reads is recorded
+ * with the second.
+ */
+function recordBody(response: Response, exchange: Exchange): Response {
   const reader = response.body?.getReader();
   if (!reader) {
     exchange.end = 'whole';
     return response;
   }
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  const note = (text: string) => text !== '' && exchange.frames.push(text);
+  const addFrame = (text: string) => text !== '' && exchange.frames.push(text);
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           const { done, value } = await reader.read();
-          note(done ? decoder.decode() : decoder.decode(value, { stream: true }));
+          addFrame(done ? decoder.decode() : decoder.decode(value, { stream: true }));
           if (!done) {
             controller.enqueue(value);
             return;
@@ -149,25 +155,31 @@ function watched(response: Response, exchange: Exchange): Response {
   return new Response(body, { status, statusText, headers });
 }
 
-/** Streamed answers as they came over the wire, without keys: plain JSON, to be stored in a file and served back by `serveRecording`. */
+/**
+ * Streamed responses as they were on the wire, without keys: plain JSON, to be stored in a file and served by
+ * `serveRecording`.
+ */
 export interface Recording {
   /** In the order of the requests. */
   readonly exchanges: readonly RecordedExchange[];
 }
 
-/** A request and what came of it. */
+/** A request and its response. */
 export interface RecordedExchange {
   readonly method: string;
-  /** The URL, `[key]` in the place of a key. */
+  /** The URL, with `[key]` instead of a key. */
   readonly url: string;
-  /** What was sent: JSON, or the text where it was none. Headers are not recorded. */
+  /** The body of the request: JSON, or the text if it was not JSON. Headers are not recorded. */
   readonly body: JsonValue;
-  /** The HTTP status. Absent: there was no answer. */
+  /** The HTTP status. Absent if there was no response. */
   readonly status?: number;
-  /** The answer's headers that matter to a model: type, request id, when to retry. */
+  /** The headers of the response that matter to a model: content type, request id, when to retry. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The bytes of the body as text, a frame for each read. Together they are the body; a read need not be a whole event. */
+  /** The body as text, one frame per read. A frame need not be a complete event. */
   readonly frames: readonly string[];
-  /** How the body ended: whole; broken off; left by the reader; not yet. */
+  /**
+   * How the body ended: `whole`: completely; `broken`: the connection broke; `left`: the reader cancelled; `open`: not
+   * yet.
+   */
   readonly end: 'whole' | 'broken' | 'left' | 'open';
 }

@@ -1,12 +1,13 @@
-/** What stands where a secret stood. */
-const mark = '[key]';
+/** What replaces a secret. */
+const REPLACEMENT = '[key]';
 
-/** A text without the secrets. */
+/** Replaces the secrets in a text. */
 export const redactText = (text: string, secrets: readonly string[]): string =>
-  secrets.reduce((clean, secret) => clean.replaceAll(secret, mark), text);
+  secrets.reduce((clean, secret) => clean.replaceAll(secret, REPLACEMENT), text);
 
 /**
- * Frames without the secrets, also without those that lie across several: the mark stands in the frame where the secret begins.
+ * Replaces the secrets in frames, also those that span several frames: the replacement is in the frame in which the
+ * secret begins.
  *
  * @param frames The frames.
  * @param secrets The secrets, longest first.
@@ -21,14 +22,14 @@ export function redactFrames(frames: readonly string[], secrets: readonly string
     let at = start;
     for (const [from, to] of found) {
       if (to <= at || from >= end) continue;
-      clean += frame.slice(at - start, Math.max(from, at) - start) + (from >= start ? mark : '');
+      clean += frame.slice(at - start, Math.max(from, at) - start) + (from >= start ? REPLACEMENT : '');
       at = Math.min(to, end);
     }
     return clean + frame.slice(at - start);
   });
 }
 
-/** Where the secrets are, in order and without overlaps: of two at the same place the longer one counts. */
+/** The positions of the secrets, in order and without overlaps: of two at the same position the longer one counts. */
 function occurrences(text: string, secrets: readonly string[]): readonly (readonly [from: number, to: number])[] {
   const all = secrets.flatMap((secret) => {
     const found: (readonly [number, number])[] = [];
@@ -36,12 +37,12 @@ function occurrences(text: string, secrets: readonly string[]): readonly (readon
       found.push([at, at + secret.length]);
     return found;
   });
-  let reached = 0;
+  let covered = 0;
   return all
     .sort(([a, aEnd], [b, bEnd]) => a - b || bEnd - aEnd)
     .filter(([from, to]) => {
-      const apart = from >= reached;
-      if (apart) reached = to;
-      return apart;
+      const isFree = from >= covered;
+      if (isFree) covered = to;
+      return isFree;
     });
 }

@@ -3,8 +3,8 @@ import type { Observable } from 'rxjs';
 import { errorText } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { linesFor, play } from '../script.js';
-import type { Lines, Script } from '../script.js';
+import { outputFor, play } from '../script.js';
+import type { ScriptedOutput, Script } from '../script.js';
 import type { Dialect, DialectWriter, Refusal } from './dialects/dialect.js';
 import { bytesOf, concatBytes, framingOf } from './framing.js';
 import type { Framing } from './framing.js';
@@ -74,9 +74,9 @@ export function scriptedResponse(
   { path, body }: ServedRequest,
 ): ServedResponse {
   const exchange = { turn, path, body: isJsonObject(body) ? body : ({} as JsonObject) };
-  let lines: Lines;
+  let lines: ScriptedOutput;
   try {
-    lines = linesFor(script, {
+    lines = outputFor(script, {
       turn,
       body: exchange.body,
       messages: dialect.messages(exchange.body),

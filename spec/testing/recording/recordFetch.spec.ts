@@ -28,7 +28,7 @@ const makers: Readonly<Record<string, (options: ModelOptions) => Model>> = {
 
 describe('recordFetch', () => {
   it.each(Object.keys(makers))(
-    'records a live stream of %s that, served back, gives the same chunks; the key is not in it',
+    'recordFetch records a live stream of %s without its key, and serveRecording replays the same chunks',
     async (provider) => {
       const make = makers[provider]!;
       const script = [
@@ -65,7 +65,7 @@ describe('recordFetch', () => {
     },
   );
 
-  it('removes keys in the URL, in its body, and those it is told of', async () => {
+  it('recordFetch removes keys in the URL, in the body, and the given secrets', async () => {
     const fetched: typeof fetch = async (_, init) =>
       new Response(`data: {"echo":"${init?.body as string} other-secret"}\n\n`);
     const recorder = recordFetch({ fetch: fetched, secrets: ['other-secret'] });
@@ -84,7 +84,7 @@ describe('recordFetch', () => {
     ]);
   });
 
-  it('keeps refusals, breaks and leaving: served back, they happen again', async () => {
+  it('recordFetch records error responses, broken connections and cancellations, and serveRecording replays them', async () => {
     const live = await serving(
       serveModel(['Half of it.', 'One two.'], {
         failFirst: { status: 429, retryAfter: 0 },
@@ -118,7 +118,7 @@ describe('recordFetch', () => {
     });
   });
 
-  it('rejects as the wrapped fetch does, and notes that there was no answer', async () => {
+  it('recordFetch rejects if the wrapped fetch does, and records that there was no response', async () => {
     const recorder = recordFetch({ fetch: () => Promise.reject(new TypeError('fetch failed')) });
     await expect(recorder.fetch('http://x.example')).rejects.toThrow('fetch failed');
     expect(recorder.recording().exchanges).toEqual([
@@ -128,7 +128,7 @@ describe('recordFetch', () => {
 });
 
 describe('redactFrames', () => {
-  it('leaves no secret in the frames together, however they are cut, and changes nothing else', () => {
+  it('redactFrames removes every secret, however the frames are cut, and changes nothing else', () => {
     const text = fc.array(fc.constantFrom('secret-key', 'secret', 'a', '-', 'key ')).map((pieces) => pieces.join(''));
     fc.assert(
       fc.property(text, fc.array(fc.nat(60)), (whole, cuts) => {
