@@ -60,6 +60,7 @@ export type {
   RunState,
   StreamEvent,
   ToolCallEvent,
+  ToolEvent,
   ToolProgressEvent,
   ToolResultEvent,
   ToolStartEvent,
@@ -86,6 +87,7 @@ export type {
   SourcePart,
   TextPart,
   ToolCallPart,
+  ToolErrorCode,
   ToolResultPart,
 } from './core/message.js';
 export type {
@@ -100,6 +102,8 @@ export type {
 export { createOperator } from './core/createOperator.js';
 export type { OperatorHandlers } from './core/createOperator.js';
 export type { Infer, PlainSchema, Schema, StandardSchema } from './core/schema.js';
+export { progress } from './core/progress.js';
+export type { Progress } from './core/progress.js';
 export { tool, toolDefinition } from './core/tool.js';
 export type { EventsOf, Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
 export { addUsage } from './core/usage.js';

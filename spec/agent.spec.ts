@@ -35,6 +35,7 @@ describe('createAgent', () => {
       { type: 'text', text: 'Let me see.' },
       { type: 'toolCall', id: 'call_1_1', name: 'add', arguments: { a: 1, b: 2 } },
       { type: 'message', message: expect.objectContaining({ role: 'model' }) },
+      { type: 'toolStart', id: 'call_1_1', name: 'add', arguments: { a: 1, b: 2 } },
       { type: 'toolResult', id: 'call_1_1', name: 'add', result: 3 },
       {
         type: 'message',

@@ -70,6 +70,7 @@ describe('the public names', () => {
       'partialArguments',
       'partialOutput',
       'prefixAfterTools',
+      'progress',
       'repairHistory',
       'requireCapabilities',
       'responsesTools',

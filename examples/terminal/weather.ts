@@ -1,5 +1,5 @@
 import { defer, map, timer, zip } from 'rxjs';
-import { tool } from 'rivulet';
+import { progress, tool } from 'rivulet';
 import * as z from 'zod';
 import { weatherTable } from './weatherTable.js';
 import type { Weather } from './weatherTable.js';
@@ -7,7 +7,7 @@ import type { Weather } from './weatherTable.js';
 /** Milliseconds between two steps of a look-up, so that its progress can be watched. */
 const stepTime = 200;
 
-/** A tool that returns an Observable: its last value is the result, the earlier ones are progress. */
+/** A tool that returns an Observable: the marked values are progress, the last one is the result. */
 export const weather = tool({
   name: 'weather',
   description: 'The current weather of one city: temperature in degrees Celsius, sky, wind in km/h.',
@@ -16,9 +16,10 @@ export const weather = tool({
 });
 
 const lookUp = (found: Weather) =>
-  zip([`looking up ${found.city}`, 'asking the station', 'reading its instruments', found], timer(0, stepTime)).pipe(
-    map(([step]) => step),
-  );
+  zip(
+    [progress(`looking up ${found.city}`), progress('asking the station'), progress('reading its instruments'), found],
+    timer(0, stepTime),
+  ).pipe(map(([step]) => step));
 
 function weatherOf(city: string): Weather {
   const wanted = city.trim().toLowerCase();

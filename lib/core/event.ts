@@ -1,49 +1,41 @@
 import type { Chunk, FinishChunk, FinishReason, ProviderDataChunk, ToolCallFragment } from './chunk.js';
 import type { JsonObject, JsonValue } from './json/json.js';
-import type { Message, Metadata, ToolCallPart } from './message.js';
+import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
 
-/** Whatever flows through an operator: something with a `type`. Operators pass on what they do not know, with its type. */
+/**
+ * Whatever flows through an operator: something with a `type`. Operators pass on what they do not know, with its type.
+ */
 export interface StreamEvent {
   readonly type: string;
 }
 
-/** A whole tool call. */
-export type ToolCallEvent = ToolCallPart;
+/** A complete tool call, as the model sent it: the arguments are not validated yet. `name` narrows their type. */
+export type ToolCallEvent<Name extends string = string, Arguments = JsonObject> = ToolCallPart<Name, Arguments>;
 
-/** A tool starts: its arguments are valid, and its `execute` is called next. `arguments` are those of the call, as the model sent them. */
+/** A tool starts: the arguments of the call are valid, and `execute` is called next. */
 export interface ToolStartEvent<Name extends string = string, Arguments = JsonObject> {
   readonly type: 'toolStart';
   readonly id: string;
   readonly name: Name;
+  /** Those of the call, as the model sent them. */
   readonly arguments: Arguments;
 }
 
-/** Progress of a running tool. */
-export interface ToolProgressEvent<Name extends string = string, Value = unknown> {
+/** Progress of a running tool. `name` narrows the type of `value`. */
+export interface ToolProgressEvent<Name extends string = string, Value = JsonValue> {
   readonly type: 'toolProgress';
   readonly id: string;
   readonly name: Name;
   readonly value: Value;
 }
 
-/** What a tool answered. `name` narrows the type of `result`. */
-export type ToolResultEvent<Name extends string = string, Result = JsonValue> =
-  | {
-      readonly type: 'toolResult';
-      readonly id: string;
-      readonly name: Name;
-      readonly result: Result;
-      readonly error?: never;
-    }
-  | {
-      readonly type: 'toolResult';
-      readonly id: string;
-      readonly name: Name;
-      readonly error: string;
-      readonly result?: never;
-    };
+/** The result of a tool call, or its error with a `code`. `name` narrows the type of `result`. */
+export type ToolResultEvent<Name extends string = string, Result = JsonValue> = ToolResultPart<Name, Result>;
+
+/** What concerns a tool call, from the call itself to its result. */
+export type ToolEvent = ToolCallEvent | ToolStartEvent | ToolProgressEvent | ToolResultEvent;
 
 /** A whole message: the model's at the end of its answer, the tools' results after they ran. */
 export interface MessageEvent {
@@ -108,10 +100,12 @@ export interface ResultEvent<T = unknown> {
   readonly result: RunResult<T>;
 }
 
-/** What a run emits: the chunks that concern the reader, plus what the operators add. `Tool` stands for the events of the run's tools. */
-export type RunEvent<Tool = ToolStartEvent | ToolProgressEvent | ToolResultEvent, Output = unknown> =
+/**
+ * What a run emits: the chunks that concern the reader, plus what the operators add. `Tool` stands for the events of
+ * the run's tools.
+ */
+export type RunEvent<Tool = ToolEvent, Output = unknown> =
   | Exclude<Chunk, ToolCallFragment | ProviderDataChunk | FinishChunk>
-  | ToolCallEvent
   | Tool
   | MessageEvent
   | TurnEvent
@@ -122,7 +116,10 @@ export function startState(messages: readonly Message[]): RunState {
   return { messages, turn: 0, usage: {} };
 }
 
-/** The state after a turn, before it is decided whether another follows: its messages appended, its usage added, the memo as it stands. */
+/**
+ * The state after a turn, before it is decided whether another follows: its messages appended, its usage added, the
+ * memo as it stands.
+ */
 export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly Message[]): RunState {
   const memo = turn.next?.memo ?? state.memo;
   const usage = addUsage(state.usage, turn.usage);

@@ -42,18 +42,43 @@ export interface SourcePart {
 }
 
 /** A complete tool call. Arguments that were not valid JSON are `{ _raw, _error: 'invalid_json' }`. */
-export interface ToolCallPart {
+export interface ToolCallPart<Name extends string = string, Arguments = JsonObject> {
   readonly type: 'toolCall';
   readonly id: string;
-  readonly name: string;
-  readonly arguments: JsonObject;
+  readonly name: Name;
+  /** As the model sent them. They are validated when the tool runs. */
+  readonly arguments: Arguments;
   readonly providerData?: ProviderData;
 }
 
-/** The answer to a tool call: a `result` or an `error`. `id` and `name` are those of the call. */
-export type ToolResultPart = { readonly type: 'toolResult'; readonly id: string; readonly name: string } & (
-  { readonly result: JsonValue; readonly error?: never } | { readonly error: string; readonly result?: never }
-);
+/**
+ * Why a call has an error instead of a result. `cancelled`: it was stopped while it ran; `not_executed`: it was never
+ * started; `denied`: its approval was refused; `unknown_tool`: there is no such tool; `invalid_arguments`: the
+ * arguments are not JSON, or not what the schema requires; `timeout`: the deadline passed; `failed`: the tool threw, or
+ * returned something that JSON cannot represent.
+ */
+export type ToolErrorCode =
+  'cancelled' | 'not_executed' | 'denied' | 'unknown_tool' | 'invalid_arguments' | 'timeout' | 'failed';
+
+/** The result of a tool call, or its error. `id` and `name` are those of the call. */
+export type ToolResultPart<Name extends string = string, Result = JsonValue> =
+  | {
+      readonly type: 'toolResult';
+      readonly id: string;
+      readonly name: Name;
+      readonly result: Result;
+      readonly error?: never;
+      readonly code?: never;
+    }
+  | {
+      readonly type: 'toolResult';
+      readonly id: string;
+      readonly name: Name;
+      /** What the model is told. */
+      readonly error: string;
+      readonly code?: ToolErrorCode;
+      readonly result?: never;
+    };
 
 export type Part = TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
 

@@ -36,6 +36,9 @@ export type PlainSchema<T = JsonObject> = Readonly<Record<string, unknown>> & {
 /** The description of a value: a Standard Schema or a plain JSON Schema. */
 export type Schema<T = unknown> = StandardSchema<unknown, T> | PlainSchema<T>;
 
+/** The type of the JSON that a schema accepts, before its defaults and transformations. */
+export type InferInput<S> = S extends StandardSchema<infer Input, unknown> ? Input : JsonObject;
+
 /** The type that a schema validates to. */
 export type Infer<S> =
   S extends StandardSchema<unknown, infer T>

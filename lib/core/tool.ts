@@ -1,37 +1,78 @@
-import type { Observable } from 'rxjs';
+import type { InteropObservable, Observable } from 'rxjs';
 import { ConfigurationError } from './errors.js';
-import type { ToolProgressEvent, ToolResultEvent } from './event.js';
-import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
+import type { ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from './event.js';
+import type { JsonObject, JsonSchema } from './json/json.js';
+import type { JsonOf } from './json/toJson.js';
 import type { Message, ToolCallPart } from './message.js';
+import type { Progress } from './progress.js';
 import { jsonSchemaOf } from './schema.js';
-import type { Infer, Schema } from './schema.js';
+import type { Infer, InferInput, Schema } from './schema.js';
 
 /**
- * What a tool may give: a value, a Promise of one, or an Observable whose last value is the result and whose earlier ones are progress. A value is shown as
- * progress when the next one comes: until then it might be the result. An async generator does as well, and what it returns, if anything, is its last
- * value; it is left at its next `yield`, where an Observable is left at once.
+ * What the `execute` of a tool may return. `R` is the type of the result, `P` that of progress.
+ *
+ * - A value is the result.
+ * - A Promise is followed, also to an Observable or a generator.
+ * - An Observable, of RxJS or another library, or an async iterable that is not a generator: values marked with
+ *   `progress` are emitted at once. The last unmarked value is the result; an earlier one is emitted as progress when
+ *   the next unmarked one follows.
+ * - A generator, async or not: its yields are progress, and its return value is the result. Without a return value, the
+ *   last yield is the result; it is emitted as progress as well if the generator was still busy after it.
+ *
+ * Progress that is held, since it may be the result, is emitted when the tool fails, is cancelled or meets its
+ * deadline.
  */
-export type ToolOutput<R> = R | PromiseLike<R> | Observable<R> | AsyncIterable<R>;
+export type ToolOutput<R, P = never> = R | ToolStream<R, P> | PromiseLike<R | ToolStream<R, P>>;
 
-/** What a tool gets beside its arguments. */
-export interface ToolContext {
-  /** Aborted when the run is unsubscribed or the deadline passes. Hand it to `fetch` and friends. */
+type ToolStream<R, P> =
+  | Observable<R | Progress<P>>
+  | InteropObservable<R | Progress<P>>
+  | AsyncIterable<R | Progress<P>>
+  | AsyncGenerator<P | Progress<P>, R>
+  | Generator<P | Progress<P>, R>;
+
+/** What a tool receives besides its arguments. `P` is the type of its progress. */
+export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unknown> = ToolCallPart> {
+  /**
+   * Aborted when the run is unsubscribed, the call is cancelled, or the deadline passes. Pass it to `fetch` and the
+   * like.
+   */
   readonly signal: AbortSignal;
   /** The call itself. */
-  readonly call: ToolCallPart;
+  readonly call: Call;
   /** The conversation up to the call. */
   readonly messages: readonly Message[];
+  /**
+   * Emits `toolProgress` at once. After the end of the call it does nothing. It throws if JSON cannot represent the
+   * value.
+   */
+  progress(this: void, value: P): void;
 }
 
-/** Something the model can call. `execute` is a method, so that a list of different tools is assignable to a list of tools. */
-export interface Tool<Name extends string = string, Arguments = unknown, Result = unknown> {
+/**
+ * Something the model can call. `execute` is a method, so that a list of different tools is assignable to a list of
+ * tools.
+ *
+ * `Arguments` are the validated ones, `Sent` those that the model sends; `Result` and `ProgressValue` are as `execute`
+ * returns them, before they are copied as JSON.
+ */
+export interface Tool<
+  Name extends string = string,
+  Arguments = unknown,
+  Result = unknown,
+  ProgressValue = unknown,
+  Sent = unknown,
+> {
   readonly name: Name;
   /** For the model: what it does, when to use it. */
   readonly description: string;
   /** What the arguments must look like: a Standard Schema (zod), or a plain JSON Schema. */
   readonly parameters: Schema;
-  /** Runs the call. Whatever it throws is answered to the model as an error, and the run goes on. */
-  execute(args: Arguments, context: ToolContext): ToolOutput<Result>;
+  /** Runs the call. Whatever it throws is answered to the model as an error, and the run continues. */
+  execute(
+    args: Arguments,
+    context: ToolContext<ProgressValue, ToolCallPart<Name, Sent>>,
+  ): ToolOutput<Result, ProgressValue>;
 }
 
 /** A tool as a model is told of it. */
@@ -46,9 +87,7 @@ export interface ToolDefinition {
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const;
 
 /**
- * Defines a tool; the types of the arguments and the result are inferred.
- *
- * A value of an Observable is shown as progress when the next one comes: until then it might be the result.
+ * Defines a tool; the types of its arguments, its result and its progress are inferred.
  *
  * ```ts
  * const add = tool({
@@ -57,32 +96,110 @@ const noParameters = { type: 'object', properties: {}, additionalProperties: fal
  *   parameters: z.object({ a: z.number(), b: z.number() }),
  *   execute: ({ a, b }) => a + b,
  * });
+ * const search = tool({
+ *   name: 'search',
+ *   description: 'Searches the archive.',
+ *   parameters: z.object({ query: z.string() }),
+ *   execute: ({ query }) => concat(of(progress({ step: 'opening the archive' })), find(query)),
+ * });
  * ```
  *
- * @param definition Its name (as the model calls it), description, parameters (default: none) and `execute`, which gives a value, a Promise or an
- * Observable.
+ * @param definition Its `name` (as the model calls it), `description`, `parameters` (default: none), `execute` (see
+ * `ToolOutput` for what it may return), and optionally `progress`, a schema that types the values of `context.progress`
+ * and of the tool's `toolProgress` events. Progress is not validated.
  * @returns The tool, for `createAgent`, `toolLoop` or `executeTools`.
  */
-export function tool<const Name extends string, R, S extends Schema = typeof noParameters>(definition: {
+export function tool<
+  const Name extends string,
+  Output,
+  S extends Schema = typeof noParameters,
+  P extends Schema | undefined = undefined,
+>(definition: {
   readonly name: Name;
   readonly description: string;
   readonly parameters?: S;
-  readonly execute: (args: Infer<NoInfer<S>>, context: ToolContext) => ToolOutput<R>;
-}): Tool<Name, Infer<S>, R> {
+  readonly progress?: P;
+  readonly execute: (
+    args: Infer<NoInfer<S>>,
+    context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>>,
+  ) => Output;
+}): Tool<Name, Infer<S>, ResultOf<Output>, ProgressOf<Output, P>, InferInput<S>> {
   const { name, description, execute, parameters } = definition;
   return {
     name,
     description,
     parameters: parameters ?? noParameters,
-    execute: (args, context) => execute(args, context),
+    // `ResultOf` and `ProgressOf` are derived from `Output` as `ToolOutput` is defined; TypeScript cannot see that.
+    execute: (args, context) => execute(args, context as never) as never,
   };
 }
 
-/** The events of one tool, or of each of several. */
+type DeclaredProgress<P> = P extends Schema ? Infer<P> : unknown;
+
+/** A generator of either kind. The type of what is sent into it does not matter. */
+type AnyGenerator<Y, R> = AsyncGenerator<Y, R, never> | Generator<Y, R, never>;
+
+type Unmarked<T> = Exclude<T, Progress>;
+
+/** The type of the result that an output leads to. An empty stream leads to null, like `void`. */
+type ResultOf<Output> = unknown extends Output
+  ? unknown
+  : Output extends Progress
+    ? void
+    : Output extends PromiseLike<infer T>
+      ? ResultOf<T>
+      : Output extends Observable<infer T> | InteropObservable<infer T>
+        ? OrVoid<Unmarked<T>>
+        : Output extends AnyGenerator<infer Y, infer R>
+          ? GeneratorResult<Y, R>
+          : Output extends AsyncIterable<infer T>
+            ? OrVoid<Unmarked<T>>
+            : Output;
+
+type OrVoid<T> = [T] extends [never] ? void : T;
+
+/** Without a return value, the last yield is the result. */
+type GeneratorResult<Y, R> = [R] extends [undefined | void]
+  ? OrVoid<Unmarked<Y>>
+  : undefined extends R
+    ? Exclude<R, undefined | void> | OrVoid<Unmarked<Y>>
+    : R;
+
+/** The type of the progress that an output leads to: what is marked, and what is progress once something follows it. */
+type StreamProgress<Output> =
+  Output extends Progress<infer M>
+    ? M
+    : Output extends PromiseLike<infer T>
+      ? StreamProgress<T>
+      : Output extends Observable<infer T> | InteropObservable<infer T>
+        ? ShownValue<T>
+        : Output extends AnyGenerator<infer Y, unknown>
+          ? ShownValue<Y>
+          : Output extends AsyncIterable<infer T>
+            ? ShownValue<T>
+            : never;
+
+type ShownValue<T> = T extends Progress<infer M> ? M : T;
+
+/** Without a stream and without a schema, all progress comes from `context.progress`, which accepts anything. */
+type ProgressOf<Output, P> = unknown extends Output
+  ? unknown
+  : P extends Schema
+    ? Infer<P> | StreamProgress<Output>
+    : [StreamProgress<Output>] extends [never]
+      ? unknown
+      : StreamProgress<Output>;
+
+/** The events of the calls of one tool, or of each of several. */
 export type EventsOf<T extends Tool> =
-  T extends Tool<infer Name, never, infer R>
-    ? ToolProgressEvent<Name, R> | ToolResultEvent<Name, unknown extends R ? JsonValue : R>
+  T extends Tool<infer Name, infer _Arguments, infer R, infer P, infer Sent>
+    ? | ToolCallEvent<Name, SentArguments<Sent>>
+      | ToolStartEvent<Name, SentArguments<Sent>>
+      | ToolProgressEvent<Name, JsonOf<P>>
+      | ToolResultEvent<Name, JsonOf<R>>
     : never;
+
+type SentArguments<Sent> = unknown extends Sent ? JsonObject : Sent;
 
 /**
  * What the model is told of a tool.

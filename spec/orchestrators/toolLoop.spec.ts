@@ -30,7 +30,17 @@ describe('toolLoop', () => {
   it('asks, runs the tools, shows the results, and ends with an answer', () => {
     const { values, model, completed } = run();
     expect(values.map((event) => (event.type === 'message' ? `message of ${event.message.role}` : event.type))).toEqual(
-      ['toolCall', 'message of model', 'toolResult', 'message of user', 'turn', 'text', 'message of model', 'turn'],
+      [
+        'toolCall',
+        'message of model',
+        'toolStart',
+        'toolResult',
+        'message of user',
+        'turn',
+        'text',
+        'message of model',
+        'turn',
+      ],
     );
     expect(completed).toBe(true);
     expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'model', 'user']);

@@ -2,6 +2,8 @@ import type { Progress, RequestOptions } from '@modelcontextprotocol/client';
 import { defer, fromEvent, map, of, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { progress } from '../../core/progress.js';
+import type { Progress as MarkedProgress } from '../../core/progress.js';
 import { fromRequest } from './client.js';
 import type { McpClient } from './client.js';
 import { resultOf } from './result.js';
@@ -38,14 +40,14 @@ export function callTool(
   args: JsonObject,
   signal: AbortSignal,
   { timeout, resetTimeoutOnProgress = true, maxTotalTimeout }: McpCallOptions,
-): Observable<JsonValue> {
+): Observable<JsonValue | MarkedProgress<McpProgress>> {
   const options: RequestOptions = {
     resetTimeoutOnProgress,
     ...(timeout === undefined ? {} : { timeout }),
     ...(maxTotalTimeout === undefined ? {} : { maxTotalTimeout }),
   };
-  return fromRequest<JsonValue>(async (leave, next) => {
-    const onprogress = (progress: Progress) => next(plain(progress));
+  return fromRequest<JsonValue | MarkedProgress<McpProgress>>(async (leave, next) => {
+    const onprogress = (notification: Progress) => next(progress(plain(notification)));
     return resultOf(
       name,
       await client.callTool({ name, arguments: { ...args } }, { ...options, signal: leave, onprogress }),

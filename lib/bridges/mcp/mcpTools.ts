@@ -3,9 +3,10 @@ import { defer, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
+import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { callTool } from './callTool.js';
-import type { McpCallOptions } from './callTool.js';
+import type { McpCallOptions, McpProgress } from './callTool.js';
 import type { McpClient } from './client.js';
 import { serverTools } from './listTools.js';
 
@@ -16,11 +17,11 @@ export interface McpToolsOptions extends McpCallOptions {
 }
 
 /** A tool of an MCP server. */
-export interface McpTool extends Tool<string, JsonObject, JsonValue> {
+export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress> {
   /** The tool as its server describes it: its own name, title, annotations (`readOnlyHint`, `destructiveHint`). */
   readonly definition: ServerTool;
   /** Calls the tool at its server: its progress (`McpProgress`), then its result. */
-  execute(args: JsonObject, context: Pick<ToolContext, 'signal'>): Observable<JsonValue>;
+  execute(args: JsonObject, context: Pick<ToolContext, 'signal'>): Observable<JsonValue | Progress<McpProgress>>;
 }
 
 /**
@@ -46,7 +47,7 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue> {
  *
  * Without `take(1)`, a change of the tools leaves the run and starts it over.
  *
- * A call emits the server's progress notifications as `McpProgress`, then its result: the joined texts, or, with images and resources, the list of
+ * A call emits the server's progress notifications as `McpProgress`, marked with `progress`, then its result: the joined texts, or, with images and resources, the list of
  * contents as plain JSON; the `structuredContent` where there is one, as `{ structuredContent, content }` if the contents say more than it does. A tool
  * that fails (`isError`), an error of the protocol, a passed time: each is an error notification, which `executeTools` answers to the model. Leaving a
  * call cancels it at the server.

@@ -1,168 +1,182 @@
-import {
-  catchError,
-  config,
-  defer,
-  from,
-  identity,
-  isObservable,
-  map,
-  mergeMap,
-  Observable,
-  of,
-  takeUntil,
-  tap,
-  timer,
-} from 'rxjs';
-import type { OperatorFunction } from 'rxjs';
+import { defer, from, identity, map, mergeMap, Observable, of, takeUntil, tap, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
-import type { ToolProgressEvent, ToolResultEvent } from '../../core/event.js';
+import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
+import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
-import type { Message, ToolCallPart } from '../../core/message.js';
+import type { Message, ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import { maxTimerDelay } from '../../core/options.js';
 import { validate } from '../../core/schema.js';
+import type { Validation } from '../../core/schema.js';
 import { isInvalidArguments } from '../../core/tool.js';
-import type { Tool, ToolContext, ToolOutput } from '../../core/tool.js';
+import type { Tool, ToolContext } from '../../core/tool.js';
+import { followOutput } from './toolOutput.js';
+import type { ToolStep } from './toolOutput.js';
 
-/** What of a run one call needs. */
+/** What one call needs from the run. */
 export interface RunToolOptions {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly messages: readonly Message[];
+  /** In milliseconds. */
   readonly deadline?: number | undefined;
+  /** Cancels the call when it emits. */
+  readonly cancelled: Observable<unknown>;
 }
+
+/** The events of a call that runs. */
+export type RunningToolEvent = ToolStartEvent | ToolProgressEvent | ToolResultEvent;
 
 /**
- * Runs one call: its progress, then exactly one result, whatever happens. Unsubscribing unsubscribes the tool and aborts its signal.
+ * Runs one call: its start, its progress, then exactly one result, whatever happens. Unsubscribing unsubscribes the
+ * tool and aborts its signal.
  */
-export function runTool(
-  call: ToolCallPart,
-  { tools, messages, deadline }: RunToolOptions,
-): Observable<ToolProgressEvent | ToolResultEvent> {
-  const { id, name } = call;
-  return defer(() => execution(call, known(tools, name), messages)).pipe(
-    deadline === undefined || deadline === Infinity ? identity : takeUntil(expiry(deadline)),
-    lastIsResult(
-      (value): ToolProgressEvent => ({ type: 'toolProgress', id, name, value: toJson(value) }),
-      (value): ToolResultEvent => ({ type: 'toolResult', id, name, result: toJson(value) }),
-    ),
-    catchError((thrown: unknown) => of<ToolResultEvent>({ type: 'toolResult', id, name, error: errorText(thrown) })),
-  );
+export function runTool(call: ToolCallPart, options: RunToolOptions): Observable<RunningToolEvent> {
+  const { tools, messages, deadline, cancelled } = options;
+  return defer(() => {
+    const tool = toolNamed(tools, call.name);
+    return validArguments(tool, call).pipe(mergeMap((args) => execution(tool, args, call, messages)));
+  }).pipe(failWhen(cancelled, cancellation), limitTime(deadline), toToolEvents(call));
 }
 
-function known(tools: ReadonlyMap<string, Tool>, name: string): Tool {
+/** A call that is answered without being executed. */
+export function notExecuted({ id, name }: ToolCallPart): ToolResultEvent {
+  return { type: 'toolResult', id, name, error: 'The call was not executed.', code: 'not_executed' };
+}
+
+/** A failure with a code of its own. Whatever a tool throws is `failed`. */
+class ToolFailure extends Error {
+  constructor(
+    readonly code: ToolErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const cancellation = () => new ToolFailure('cancelled', 'The call was cancelled.');
+
+function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
   const tool = tools.get(name);
   if (tool) return tool;
-  const names = [...tools.keys()];
-  throw new Error(
-    `There is no tool "${name}". ${names.length > 0 ? `Available: ${names.join(', ')}.` : 'No tools are available.'}`,
-  );
+  const available = tools.size > 0 ? `Available: ${[...tools.keys()].join(', ')}.` : 'No tools are available.';
+  throw new ToolFailure('unknown_tool', `There is no tool "${name}". ${available}`);
 }
 
-/** The tool itself. Its signal is aborted when it is left before its end. */
-function execution(call: ToolCallPart, tool: Tool, messages: readonly Message[]): Observable<unknown> {
-  let abort: AbortController | undefined; // made for a tool that asks
-  let left = false;
-  const context: ToolContext = {
-    call,
-    messages,
-    get signal() {
-      abort ??= new AbortController();
-      if (left) abort.abort();
-      return abort.signal;
-    },
-  };
-  const run = (validation: Validation) => outputOf(tool.execute(validArguments(validation), context));
-  if (isInvalidArguments(call.arguments))
-    throw new Error('The arguments are not valid JSON. Send them again as one JSON object.');
-  const found = validate(tool.parameters, call.arguments);
-  return (found instanceof Promise ? from(found).pipe(mergeMap(run)) : run(found)).pipe(
-    tap({
-      unsubscribe() {
-        left = true;
-        abort?.abort();
-      },
-    }),
-  );
+/** Synchronous if the schema is: virtual time does not know Promises. */
+function validArguments(tool: Tool, call: ToolCallPart): Observable<unknown> {
+  if (isInvalidArguments(call.arguments)) {
+    throw new ToolFailure('invalid_arguments', 'The arguments are not valid JSON. Send them again as one JSON object.');
+  }
+  const validation = validate(tool.parameters, call.arguments);
+  return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(validValue));
 }
 
-type Validation = Awaited<ReturnType<typeof validate>>;
-
-function validArguments(validation: Validation): unknown {
-  if ('invalid' in validation) throw new Error(`Invalid arguments: ${validation.invalid}`);
+function validValue(validation: Validation<unknown>): unknown {
+  if ('invalid' in validation) throw new ToolFailure('invalid_arguments', `Invalid arguments: ${validation.invalid}`);
   return validation.value;
 }
 
-/** Strings, arrays and buffers are values, not streams, although `from` would take them apart. */
-function outputOf(output: ToolOutput<unknown>): Observable<unknown> {
-  if (isObservable(output)) return ignoreTeardownErrors(output);
-  if (isAsyncIterable(output)) return from(withReturned(output));
-  return isPromiseLike(output) ? from(output) : of(output);
-}
-
-/** What a generator returns is its last value; `from` drops it. */
-async function* withReturned(values: AsyncIterable<unknown>): AsyncGenerator {
-  const returned: unknown = yield* values;
-  if (returned !== undefined) yield returned;
-}
-
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
-  typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
-
-const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
-
-/** A total deadline: RxJS's `timeout(ms)` restarts at each emission, and a tool that reports progress for ever would never meet it. */
-const expiry = (deadline: number): Observable<never> =>
-  timer(Math.min(deadline, maxTimerDelay)).pipe(
-    map(() => {
-      throw new Error(`The tool did not finish within ${deadline} ms.`);
+/**
+ * The tool itself. Its signal is aborted when it is left before its end, also when that happens inside `execute`, and
+ * when the signal is read only afterwards.
+ */
+function execution(tool: Tool, args: unknown, call: ToolCallPart, messages: readonly Message[]): Observable<ToolStep> {
+  let controller: AbortController | undefined; // created for a tool that reads its signal
+  let left = false;
+  return new Observable<ToolStep>((out) => {
+    const context: ToolContext = {
+      call,
+      messages,
+      get signal() {
+        controller ??= new AbortController();
+        if (left) controller.abort();
+        return controller.signal;
+      },
+      progress: (value) => out.next({ type: 'progress', value: toJson(value) }),
+    };
+    out.next({ type: 'start' });
+    if (out.closed) return;
+    followOutput(tool.execute(args, context)).subscribe(out);
+  }).pipe(
+    tap({
+      unsubscribe() {
+        left = true;
+        controller?.abort();
+      },
     }),
   );
+}
 
-/** The last value is the result; that it was the last is known only at the end, so progress runs one value behind. */
-function lastIsResult<P, R>(
-  progress: (value: unknown) => P,
-  result: (value: unknown) => R,
-): OperatorFunction<unknown, P | R> {
-  return createOperator<unknown, P | R>((out) => {
-    let any = false;
-    let last: unknown;
-    return {
-      next(value) {
-        if (any) out.next(progress(last));
-        any = true;
-        last = value;
-      },
-      complete() {
-        out.next(result(last));
-        out.complete();
-      },
-    };
-  });
+/** Fails as soon as the notifier emits. */
+function failWhen<T>(notifier: Observable<unknown>, failure: () => ToolFailure): MonoTypeOperatorFunction<T> {
+  return takeUntil(
+    notifier.pipe(
+      map(() => {
+        throw failure();
+      }),
+    ),
+  );
 }
 
 /**
- * A source whose teardown may throw without harm to the run around it.
- *
- * RxJS lets such an error escape into whoever completes or unsubscribes: it would stop a `mergeMap` in its tracks, and what comes next would never
- * start. It is told to `config.onUnhandledError`, where the application has set that; the source itself has answered, or nobody listens any more.
+ * A total deadline: RxJS's `timeout(ms)` restarts with each value, so a tool that keeps reporting progress would never
+ * meet it.
  */
-export function ignoreTeardownErrors<T>(source: Observable<T>): Observable<T> {
-  return new Observable<T>((out) => {
-    // As in `subscribeWith`, the subscriber is known before the source is subscribed: it may be left while it still subscribes.
-    new Observable<T>((inner) => {
-      out.add(() => {
-        try {
-          inner.unsubscribe();
-        } catch (error) {
-          config.onUnhandledError?.(error);
+function limitTime<T>(deadline = Infinity): MonoTypeOperatorFunction<T> {
+  if (deadline === Infinity) return identity;
+  return failWhen(
+    timer(Math.min(deadline, maxTimerDelay)),
+    () => new ToolFailure('timeout', `The tool did not finish within ${deadline} ms.`),
+  );
+}
+
+/**
+ * Turns the steps of a tool into events. A value is held until it is known to be progress: when another value follows,
+ * when the tool goes on without one, or when the call ends in an error.
+ *
+ * The state changes before anything is emitted, since a tool may emit its next value inside the handler of this one.
+ */
+function toToolEvents(call: ToolCallPart): OperatorFunction<ToolStep, RunningToolEvent> {
+  const { id, name } = call;
+  return createOperator<ToolStep, RunningToolEvent>((out) => {
+    let result: JsonValue = null;
+    let isHeld = false;
+    const emitProgress = (value: JsonValue) => out.next({ type: 'toolProgress', id, name, value });
+    const releaseHeld = () => {
+      if (!isHeld) return;
+      isHeld = false;
+      emitProgress(result);
+    };
+    return {
+      next(step) {
+        switch (step.type) {
+          case 'start':
+            out.next({ type: 'toolStart', id, name, arguments: call.arguments });
+            break;
+          case 'progress':
+            emitProgress(step.value);
+            break;
+          case 'busy':
+            releaseHeld();
+            break;
+          case 'value': {
+            const [previous, wasHeld] = [result, isHeld];
+            [result, isHeld] = [step.value, true];
+            if (wasHeld) emitProgress(previous);
+          }
         }
-      });
-      source.subscribe(inner);
-    }).subscribe({
-      next: (value) => out.next(value),
-      error: (error: unknown) => out.error(error),
-      complete: () => out.complete(),
-    });
+      },
+      error(thrown) {
+        releaseHeld();
+        const code = thrown instanceof ToolFailure ? thrown.code : 'failed';
+        out.next({ type: 'toolResult', id, name, error: errorText(thrown), code });
+        out.complete();
+      },
+      complete() {
+        out.next({ type: 'toolResult', id, name, result });
+        out.complete();
+      },
+    };
   });
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
-import { createAgent } from '../../../lib/index.js';
+import { createAgent, progress } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/bridges/mcp/index.js';
 import type { McpTool } from '../../../lib/bridges/mcp/index.js';
 import type { JsonObject, RunEvent } from '../../../lib/index.js';
@@ -79,16 +79,13 @@ describe.each([
       valuesOf('trigger-long-running-operation', { duration: 0.06, steps: 3 }).pipe(toArray()),
     );
     // The client drops a progress that comes in one read with the answer, as the server's last one may.
-    expect(values.slice(0, 2)).toEqual([
-      { progress: 1, total: 3 },
-      { progress: 2, total: 3 },
-    ]);
+    expect(values.slice(0, 2)).toEqual([progress({ progress: 1, total: 3 }), progress({ progress: 2, total: 3 })]);
     expect(values.at(-1)).toBe('Long running operation completed. Duration: 0.06 seconds, Steps: 3.');
   });
 
   it('are cancelled when they are left, and the connection serves on', async () => {
     const operation = valuesOf('trigger-long-running-operation', { duration: 0.5, steps: 25 });
-    expect(await firstValueFrom(operation.pipe(take(1)))).toEqual({ progress: 1, total: 25 });
+    expect(await firstValueFrom(operation.pipe(take(1)))).toEqual(progress({ progress: 1, total: 25 }));
     const calls = connected.sent.flatMap((message) =>
       'method' in message && message.method === 'tools/call' && 'id' in message ? message.id : [],
     );
@@ -123,7 +120,13 @@ describe.each([
       { type: 'toolResult', id: 'call_1_1', name: 'get-sum', result: 'The sum of 20 and 22 is 42.' },
       expect.objectContaining({ name: 'trigger-long-running-operation', result: expect.stringContaining('completed') }),
       expect.objectContaining({ name: 'get-resource-reference', error: expect.stringContaining('Invalid option') }),
-      { type: 'toolResult', id: 'call_1_4', name: 'echo', error: 'Invalid arguments: missing required "message"' },
+      {
+        type: 'toolResult',
+        id: 'call_1_4',
+        name: 'echo',
+        error: 'Invalid arguments: missing required "message"',
+        code: 'invalid_arguments',
+      },
       { type: 'result', result: expect.objectContaining({ text: 'It is 42.' }) },
     ]);
     expect(events).toContainEqual(expect.objectContaining({ type: 'toolProgress', value: { progress: 1, total: 2 } }));

@@ -412,7 +412,13 @@ describe('a tool', () => {
     const run = firstValueFrom(createAgent({ model, tools: [await only(client)], toolDeadline: 20 }).run('Wait.'));
     const atServer = await begun;
     expect((await run).messages[1]?.parts).toEqual([
-      { type: 'toolResult', id: 'call_1_1', name: 'wait', error: 'The tool did not finish within 20 ms.' },
+      {
+        type: 'toolResult',
+        id: 'call_1_1',
+        name: 'wait',
+        error: 'The tool did not finish within 20 ms.',
+        code: 'timeout',
+      },
     ]);
     await client.ping();
     expect(atServer.aborted).toBe(true);
@@ -469,6 +475,25 @@ describe('a tool', () => {
     ).toEqual([
       [undefined, undefined, true],
       [10, 20, false],
+    ]);
+  });
+
+  it('shows all of its progress at once, also the last one before it fails', async () => {
+    const { client } = await serve({ list: () => ({ tools: [named('a')] }) });
+    client.callTool = (_, options = {}) => {
+      options.onprogress?.({ progress: 1, total: 2 });
+      options.onprogress?.({ progress: 2, total: 2 });
+      return Promise.reject(new Error('broken'));
+    };
+    const model = scriptedModel([[toolCall('a')], 'Sorry.']);
+    const events = await firstValueFrom(
+      createAgent({ model, tools: [await only(client)] })
+        .stream('Try.')
+        .pipe(toArray()),
+    );
+    expect(events.flatMap((event) => (event.type === 'toolProgress' ? [event.value] : []))).toEqual([
+      { progress: 1, total: 2 },
+      { progress: 2, total: 2 },
     ]);
   });
 

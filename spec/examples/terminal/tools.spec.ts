@@ -44,8 +44,9 @@ describe('weather', () => {
     const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
     scheduler.run(({ expectObservable }) => {
       expectObservable(turn(weather, { city: ' oslo ' }).pipe(filter((event) => event.type.startsWith('tool')))).toBe(
-        '200ms a 199ms b 199ms (cr|)',
+        '(sa) 196ms b 199ms c 199ms (r|)',
         {
+          s: { type: 'toolStart', id: '1', name: 'weather', arguments: { city: ' oslo ' } },
           a: { type: 'toolProgress', id: '1', name: 'weather', value: 'looking up Oslo' },
           b: { type: 'toolProgress', id: '1', name: 'weather', value: 'asking the station' },
           c: { type: 'toolProgress', id: '1', name: 'weather', value: 'reading its instruments' },

@@ -1,0 +1,138 @@
+import { defer, EMPTY, from, isObservable, map, mergeMap, Observable, of, throwError } from 'rxjs';
+import type { Observer, Unsubscribable } from 'rxjs';
+import type { JsonValue } from '../../core/json/json.js';
+import { toJson } from '../../core/json/toJson.js';
+import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
+
+/**
+ * What happens while a tool runs. A `value` is the result if it is the last one, otherwise progress; `busy` says that
+ * the tool still runs after its last `value`.
+ */
+export type ToolStep =
+  | { readonly type: 'start' | 'busy' }
+  | { readonly type: 'progress'; readonly value: JsonValue }
+  | { readonly type: 'value'; readonly value: JsonValue };
+
+const busy: ToolStep = { type: 'busy' };
+
+/**
+ * Follows whatever `execute` returned; `ToolOutput` lists the possibilities. Everything else is a value, also strings,
+ * arrays and buffers, which `from` would take apart.
+ */
+export function followOutput(output: unknown): Observable<ToolStep> {
+  if (isObservable(output)) return ignoreTeardownErrors(output).pipe(map(toStep));
+  if (isInteropObservable(output)) return ignoreTeardownErrors(fromInterop(output)).pipe(map(toStep));
+  // Before the iterators, since query builders can be both, and `await` takes them for a Promise as well.
+  if (isPromiseLike(output)) return from(output).pipe(mergeMap(followOutput));
+  if (isAsyncIterable(output)) return fromAsyncIterable(output);
+  if (isGenerator(output)) return from(withReturnValue(output));
+  return of(output).pipe(map(toStep));
+}
+
+/** The step that a value of an output is. It throws if JSON cannot represent the value. */
+function toStep(value: unknown): ToolStep {
+  if (isMarkedProgress(value)) return { type: 'progress', value: toJson(valueOfProgress(value)) };
+  return { type: 'value', value: toJson(value) };
+}
+
+/** A marked yield shows that the generator was busy after the last one. */
+function* withReturnValue(generator: Generator): Generator<ToolStep> {
+  let returned: unknown;
+  const yields = (function* () {
+    returned = yield* generator;
+  })();
+  for (const value of yields) {
+    if (isMarkedProgress(value)) yield busy;
+    yield toStep(value);
+  }
+  if (returned !== undefined) yield toStep(returned);
+}
+
+/**
+ * An async iterable with its return value, which `from` drops. It is left at once, where `from` waits for the next
+ * value.
+ *
+ * After each yield of a generator, the next step is requested first, and `busy` follows one microtask later: a
+ * generator that ends right after the yield has ended by then, so that this yield is the result only.
+ */
+function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<ToolStep> {
+  return new Observable<ToolStep>((out) => {
+    const iterator = iterable[Symbol.asyncIterator]();
+    let done = false;
+    const take = (step: IteratorResult<unknown>) => {
+      done = step.done === true;
+      if (!done || step.value !== undefined) out.next(toStep(step.value));
+      if (done) out.complete();
+      else if (!out.closed) pull();
+    };
+    const pull = () => {
+      iterator
+        .next()
+        .then(take)
+        .then(undefined, (thrown: unknown) => out.error(thrown));
+      if (isGenerator(iterable)) void Promise.resolve().then(() => out.next(busy));
+    };
+    out.add(() => {
+      if (!done) defer(() => iterator.return?.() ?? EMPTY).subscribe(); // RxJS reports an error of a `finally` block
+    });
+    pull();
+  });
+}
+
+/**
+ * A source whose teardown may throw without harm to the run around it.
+ *
+ * RxJS lets such an error escape to whatever completes or unsubscribes: it would stop a `mergeMap` halfway, and the
+ * next call would never start. Here it is reported as RxJS reports every unhandled error: asynchronously, to
+ * `config.onUnhandledError`, or thrown where there is none. By then the source has emitted its result, or its
+ * subscriber has left.
+ */
+function ignoreTeardownErrors<T>(source: Observable<T>): Observable<T> {
+  return new Observable<T>((out) => {
+    // The subscriber exists before the source is subscribed, so that it can be left while the source subscribes.
+    new Observable<T>((inner) => {
+      out.add(() => attempt(() => inner.unsubscribe()));
+      if (!out.closed) attempt(() => void source.subscribe(inner)); // throws if a synchronous source's teardown does
+    }).subscribe({
+      next: (value) => out.next(value),
+      error: (error: unknown) => out.error(error),
+      complete: () => out.complete(),
+    });
+  });
+}
+
+function attempt(teardown: () => void): void {
+  try {
+    teardown();
+  } catch (thrown) {
+    throwError(() => thrown).subscribe();
+  }
+}
+
+/** An Observable of another library. There are two names for the method, and RxJS looks for one of them only. */
+type Interop = Readonly<Record<PropertyKey, () => { subscribe(observer: Observer<unknown>): Unsubscribable }>>;
+
+const interopKey = (value: object): PropertyKey | undefined =>
+  [Symbol.observable as symbol | undefined, '@@observable'].find(
+    (key): key is string | symbol => key !== undefined && typeof (value as Interop)[key] === 'function',
+  );
+
+const isInteropObservable = (value: unknown): value is Interop =>
+  typeof value === 'object' && value !== null && interopKey(value) !== undefined;
+
+const fromInterop = (interop: Interop): Observable<unknown> =>
+  new Observable((out) => interop[interopKey(interop) ?? '']?.().subscribe(out));
+
+const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+
+/** A generator of either kind. Streams and lists, which have no return value, have no `throw` either. */
+const isGenerator = (value: unknown): value is Generator =>
+  typeof value === 'object' &&
+  value !== null &&
+  'next' in value &&
+  'throw' in value &&
+  typeof value.throw === 'function';
