@@ -361,7 +361,7 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
       expect(events.filter((event) => event.type === 'toolResult')).toEqual([
         { type: 'toolResult', id: calls[0]?.id, name: 'temperature', result: { city: 'Oslo', celsius: -3 } },
-        { type: 'toolResult', id: calls[1]?.id, name: 'season', error: 'no calendar' },
+        { type: 'toolResult', id: calls[1]?.id, name: 'season', error: 'no calendar', code: 'failed' },
       ]);
       expect(messages.map(({ role }) => role)).toEqual(['model', 'user', 'model']);
       expect(events.filter((event) => event.type === 'turn')).toMatchObject([
