@@ -11,7 +11,7 @@ const messages = [userMessage('Name a river.')];
 
 describe('openai', () => {
   it('openai streams a response of the Chat Completions API', async () => {
-    const { fetch, seen } = answering(
+    const { fetch, requests } = answering(
       { id: 'c1', model: 'gpt-5', choices: [{ index: 0, delta: { content: 'Loire' }, finish_reason: 'stop' }] },
       { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 } },
       '[DONE]',
@@ -22,10 +22,10 @@ describe('openai', () => {
       { type: 'text', text: 'Loire' },
       { type: 'finish', reason: 'stop', rawReason: 'stop', usage: { input: 5, output: 1, total: 6 } },
     ]);
-    expect(seen).toHaveLength(1);
-    expect(seen[0]?.url).toBe('https://api.openai.com/v1/chat/completions');
-    expect(seen[0]?.headers.get('authorization')).toBe('Bearer k');
-    expect(seen[0]?.body).toEqual({
+    expect(requests).toHaveLength(1);
+    expect(requests[0]?.url).toBe('https://api.openai.com/v1/chat/completions');
+    expect(requests[0]?.headers.get('authorization')).toBe('Bearer k');
+    expect(requests[0]?.body).toEqual({
       model: 'gpt-5',
       messages: [{ role: 'user', content: 'Name a river.' }],
       max_completion_tokens: 9,
@@ -35,13 +35,13 @@ describe('openai', () => {
   });
 
   it('openai merges its provider options into the body', async () => {
-    const { fetch, seen } = answering({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] });
+    const { fetch, requests } = answering({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] });
     const model = openai('gpt-5', { apiKey: 'k', fetch });
     await lastValueFrom(
       model.stream({ messages, providerOptions: { openai: { service_tier: 'flex' }, other: { x: 1 } } }),
     );
-    expect(seen[0]?.body).toMatchObject({ service_tier: 'flex' });
-    expect(seen[0]?.body).not.toHaveProperty('x');
+    expect(requests[0]?.body).toMatchObject({ service_tier: 'flex' });
+    expect(requests[0]?.body).not.toHaveProperty('x');
   });
 
   it('openai has a provider, a name and capabilities', () => {
@@ -53,10 +53,10 @@ describe('openai', () => {
   });
 
   it('openai reports an unsupported setting before it sends a request', async () => {
-    const { fetch, seen } = answering();
+    const { fetch, requests } = answering();
     const stream = openai('gpt-5', { apiKey: 'k', fetch }).stream({ messages, thinking: { budget: 5 } });
     await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
-    expect(seen).toEqual([]);
+    expect(requests).toEqual([]);
   });
 });
 

@@ -13,7 +13,7 @@ describe('openaiCompatible', () => {
   });
 
   it('openaiCompatible makes models of one server, with its key', async () => {
-    const { fetch, seen } = answering(answer);
+    const { fetch, requests } = answering(answer);
     const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.test/openai/v1/', apiKey: 'k', fetch });
     const model = groq('llama');
     expect(model).toMatchObject({ provider: 'groq', name: 'llama' });
@@ -21,23 +21,23 @@ describe('openaiCompatible', () => {
       { type: 'text', text: 'Ems' },
       { type: 'finish', reason: 'stop', rawReason: 'stop' },
     ]);
-    expect(seen[0]).toMatchObject({
+    expect(requests[0]).toMatchObject({
       url: 'https://api.groq.test/openai/v1/chat/completions',
       body: { model: 'llama', max_tokens: 9 },
     });
-    expect(seen[0]?.headers.get('authorization')).toBe('Bearer k');
+    expect(requests[0]?.headers.get('authorization')).toBe('Bearer k');
   });
 
   it('openaiCompatible sends no authorization to a server without a key', async () => {
-    const { fetch, seen } = answering(answer);
+    const { fetch, requests } = answering(answer);
     await lastValueFrom(
       openaiCompatible({ name: 'local', baseUrl: 'http://localhost:8080/v1', fetch })('any').stream({ messages }),
     );
-    expect(seen[0]?.headers.has('authorization')).toBe(false);
+    expect(requests[0]?.headers.has('authorization')).toBe(false);
   });
 
   it('openaiCompatible reads the key from the variable, and names the variable if it is not set', async () => {
-    const { fetch, seen } = answering(answer);
+    const { fetch, requests } = answering(answer);
     const server = openaiCompatible({
       name: 'local',
       baseUrl: 'http://localhost/v1',
@@ -50,11 +50,11 @@ describe('openaiCompatible', () => {
     });
     process.env['RIVULET_SPEC_KEY'] = 'from-env';
     await lastValueFrom(server('any').stream({ messages }));
-    expect(seen.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer from-env']);
+    expect(requests.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer from-env']);
   });
 
   it("openaiCompatible overrides the server's options with the model's, and merges headers", async () => {
-    const { fetch, seen } = answering(answer);
+    const { fetch, requests } = answering(answer);
     const server = openaiCompatible({
       name: 'local',
       baseUrl: 'http://localhost/v1',
@@ -64,7 +64,7 @@ describe('openaiCompatible', () => {
       fetch,
     });
     await lastValueFrom(server('any', { apiKey: undefined, headers: { 'x-b': '2' } }).stream({ messages }));
-    const { headers, body } = seen[0] ?? { headers: new Headers(), body: {} };
+    const { headers, body } = requests[0] ?? { headers: new Headers(), body: {} };
     expect([headers.get('authorization'), headers.get('x-a'), headers.get('x-b')]).toEqual(['Bearer k', '1', '2']);
     expect(body).not.toHaveProperty('stream_options');
   });

@@ -22,11 +22,11 @@ const provider: ProviderUnderTest = {
 itKeepsTheProviderContract(provider);
 
 async function sent(request: Partial<Request>, name = 'google/gemini-2.5-flash', options: ModelOptions = {}) {
-  const { fetch, seen } = answering(delta({ content: 'a' }, 'stop'));
+  const { fetch, requests } = answering(delta({ content: 'a' }, 'stop'));
   await lastValueFrom(
     openrouter(name, { apiKey: 'k', fetch, ...options }).stream({ messages: [userMessage('Hi')], ...request }),
   );
-  return seen[0] ?? { url: '', headers: new Headers(), body: {} };
+  return requests[0] ?? { url: '', headers: new Headers(), body: {} };
 }
 const details = (...frames: readonly JsonObject[]) => {
   const found = read(frames, true, 'openrouter').chunks.find((chunk) => chunk.type === 'providerData');

@@ -20,9 +20,9 @@ const provider: ProviderUnderTest = {
 itKeepsTheProviderContract(provider);
 
 async function sent(request: Partial<Request>) {
-  const { fetch, seen } = answering(delta({ content: 'a' }, 'eos'));
+  const { fetch, requests } = answering(delta({ content: 'a' }, 'eos'));
   await lastValueFrom(together('m', { apiKey: 'k', fetch }).stream({ messages: [userMessage('Hi')], ...request }));
-  return seen[0]?.body ?? {};
+  return requests[0]?.body ?? {};
 }
 
 describe('together: requests', () => {

@@ -10,7 +10,7 @@ import { consolidate } from '../../lib/operators/consolidate.js';
 import type { Decoder } from '../../lib/protocol/wire.js';
 import type { Recording } from './chatCompletions/reading.js';
 
-/** What a wire's decoder, and the operators behind it, made of an answer. */
+/** The output of a wire's decoder, and of the operators after it, for one response. */
 export interface WholeAnswer {
   readonly chunks: readonly Chunk[];
   readonly text: string;
@@ -67,7 +67,7 @@ const words: Record<string, string> = {
   unknown: 'unspecified',
 };
 
-/** Holds an answer against what a recording says must come out. */
+/** Compares a response with the expectation of its recording. */
 export function expectRecorded({ expected }: Recording, { text, thinking, calls, finish, error }: WholeAnswer): void {
   expect(text).toBe(expected.text);
   expect(thinking).toBe(expected.reasoning ?? '');
@@ -121,7 +121,7 @@ export function quirksOf(wire: string): readonly Quirk[] {
   return (JSON.parse(readFileSync(file, 'utf8')) as { cases: Quirk[] }).cases.filter((quirk) => quirk.wire === wire);
 }
 
-/** Holds an answer against what must come out of a malformation. */
+/** Compares a response with the expectation of a malformation. */
 export function expectQuirk({ frames, expected }: Quirk, decode: (emit: (chunk: Chunk) => void) => Decoder): void {
   const payloads = frames.map((frame) => JSON.parse(frame.replace(/^data: /, '')) as JsonObject);
   const { text, calls, finish, error } = wholeAnswer(decode, payloads);

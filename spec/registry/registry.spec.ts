@@ -40,7 +40,7 @@ describe('modelByName', () => {
   });
 
   it('passes options on, and asks for a key only when the model is used', async () => {
-    const { fetch, seen } = answering(delta({ content: 'a' }, 'stop'));
+    const { fetch, requests } = answering(delta({ content: 'a' }, 'stop'));
     const model = modelByName('openrouter:m', {
       apiKey: 'k',
       baseUrl: 'https://proxy.test/v1',
@@ -49,7 +49,7 @@ describe('modelByName', () => {
     });
     expect(model.capabilities).toMatchObject({ tools: true, vision: false });
     await lastValueFrom(model.stream({ messages: [userMessage('Hi')] }));
-    expect(seen[0]?.url).toBe('https://proxy.test/v1/chat/completions');
+    expect(requests[0]?.url).toBe('https://proxy.test/v1/chat/completions');
   });
 });
 
@@ -108,10 +108,10 @@ describe('the variable of a key', () => {
 
   it.each(builtIn)('of %s is the one that its models ask for: %s', async (name, keyVariable) => {
     jest.replaceProperty(process, 'env', {});
-    const { fetch, seen } = answering(delta({ content: 'a' }, 'stop'));
+    const { fetch, requests } = answering(delta({ content: 'a' }, 'stop'));
     const answer = lastValueFrom(modelByName(name, { fetch, retry: false }).stream({ messages: [userMessage('Hi')] }));
     const error: unknown = await answer.catch((thrown: unknown) => thrown);
-    if (keyVariable === undefined) expect(seen).toHaveLength(1);
+    if (keyVariable === undefined) expect(requests).toHaveLength(1);
     else expect(error).toEqual(refused('apiKey', new RegExp(`Set ${keyVariable} or pass`)));
   });
 });
@@ -144,7 +144,7 @@ describe('what providers can do', () => {
   });
 
   it('is an error before the request where a model has it not', async () => {
-    const { fetch, seen } = answering();
+    const { fetch, requests } = answering();
     const model = modelByName('together:m', { apiKey: 'k', fetch });
     const pdf = { type: 'file', mediaType: 'application/pdf', data: 'AQ==' } as const;
     await expect(lastValueFrom(model.stream({ messages: [userMessage([pdf])] }))).rejects.toMatchObject({
@@ -152,6 +152,6 @@ describe('what providers can do', () => {
       subject: 'capability',
       message: expect.stringMatching(/together:m cannot read documents.*openai, .*anthropic/s) as unknown,
     });
-    expect(seen).toEqual([]);
+    expect(requests).toEqual([]);
   });
 });

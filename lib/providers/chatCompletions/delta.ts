@@ -70,10 +70,13 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
   };
   /** Visits the texts of a delta or message in order. Thinking parts are skipped where a reasoning field has the same text. */
   const forEachText = (delta: JsonObject, visit: (kind: TextKind, text: string) => void) => {
+    const { content } = delta;
     const reasoning = reasoningIn(delta);
     visit('thinking', reasoning);
-    for (const { kind, text } of contentSegments(delta['content']))
-      if (kind !== 'thinking' || reasoning === '') visit(kind, text);
+    if (typeof content === 'string') visit('text', content);
+    else
+      for (const { kind, text } of contentSegments(content))
+        if (kind !== 'thinking' || reasoning === '') visit(kind, text);
     visit('refusal', textIn(delta['refusal']));
   };
 

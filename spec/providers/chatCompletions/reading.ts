@@ -3,7 +3,7 @@ import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/de
 import type { Chunk, FinishChunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 
-/** What a decoder made of an answer. */
+/** The output of a decoder for one response. */
 export interface Read {
   readonly chunks: readonly Chunk[];
   readonly text: string;

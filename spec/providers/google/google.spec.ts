@@ -80,7 +80,7 @@ describe('google: the second request of a run', () => {
 
 describe('google', () => {
   it('google streams a response of the Gemini API, with the key in its own header', async () => {
-    const { fetch, seen } = answering(answer);
+    const { fetch, requests } = answering(answer);
     const options = { generationConfig: { topK: 5 }, safetySettings: [] };
     const stream = google('gemini-2.5-flash', { apiKey: 'k', fetch }).stream({
       messages,
@@ -92,12 +92,12 @@ describe('google', () => {
       { type: 'text', text: 'Loire' },
       { type: 'finish', reason: 'stop', rawReason: 'STOP' },
     ]);
-    expect(seen[0]?.url).toBe(
+    expect(requests[0]?.url).toBe(
       'https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse',
     );
-    expect(seen[0]?.headers.get('x-goog-api-key')).toBe('k');
-    expect(seen[0]?.headers.has('authorization')).toBe(false);
-    expect(seen[0]?.body).toMatchObject({ generationConfig: { temperature: 1, topK: 5 }, safetySettings: [] });
+    expect(requests[0]?.headers.get('x-goog-api-key')).toBe('k');
+    expect(requests[0]?.headers.has('authorization')).toBe(false);
+    expect(requests[0]?.body).toMatchObject({ generationConfig: { temperature: 1, topK: 5 }, safetySettings: [] });
   });
 
   it('google reads an error that Google wraps in a list, inside the stream and instead of it', async () => {
@@ -123,14 +123,14 @@ describe('google', () => {
   });
 
   it('google refuses tools together with a schema before Gemini 3, unless the capabilities allow it', async () => {
-    const { fetch, seen } = answering({ candidates: [{ finishReason: 'STOP' }] });
+    const { fetch, requests } = answering({ candidates: [{ finishReason: 'STOP' }] });
     const both = (name: string, options: ModelOptions = {}) =>
       lastValueFrom(google(name, { apiKey: 'k', fetch, ...options }).stream({ messages, tools, output }));
     await expect(both('gemini-2.5-flash')).rejects.toMatchObject({ code: 'configuration', subject: 'capability' });
-    expect(seen).toEqual([]);
+    expect(requests).toEqual([]);
     await both('gemini-3-pro-preview');
     await both('gemini-2.5-flash', { capabilities: { typedOutputWithTools: true } });
-    expect(seen.map(({ body: sent }) => sent)).toMatchObject(
+    expect(requests.map(({ body: sent }) => sent)).toMatchObject(
       [0, 1].map(() => ({ tools: [{}], generationConfig: { responseJsonSchema: output } })),
     );
     expect(google('gemini-2.5-flash').capabilities).toMatchObject({ typedOutputWithTools: false, thinking: true });

@@ -70,8 +70,8 @@ describe('encodeOllama', () => {
 describe('encodeOllama: the conversation', () => {
   it('encodeOllama joins texts and text files, and sends images separately', () => {
     const image = { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,iVBORw0K' } as const;
-    const said = userMessage([{ type: 'text', text: 'Look.' }, image, filePart(bytes('a,b'), 'text/csv', 'x.csv')]);
-    expect(sent(systemMessage('Be brief.'), said)).toEqual([
+    const question = userMessage([{ type: 'text', text: 'Look.' }, image, filePart(bytes('a,b'), 'text/csv', 'x.csv')]);
+    expect(sent(systemMessage('Be brief.'), question)).toEqual([
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Look.\n\nx.csv:\na,b', images: ['iVBORw0K'] },
     ]);

@@ -122,7 +122,7 @@ describe('openaiResponses', () => {
   const messages = [userMessage('Name a river.')];
 
   it('openaiResponses streams a response', async () => {
-    const { fetch, seen } = answering(
+    const { fetch, requests } = answering(
       { type: 'response.created', response: { id: 'resp_1', model: 'gpt-5' } },
       { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Loire' },
       {
@@ -141,8 +141,8 @@ describe('openaiResponses', () => {
       },
       { type: 'finish', reason: 'stop', rawReason: 'completed', usage: { input: 5, output: 1, total: 6 } },
     ]);
-    expect(seen[0]?.url).toBe('https://api.openai.com/v1/responses');
-    expect(seen[0]?.headers.get('authorization')).toBe('Bearer k');
+    expect(requests[0]?.url).toBe('https://api.openai.com/v1/responses');
+    expect(requests[0]?.headers.get('authorization')).toBe('Bearer k');
   });
 
   it('openaiResponses derives its capabilities from the name of the model', () => {
@@ -156,10 +156,10 @@ describe('openaiResponses', () => {
   });
 
   it('openaiResponses requests encrypted reasoning if the user says that the model thinks', async () => {
-    const { fetch, seen } = answering({ type: 'response.completed', response: { status: 'completed' } });
+    const { fetch, requests } = answering({ type: 'response.completed', response: { status: 'completed' } });
     const model = openaiResponses('our-deployment', { apiKey: 'k', fetch, capabilities: { thinking: true } });
     await lastValueFrom(model.stream({ messages }));
-    expect(seen[0]?.body).toMatchObject({ include: ['reasoning.encrypted_content'] });
+    expect(requests[0]?.body).toMatchObject({ include: ['reasoning.encrypted_content'] });
   });
 
   const unsupported: readonly (readonly [string, RequestSettings])[] = [
@@ -170,10 +170,10 @@ describe('openaiResponses', () => {
   it.each(unsupported)(
     'openaiResponses refuses %s, which the API does not support, before any request',
     async (_, settings) => {
-      const { fetch, seen } = answering();
+      const { fetch, requests } = answering();
       const stream = openaiResponses('gpt-5', { apiKey: 'k', fetch }).stream({ messages, ...settings });
       await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
-      expect(seen).toEqual([]);
+      expect(requests).toEqual([]);
     },
   );
 });

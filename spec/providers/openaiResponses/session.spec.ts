@@ -34,14 +34,14 @@ const loire = response('resp_1', [text('Loire')], [{ type: 'message', id: 'msg_1
 
 /** The body that is sent for a history. */
 async function bodyFor(messages: readonly Message[], options: ResponsesOptions = {}, rest: Partial<Request> = {}) {
-  const { fetch, seen } = answering({
+  const { fetch, requests } = answering({
     type: 'response.completed',
     response: { id: 'resp_9', status: 'completed', output: [] },
   });
   const model = openaiResponses('gpt-4o', { apiKey: 'k', fetch, ...options });
   await lastValueFrom(model.stream({ messages, ...rest }).pipe(toArray()));
-  expect(seen).toHaveLength(1);
-  return seen[0]?.body ?? {};
+  expect(requests).toHaveLength(1);
+  return requests[0]?.body ?? {};
 }
 
 describe('findSession', () => {

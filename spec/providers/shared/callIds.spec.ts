@@ -26,9 +26,9 @@ describe('shortCallId', () => {
       { role: 'model', parts: [{ type: 'toolCall', id, name: 'f', arguments: {} }] },
       userMessage([{ type: 'toolResult', id, name: 'f', result: 1 }]),
     ];
-    const { fetch, seen } = answering({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] });
+    const { fetch, requests } = answering({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] });
     await lastValueFrom(model('gpt-5', { apiKey: 'k', fetch }).stream({ messages: history }));
-    expect(seen[0]?.body).toMatchObject({
+    expect(requests[0]?.body).toMatchObject({
       messages: [
         { role: 'user' },
         { tool_calls: [{ id: shortCallId(id) }] },
