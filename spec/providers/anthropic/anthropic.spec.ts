@@ -10,7 +10,7 @@ import { anthropicTools } from '../../../lib/providers/anthropic/serverTools.js'
 import { anthropic as dialect } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
-import { begin, block, end, textBlock } from './frames.js';
+import { begin, block, end, replayed, textBlock, thinkingBlock } from './frames.js';
 import { bodiesOf, raw, serve } from './serve.js';
 
 const model = 'claude-sonnet-4-5';
@@ -69,6 +69,39 @@ describe('anthropic', () => {
       ],
       thinking: { type: 'enabled', budget_tokens: 2048 },
       stream: true,
+    });
+  });
+});
+
+describe('anthropic in an agent', () => {
+  it('anthropic emits neither empty texts nor provider data to the readers of an agent', () => {
+    const citation = { type: 'char_location', cited_text: 'Tides', document_title: 'Almanac' };
+    const frames = [
+      begin(),
+      ...thinkingBlock(0, 'I look.', 'SIG'),
+      ...textBlock(1, 'High water '),
+      ...block(
+        2,
+        { type: 'text', text: '', citations: [] },
+        { type: 'citations_delta', citation },
+        { type: 'text_delta', text: 'at 04:12.' },
+      ),
+      ...end(),
+    ];
+    return serve([], { forRequest: [{ raw: raw(...frames) }] }, async (server) => {
+      const agent = createAgent({ model: anthropic(model, { apiKey: 'k', baseUrl: server.url }) });
+      const events = await lastValueFrom(agent.stream(messages).pipe(toArray()));
+      expect(events.filter(({ type }) => type === 'text' || type === 'thinking')).toEqual([
+        { type: 'thinking', text: 'I look.' },
+        { type: 'text', text: 'High water ' },
+        { type: 'text', text: 'at 04:12.' },
+      ]);
+      const message = events.find((event) => event.type === 'message')?.message;
+      expect(replayed(message)).toEqual([
+        { type: 'thinking', thinking: 'I look.', signature: 'SIG' },
+        { type: 'text', text: 'High water ' },
+        { type: 'text', text: 'at 04:12.', citations: [citation] },
+      ]);
     });
   });
 });

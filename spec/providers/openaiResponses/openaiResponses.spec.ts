@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
+import { createAgent } from '../../../lib/agent.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { RequestSettings } from '../../../lib/core/model.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
@@ -7,6 +8,7 @@ import { responses } from '../../../lib/testing/server/dialects/responses/respon
 import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { answering } from '../answering.js';
+import { completed, created, itemDone } from './frames.js';
 
 const provider: ProviderUnderTest = {
   name: 'openai-responses',
@@ -143,6 +145,17 @@ describe('openaiResponses', () => {
     ]);
     expect(requests[0]?.url).toBe('https://api.openai.com/v1/responses');
     expect(requests[0]?.headers.get('authorization')).toBe('Bearer k');
+  });
+
+  it('openaiResponses emits no empty text to the readers of an agent, and stores an approval request', async () => {
+    const request = { type: 'mcp_approval_request', id: 'mcpr_1', server_label: 's', name: 'add', arguments: '{}' };
+    const { fetch } = answering(created, itemDone(request), completed([request]));
+    const agent = createAgent({ model: openaiResponses('gpt-5', { apiKey: 'k', fetch }) });
+    const events = await lastValueFrom(agent.stream(messages).pipe(toArray()));
+    expect(events.filter(({ type }) => type === 'text' || type === 'thinking')).toEqual([]);
+    expect(events.find((event) => event.type === 'message')?.message.metadata).toMatchObject({
+      'openai-responses': { output: [request] },
+    });
   });
 
   it('openaiResponses derives its capabilities from the name of the model', () => {
