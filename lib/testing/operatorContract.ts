@@ -46,16 +46,21 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  * import type { StreamEvent } from 'rivulet';
  * import { operatorContract } from 'rivulet/testing';
  *
- * const numbered = createOperator<StreamEvent, StreamEvent>((out) => {
- *   let count = 0;
- *   return { next: (event) => out.next(event.type === 'text' ? { ...event, number: ++count } : event) };
- * });
+ * const maxTexts = (limit: number) =>
+ *   createOperator<StreamEvent, StreamEvent>((out) => {
+ *     let texts = 0;
+ *     return {
+ *       next(event) {
+ *         if (event.type !== 'text' || ++texts <= limit) out.next(event);
+ *       },
+ *     };
+ *   });
  *
- * const source = [{ type: 'text', text: 'Hello' }, { type: 'finish', reason: 'stop' }];
- * for (const { title, run } of operatorContract(numbered, { source })) test(`numbered ${title}`, run);
+ * const source = [{ type: 'text' }, { type: 'text' }, { type: 'finish' }];
+ * for (const { title, run } of operatorContract(maxTexts(1), { source })) test(`maxTexts ${title}`, run);
  * ```
  *
- * With jest or vitest: `it.each(operatorContract(numbered, { source }))('numbered $title', ({ run }) => run())`.
+ * With jest or vitest: `it.each(operatorContract(maxTexts(1), { source }))('maxTexts $title', ({ run }) => run())`.
  *
  * @param operator The operator under test.
  * @param options `source`: the events of one turn; `passThrough`: false for an operator that emits values of its own.

@@ -21,6 +21,17 @@ const correct: Operator = createOperator((out) => {
   };
 });
 
+/** The operator of the doc comment's example. */
+const maxTexts = (limit: number) =>
+  createOperator<StreamEvent, StreamEvent>((out) => {
+    let texts = 0;
+    return {
+      next(event) {
+        if (event.type !== 'text' || ++texts <= limit) out.next(event);
+      },
+    };
+  });
+
 /** The form that createOperator replaces. */
 const bare =
   (next: (out: Subscriber<StreamEvent>, event: StreamEvent) => void): Operator =>
@@ -77,9 +88,14 @@ const broken: Readonly<Record<string, Operator>> = {
 describe('operatorContract', () => {
   const cases = operatorContract(correct, { source });
 
-  it.each(cases)('passes a correct operator: it $title', ({ run }) => expect(run).not.toThrow());
+  it.each(cases)('operatorContract passes a correct operator: it $title', ({ run }) => expect(run).not.toThrow());
 
-  it('accepts an operator that emits values of its own with passThrough: false', () => {
+  it.each(operatorContract(maxTexts(1), { source: [{ type: 'text' }, { type: 'text' }, { type: 'finish' }] }))(
+    'operatorContract passes the operator of its example: it $title',
+    ({ run }) => expect(run).not.toThrow(),
+  );
+
+  it('operatorContract accepts an operator that emits values of its own with passThrough: false', () => {
     const types: OperatorFunction<StreamEvent, string> = createOperator((out) => ({
       next: ({ type }) => (type === 'text' ? out.next(type) : undefined),
     }));
@@ -96,7 +112,7 @@ describe('operatorContract', () => {
     expect(failing(false)).toEqual([]);
   });
 
-  it('fails an operator that emits nothing', () => {
+  it('operatorContract fails an operator that emits nothing', () => {
     const silent = operatorContract(
       createOperator<StreamEvent, StreamEvent>(() => ({ next: () => undefined })),
       { source },
@@ -106,12 +122,12 @@ describe('operatorContract', () => {
     for (const { run } of emitting) expect(run).toThrow('something is emitted');
   });
 
-  it.each(Object.entries(broken))('fails an operator that breaks the case "%s"', (title, operator) => {
+  it.each(Object.entries(broken))('operatorContract fails an operator that breaks the case "%s"', (title, operator) => {
     const run = operatorContract(operator, { source }).find((one) => one.title === title)?.run;
     expect(run).toThrow('The operator breaks its contract');
   });
 
-  it('has a broken operator in this spec for each of its cases', () => {
+  it('operatorContract has a broken operator in this spec for each of its cases', () => {
     expect(Object.keys(broken)).toEqual(cases.map(({ title }) => title));
   });
 });
