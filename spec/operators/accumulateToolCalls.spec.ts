@@ -534,6 +534,21 @@ describe('accumulateToolCalls', () => {
       },
     );
 
+    it('a finish of length exposes no call that is cut inside its arguments, for any cut', () => {
+      const args = JSON.stringify({ 'a}"': '\\"}', b: [{ c: '{' }] });
+      const cutAt = (text: string, size: number) =>
+        Array.from({ length: Math.ceil(text.length / size) }, (_, at): FragmentFields => ({
+          index: 0,
+          arguments: text.slice(at * size, (at + 1) * size),
+        }));
+      for (const size of [1, 2, 3, 5, 8]) {
+        for (let end = 1; end <= args.length; end++) {
+          const calls = callsOf([{ index: 0, id: 'x', name: 'f' }, ...cutAt(args.slice(0, end), size)], 'length');
+          expect([size, end, calls.length]).toEqual([size, end, end === args.length ? 1 : 0]);
+        }
+      }
+    });
+
     it.each<[FinishReason, FinishReason]>([
       ['stop', 'toolCalls'],
       ['unspecified', 'toolCalls'],

@@ -88,16 +88,15 @@ export class BracketScanner {
     }
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at);
-      if (code === QUOTE) isInString = !isInString;
-      else if (isInString) {
+      if (isInString) {
         if (code === BACKSLASH) at++;
-        continue;
-      } else if (isClosing(code)) depth--;
-      else {
-        if (isOpening(code)) depth++;
-        continue;
-      }
-      if (depth === 0 && !isInString) return this.close(at + 1);
+        else if (code === QUOTE) {
+          isInString = false;
+          if (depth === 0) return this.close(at + 1);
+        }
+      } else if (code === QUOTE) isInString = true;
+      else if (isOpening(code)) depth++;
+      else if (isClosing(code) && --depth === 0) return this.close(at + 1);
     }
     this.depth = depth;
     this.isInString = isInString;

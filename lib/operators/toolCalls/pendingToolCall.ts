@@ -94,15 +94,16 @@ export function append(call: PendingToolCall, id: string, fragment: ToolCallFrag
 }
 
 function appendText(call: PendingToolCall, text: string, index: number | string | undefined): void {
-  if (call.head !== '' && isBlank(call.head) && isBlank(text)) return; // the placeholder once more
+  if (call.head.length < HEAD_LENGTH) {
+    if (call.head !== '' && isBlank(call.head) && isBlank(text)) return; // the placeholder once more
+    call.head = (call.head + text.slice(0, 1000).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
+    if (call.argumentsIndex === undefined && !isBlank(call.head)) call.argumentsIndex = index;
+  }
   call.text += text;
+  call.unscanned.push(text);
   // `startsWith` fails at the first characters of an ordinary fragment.
   if (call.cumulative !== undefined && text !== '')
     call.cumulative = text.startsWith(call.cumulative) ? text : undefined;
-  call.unscanned.push(text);
-  if (call.head.length >= HEAD_LENGTH) return;
-  call.head = (call.head + text.slice(0, 1000).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
-  if (call.argumentsIndex === undefined && !isBlank(call.head)) call.argumentsIndex = index;
 }
 
 /** Ignores a repeated name, takes a longer one as the complete name (cumulative), and appends any other. */
