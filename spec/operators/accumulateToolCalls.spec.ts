@@ -359,6 +359,18 @@ describe('accumulateToolCalls', () => {
       expect(callsOf(both)).toEqual([['f', {}, 'x']]);
     });
 
+    it.each([[['{}']], [['{', '}']]])('empty arguments %j at one of the indexes make no second call', (empty) => {
+      const both = [announced(0), announced(1)];
+      const emptyAt = (index: number) => empty.map((args): FragmentFields => ({ index, arguments: args }));
+      const real: FragmentFields[] = [
+        { index: 1, arguments: '{"a":' },
+        { index: 1, arguments: '{"b":1}}' },
+      ];
+      const one = [['f', { a: { b: 1 } }, 'x']];
+      expect(callsOf([...both, ...real, ...emptyAt(0)])).toEqual(one);
+      expect(callsOf([...both, ...emptyAt(0), ...real])).toEqual(one);
+    });
+
     it('an index that only continued the call does not make a second one', () => {
       expect(
         callsOf([

@@ -41,7 +41,7 @@ export interface PendingToolCall {
   head: string;
   /** The indexes under which the call was announced by name, if more than one. */
   announcedAt: Set<number | string> | undefined;
-  /** The index under which the arguments began. */
+  /** The index under which the arguments began, after any placeholder. */
   argumentsIndex: number | string | undefined;
   /** Its name arrived again after the arguments had closed: another object that follows belongs to another call. */
   isAnnouncedAgain: boolean;
@@ -95,9 +95,10 @@ export function append(call: PendingToolCall, id: string, fragment: ToolCallFrag
 
 function appendText(call: PendingToolCall, text: string, index: number | string | undefined): void {
   if (call.head.length < HEAD_LENGTH) {
-    if (call.head !== '' && isBlank(call.head) && isBlank(text)) return; // the placeholder once more
+    const isPlaceholderSoFar = isBlank(call.head);
+    if (call.head !== '' && isPlaceholderSoFar && isBlank(text)) return; // the placeholder once more
     call.head = (call.head + text.slice(0, 1000).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
-    if (call.argumentsIndex === undefined && !isBlank(call.head)) call.argumentsIndex = index;
+    if (isPlaceholderSoFar && !isBlank(call.head)) call.argumentsIndex = index;
   }
   call.text += text;
   call.unscanned.push(text);
@@ -143,9 +144,13 @@ export function addsNothing(call: PendingToolCall, { arguments: args }: ToolCall
   return Object.keys(added).length === 0 || (isComplete(call) && isSameJson(added, argumentsOf(call)));
 }
 
-/** Whether the call turned out to be a repeat of its original. */
-export const isRepeat = (call: PendingToolCall): boolean =>
-  call.original !== undefined && isSameJson(argumentsOf(call), argumentsOf(call.original));
+/** Whether the call turned out to be a repeat of its original: equal arguments, or none at another index. */
+export function isRepeat(call: PendingToolCall): boolean {
+  const { original } = call;
+  if (original === undefined) return false;
+  if (isPlaceholder(call) && call.index !== original.argumentsIndex) return true;
+  return isSameJson(argumentsOf(call), argumentsOf(original));
+}
 
 /** The parsed arguments. */
 export function argumentsOf({ text, object, cumulative }: PendingToolCall): JsonObject {

@@ -143,7 +143,7 @@ function isAfterRepeatedName(call: PendingToolCall, { name }: ToolCallFragment):
 function isAtOtherAnnouncement(call: PendingToolCall, { index, name }: ToolCallFragment): boolean {
   const { argumentsIndex, announcedAt } = call;
   if (announcedAt === undefined || index === undefined || argumentsIndex === undefined) return false;
-  if (name && isComplete(call)) return false; // `sameCall` has compared the arguments
+  if (isPlaceholder(call) || (name && isComplete(call))) return false; // `sameCall` has compared the arguments
   return index !== argumentsIndex && announcedAt.has(index);
 }
 
