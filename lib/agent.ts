@@ -52,13 +52,13 @@ export interface RunOptions {
 
 /** A model with tools and instructions. */
 export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown> {
-  /** Runs the agent and emits its events, and the fragments of its tool calls. */
+  /** Runs the agent and emits its events. Cold: each subscription is a run of its own; unsubscribing aborts the request and the running tools. */
   stream(
     input: Input,
-    options: RunOptions & { readonly fragments: true },
-  ): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
-  /** Runs the agent and emits its events. Cold: each subscription is a run of its own; unsubscribing aborts the request and the running tools. */
-  stream(input: Input, options?: RunOptions): Observable<RunEvent<EventsOf<T[number]>, O>>;
+    options?: RunOptions & { readonly fragments?: false | undefined },
+  ): Observable<RunEvent<EventsOf<T[number]>, O>>;
+  /** Runs the agent and emits its events, and the fragments of its tool calls if `fragments` is true. */
+  stream(input: Input, options: RunOptions): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
   /** Runs the agent and emits only its result. */
   run(input: Input, options?: RunOptions): Observable<RunResult<O>>;
 }

@@ -172,4 +172,17 @@ describe('partialArguments', () => {
     const wrong = () => from<StreamEvent[]>([]).pipe(partialArguments(mail), map(toNumber));
     expect([typed, wrong]).toHaveLength(2);
   });
+
+  it('a run with fragments: boolean has fragments in its type', () => {
+    const agent = createAgent({ model: scriptedModel([script[0] as never, 'Sent.']), tools: [mail] });
+    const typesOf = (fragments: boolean) =>
+      observe(agent.stream('?', { fragments }).pipe(map((event) => event.type === 'toolCallFragment'))).values;
+    // @ts-expect-error -- a run without fragments has no such events
+    const wrong = () => agent.stream('?').pipe(map((event) => event.type === 'toolCallFragment'));
+    expect([typesOf(true).includes(true), typesOf(false).includes(true), typeof wrong]).toEqual([
+      true,
+      false,
+      'function',
+    ]);
+  });
 });
