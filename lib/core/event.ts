@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from './json/json.js';
 import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
+import { appendMessages } from './usedIds.js';
 
 /**
  * Whatever flows through an operator: something with a `type`. Operators pass on what they do not know, with its type.
@@ -123,5 +124,5 @@ export function startState(messages: readonly Message[]): RunState {
 export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly Message[]): RunState {
   const memo = turn.next?.memo ?? state.memo;
   const usage = addUsage(state.usage, turn.usage);
-  return { messages: [...state.messages, ...messages], turn: turn.turn, usage, ...(memo ? { memo } : {}) };
+  return { messages: appendMessages(state.messages, messages), turn: turn.turn, usage, ...(memo ? { memo } : {}) };
 }

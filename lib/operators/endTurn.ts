@@ -9,6 +9,7 @@ import type { Message, Metadata } from '../core/message.js';
 import { mergeMetadata, metadataOfRetracted } from '../core/metadata.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
+import { appendMessages } from '../core/usedIds.js';
 import { turnMessages } from './turnMessages.js';
 
 /** Options of `endTurn`. */
@@ -136,7 +137,7 @@ function nextState(
   if (vetoReasons.has(reason)) return null;
   const { [EMPTY_REPLY]: askedAgain, ...memo } = state.memo ?? {};
   const next = {
-    messages: [...state.messages, ...messages],
+    messages: appendMessages(state.messages, messages),
     turn: state.turn + 1,
     usage: addUsage(state.usage, usage),
   };

@@ -3,12 +3,12 @@ import type { Observable } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
-import { toolCallIds } from '../core/history.js';
 import { omitUndefined } from '../core/json/json.js';
 import { systemMessage } from '../core/message.js';
 import type { Model, Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
 import { jsonSchemaOf } from '../core/schema.js';
 import { toolDefinition } from '../core/tool.js';
+import { usedToolCallIds } from '../core/usedIds.js';
 import { accumulateToolCalls } from '../operators/accumulateToolCalls.js';
 import { consolidate } from '../operators/consolidate.js';
 import { endTurn } from '../operators/endTurn.js';
@@ -43,7 +43,7 @@ export function modelTurn(
     return model
       .stream(requestOf(state, context))
       .pipe(
-        accumulateToolCalls({ fragments, usedIds: () => toolCallIds(messages), ...omitUndefined({ newId }) }),
+        accumulateToolCalls({ fragments, usedIds: () => usedToolCallIds(messages), ...omitUndefined({ newId }) }),
         consolidate(),
         executeTools(tools, { messages, concurrency, eager, deadline }),
         endTurn(state, { last, unfinished: () => unfinished(model) }),

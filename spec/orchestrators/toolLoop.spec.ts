@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { startState } from '../../lib/core/event.js';
 import { systemMessage, userMessage } from '../../lib/core/message.js';
+import type { Message } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { runTurns } from '../../lib/orchestrators/runTurns.js';
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
@@ -24,6 +25,18 @@ function run(
 ) {
   const model = scriptedModel(script);
   return { model, ...observe(runTurns((state) => toolLoop.turn(state, { model, tools, options }), start)) };
+}
+
+/** A message that counts how often its parts are read. */
+function countedMessage(text: string, count: { reads: number }): Message {
+  const { role, parts } = userMessage(text);
+  return {
+    role,
+    get parts() {
+      count.reads++;
+      return parts;
+    },
+  };
 }
 
 describe('toolLoop', () => {
@@ -121,5 +134,19 @@ describe('toolLoop', () => {
     const { error, model } = run({}, [add, add]);
     expect(error).toMatchObject({ code: 'configuration', message: expect.stringContaining('"add"') });
     expect(model.requests).toHaveLength(0);
+  });
+
+  it('reads the history once in a run, not once in each turn', () => {
+    const readsOf = (turns: number): number => {
+      const count = { reads: 0 };
+      const history = Array.from({ length: 100 }, (_, at) => countedMessage(`message ${at}`, count));
+      const script = [...Array.from({ length: turns - 1 }, () => [toolCall('add', { a: 1, b: 2 })]), 'Three.'];
+      const context = { model: scriptedModel(script), tools: [add], options: {} };
+      const { values } = observe(runTurns((state) => toolLoop.turn(state, context), startState(history)));
+      expect(values.filter(({ type }) => type === 'turn')).toHaveLength(turns);
+      return count.reads;
+    };
+    expect(readsOf(2)).toBeLessThanOrEqual(200);
+    expect(readsOf(12)).toBe(readsOf(2));
   });
 });

@@ -1,6 +1,7 @@
 import { nanoid } from 'nanoid/non-secure';
 import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
+import type { UsedIds } from '../../core/usedIds.js';
 import { append, argumentsOf, createPendingToolCall, isComplete, isPlaceholder, isRepeat } from './pendingToolCall.js';
 import type { PendingToolCall } from './pendingToolCall.js';
 import * as rules from './rules.js';
@@ -11,7 +12,7 @@ export interface AccumulateOptions {
    * Ids that the conversation has used, or a function that returns them; it is called at the first tool call. A call
    * with one of these ids gets a new id. Default: none.
    */
-  readonly usedIds?: Iterable<string> | (() => Iterable<string>);
+  readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
   /** Generates the id of a call without one. Default: `nanoid`. */
   readonly newId?: () => string;
 }
@@ -41,12 +42,16 @@ const none: readonly ToolCallEvent[] = [];
 const idOf = ({ id }: { readonly id?: string | null }): string =>
   id === undefined || id === null || id === 'null' ? '' : id;
 
+/** A set is not copied: that of a long conversation would be copied in each turn. */
+const toUsedIds = (ids: Iterable<string> | UsedIds): UsedIds => ('has' in ids ? ids : new Set(ids));
+
 /** The pure core of `accumulateToolCalls`. Which call a fragment belongs to is decided by the tables in `rules.ts`. */
 export function createToolCallAccumulator({
   usedIds = [],
   newId = nanoid,
 }: AccumulateOptions = {}): ToolCallAccumulator {
-  let earlierIds: Set<string> | undefined; // of the conversation and of earlier turns; read at the first call
+  let conversationIds: UsedIds | undefined; // read at the first call
+  const earlierIds = new Set<string>(); // of earlier turns of the source
   let turnIds = new Set<string>();
   let calls: PendingToolCall[] = [];
   let byId = new Map<string, PendingToolCall>();
@@ -86,9 +91,9 @@ export function createToolCallAccumulator({
   };
 
   const assignId = (call: PendingToolCall): void => {
-    earlierIds ??= new Set(typeof usedIds === 'function' ? usedIds() : usedIds);
+    conversationIds ??= toUsedIds(typeof usedIds === 'function' ? usedIds() : usedIds);
     let id = call.id;
-    while (id === '' || earlierIds.has(id) || turnIds.has(id)) id = newId();
+    while (id === '' || conversationIds.has(id) || earlierIds.has(id) || turnIds.has(id)) id = newId();
     turnIds.add(id);
     call.uniqueId = id;
   };

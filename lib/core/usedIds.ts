@@ -1,0 +1,75 @@
+import type { Message } from './message.js';
+
+/** Ids that are in use. */
+export interface UsedIds {
+  has(id: string): boolean;
+}
+
+/**
+ * The ids of all tool calls of a conversation, which a new call must not reuse.
+ *
+ * They are collected once, and then carried on by `appendMessages`, so that a turn of a long run does not read the
+ * complete history again.
+ */
+export function usedToolCallIds(messages: readonly Message[]): UsedIds {
+  const index = indexes.get(messages) ?? IdIndex.empty().continueWith(messages);
+  indexes.set(messages, index);
+  return index;
+}
+
+/** The messages of a conversation with others appended. The used ids of the conversation are carried on. */
+export function appendMessages(messages: readonly Message[], added: readonly Message[]): readonly Message[] {
+  const all = [...messages, ...added];
+  const index = indexes.get(messages)?.continueWith(added);
+  if (index) indexes.set(all, index);
+  return all;
+}
+
+const indexes = new WeakMap<readonly Message[], IdIndex>();
+
+/** The ids that a conversation and all its continuations have used. */
+interface SharedIds {
+  /** How many calls came before the one that used the id first. */
+  readonly positions: Map<string, number>;
+  calls: number;
+}
+
+/**
+ * The used ids of one conversation. A continuation shares the map and sees more of it: only the positions below its
+ * own count are its own. The first continuation extends the map. A second one of the same conversation (a run that is
+ * repeated from a stored state) would see the ids of the first, so it has to copy.
+ */
+class IdIndex implements UsedIds {
+  private constructor(
+    private readonly shared: SharedIds,
+    private readonly calls: number,
+  ) {}
+
+  static empty(): IdIndex {
+    return new IdIndex({ positions: new Map(), calls: 0 }, 0);
+  }
+
+  has(id: string): boolean {
+    const position = this.shared.positions.get(id);
+    return position !== undefined && position < this.calls;
+  }
+
+  continueWith(messages: readonly Message[]): IdIndex {
+    const shared = this.shared.calls === this.calls ? this.shared : this.copy();
+    for (const { role, parts } of messages) {
+      if (role !== 'model') continue;
+      for (const part of parts) if (part.type === 'toolCall') use(shared, part.id);
+    }
+    return new IdIndex(shared, shared.calls);
+  }
+
+  private copy(): SharedIds {
+    const positions = new Map([...this.shared.positions].filter(([, position]) => position < this.calls));
+    return { positions, calls: this.calls };
+  }
+}
+
+function use(shared: SharedIds, id: string): void {
+  if (!shared.positions.has(id)) shared.positions.set(id, shared.calls);
+  shared.calls++;
+}
