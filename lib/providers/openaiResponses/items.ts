@@ -99,9 +99,9 @@ export function createItems(): Items {
       const candidate = findByCallId(type, callId) ?? findOpen(type, index);
       if (candidate && continuesTexts(candidate, snapshot)) return addId(candidate, id);
       if (item && completesCall(item, snapshot)) return addId(item, id);
-      // An id that nothing else confirms needs an index to be taken for another item's.
-      const isPlaced = index !== undefined || id === undefined;
-      if (isPlaced && candidate && completesCall(candidate, snapshot)) return addId(candidate, id);
+      // A snapshot with an unknown id and without an index is a new item.
+      const mayBeCandidate = index !== undefined || id === undefined;
+      if (mayBeCandidate && candidate && completesCall(candidate, snapshot)) return addId(candidate, id);
       return open(type, id, index);
     },
     match(output) {
