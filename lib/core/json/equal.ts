@@ -6,7 +6,7 @@ export function isSameJson(one: unknown, other: unknown): boolean {
   const pairs: [unknown, unknown][] = [[one, other]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
     const [a, b] = pair;
-    if (a === b || Object.is(a, b)) continue; // -0 is 0 in JSON
+    if (a === b || Object.is(a, b)) continue; // -0 equals 0, and NaN equals NaN
     if (!isContainer(a) || !isContainer(b) || Array.isArray(a) !== Array.isArray(b)) return false;
     const keys = Object.keys(a);
     if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b) || keys.length !== Object.keys(b).length) return false;

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { asArray, contentParts, mergeJson, omit, parseJsonOrText, tryParseJson } from '../../../lib/core/json/json.js';
+
+describe('json', () => {
+  it.each<[string, unknown]>([
+    ['{"a":1}', { a: 1 }],
+    ['null', null],
+    ['{"a":', undefined],
+    ['', undefined],
+  ])('tryParseJson reads %j', (text, value) => {
+    expect(tryParseJson(text)).toEqual(value);
+  });
+
+  it('tryParseJson returns undefined if the given parser throws', () => {
+    const parse = (text: string): unknown => {
+      if (text === 'bad') throw new Error('bad');
+      return { parsed: text };
+    };
+    expect(tryParseJson('good', parse)).toEqual({ parsed: 'good' });
+    expect(tryParseJson('bad', parse)).toBeUndefined();
+  });
+
+  it('parseJsonOrText returns a text that is not JSON unchanged, and null for null', () => {
+    expect(['{"a":1}', 'null', 'Hello', ''].map(parseJsonOrText)).toEqual([{ a: 1 }, null, 'Hello', '']);
+  });
+
+  it('mergeJson merges objects by key, concatenates arrays, and replaces any other value', () => {
+    expect(mergeJson({ a: [1], b: { c: 1 }, d: 'old' }, { a: [2], b: { e: 2 }, d: 'new' })).toEqual({
+      a: [1, 2],
+      b: { c: 1, e: 2 },
+      d: 'new',
+    });
+    expect(mergeJson(undefined, [1])).toEqual([1]);
+    expect(mergeJson([1], { a: 1 })).toEqual({ a: 1 });
+  });
+
+  it('asArray wraps a single value, and returns an empty array for null and undefined', () => {
+    expect([[1], null, undefined, 1, ''].map(asArray)).toEqual([[1], [], [], [1], ['']]);
+  });
+
+  it('contentParts returns no parts for a text', () => {
+    expect(['text', [1], undefined].map(contentParts)).toEqual([[], [1], []]);
+  });
+
+  it('omit copies an object without the named fields', () => {
+    const object = { a: 1, b: 2, c: 3 };
+    expect(omit(object, 'a', 'c')).toEqual({ b: 2 });
+    expect(object).toEqual({ a: 1, b: 2, c: 3 });
+  });
+});
