@@ -1,95 +1,111 @@
 import type { LanguageModelV4Citation } from '@ai-sdk/provider';
 import type { Chunk } from '../../core/chunk.js';
 import { toJson } from '../../core/json/toJson.js';
-import { createInputs } from './callFragments.js';
-import type { SdkPart } from './openStream.js';
-import { hasMetadata, ownData } from './providerData.js';
-import type { Echoed } from './providerData.js';
-import { createReasoning, providerPart } from './providerParts.js';
-import { createSources, fileOf } from './sources.js';
+import { createCallDecoder } from './calls.js';
+import type { SdkPart, SdkPartOf } from './openStream.js';
+import { hasMetadata, toProviderData } from './providerData.js';
+import type { ReplayPart } from './providerData.js';
+import { createReasoningDecoder, readProviderPart } from './providerParts.js';
+import { createSourceDecoder, toFile } from './sources.js';
 
-type Of<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
-
-/** The content of one answer. */
-export interface Content {
+/** Turns the content of one response into chunks. */
+export interface ContentDecoder {
   add(part: SdkPart): void;
-  /** Whether a call of the client's has begun and is not whole. */
-  readonly unfinished: boolean;
+  /** Whether a call of the client has started that is not complete. */
+  readonly hasOpenCall: boolean;
   /**
-   * Nothing follows: what waits for the next part stays with the message. Where the model will go on it stands within it, as a text of nothing: the
-   * two messages go back as one, and what one of them ended with must not move behind the other.
+   * The response has ended: replay parts that wait for the next part are stored with the message. If the model will
+   * continue (`paused`), they are stored inside the message, on an empty text: the two messages are sent back as one, and
+   * the end of the first must stay before the second.
    */
   end(paused: boolean): void;
-  /** The answer broke off: what waits for the end of a text is told. */
-  readonly breakOff: () => void;
+  /** The response was interrupted: sources that wait for the end of a text are emitted. */
+  readonly interrupt: () => void;
 }
 
 /**
- * Reads text, reasoning, calls, files and sources.
+ * Creates the decoder of text, reasoning, calls, files and sources.
  *
- * Reasoning and what the provider ran itself are no parts of a message, and must go back in their place among them. They are held until the next part of
- * the message, and left with it as what stood before it. A text that they follow is set apart first, with a chunk that has data and no text: otherwise
- * it would be joined with the text behind them; and so is one without metadata from one that has some. Sources within a text are told after it, so
- * that it stays one part.
+ * Reasoning and the content that the provider ran itself are not parts of a message, and must be sent back at their
+ * place among them. They are held until the next part of the message, and stored with it as what precedes it. A text
+ * before them is separated first: otherwise it would be joined with the text after them. A text without metadata is
+ * separated from a text with metadata, too. Sources inside a text are emitted after it, so that it stays one part.
+ *
+ * @param provider The model's provider: the key of its data.
+ * @param offered The names of the client's tools.
+ * @param out Takes the chunks.
  */
-export function createContent(provider: string, offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): Content {
-  const { tell, setApart } = createApart(provider, emit);
-  const inputs = createInputs(offered, (fragment) => tell({ type: 'toolCallFragment', ...fragment }));
-  let text: { said: boolean; metadata: unknown } | undefined;
-  let held: Echoed[] = [];
-  const sources = createSources(provider, (source) => tell({ type: 'source', source }));
+export function createContentDecoder(
+  provider: string,
+  offered: ReadonlySet<string>,
+  out: (chunk: Chunk) => void,
+): ContentDecoder {
+  const { emit, separateText } = createTextSeparator(provider, out);
+  const calls = createCallDecoder(offered, (fragment) => emit({ type: 'toolCallFragment', ...fragment }));
+  const sources = createSourceDecoder(provider, (source) => emit({ type: 'source', source }));
+  const reasoning = createReasoningDecoder((text) => emit({ type: 'thinking', text }), holdPart);
+  let openText: { hasContent: boolean; metadata: unknown } | undefined;
+  let heldParts: ReplayPart[] = [];
 
-  const take = () => {
-    const taken = held;
-    held = [];
-    return taken;
+  function holdPart(part: ReplayPart): void {
+    separateText();
+    heldParts.push(part);
+  }
+  /** The data of a part of the message; the held parts are stored with it. */
+  const dataWithHeldParts = (metadata: unknown) => {
+    const before = heldParts;
+    heldParts = [];
+    return toProviderData(provider, metadata, before);
   };
   const closeText = (citations: readonly LanguageModelV4Citation[] = []) => {
-    if (text && (text.said || hasMetadata(text.metadata))) {
-      const own = ownData(provider, text.metadata, take());
-      if (own.providerData) tell({ type: 'text', text: '', ...own });
+    if (openText && (openText.hasContent || hasMetadata(openText.metadata))) {
+      const data = dataWithHeldParts(openText.metadata);
+      if (data.providerData) emit({ type: 'text', text: '', ...data });
     }
-    text = undefined;
-    sources.cite(citations);
-    sources.settle();
+    openText = undefined;
+    sources.addCitations(citations);
+    sources.endText();
   };
-  const keep = (part: Echoed) => {
-    setApart();
-    held.push(part);
-  };
-  const reasoning = createReasoning((thought) => tell({ type: 'thinking', text: thought }), keep);
-  /** Another part begins. */
-  const close = () => {
+  const closeBlocks = () => {
     closeText();
-    reasoning.settle();
+    reasoning.closeBlocks();
   };
-
-  const addText = (part: Of<'text-start' | 'text-delta' | 'text-end'>) => {
+  const addText = (part: SdkPartOf<'text-start' | 'text-delta' | 'text-end'>) => {
     if (part.type === 'text-start') closeText();
-    text ??= { said: false, metadata: undefined };
-    text.metadata = part.providerMetadata ?? text.metadata;
-    const says = part.type === 'text-delta' && part.delta !== '';
-    if (!text.said && (says || hasMetadata(text.metadata))) reasoning.settle();
-    if (!text.said && hasMetadata(text.metadata)) setApart(); // from a text without any
-    if (says) {
-      text.said = true;
-      tell({ type: 'text', text: part.delta });
+    openText ??= { hasContent: false, metadata: undefined };
+    openText.metadata = part.providerMetadata ?? openText.metadata;
+    const delta = part.type === 'text-delta' ? part.delta : '';
+    if (!openText.hasContent) {
+      const hasData = hasMetadata(openText.metadata);
+      if (delta !== '' || hasData) reasoning.closeBlocks();
+      if (hasData) separateText();
+    }
+    if (delta !== '') {
+      openText.hasContent = true;
+      emit({ type: 'text', text: delta });
     }
     if (part.type === 'text-end') closeText('citations' in part ? part.citations : []);
   };
-  const addOther = (part: SdkPart) => {
-    const theirs = providerPart(part);
-    if (!theirs) return; // raw, ping, and what a later version adds
-    tell({ type: 'metadata', metadata: theirs.metadata });
-    if (!theirs.echoed) return;
-    close();
-    keep(theirs.echoed);
+  const addCall = (part: SdkPartOf<'tool-call'>) => {
+    if (part.providerExecuted) {
+      addProviderPart(part);
+      return;
+    }
+    closeBlocks();
+    calls.complete(part, dataWithHeldParts(part.providerMetadata));
+  };
+  const addProviderPart = (part: SdkPart) => {
+    const providerPart = readProviderPart(part);
+    if (!providerPart) return; // raw, ping, and parts of later versions
+    emit({ type: 'metadata', metadata: providerPart.metadata });
+    if (!providerPart.replayPart) return;
+    closeBlocks();
+    holdPart(providerPart.replayPart);
   };
 
   return {
-    breakOff: sources.settle,
-    get unfinished() {
-      return inputs.open;
+    get hasOpenCall() {
+      return calls.hasOpenCall;
     },
     add(part) {
       switch (part.type) {
@@ -106,63 +122,65 @@ export function createContent(provider: string, offered: ReadonlySet<string>, em
           break;
         case 'tool-input-start':
           closeText();
-          inputs.start(part);
+          calls.start(part);
           break;
         case 'tool-input-delta':
-          inputs.piece(part);
+          calls.delta(part);
           break;
         case 'tool-call':
-          if (part.providerExecuted) addOther(part);
-          else {
-            close();
-            inputs.whole(part, ownData(provider, part.providerMetadata, take()));
-          }
+          addCall(part);
           break;
         case 'file':
-          close();
-          tell({ type: 'file', file: fileOf(part, ownData(provider, part.providerMetadata, take())) });
+          closeBlocks();
+          emit({ type: 'file', file: toFile(part, dataWithHeldParts(part.providerMetadata)) });
           break;
         case 'source':
-          sources.add(part, text !== undefined);
+          sources.add(part, openText !== undefined);
           break;
         default:
-          addOther(part);
+          addProviderPart(part);
       }
     },
     end(paused) {
-      close();
-      if (held.length === 0) return;
-      if (paused) tell({ type: 'text', text: '', ...ownData(provider, undefined, take()) });
-      else tell({ type: 'providerData', provider, data: { after: toJson(take()) } });
+      closeBlocks();
+      if (heldParts.length === 0) return;
+      if (paused) emit({ type: 'text', text: '', ...dataWithHeldParts(undefined) });
+      else emit({ type: 'providerData', provider, data: { after: toJson(heldParts) } });
     },
+    interrupt: sources.endText,
   };
 }
 
-/** Tells chunks, and keeps texts apart that the message would join. */
-export interface Apart {
-  readonly tell: (chunk: Chunk) => void;
-  /** What is told next is not joined with a text before it: that one ends, by a chunk that has data and no text. */
-  readonly setApart: () => void;
+/** Emits chunks, and separates texts that `consolidate` would join. */
+interface TextSeparator {
+  readonly emit: (chunk: Chunk) => void;
+  /** Ends the current text with an empty chunk that has data, so that the next text is not joined with it. */
+  readonly separateText: () => void;
 }
 
-/**
- * Follows what `consolidate` joins: a text with the one before it, unless that one has data or something that is a part stands between.
- *
- * @param provider Under whose name the data are.
- * @param emit Takes the chunks.
- */
-export function createApart(provider: string, emit: (chunk: Chunk) => void): Apart {
-  let loose = false;
-  const tell = (chunk: Chunk) => {
-    if (chunk.type === 'text') loose = chunk.providerData === undefined;
-    else if (chunk.type === 'file' || chunk.type === 'source' || (chunk.type === 'toolCallFragment' && chunk.done))
-      loose = false;
-    emit(chunk);
+/** Follows what `consolidate` joins: a text with the one before, unless that one has data or another part is between them. */
+function createTextSeparator(provider: string, out: (chunk: Chunk) => void): TextSeparator {
+  let isOpen = false;
+  const emit = (chunk: Chunk) => {
+    switch (chunk.type) {
+      case 'text':
+        isOpen = chunk.providerData === undefined;
+        break;
+      case 'file':
+      case 'source':
+        isOpen = false;
+        break;
+      case 'toolCallFragment':
+        if (chunk.done) isOpen = false;
+        break;
+      default:
+    }
+    out(chunk);
   };
   return {
-    tell,
-    setApart() {
-      if (loose) tell({ type: 'text', text: '', providerData: { [provider]: {} } });
+    emit,
+    separateText() {
+      if (isOpen) emit({ type: 'text', text: '', providerData: { [provider]: {} } });
     },
   };
 }

@@ -1,14 +1,14 @@
 import type { OperatorFunction } from 'rxjs';
-import type { Chunk, FinishChunk, FinishReason } from '../../core/chunk.js';
-import { finiteNumber, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
+import type { Chunk } from '../../core/chunk.js';
+import { nonEmptyString } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { Request } from '../../core/model.js';
-import { usageOf } from '../../core/usage.js';
 import { redactThrown } from '../../protocol/redact.js';
-import { interrupted, untilFinish } from '../../protocol/untilFinish.js';
+import { untilFinish } from '../../protocol/untilFinish.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { createContent } from './content.js';
-import { partFailure } from './failures.js';
+import { createContentDecoder } from './content.js';
+import { partError } from './errors.js';
+import { toFinish } from './finish.js';
 import type { SdkPart } from './openStream.js';
 import { hasMetadata } from './providerData.js';
 
@@ -32,7 +32,7 @@ export function decodeParts(
   const offered = new Set(tools.map(({ name }) => name));
   return untilFinish(provider, (output) => {
     const emitter = createChunkEmitter(provider, output.emit);
-    const content = createContent(provider, offered, emitter.emit);
+    const content = createContentDecoder(provider, offered, emitter.emit);
     return {
       next(part) {
         switch (part.type) {
@@ -44,9 +44,9 @@ export function decodeParts(
             emitter.addMetadata('model', nonEmptyString(part.modelId));
             break;
           case 'error':
-            throw partFailure(provider, part.error);
+            throw partError(provider, part.error);
           case 'finish': {
-            const finish = finishOf(provider, part, content.unfinished);
+            const finish = toFinish(provider, part, content.hasOpenCall);
             content.end(finish.reason === 'paused');
             if (hasMetadata(part.providerMetadata))
               emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
@@ -58,55 +58,9 @@ export function decodeParts(
         }
       },
       error(thrown) {
-        content.breakOff();
+        content.interrupt();
         return redactThrown(thrown, secrets, provider);
       },
     };
   });
-}
-
-type Finish = Extract<SdkPart, { readonly type: 'finish' }>;
-const reasons: Readonly<Record<string, FinishReason>> = {
-  stop: 'stop',
-  length: 'length',
-  'content-filter': 'contentFilter',
-  'tool-calls': 'toolCalls',
-  error: 'error',
-};
-
-/** Anthropic's words for an answer that goes on when it is asked for again; the AI SDK has none of its own, and says `stop` or `other`. */
-const pauses: ReadonlySet<string | undefined> = new Set(['pause_turn', 'compaction']);
-
-/**
- * How an answer ended. A stream that was cut short also has a `finish`: V4 says `interrupted`; V3 says `other` without the provider's word for it, and
- * then there is no usage either, or a call whose input began and never ended.
- *
- * @param provider The model's provider.
- * @param part The part.
- * @param unfinished Whether a call has begun that is not whole.
- * @throws StreamInterruptedError for an answer that was cut short.
- */
-export function finishOf(
-  provider: string,
-  { finishReason: { unified, raw }, usage }: Finish,
-  unfinished: boolean,
-): FinishChunk {
-  const counts: unknown = usage; // a middleware that writes its own finish may leave it out
-  const [input, output] = [
-    objectOrEmpty(objectOrEmpty(counts)['inputTokens']),
-    objectOrEmpty(objectOrEmpty(counts)['outputTokens']),
-  ];
-  const said = usageOf({
-    input: finiteNumber(input['total']),
-    output: finiteNumber(output['total']),
-    cachedInput: finiteNumber(input['cacheRead']),
-    cacheWriteInput: finiteNumber(input['cacheWrite']),
-    reasoning: finiteNumber(output['reasoning']),
-  });
-  const used = Object.keys(said).length > 0;
-  const wordless = unified === 'other' && raw === undefined;
-  if (unified === 'interrupted' || (wordless && (unfinished || !used)))
-    throw interrupted(provider, `The response of ${provider} ended without a finish reason.`);
-  const reason = pauses.has(raw) ? 'paused' : wordless ? 'unspecified' : (reasons[unified] ?? 'other');
-  return { type: 'finish', reason, ...(raw === undefined ? {} : { rawReason: raw }), ...(used ? { usage: said } : {}) };
 }

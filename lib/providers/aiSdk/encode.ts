@@ -1,6 +1,7 @@
 import type {
   LanguageModelV3Message,
   LanguageModelV4CallOptions,
+  LanguageModelV4FilePart,
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
   LanguageModelV4ToolChoice,
@@ -8,58 +9,65 @@ import type {
 import { ConfigurationError } from '../../core/errors.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
-import { encodePrompt } from './messages.js';
+import { encodeMessages } from './messages.js';
 import type { SdkCall } from './openStream.js';
 
-/** Whom a call is for. */
+/** The model that a call is for. */
 export interface CallTarget {
-  /** The name under which the model finds what it left. */
+  /** The key of the model's data in the messages. */
   readonly provider: string;
   readonly version: 'v4' | 'v3';
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * The request as a call of the AI SDK (`LanguageModelV4CallOptions`, `LanguageModelV3CallOptions`). What the request leaves open is left to the model.
+ * The request as a call of the AI SDK (`LanguageModelV4CallOptions`, `LanguageModelV3CallOptions`). Fields that the
+ * request does not set keep the model's defaults.
  *
- * @param request What is asked for; its messages are valid.
- * @param target Whom it is for.
- * @throws ConfigurationError `options` for a wish that the AI SDK has no field for.
+ * @param request The request; its messages are valid.
+ * @param target The model.
+ * @throws ConfigurationError `options` for a setting that the AI SDK has no field for.
  */
 export function encodeCall(request: Request, { provider, version, headers }: CallTarget): SdkCall {
-  const {
-    tools = [],
-    toolChoice,
-    output,
-    temperature,
-    topP,
-    maxOutputTokens,
-    stopSequences: stop = [],
-    seed,
-    providerOptions,
-  } = request;
   if (request.parallelToolCalls === false)
-    throw noField(
+    throw noFieldError(
       'parallelToolCalls',
       "the provider's own field in providerOptions: { openai: { parallelToolCalls: false } }",
     );
-  const call: Omit<LanguageModelV4CallOptions, 'prompt' | 'reasoning'> = {
-    ...(tools.length > 0
-      ? { tools: tools.map(encodeTool), ...(toolChoice === undefined ? {} : { toolChoice: encodeChoice(toolChoice) }) }
-      : {}),
+  const options = { ...encodeTools(request), ...encodeSettings(request), ...encodeTransport(request, headers) };
+  const prompt = encodeMessages(request.messages, provider);
+  const reasoning = encodeThinking(request.thinking, version);
+  if (version === 'v3') return { ...options, prompt: prompt.map(toV3Message) };
+  return { ...options, prompt, ...(reasoning === undefined ? {} : { reasoning }) };
+}
+
+type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'reasoning'>;
+
+function encodeTools({ tools = [], toolChoice }: Request): CallOptions {
+  if (tools.length === 0) return {};
+  return {
+    tools: tools.map(encodeTool),
+    ...(toolChoice === undefined ? {} : { toolChoice: encodeToolChoice(toolChoice) }),
+  };
+}
+
+function encodeSettings(request: Request): CallOptions {
+  const { output, temperature, topP, maxOutputTokens, stopSequences = [], seed } = request;
+  return {
     ...(output === undefined ? {} : { responseFormat: { type: 'json', schema: output } }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(stop.length > 0 ? { stopSequences: [...stop] } : {}),
+    ...(stopSequences.length > 0 ? { stopSequences: [...stopSequences] } : {}),
     ...(seed === undefined ? {} : { seed }),
+  };
+}
+
+function encodeTransport({ providerOptions }: Request, headers: CallTarget['headers']): CallOptions {
+  return {
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(Object.keys(headers).length > 0 ? { headers: { ...headers } } : {}),
   };
-  const prompt = encodePrompt(request.messages, provider);
-  const reasoning = encodeThinking(request.thinking, version);
-  if (version === 'v4') return { ...call, prompt, ...(reasoning === undefined ? {} : { reasoning }) };
-  return { ...call, prompt: prompt.map(toV3) };
 }
 
 const encodeTool = ({ name, description, parameters }: ToolDefinition): LanguageModelV4FunctionTool => ({
@@ -69,41 +77,46 @@ const encodeTool = ({ name, description, parameters }: ToolDefinition): Language
   inputSchema: { ...parameters, type: 'object' },
 });
 
-const encodeChoice = (choice: ToolChoice): LanguageModelV4ToolChoice =>
+const encodeToolChoice = (choice: ToolChoice): LanguageModelV4ToolChoice =>
   typeof choice === 'object' ? { type: 'tool', toolName: choice.name } : { type: choice };
 
-/** V4 has efforts, V3 nothing: what is the provider's default needs no field. */
+/** V4 has efforts, V3 has no field. The provider's default needs none. */
 function encodeThinking(
   thinking: Thinking | undefined,
   version: CallTarget['version'],
 ): LanguageModelV4CallOptions['reasoning'] {
   if (thinking === undefined || thinking === true) return undefined;
-  const wanted = typeof thinking === 'object' ? thinking : { effort: 'none' as const };
-  if (Object.keys(wanted).length === 0) return undefined;
-  if (version === 'v3' || 'budget' in wanted)
-    throw noField(
+  const settings = thinking === false ? { effort: 'none' as const } : thinking;
+  if (Object.keys(settings).length === 0) return undefined;
+  if (version === 'v3' || 'budget' in settings)
+    throw noFieldError(
       version === 'v3' ? 'thinking' : 'thinking.budget',
       "the provider's own field in providerOptions: { openai: { reasoningEffort: 'low' } }",
     );
-  return wanted.effort;
+  return settings.effort;
 }
 
-const noField = (field: string, instead: string): ConfigurationError =>
+const noFieldError = (field: string, alternative: string): ConfigurationError =>
   new ConfigurationError(
     'options',
     `The AI SDK's specification has no field for ${field}.`,
-    `Leave it out, or use ${instead}.`,
+    `Omit it, or use ${alternative}.`,
   );
 
-/** Files are `string | URL` in V3; all else is the same. */
-function toV3(message: LanguageModelV4Message): LanguageModelV3Message {
+/** In V3, the data of a file are `string | URL`; all else is as in V4. */
+function toV3Message(message: LanguageModelV4Message): LanguageModelV3Message {
   if (message.role !== 'user' && message.role !== 'assistant') return message as LanguageModelV3Message;
-  const content = message.content.map((part) => {
-    if (part.type !== 'file') return part;
-    return {
-      ...part,
-      data: part.data.type === 'url' ? part.data.url : part.data.type === 'data' ? part.data.data : '',
-    };
-  });
+  const content = message.content.map((part) => (part.type === 'file' ? { ...part, data: toV3Data(part.data) } : part));
   return { ...message, content } as LanguageModelV3Message;
+}
+
+function toV3Data(data: LanguageModelV4FilePart['data']): unknown {
+  switch (data.type) {
+    case 'url':
+      return data.url;
+    case 'data':
+      return data.data;
+    default:
+      return '';
+  }
 }

@@ -3,75 +3,86 @@ import { ConfigurationError } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { inlineDataUrl } from '../shared/files.js';
-import { echoedIn, ownOf } from './providerData.js';
+import { providerDataOf, readReplayParts } from './providerData.js';
 
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
 /**
- * The conversation as a prompt of the AI SDK (`LanguageModelV4Prompt`): tool results in a message of the role `tool`, before what the user says in the
- * same message; what the provider wants back, in its place.
+ * The conversation as a prompt of the AI SDK (`LanguageModelV4Prompt`). Tool results are a message of the role `tool`,
+ * before the other parts of the same message; replay parts are at their place.
  *
  * @param messages The conversation, valid.
- * @param provider The name under which the model finds what it left.
- * @throws ConfigurationError `options` for a file whose address is no URL.
+ * @param provider The key of the model's data.
+ * @throws ConfigurationError `options` for a file whose URL is invalid.
  */
-export function encodePrompt(messages: readonly Message[], provider: string): LanguageModelV4Message[] {
-  return messages.flatMap((message): LanguageModelV4Message[] => {
-    const { role, parts } = message;
-    if (role === 'system') return textIn(parts) === '' ? [] : [{ role, content: textIn(parts) }];
-    if (role === 'model') return assistant(message, provider);
-    const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
-    const content = parts.flatMap((part) => userContent(part, provider));
-    return [
-      ...(results.length > 0 ? [{ role: 'tool' as const, content: results }] : []),
-      ...(content.length > 0 ? [{ role, content }] : []),
-    ];
+export function encodeMessages(messages: readonly Message[], provider: string): LanguageModelV4Message[] {
+  return messages.flatMap((message) => {
+    switch (message.role) {
+      case 'system':
+        return encodeSystem(message);
+      case 'model':
+        return encodeAssistant(message, provider);
+      default:
+        return encodeUser(message, provider);
+    }
   });
 }
 
-const textIn = (parts: readonly Part[]): string =>
-  parts.flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : [])).join('\n\n');
-
-function userContent(part: Part, provider: string): readonly UserContent[] {
-  if (part.type === 'file') return [encodeFile(part, provider)];
-  return part.type === 'text' && part.text !== ''
-    ? [{ type: 'text', text: part.text, ...ownOf(provider, part.providerData).options }]
-    : [];
+function encodeSystem({ parts }: Message): LanguageModelV4Message[] {
+  const texts = parts.flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : []));
+  return texts.length === 0 ? [] : [{ role: 'system', content: texts.join('\n\n') }];
 }
 
-function assistant({ parts, metadata }: Message, provider: string): LanguageModelV4Message[] {
-  const rest = metadata?.[provider];
+function encodeUser({ parts }: Message, provider: string): LanguageModelV4Message[] {
+  const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
+  const content = parts.flatMap((part) => encodeUserPart(part, provider));
+  return [
+    ...(results.length > 0 ? [{ role: 'tool' as const, content: results }] : []),
+    ...(content.length > 0 ? [{ role: 'user' as const, content }] : []),
+  ];
+}
+
+function encodeUserPart(part: Part, provider: string): readonly UserContent[] {
+  if (part.type === 'file') return [encodeFile(part, provider)];
+  if (part.type !== 'text' || part.text === '') return [];
+  return [{ type: 'text', text: part.text, ...providerDataOf(provider, part.providerData).options }];
+}
+
+function encodeAssistant({ parts, metadata }: Message, provider: string): LanguageModelV4Message[] {
+  const data = metadata?.[provider];
   const content = [
-    ...parts.flatMap((part) => assistantContent(part, provider)),
-    ...(isJsonObject(rest) ? echoedIn(rest['after']) : []),
+    ...parts.flatMap((part) => encodeAssistantPart(part, provider)),
+    ...(isJsonObject(data) ? readReplayParts(data['after']) : []),
   ];
   return content.length > 0 ? [{ role: 'assistant', content }] : [];
 }
 
 /** Sources have no place in a prompt. */
-function assistantContent(part: Part, provider: string): readonly AssistantContent[] {
+function encodeAssistantPart(part: Part, provider: string): readonly AssistantContent[] {
   if (part.type === 'toolResult' || part.type === 'source') return [];
-  const { before, options } = ownOf(provider, part.providerData);
-  if (part.type === 'file') return [...before, encodeFile(part, provider)];
-  if (part.type === 'toolCall')
-    return [
-      ...before,
-      { type: 'tool-call', toolCallId: part.id, toolName: part.name, input: part.arguments, ...options },
-    ];
-  const blank = part.text === '' && options.providerOptions === undefined;
-  return blank ? before : [...before, { type: 'text', text: part.text, ...options }];
+  const { before, options } = providerDataOf(provider, part.providerData);
+  switch (part.type) {
+    case 'file':
+      return [...before, encodeFile(part, provider)];
+    case 'toolCall': {
+      const { id, name, arguments: input } = part;
+      return [...before, { type: 'tool-call', toolCallId: id, toolName: name, input, ...options }];
+    }
+    default: {
+      const isEmpty = part.text === '' && options.providerOptions === undefined;
+      return isEmpty ? before : [...before, { type: 'text', text: part.text, ...options }];
+    }
+  }
 }
 
-function encodeResult({ id, name, ...answered }: ToolResultPart): LanguageModelV4ToolResultPart {
-  const { error, result = null } = answered;
-  const output: LanguageModelV4ToolResultPart['output'] =
-    error !== undefined
-      ? { type: 'error-text', value: error }
-      : typeof result === 'string'
-        ? { type: 'text', value: result }
-        : { type: 'json', value: result };
-  return { type: 'tool-result', toolCallId: id, toolName: name, output };
+function encodeResult(part: ToolResultPart): LanguageModelV4ToolResultPart {
+  return { type: 'tool-result', toolCallId: part.id, toolName: part.name, output: encodeOutput(part) };
+}
+
+function encodeOutput({ error, result = null }: ToolResultPart): LanguageModelV4ToolResultPart['output'] {
+  if (error !== undefined) return { type: 'error-text', value: error };
+  return typeof result === 'string' ? { type: 'text', value: result } : { type: 'json', value: result };
 }
 
 function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
@@ -79,17 +90,17 @@ function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
   return {
     type: 'file',
     mediaType,
-    data: data === undefined ? { type: 'url', url: address(url) } : { type: 'data', data },
+    data: data === undefined ? { type: 'url', url: parseUrl(url) } : { type: 'data', data },
     ...(name === undefined ? {} : { filename: name }),
-    ...ownOf(provider, file.providerData).options,
+    ...providerDataOf(provider, file.providerData).options,
   };
 }
 
-function address(url: string): URL {
+function parseUrl(url: string): URL {
   if (URL.canParse(url)) return new URL(url);
   throw new ConfigurationError(
     'options',
-    `A file has the address "${url}", which is no URL.`,
-    'Give a whole one, or the bytes: filePart(bytes, mediaType).',
+    `The URL of a file, "${url}", is not absolute.`,
+    'Pass an absolute URL, or the bytes: filePart(bytes, mediaType).',
   );
 }

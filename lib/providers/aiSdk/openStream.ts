@@ -8,45 +8,53 @@ import type {
 } from '@ai-sdk/provider';
 import { Observable } from 'rxjs';
 import { cancelStream, readStream } from '../../protocol/post.js';
-import { callFailure, readFailure } from './failures.js';
+import { callError, readError } from './errors.js';
 
 /** A model of either version. */
 export type SdkModel = LanguageModelV4 | LanguageModelV3;
 
-/** A call of either version. */
+/** The options of a call of either version. */
 export type SdkCall = LanguageModelV4CallOptions | LanguageModelV3CallOptions;
 
-/** A part of either version. */
+/** A stream part of either version. */
 export type SdkPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
 
+/** The stream parts of a type. */
+export type SdkPartOf<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
+
+interface SdkResponse {
+  readonly stream: ReadableStream<SdkPart>;
+}
+
 interface Streaming {
-  doStream(call: SdkCall): PromiseLike<{ readonly stream: ReadableStream<SdkPart> }>;
+  doStream(call: SdkCall): PromiseLike<SdkResponse>;
 }
 
 /**
- * Calls a model and emits its parts as they come, each before the next is read. A stream that is left early is cancelled and its signal aborted.
+ * Calls a model and emits its parts, each before the next is read. Unsubscribing cancels the stream and aborts its
+ * signal.
  *
  * @param provider The model's provider, for errors.
  * @param model The model.
- * @param call What it is asked.
- * @returns The parts. Errors as `callFailure` and `readFailure` say.
+ * @param call The options of the call.
+ * @returns The parts. Errors with those of `callError` and `readError`.
  */
 export function openStream(provider: string, model: SdkModel, call: SdkCall): Observable<SdkPart> {
   return new Observable<SdkPart>((out) => {
-    if (out.closed) return; // RxJS subscribes for a closed reader too, and a request is billed.
+    if (out.closed) return; // RxJS also subscribes for a closed subscriber, and a request is billed.
     const controller = new AbortController();
-    let read = false;
-    out.add(() => read || controller.abort());
-    const ended = () => (read = true);
-    const begin = () => (model as Streaming).doStream({ ...call, abortSignal: controller.signal });
-    // A model may throw at once, or give something that only looks like a promise.
-    new Promise<{ readonly stream: ReadableStream<SdkPart> }>((resolve) => resolve(begin())).then(
+    let hasEnded = false;
+    out.add(() => hasEnded || controller.abort());
+    const markEnded = () => (hasEnded = true);
+    const callModel = () => (model as Streaming).doStream({ ...call, abortSignal: controller.signal });
+    // A model may throw synchronously, or return something that only resembles a promise.
+    new Promise<SdkResponse>((resolve) => resolve(callModel())).then(
       ({ stream }) => {
-        // The signal alone is not enough: a model may ignore it.
+        // The signal is not enough: a model may ignore it.
         if (out.closed) cancelStream(stream);
-        else out.add(readStream(stream, (thrown) => readFailure(provider, thrown), ended).subscribe(out));
+        else out.add(readStream(stream, (thrown) => readError(provider, thrown), markEnded).subscribe(out));
       },
-      (thrown: unknown) => out.add(callFailure(provider, thrown).subscribe(out)),
+      (thrown: unknown) => out.add(callError(provider, thrown).subscribe(out)),
     );
   });
 }

@@ -1,32 +1,38 @@
 import type { LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider';
-import { isJsonObject, isRecord, asArray } from '../../core/json/json.js';
+import { asArray, isJsonObject, isRecord } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { ProviderData } from '../../core/message.js';
 
-type Assistant = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
+type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
 /**
- * What goes back that is no part of a message: reasoning, calls that the provider ran itself with their results, files of the reasoning, its custom
- * content. Kept as the parts of the prompt that they will be.
+ * A part of the prompt that is not a part of our message, but must be sent back: reasoning, calls that the provider ran
+ * and their results, files of the reasoning, custom content.
  */
-export type Echoed = Exclude<Assistant, { readonly type: 'text' | 'file' }>;
+export type ReplayPart = Exclude<AssistantContent, { readonly type: 'text' | 'file' }>;
 
-/** Under the provider's name in a part's `providerData`: its metadata, and what stood before the part. */
-export function ownData(
+/**
+ * The data to store with a part of the message: its metadata, and the replay parts before it.
+ *
+ * @param provider The key of the data.
+ * @param metadata The `providerMetadata` of the part.
+ * @param before The replay parts that precede the part.
+ */
+export function toProviderData(
   provider: string,
   metadata: unknown,
-  before: readonly Echoed[],
+  before: readonly ReplayPart[],
 ): { readonly providerData?: ProviderData } {
-  const own = { ...metadataField('metadata', metadata), ...(before.length > 0 ? { before: toJson(before) } : {}) };
-  return Object.keys(own).length > 0 ? { providerData: { [provider]: own } } : {};
+  const data = { ...metadataField('metadata', metadata), ...(before.length > 0 ? { before: toJson(before) } : {}) };
+  return Object.keys(data).length > 0 ? { providerData: { [provider]: data } } : {};
 }
 
-/** Whether a part's `providerMetadata` says anything. */
+/** Whether a `providerMetadata` contains anything. */
 export const hasMetadata = (metadata: unknown): boolean =>
-  isRecord(metadata) && Object.values(metadata).some((own) => isRecord(own) && Object.keys(own).length > 0);
+  isRecord(metadata) && Object.values(metadata).some((fields) => isRecord(fields) && Object.keys(fields).length > 0);
 
-/** `providerMetadata` under another name, where there is some: what came as metadata goes back as options. */
+/** The `providerMetadata` under another name, unless it is empty: what arrives as metadata is sent back as options. */
 export function metadataField<Name extends string>(
   name: Name,
   metadata: unknown,
@@ -36,37 +42,40 @@ export function metadataField<Name extends string>(
   >;
 }
 
-/** What `ownData` left with a part, for the prompt: data of another shape under this name is not ours. */
-export function ownOf(
+/** What `toProviderData` has stored with a part, for the prompt. Data of another shape under this provider are ignored. */
+export function providerDataOf(
   provider: string,
-  data: ProviderData | undefined,
-): { readonly before: readonly Echoed[]; readonly options: { readonly providerOptions?: SharedV4ProviderOptions } } {
-  const own = data?.[provider];
-  if (!isJsonObject(own)) return { before: [], options: {} };
-  const { metadata } = own;
-  const options = isJsonObject(metadata) && Object.values(metadata).every(isJsonObject);
+  providerData: ProviderData | undefined,
+): {
+  readonly before: readonly ReplayPart[];
+  readonly options: { readonly providerOptions?: SharedV4ProviderOptions };
+} {
+  const data = providerData?.[provider];
+  if (!isJsonObject(data)) return { before: [], options: {} };
+  const { metadata, before } = data;
+  const isValid = isJsonObject(metadata) && Object.values(metadata).every(isJsonObject);
   return {
-    before: echoedIn(own['before']),
-    options: options ? { providerOptions: metadata as SharedV4ProviderOptions } : {},
+    before: readReplayParts(before),
+    options: isValid ? { providerOptions: metadata as SharedV4ProviderOptions } : {},
   };
 }
 
-const kinds: ReadonlySet<JsonValue | undefined> = new Set([
+const replayTypes: ReadonlySet<JsonValue | undefined> = new Set([
   'reasoning',
   'reasoning-file',
   'custom',
   'tool-call',
   'tool-result',
-] satisfies Echoed['type'][]);
+] satisfies ReplayPart['type'][]);
 
-/** The stored parts, with what JSON has made of an address undone. */
-export function echoedIn(stored: JsonValue | undefined): readonly Echoed[] {
+/** The stored parts. A URL, which JSON stores as a string, becomes a `URL` again. */
+export function readReplayParts(stored: JsonValue | undefined): readonly ReplayPart[] {
   return asArray(stored)
     .filter(isJsonObject)
-    .filter(({ type }) => kinds.has(type))
+    .filter(({ type }) => replayTypes.has(type))
     .map((part) => {
-      const data = part['data'];
-      const address = isJsonObject(data) && typeof data['url'] === 'string' ? new URL(data['url']) : undefined;
-      return (address ? { ...part, data: { type: 'url', url: address } } : part) as unknown as Echoed;
+      const { data } = part;
+      const url = isJsonObject(data) && typeof data['url'] === 'string' ? new URL(data['url']) : undefined;
+      return (url ? { ...part, data: { type: 'url', url } } : part) as unknown as ReplayPart;
     });
 }

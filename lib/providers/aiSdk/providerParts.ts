@@ -2,125 +2,122 @@ import { tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import type { SdkPart } from './openStream.js';
+import type { SdkPart, SdkPartOf } from './openStream.js';
 import { hasMetadata, metadataField } from './providerData.js';
-import type { Echoed } from './providerData.js';
+import type { ReplayPart } from './providerData.js';
 
-/** The reasoning of one answer. */
-export interface Reasoning {
-  add(part: Extract<SdkPart, { readonly type: 'reasoning-start' | 'reasoning-delta' | 'reasoning-end' }>): void;
-  /** Something else follows: what was reasoned so far stands before it. */
-  readonly settle: () => void;
+/** Turns the reasoning of one response into thinking and replay parts. */
+export interface ReasoningDecoder {
+  add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>): void;
+  /** Another part follows: the reasoning so far precedes it. */
+  readonly closeBlocks: () => void;
 }
 
-interface Block {
+/** What has arrived of a block and is not stored yet. */
+interface ReasoningBlock {
   text: StringBuilder;
   metadata: unknown;
-  /** Whether it has text or metadata that are not kept yet. */
-  news: boolean;
+  isDirty: boolean;
 }
 
 /**
- * Reads reasoning, block by block.
+ * Creates the decoder of reasoning.
  *
- * Some models end a block only with the answer, behind the calls that it led to (`@ai-sdk/google`). A block stands where it began, so it is kept once
- * something else follows; what it goes on with is a part of its own.
+ * Some models end a block only with the response, after the calls that it led to (`@ai-sdk/google`). A block belongs where
+ * it started, so it is stored when another part follows; its continuation is a part of its own.
  *
- * @param think Takes the deltas.
- * @param keep Takes what goes back.
+ * @param emitThinking Takes the deltas.
+ * @param store Takes the replay parts.
  */
-export function createReasoning(think: (text: string) => void, keep: (part: Echoed) => void): Reasoning {
-  const blocks = new Map<string, Block>();
-  const settleBlock = (block: Block) => {
-    if (!block.news) return;
-    keep({ type: 'reasoning', text: block.text.toString(), ...metadataField('providerOptions', block.metadata) });
+export function createReasoningDecoder(
+  emitThinking: (text: string) => void,
+  store: (part: ReplayPart) => void,
+): ReasoningDecoder {
+  const blocks = new Map<string, ReasoningBlock>();
+  const storeBlock = (block: ReasoningBlock) => {
+    if (!block.isDirty) return;
+    store({ type: 'reasoning', text: block.text.toString(), ...metadataField('providerOptions', block.metadata) });
     block.text = new StringBuilder();
-    block.news = false;
+    block.isDirty = false;
   };
   return {
     add(part) {
-      const block = blocks.get(part.id) ?? { text: new StringBuilder(), metadata: undefined, news: false };
+      const block = blocks.get(part.id) ?? { text: new StringBuilder(), metadata: undefined, isDirty: false };
       blocks.set(part.id, block);
       block.metadata = part.providerMetadata ?? block.metadata;
-      block.news ||= hasMetadata(part.providerMetadata);
+      block.isDirty ||= hasMetadata(part.providerMetadata);
       if (part.type === 'reasoning-delta' && part.delta !== '') {
         block.text.add(part.delta);
-        block.news = true;
-        think(part.delta);
+        block.isDirty = true;
+        emitThinking(part.delta);
       }
       if (part.type !== 'reasoning-end') return;
-      settleBlock(block);
+      storeBlock(block);
       blocks.delete(part.id);
     },
-    settle: () => blocks.forEach(settleBlock),
+    closeBlocks: () => blocks.forEach(storeBlock),
   };
 }
 
-/** What a part says that is the provider's own business. */
+/** A part that is the provider's own: the client does not act on it. */
 export interface ProviderPart {
   /** For the reader. */
   readonly metadata: JsonObject;
-  /** What goes back to the provider. */
-  readonly echoed?: Echoed;
+  /** For the next request. */
+  readonly replayPart?: ReplayPart;
 }
 
 /**
- * Reads what the provider does by itself: calls that it runs, with their results; requests to approve one; files of its reasoning; content of its own
- * kind. None of it is the client's to act on.
+ * Reads a part of the provider's own: a call that it runs, the result of one, a request to approve one, a file of its
+ * reasoning, custom content.
  *
- * @param part A part of the stream.
  * @returns Undefined for any other part.
  */
-export function providerPart(part: SdkPart): ProviderPart | undefined {
+export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   switch (part.type) {
-    case 'tool-call': {
+    case 'tool-call':
       if (!part.providerExecuted) return undefined;
-      const { toolCallId, toolName, input } = part;
-      const call = {
-        type: part.type,
-        toolCallId,
-        toolName,
-        input: tryParseJson(input) ?? input,
-        providerExecuted: true,
-      } as const;
+      return { metadata: { providerToolCall: toJson(part) }, replayPart: toReplayCall(part) };
+    case 'tool-result':
       return {
-        metadata: { providerToolCall: toJson(part) },
-        echoed: { ...call, ...metadataField('providerOptions', part.providerMetadata) },
+        metadata: { providerToolResult: toJson(part) },
+        ...(part.preliminary ? {} : { replayPart: toReplayResult(part) }),
       };
-    }
-    case 'tool-result': {
-      const metadata = { providerToolResult: toJson(part) };
-      if (part.preliminary) return { metadata };
-      const output = { type: part.isError ? 'error-json' : 'json', value: toJson(part.result) } as const;
-      return {
-        metadata,
-        echoed: {
-          type: part.type,
-          toolCallId: part.toolCallId,
-          toolName: part.toolName,
-          output,
-          ...metadataField('providerOptions', part.providerMetadata),
-        },
-      };
-    }
     case 'tool-approval-request':
       return { metadata: { toolApprovalRequest: toJson(part) } };
     case 'custom':
       return {
         metadata: { custom: toJson(part) },
-        echoed: { type: part.type, kind: part.kind, ...metadataField('providerOptions', part.providerMetadata) },
+        replayPart: { type: part.type, kind: part.kind, ...metadataField('providerOptions', part.providerMetadata) },
       };
-    case 'reasoning-file':
-      return {
-        metadata: { thoughtFile: toJson(part) },
-        echoed: {
-          type: part.type,
-          mediaType: part.mediaType,
-          data: part.data,
-          ...metadataField('providerOptions', part.providerMetadata),
-        },
-      };
+    case 'reasoning-file': {
+      const { type, mediaType, data, providerMetadata } = part;
+      const replayPart = { type, mediaType, data, ...metadataField('providerOptions', providerMetadata) };
+      return { metadata: { thoughtFile: toJson(part) }, replayPart };
+    }
     default:
       return undefined;
   }
+}
+
+function toReplayCall({ toolCallId, toolName, input, providerMetadata }: SdkPartOf<'tool-call'>): ReplayPart {
+  return {
+    type: 'tool-call',
+    toolCallId,
+    toolName,
+    input: tryParseJson(input) ?? input,
+    providerExecuted: true,
+    ...metadataField('providerOptions', providerMetadata),
+  };
+}
+
+function toReplayResult(part: SdkPartOf<'tool-result'>): ReplayPart {
+  const { toolCallId, toolName, result, isError, providerMetadata } = part;
+  return {
+    type: 'tool-result',
+    toolCallId,
+    toolName,
+    output: { type: isError ? 'error-json' : 'json', value: toJson(result) },
+    ...metadataField('providerOptions', providerMetadata),
+  };
 }

@@ -20,7 +20,7 @@ export const finish = (
 });
 export const signed = (signature: string) => ({ providerMetadata: { acme: { signature } } });
 
-/** A model written to the specification V4: it answers with these parts, one a read, and notes what it was asked. */
+/** A model of specification V4: it streams these parts, one at each read, and records its calls. */
 export function acme(
   parts: readonly LanguageModelV4StreamPart[],
   end: 'close' | 'hang' | Error = 'close',

@@ -1,43 +1,19 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { describe, expect, it } from '@jest/globals';
-import type { Request } from 'rivulet';
-import { userMessage } from 'rivulet';
+import type { Message } from 'rivulet';
 import { acme, chunksOf, finish, messageOf, question, season, signed, start } from './acme.js';
+import { replayed, replayedSearch, searchParts, textParts } from './replay.js';
 
-const asked: Request = { ...question, tools: [season] };
-const said = (id: string, delta: string, metadata = {}): LanguageModelV4StreamPart[] => [
-  { type: 'text-start', id, ...metadata },
-  { type: 'text-delta', id, delta },
-  { type: 'text-end', id },
-];
-const search = { toolCallId: 'w1', toolName: 'web_search' };
-const searched: LanguageModelV4StreamPart[] = [
-  { type: 'tool-call', ...search, input: '{}', providerExecuted: true },
-  { type: 'tool-result', ...search, result: [1] },
-];
-const searchedAgain = [
-  { type: 'tool-call', ...search, input: {}, providerExecuted: true },
-  { type: 'tool-result', ...search, output: { type: 'json', value: [1] } },
-];
-
-/** What goes back as the model's message after an answer of these parts. */
-async function sentBack(...parts: LanguageModelV4StreamPart[]) {
-  const answer = await messageOf(acme([...parts, finish()]).model, asked);
-  const next = acme([start, finish()]);
-  await chunksOf(next.model, { messages: [...question.messages, answer, userMessage('Go on.')] });
-  return next.asked[0]?.prompt[1]?.content;
-}
-
-describe('createContent: texts', () => {
-  it('stand where they stood, around what the provider ran itself', async () => {
-    expect(await sentBack(...said('a', 'Let me look.'), ...searched, ...said('b', 'Found.'))).toEqual([
+describe('createContentDecoder', () => {
+  it('createContentDecoder keeps texts in place around calls that the provider ran', async () => {
+    expect(await replayed(...textParts('a', 'Let me look.'), ...searchParts, ...textParts('b', 'Found.'))).toEqual([
       { type: 'text', text: 'Let me look.' },
-      ...searchedAgain,
+      ...replayedSearch,
       { type: 'text', text: 'Found.' },
     ]);
   });
 
-  it('stand where they stood, around reasoning, and around a call of the client', async () => {
+  it('createContentDecoder keeps texts in place around reasoning and calls of the client', async () => {
     const thought: LanguageModelV4StreamPart[] = [
       { type: 'reasoning-start', id: 'r' },
       { type: 'reasoning-delta', id: 'r', delta: 'Hm.' },
@@ -45,7 +21,14 @@ describe('createContent: texts', () => {
     ];
     const call: LanguageModelV4StreamPart = { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: '{}' };
     expect(
-      await sentBack(...said('a', 'A'), ...thought, ...said('b', 'B'), call, ...thought, ...said('c', 'C')),
+      await replayed(
+        ...textParts('a', 'A'),
+        ...thought,
+        ...textParts('b', 'B'),
+        call,
+        ...thought,
+        ...textParts('c', 'C'),
+      ),
     ).toEqual([
       { type: 'text', text: 'A' },
       { type: 'reasoning', text: 'Hm.' },
@@ -56,84 +39,93 @@ describe('createContent: texts', () => {
     ]);
   });
 
-  it('are not joined with one that has metadata', async () => {
+  it('createContentDecoder does not join a text with one that has metadata', async () => {
     const options = { providerOptions: { acme: { signature: 'x' } } };
     expect(
-      await sentBack(...said('a', 'Plain.'), ...said('b', 'Signed.', signed('x')), ...said('c', 'Plain again.')),
+      await replayed(
+        ...textParts('a', 'Plain.'),
+        ...textParts('b', 'Signed.', signed('x')),
+        ...textParts('c', 'Plain again.'),
+      ),
     ).toEqual([
       { type: 'text', text: 'Plain.' },
       { type: 'text', text: 'Signed.', ...options },
       { type: 'text', text: 'Plain again.' },
     ]);
-    const open = said('a', 'Plain.').slice(0, 2);
-    expect(await sentBack(...open, ...said('b', 'Signed.', signed('x')))).toEqual([
+    const open = textParts('a', 'Plain.').slice(0, 2);
+    expect(await replayed(...open, ...textParts('b', 'Signed.', signed('x')))).toEqual([
       { type: 'text', text: 'Plain.' },
       { type: 'text', text: 'Signed.', ...options },
     ]);
   });
 
-  it('are nothing but their deltas where nothing has to go back', async () => {
-    expect(await chunksOf(acme([...said('a', 'One '), ...said('b', 'two.'), finish()]).model)).toEqual([
+  it('createContentDecoder emits only deltas where nothing is sent back', async () => {
+    expect(await chunksOf(acme([...textParts('a', 'One '), ...textParts('b', 'two.'), finish()]).model)).toEqual([
       { type: 'text', text: 'One ' },
       { type: 'text', text: 'two.' },
       expect.objectContaining({ type: 'finish' }),
     ]);
   });
-});
 
-describe('createContent: reasoning', () => {
-  const begin: LanguageModelV4StreamPart = { type: 'reasoning-start', id: 'r' };
-  const end: LanguageModelV4StreamPart = { type: 'reasoning-end', id: 'r' };
-  const thinks = (delta: string, metadata = {}): LanguageModelV4StreamPart => ({
-    type: 'reasoning-delta',
-    id: 'r',
-    delta,
-    ...metadata,
-  });
-  const call: LanguageModelV4StreamPart = { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: '{}' };
-  const called = { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: {} };
-  const options = (signature: string) => ({ providerOptions: { acme: { signature } } });
-  const thought = (text: string, signature?: string) => ({
-    type: 'reasoning',
-    text,
-    ...(signature === undefined ? {} : options(signature)),
-  });
-
-  it.each([
-    ['a call of the client', [call], [called]],
-    ['a call of the provider', [...searched, ...said('b', 'B')], [...searchedAgain, { type: 'text', text: 'B' }]],
-    ['a text', said('a', 'A'), [{ type: 'text', text: 'A' }]],
-    ['a text that is signed', said('a', 'A', signed('y')), [{ type: 'text', text: 'A', ...options('y') }]],
-  ])('stands where it began, though it ends behind %s', async (_, parts, back) => {
-    expect(await sentBack(begin, thinks('Hm', signed('x')), thinks('.'), ...parts, end)).toEqual([
-      thought('Hm.', 'x'),
-      ...back,
+  it('createContentDecoder keeps reasoning, metadata and calls that the provider ran, each in its place', async () => {
+    const first = acme([
+      { type: 'reasoning-start', id: 'a' },
+      { type: 'reasoning-delta', id: 'a', delta: 'First.' },
+      { type: 'reasoning-end', id: 'a', ...signed('one') },
+      { type: 'text-start', id: 't1' },
+      { type: 'text-delta', id: 't1', delta: 'Look' },
+      { type: 'source', sourceType: 'url', id: 's1', url: 'https://acme.example' },
+      { type: 'text-delta', id: 't1', delta: ':' },
+      { type: 'text-end', id: 't1', ...signed('text') },
+      { type: 'tool-call', toolCallId: 'w1', toolName: 'web_search', input: '{"q":"x"}', providerExecuted: true },
+      { type: 'tool-result', toolCallId: 'w1', toolName: 'web_search', result: [1] },
+      {
+        type: 'reasoning-file',
+        mediaType: 'image/png',
+        data: { type: 'url', url: new URL('https://acme.example/b.png') },
+      },
+      { type: 'text-start', id: 't2' },
+      { type: 'text-delta', id: 't2', delta: 'Done.' },
+      { type: 'text-end', id: 't2' },
+      { type: 'reasoning-delta', id: 'b', delta: 'Second.' },
+      { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: '{}', ...signed('call') },
+      { type: 'custom', kind: 'acme.plan', ...signed('plan') },
+      finish('tool-calls'),
     ]);
-  });
-
-  it('that goes on behind a part goes on there, and so does what is only known of it then', async () => {
-    expect(await sentBack(begin, thinks('One.'), call, thinks('Two.'), end)).toEqual([
-      thought('One.'),
-      called,
-      thought('Two.'),
+    const model = await messageOf(first.model, { ...question, tools: [season] });
+    expect(JSON.parse(JSON.stringify(model))).toEqual(model);
+    const answered: Message = {
+      role: 'user',
+      parts: [{ type: 'toolResult', id: 'c1', name: 'season', result: 'winter' }],
+    };
+    const second = acme([start, finish()]);
+    await chunksOf(second.model, { messages: [...question.messages, model, answered] });
+    const options = (signature: string) => ({ providerOptions: { acme: { signature } } });
+    expect(second.asked[0]?.prompt.slice(1)).toEqual([
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'First.', ...options('one') },
+          { type: 'text', text: 'Look:', ...options('text') },
+          { type: 'tool-call', toolCallId: 'w1', toolName: 'web_search', input: { q: 'x' }, providerExecuted: true },
+          { type: 'tool-result', toolCallId: 'w1', toolName: 'web_search', output: { type: 'json', value: [1] } },
+          {
+            type: 'reasoning-file',
+            mediaType: 'image/png',
+            data: { type: 'url', url: new URL('https://acme.example/b.png') },
+          },
+          { type: 'text', text: 'Done.' },
+          { type: 'reasoning', text: 'Second.' },
+          { type: 'tool-call', toolCallId: 'c1', toolName: 'season', input: {}, ...options('call') },
+          { type: 'custom', kind: 'acme.plan', ...options('plan') },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'c1', toolName: 'season', output: { type: 'text', value: 'winter' } },
+        ],
+      },
     ]);
-    expect(await sentBack(begin, thinks('One.'), call, { ...end, ...signed('x') })).toEqual([
-      thought('One.'),
-      called,
-      thought('', 'x'),
-    ]);
-  });
-
-  it('is one, though a text begins within it that has nothing to say yet', async () => {
-    const [opened, ...rest] = said('a', 'A');
-    expect(await sentBack(begin, thinks('Hm'), opened!, thinks('.'), end, ...rest)).toEqual([
-      thought('Hm.'),
-      { type: 'text', text: 'A' },
-    ]);
-  });
-
-  it('without text has its metadata, or leaves nothing', async () => {
-    expect(await sentBack({ ...begin, ...signed('x') }, end, call)).toEqual([thought('', 'x'), called]);
-    expect(await sentBack(begin, end, call)).toEqual([called]);
   });
 });

@@ -10,7 +10,7 @@ import { toolCall } from 'rivulet/testing';
 import { serveFrames, serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
 
-const apiKey = 'sk-a-key-that-nobody-may-see';
+const apiKey = 'sk-a-secret-key';
 const question = { messages: [userMessage('How warm is it in Oslo and in Lisbon?')] };
 
 let server: LoopbackServer;
@@ -22,7 +22,7 @@ const notifications = (model: Model) => lastValueFrom(model.stream(question).pip
 afterEach(() => server.close());
 
 describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () => {
-  it('streams text, with usage and metadata, under the provider and the name of the model', async () => {
+  it('fromAiSdk streams text, usage and metadata, and has the provider and the name of the model', async () => {
     await serving(
       serveModel([
         ['A river', ' flows.', { type: 'finish', reason: 'stop', usage: { input: 20, output: 10, cachedInput: 8 } }],
@@ -43,7 +43,7 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     ]);
   });
 
-  it('sends nothing before a subscription, and one request for each', async () => {
+  it('fromAiSdk sends one request for each subscription, and none before', async () => {
     await serving(serveModel(['One.', 'Two.']));
     const stream = chat()
       .stream(question)
@@ -54,7 +54,7 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     expect(server.requests).toHaveLength(2);
   });
 
-  it('runs two tools called in one turn, and sends their results with the calls they answer', async () => {
+  it('fromAiSdk runs two tool calls of one turn, and sends their results with their calls', async () => {
     await serving(
       serveModel([['Let me look.', toolCall('temperature', { city: 'Oslo' }), toolCall('season')], ['It is cold.']], {
         apiKey,
@@ -117,7 +117,7 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     });
   });
 
-  it('closes the socket when it is unsubscribed, in the middle of the text and before the answer begins', async () => {
+  it('fromAiSdk closes the socket when it is unsubscribed, during the text and before the response begins', async () => {
     await serving(serveModel(['one two three', 'never'], { silent: 2, forRequest: [{}, { silent: 0 }] }));
     await firstValueFrom(
       chat()
@@ -135,7 +135,7 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     expect(server.requests).toHaveLength(2);
   });
 
-  it('says what the provider said when it refuses, and retries what may pass', async () => {
+  it('fromAiSdk reports the text of a refusal, and retries a transient one', async () => {
     await serving(serveModel(['Hello.'], { failFirst: { status: 429, retryAfter: 0 } }));
     const refused = await notifications(chat());
     expect(refused).toMatchObject([
@@ -169,7 +169,7 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     expect(server.requests).toHaveLength(1);
   });
 
-  it('errors after the text for an error inside the stream, and for a connection that breaks', async () => {
+  it('fromAiSdk errors after the text, for an error inside the stream and for a broken connection', async () => {
     await serving(
       serveModel([['Half', { error: new Error('The engine stalled.') }], 'Half of it.'], {
         forRequest: [{}, { reset: 2 }],
@@ -186,7 +186,7 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     ]);
   });
 
-  it('takes a body that ends too early for what it is: no partial call', async () => {
+  it('fromAiSdk errors for a body that ends too early, and exposes no partial call', async () => {
     const delta = (content: unknown) =>
       `data: ${JSON.stringify({ id: 'c', created: 1, model: 'm', choices: [{ index: 0, delta: content }] })}\n\n`;
     const begun = {
@@ -197,7 +197,7 @@ describe('fromAiSdk with the published @ai-sdk/openai (V3), over real HTTP', () 
     expect(seen.at(-1)).toMatchObject({ kind: 'E', error: { code: 'stream_interrupted' } });
   });
 
-  it('asks for structured output by the schema', async () => {
+  it('fromAiSdk requests structured output with the schema', async () => {
     await serving(serveModel(['{"a":1}']));
     const output = {
       type: 'object',

@@ -20,14 +20,14 @@ const paper: LanguageModelV4Source = {
 type Citations = Extract<LanguageModelV4StreamPart, { type: 'text-end' }>['citations'];
 const end = (citations: Citations): LanguageModelV4StreamPart => ({ type: 'text-end', id: 't', citations: citations! });
 
-/** The sources that these parts come to. */
+/** The source parts of a stream. */
 async function sources(...parts: LanguageModelV4StreamPart[]) {
   const chunks = await chunksOf(acme([...parts, finish()]).model);
   return chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []));
 }
 
-describe('createSources', () => {
-  it('tells what a text cites, with the passage, and each passage once', async () => {
+describe('createSourceDecoder', () => {
+  it('createSourceDecoder emits the citations of a text with their passages, each passage once', async () => {
     const cited = { source: paper, citedText: 'It is so.', startIndex: 0, endIndex: 4 };
     const [first, second, ...more] = await sources(
       begin,
@@ -45,7 +45,7 @@ describe('createSources', () => {
     expect(more).toEqual([]);
   });
 
-  it('tells no source twice that came by itself: before the text, or within it', async () => {
+  it('createSourceDecoder emits a cited source once if it also arrived by itself, before or inside the text', async () => {
     const [a, b, c] = [page('1', 'a'), page('2', 'b'), page('3', 'c')];
     const citations = [a, b].map((source) => ({
       source: { ...source, id: `${source.id}-cited` },
@@ -58,7 +58,7 @@ describe('createSources', () => {
     ]);
   });
 
-  it('knows a document by its name, a page by its address: their ids differ', async () => {
+  it('createSourceDecoder identifies a document by its title and a page by its URL, not by id', async () => {
     const other: LanguageModelV4Source = { ...paper, id: 'q', title: 'Another' };
     const citations = [{ source: { ...paper, id: '0' } }, { source: { ...other, id: '1' }, citedText: 'It is so.' }];
     expect(await sources(begin, text, paper, end(citations))).toMatchObject([
@@ -72,12 +72,15 @@ describe('createSources', () => {
     ['errors', [{ type: 'error', error: 'overloaded' }], 'close', 'provider'],
     ['breaks', [], new Error('terminated'), 'stream_interrupted'],
     ['ends without a finish', [], 'close', 'stream_interrupted'],
-    ['is said to be interrupted', [finish('interrupted')], 'close', 'stream_interrupted'],
-  ] as const)('tells what came within a text that never ends, where the stream %s', async (_, last, ending, code) => {
-    expect(await endOf(acme([begin, text, page('1', 'a'), ...last], ending).model)).toMatchObject([
-      { kind: 'N', value: { text: 'Half' } },
-      { kind: 'N', value: { type: 'source', source: { id: '1' } } },
-      { kind: 'E', error: { code } },
-    ]);
-  });
+    ['has an interrupted finish', [finish('interrupted')], 'close', 'stream_interrupted'],
+  ] as const)(
+    'createSourceDecoder emits the sources inside a text that never ends, if the stream %s',
+    async (_, last, ending, code) => {
+      expect(await endOf(acme([begin, text, page('1', 'a'), ...last], ending).model)).toMatchObject([
+        { kind: 'N', value: { text: 'Half' } },
+        { kind: 'N', value: { type: 'source', source: { id: '1' } } },
+        { kind: 'E', error: { code } },
+      ]);
+    },
+  );
 });

@@ -1,0 +1,94 @@
+import { of, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { ConfigurationError, ConnectionError, errorText, ProtocolError, ProviderError } from '../../core/errors.js';
+import { finiteNumber, isRecord, nonEmptyString } from '../../core/json/json.js';
+import { providerError } from '../../protocol/errorDetails.js';
+import { statusError } from '../../protocol/errorResponse.js';
+import { interrupted } from '../../protocol/untilFinish.js';
+
+/** The AI SDK's errors by name: `instanceof` fails across two copies of its package. */
+const configurationErrors: Readonly<Record<string, readonly [subject: string, nextStep: string]>> = {
+  AI_LoadAPIKeyError: ['apiKey', 'Pass the key to the AI SDK provider.'],
+  AI_LoadSettingError: ['options', 'Pass the setting to the AI SDK provider.'],
+  AI_NoSuchModelError: ['options', 'Use the name of a model that the AI SDK provider has.'],
+  AI_UnsupportedFunctionalityError: ['capability', 'Omit it from the request, or use a model that supports it.'],
+  AI_InvalidArgumentError: ['options', 'Change the request.'],
+  AI_InvalidPromptError: ['history', 'Change the messages.'],
+};
+
+const protocolErrors: ReadonlySet<string> = new Set([
+  'AI_JSONParseError',
+  'AI_TypeValidationError',
+  'AI_InvalidResponseDataError',
+]);
+
+/**
+ * The failure of `doStream` as one of our errors.
+ *
+ * @param provider The model's provider.
+ * @param thrown What was thrown: mostly the AI SDK's `APICallError`, which has the status, headers and body of the
+ * response.
+ * @returns Errors with HttpError, ConnectionError (no response), ConfigurationError, ProtocolError, or a ProviderError
+ * for anything else.
+ */
+export function callError(provider: string, thrown: unknown): Observable<never> {
+  const fields = isRecord(thrown) ? thrown : {};
+  const status = finiteNumber(fields['statusCode']) ?? 0;
+  if (status >= 300 && status <= 599) {
+    const headers = isRecord(fields['responseHeaders']) ? stringsIn(fields['responseHeaders']) : {};
+    const body = new TextEncoder().encode(nonEmptyString(fields['responseBody']) ?? errorText(thrown));
+    return statusError(provider, new Response(null, { status, headers }), of(body));
+  }
+  const error = knownError(provider, thrown) ?? unknownCallError(provider, thrown, fields);
+  return throwError(() => error);
+}
+
+function unknownCallError(provider: string, thrown: unknown, fields: Record<string, unknown>): Error {
+  const text = errorText(thrown);
+  const { name, statusCode } = fields;
+  if (name === 'AI_APICallError' && statusCode === undefined)
+    return new ConnectionError(provider, `No connection to ${provider}: ${text}. Check the network and the base URL.`, {
+      cause: thrown,
+    });
+  const what = statusCode === undefined ? 'could not be called' : 'reported an error';
+  return new ProviderError(provider, `${provider} ${what}: ${text}`, errorFields(fields));
+}
+
+/** The failure of a stream of parts as one of our errors. */
+export function readError(provider: string, thrown: unknown): Error {
+  const what = `The stream of ${provider} broke during the response: ${errorText(thrown)}. Whatever arrived before was emitted.`;
+  return knownError(provider, thrown) ?? interrupted(provider, what, { cause: thrown });
+}
+
+/** An `error` part as one of our errors. Its value is whatever the provider sent or threw. */
+export function partError(provider: string, error: unknown): Error {
+  const known = knownError(provider, error);
+  if (known) return known;
+  if (!(error instanceof Error)) return providerError(provider, { error });
+  const fields = error as { readonly isRetryable?: unknown; readonly data?: unknown };
+  return new ProviderError(provider, `${provider} reported an error: ${errorText(error)}`, errorFields(fields));
+}
+
+const errorFields = ({ isRetryable, data }: { readonly isRetryable?: unknown; readonly data?: unknown }) => ({
+  retryable: isRetryable === true,
+  ...(data === undefined ? {} : { data }),
+});
+
+/** Our own errors (of a model that adapts one of ours), which stay as they are, and the AI SDK's errors by name. */
+function knownError(provider: string, thrown: unknown): Error | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  const { name, code, retryable } = thrown as Error & { readonly code?: unknown; readonly retryable?: unknown };
+  if (typeof code === 'string' && typeof retryable === 'boolean') return thrown;
+  const [subject, nextStep] = configurationErrors[name] ?? [];
+  if (subject !== undefined && nextStep !== undefined)
+    return new ConfigurationError(subject, `${provider}: ${thrown.message}`, nextStep);
+  if (!protocolErrors.has(name)) return undefined;
+  const received = nonEmptyString((thrown as { readonly text?: unknown }).text) ?? '';
+  const what =
+    `${provider} sent an event that its AI SDK provider cannot read: ${thrown.message}. ` +
+    'Check its base URL, and any proxy in between.';
+  return new ProtocolError(provider, 'frame', what, received.slice(0, 1000));
+}
+
+const stringsIn = (fields: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'));
