@@ -26,7 +26,10 @@ describe('chatCompletions: recorded streams', () => {
     `../shared/recordings/${name}`,
   ]);
   it.each(folders.flatMap(recordings))('chatCompletions decodes $name completely', (recording) => {
-    expectRecorded(recording, wholeAnswer((emit) => wire.decode(emit), recording.frames, true));
+    expectRecorded(
+      recording,
+      wholeAnswer((emit) => wire.decode(emit), recording.frames, true),
+    );
   });
 });
 

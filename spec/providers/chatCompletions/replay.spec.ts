@@ -67,4 +67,51 @@ describe('replay', () => {
       }),
     );
   });
+
+  it('createReplayCollector stores reasoning only with a message that has calls; a signature is stored with its call', () => {
+    const extra = { google: { thought_signature: 'sig' } };
+    const call = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' }, extra_content: extra }] };
+    const { chunks } = read(
+      [delta({ reasoning_content: 'Hm, ' }), delta({ reasoning_content: 'yes' }), delta(call, 'tool_calls')],
+      true,
+      'deep',
+    );
+    expect(chunks).toContainEqual(
+      expect.objectContaining({ type: 'toolCallFragment', providerData: { deep: { extra_content: extra } } }),
+    );
+    const alone = { tool_calls: [{ extra_content: extra }] };
+    expect(read([delta(alone)], true, 'deep').chunks).toContainEqual({
+      type: 'toolCallFragment',
+      providerData: { deep: { extra_content: extra } },
+    });
+    expect(chunks.at(-2)).toEqual({ type: 'providerData', provider: 'deep', data: { reasoning_content: 'Hm, yes' } });
+    expect(
+      read([delta({ reasoning_content: 'Hm' }), delta({ content: 'Hi' }, 'stop')]).chunks.map(({ type }) => type),
+    ).not.toContain('providerData');
+  });
+
+  it('createReplayCollector joins the fragments of signed reasoning for the next request', () => {
+    const fragment = (fields: JsonObject) =>
+      delta({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }] });
+    const { chunks } = read([
+      fragment({ text: 'We ' }),
+      fragment({ text: 'add.', signature: null }),
+      fragment({ text: '', signature: 'sig' }),
+      delta({
+        reasoning_details: [
+          { type: 'reasoning.encrypted', index: 1, data: 'x' },
+          { type: 'reasoning.encrypted', index: 1, data: 'y' },
+        ],
+      }),
+    ]);
+    expect(chunks.find(({ type }) => type === 'providerData')).toMatchObject({
+      data: {
+        reasoning_details: [
+          { type: 'reasoning.text', index: 0, text: 'We add.', signature: 'sig' },
+          { type: 'reasoning.encrypted', index: 1, data: 'x' },
+          { type: 'reasoning.encrypted', index: 1, data: 'y' },
+        ],
+      },
+    });
+  });
 });

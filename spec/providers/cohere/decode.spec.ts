@@ -32,38 +32,11 @@ describe('decodeCohere', () => {
     });
   });
 
-  it.each([
-    ['COMPLETE', 'stop'],
-    ['STOP_SEQUENCE', 'stop'],
-    ['MAX_TOKENS', 'length'],
-    ['TOOL_CALL', 'toolCalls'],
-    ['ERROR_TOXIC', 'contentFilter'],
-    ['tool_calls', 'toolCalls'],
-    ['length', 'length'],
-    ['SOMETHING_NEW', 'other'],
-  ])('decodeCohere maps the finish reason %s to %s and keeps the word as rawReason', (word, reason) => {
-    expect(read(begin, content({ text: 'a' }), end(word)).finish).toMatchObject({ reason, rawReason: word });
-  });
-
-  it('decodeCohere counts what the model read, not what is billed', () => {
-    const billed_units = { input_tokens: 1, output_tokens: 2 };
-    const last = end('COMPLETE', {
-      usage: { billed_units, tokens: { input_tokens: 30, output_tokens: 4 }, cached_tokens: 20 },
-    });
-    expect(read(begin, last).finish?.usage).toEqual({ input: 30, output: 4, total: 34, cachedInput: 20 });
-    expect(read(begin, end('COMPLETE', { usage: { billed_units } })).finish).not.toHaveProperty('usage');
-  });
-
   it('decodeCohere reports an interruption without message-end', () => {
     expect(read(begin, content({ text: 'a' })).error).toMatchObject({ code: 'stream_interrupted', provider: 'cohere' });
   });
 
-  it('decodeCohere reports a timeout, and a frame that is an error', () => {
-    expect(read(begin, end('TIMEOUT')).error).toMatchObject({
-      code: 'provider',
-      providerCode: 'TIMEOUT',
-      retryable: true,
-    });
+  it('decodeCohere reports a frame that is an error', () => {
     expect(read({ message: 'no such model' }).error).toMatchObject({ code: 'provider', retryable: false });
   });
 

@@ -32,25 +32,8 @@ describe('decodeOllama', () => {
     ]);
   });
 
-  it.each([
-    ['stop', 'stop'],
-    ['length', 'length'],
-    ['tool_calls', 'toolCalls'],
-    ['max_tokens', 'length'],
-    ['load', 'other'],
-    ['unload', 'other'],
-    ['something_new', 'other'],
-  ])('decodeOllama maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
-    expect(read(done(word)).finish).toEqual({ type: 'finish', reason, rawReason: word });
-  });
-
   it('decodeOllama finishes with done alone, as older versions end a response', () => {
     expect(read(line({ content: 'Hi' }), done(null)).finish).toEqual({ type: 'finish', reason: 'unspecified' });
-  });
-
-  it('decodeOllama reports only the counts that were sent', () => {
-    expect(read(done('stop', { eval_count: 2 })).finish?.usage).toEqual({ output: 2 });
-    expect(read(done()).finish).not.toHaveProperty('usage');
   });
 
   it('decodeOllama reports an interruption without done, after the content that arrived', () => {
