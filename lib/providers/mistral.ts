@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../core/errors.js';
-import { omitUndefined, isJsonObject, asArray } from '../core/json/json.js';
+import { asArray, isJsonObject, omitUndefined } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { FilePart } from '../core/message.js';
 import type { Model, Thinking } from '../core/model.js';

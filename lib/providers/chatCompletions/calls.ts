@@ -1,5 +1,5 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
-import { isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
+import { asArray, isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
 /**

@@ -1,4 +1,4 @@
-import { isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
+import { asArray, isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
 /** The kinds of text in a response. */

@@ -1,11 +1,11 @@
 import {
-  omitUndefined,
-  nonEmptyArray,
-  isJsonObject,
   asArray,
-  objectOrEmpty,
   contentParts,
+  isJsonObject,
+  nonEmptyArray,
   nonEmptyString,
+  objectOrEmpty,
+  omitUndefined,
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { textIn } from './content.js';

@@ -1,4 +1,4 @@
-import { omitUndefined, isRecord, asArray, contentParts, nonEmptyString } from '../../core/json/json.js';
+import { asArray, contentParts, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { parseDataUrl } from '../shared/files.js';
