@@ -46,7 +46,8 @@ const builtIn: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
     google,
     { aliases: ['gemini', 'googleai', 'google-ai'], defaultModel: 'gemini-2.5-flash', keyVariable: 'GEMINI_API_KEY' },
   ],
-  ['ollama', ollama, { defaultModel: 'qwen3' }], // one that can think and call tools; a model that cannot think refuses to be asked (400)
+  // A model that can think and call tools; one that cannot think rejects a request for thinking (400).
+  ['ollama', ollama, { defaultModel: 'qwen3' }],
   [
     'mistral',
     mistral,
@@ -55,17 +56,17 @@ const builtIn: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
   ['cohere', cohere, { defaultModel: 'command-a-03-2025', keyVariable: 'COHERE_API_KEY' }],
 ];
 
-/** The registry that all share. Only this file imports every provider: who imports one of them bundles no other. */
-const registry: Registry = /* @__PURE__ */ filled();
+/** The shared registry. Only this file imports every provider: importing one of them bundles no other. */
+const registry: Registry = /* @__PURE__ */ createBuiltInRegistry();
 
-function filled(): Registry {
-  const made = createRegistry();
-  for (const [name, factory, options] of builtIn) made.registerProvider(name, factory, options);
-  return made;
+function createBuiltInRegistry(): Registry {
+  const builtInRegistry = createRegistry();
+  for (const [name, factory, options] of builtIn) builtInRegistry.registerProvider(name, factory, options);
+  return builtInRegistry;
 }
 
 /**
- * A model by its name: `provider:model`, or the provider alone for its default model.
+ * Makes a model from its name: `provider:model`, or the provider alone for its default model.
  *
  * ```ts
  * modelByName('anthropic:claude-sonnet-4-5');
@@ -74,37 +75,46 @@ function filled(): Registry {
  * modelByName('gemini'); // an alias, and its default model
  * ```
  *
- * The provider stands before the first colon (or slash), in any case; the rest is the model's name as it is. No key is asked for before the model is used.
+ * The provider is the part before the first colon (or slash), in any case; everything after it is the model's name. No key is
+ * required before the model is used.
  *
  * @param name The name.
  * @param options The model's options: key, base URL, transport, capabilities.
- * @returns The model, as the provider's own function gives it.
- * @throws ConfigurationError `model` for a provider that is not there (it lists those that are), and where no model is named and the provider has no
- * default.
+ * @returns The model, as the provider's own function returns it.
+ * @throws ConfigurationError `model` for an unknown provider (the message lists the known ones), and for a provider alone that
+ * has no default model.
  */
 export function modelByName(name: string, options?: ModelOptions): Model {
   return registry.modelByName(name, options);
 }
 
 /**
- * Gives a provider a name, so that `modelByName` finds its models.
+ * Registers a provider under a name, so that `modelByName` finds its models.
  *
  * ```ts
- * const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1', apiKeyVariable: 'GROQ_API_KEY' });
- * registerProvider('groq', groq, { aliases: ['groqcloud'], defaultModel: 'llama-3.3-70b-versatile', keyVariable: 'GROQ_API_KEY' });
+ * const groq = openaiCompatible({
+ *   name: 'groq',
+ *   baseUrl: 'https://api.groq.com/openai/v1',
+ *   apiKeyVariable: 'GROQ_API_KEY',
+ * });
+ * registerProvider('groq', groq, {
+ *   aliases: ['groqcloud'],
+ *   defaultModel: 'llama-3.3-70b-versatile',
+ *   keyVariable: 'GROQ_API_KEY',
+ * });
  * modelByName('groq');
  * ```
  *
- * @param name The name, without colons and slashes; its case does not matter. A provider of that name is replaced.
- * @param factory Makes a model by name and options.
+ * @param name The name, without colons and slashes, in any case. A provider that is registered under it is replaced.
+ * @param factory Makes a model from its name and options.
  * @param options Aliases, the default model, and the variable of the key (default of each: none).
- * @throws ConfigurationError `provider` for a name that is none, and for a name or alias that means another provider.
+ * @throws ConfigurationError `provider` for an invalid name, and for a name or alias of another provider.
  */
 export function registerProvider(name: string, factory: ModelFactory, options?: ProviderOptions): void {
   registry.registerProvider(name, factory, options);
 }
 
-/** The providers that `modelByName` knows, with their aliases, default models, the variables of their keys, and capabilities. */
+/** The registered providers, with their aliases, default models, the variables of their keys, and capabilities. */
 export function registeredProviders(): readonly RegisteredProvider[] {
   return registry.providers();
 }

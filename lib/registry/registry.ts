@@ -1,28 +1,32 @@
 import { ConfigurationError } from '../core/errors.js';
+import { omitUndefined } from '../core/json/json.js';
 import type { Capabilities, Model } from '../core/model.js';
 import type { ModelOptions } from '../providers/httpModel.js';
 
-/** Makes a model of a provider. */
+/** Makes a provider's model. */
 export type ModelFactory = (name: string, options?: ModelOptions) => Model;
 
-/** What may be said of a provider beside its factory. */
+/** What is registered of a provider besides its factory. */
 export interface ProviderOptions {
-  /** Other names for it. Default: none. */
+  /** Other names of the provider. Default: none. */
   readonly aliases?: readonly string[] | undefined;
-  /** The model that is meant when none is named. Default: a model has to be named. */
+  /** The model for a name without one. Default: a model has to be named. */
   readonly defaultModel?: string | undefined;
-  /** The environment variable that its models read their key from. Default: none, they need no key. It is told to who asks; nothing reads it here. */
+  /**
+   * The environment variable from which the provider's models read their key. Informational only: the registry does not read
+   * it. Default: none, no key is required.
+   */
   readonly keyVariable?: string | undefined;
 }
 
-/** A provider that can be named. */
+/** A registered provider. */
 export interface RegisteredProvider {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly defaultModel?: string;
-  /** The environment variable of its key; absent where none is needed. */
+  /** The environment variable of its key; absent where none is required. */
   readonly keyVariable?: string;
-  /** What its models can do, by what its default model says; empty where there is none. A table in the README shows them. */
+  /** The capabilities of its default model; empty where it has none. The README shows them in a table. */
   readonly capabilities: Capabilities;
 }
 
@@ -37,78 +41,84 @@ interface Entry extends ProviderOptions {
   readonly factory: ModelFactory;
 }
 
-/** A registry that knows nothing yet. `rivulet/registry` has one that knows all providers; this is for those who want their own. */
+/** Makes an empty registry. `rivulet/registry` has one with all providers; this is for a registry of your own. */
 export function createRegistry(): Registry {
   const entries = new Map<string, Entry>();
-  const aliases = new Map<string, string>();
+  const aliasTargets = new Map<string, string>();
 
   return {
     modelByName(name, options) {
-      const { provider, model } = parts(name);
-      const entry = entries.get(aliases.get(provider) ?? provider);
+      const { provider, model } = splitName(name);
+      const entry = entries.get(aliasTargets.get(provider) ?? provider);
       if (!entry) throw unknownProvider(name, provider, describe(entries));
-      const named = model === '' ? entry.defaultModel : model;
-      if (named === undefined)
-        throw new ConfigurationError(
-          'model',
-          `"${name}" names no model, and ${provider} has no default.`,
-          `Name one: "${provider}:...".`,
-        );
-      return entry.factory(named, options);
+      const modelName = model === '' ? entry.defaultModel : model;
+      if (modelName === undefined) throw missingModel(name, provider);
+      return entry.factory(modelName, options);
     },
     registerProvider(name, factory, options = {}) {
-      const [own, ...others] = [name, ...(options.aliases ?? [])].map(normalised);
-      const taken = others.find((alias) => entries.has(alias) || (aliases.has(alias) && aliases.get(alias) !== own));
-      const bad = [own, ...others].find((one) => one === undefined || !/^[^\s:/]+$/.test(one));
-      if (own === undefined || bad !== undefined)
-        throw new ConfigurationError(
-          'provider',
-          `"${bad}" is no name for a provider.`,
-          'Use one without white space, colons and slashes.',
-        );
-      if (taken !== undefined || aliases.has(own))
-        throw new ConfigurationError(
-          'provider',
-          `"${taken ?? own}" means another provider already.`,
-          'Choose another name or alias.',
-        );
-      for (const [alias, target] of aliases) if (target === own) aliases.delete(alias);
-      for (const alias of others) aliases.set(alias, own);
-      entries.set(own, { ...options, aliases: others, factory });
+      const canonicalName = validName(name);
+      const aliases = (options.aliases ?? []).map(validName);
+      if (aliasTargets.has(canonicalName)) throw nameInUse(canonicalName);
+      const conflict = aliases.find(
+        (alias) => entries.has(alias) || (aliasTargets.get(alias) ?? canonicalName) !== canonicalName,
+      );
+      if (conflict !== undefined) throw nameInUse(conflict);
+      for (const [alias, target] of aliasTargets) if (target === canonicalName) aliasTargets.delete(alias);
+      for (const alias of aliases) aliasTargets.set(alias, canonicalName);
+      entries.set(canonicalName, { ...options, aliases, factory });
     },
-    providers: () =>
-      [...entries].map(([name, { factory, aliases: others = [], defaultModel, keyVariable }]) => ({
-        name,
-        aliases: others,
-        ...(defaultModel === undefined ? {} : { defaultModel }),
-        ...(keyVariable === undefined ? {} : { keyVariable }),
-        capabilities: defaultModel === undefined ? {} : (factory(defaultModel).capabilities ?? {}),
-      })),
+    providers: () => [...entries].map(([name, entry]) => registeredProvider(name, entry)),
   };
 }
 
-const normalised = (name: string): string => name.trim().toLowerCase();
-
-/** The provider stands before the first colon or slash; what follows is the model, colons and slashes and all (`qwen2.5:7b`, `google/gemini`). */
-function parts(name: string): { readonly provider: string; readonly model: string } {
-  const at = name.search(/[:/]/);
-  const provider = normalised(at === -1 ? name : name.slice(0, at));
-  if (provider === '')
-    throw new ConfigurationError(
-      'model',
-      `"${name}" names no provider.`,
-      'Write "provider:model", for example "openai:gpt-5".',
-    );
-  return { provider, model: at === -1 ? '' : name.slice(at + 1).trim() };
+function registeredProvider(
+  name: string,
+  { factory, aliases = [], defaultModel, keyVariable }: Entry,
+): RegisteredProvider {
+  const capabilities = defaultModel === undefined ? {} : (factory(defaultModel).capabilities ?? {});
+  return { name, aliases, ...omitUndefined({ defaultModel, keyVariable }), capabilities };
 }
 
-function unknownProvider(name: string, provider: string, known: string): ConfigurationError {
-  return new ConfigurationError(
-    'model',
-    `There is no provider "${provider}" ("${name}"). There are: ${known}.`,
-    'Use one of these, or registerProvider.',
+const normalize = (name: string): string => name.trim().toLowerCase();
+
+function validName(name: string): string {
+  const normalized = normalize(name);
+  if (/^[^\s:/]+$/.test(normalized)) return normalized;
+  throw new ConfigurationError(
+    'provider',
+    `"${normalized}" is not a valid provider name.`,
+    'Use a name without white space, colons and slashes.',
   );
 }
+
+/** The provider is before the first colon or slash; what follows is the model, with any further ones (`qwen2.5:7b`, `google/gemini`). */
+function splitName(name: string): { readonly provider: string; readonly model: string } {
+  const separator = name.search(/[:/]/);
+  const provider = normalize(separator === -1 ? name : name.slice(0, separator));
+  if (provider !== '') return { provider, model: separator === -1 ? '' : name.slice(separator + 1).trim() };
+  throw new ConfigurationError(
+    'model',
+    `"${name}" names no provider.`,
+    'Write "provider:model", for example "openai:gpt-5".',
+  );
+}
+
+const nameInUse = (name: string) =>
+  new ConfigurationError('provider', `"${name}" is in use for another provider.`, 'Choose another name or alias.');
+
+const missingModel = (name: string, provider: string) =>
+  new ConfigurationError(
+    'model',
+    `"${name}" names no model, and ${provider} has no default model.`,
+    `Name one: "${provider}:...".`,
+  );
+
+const unknownProvider = (name: string, provider: string, knownProviders: string) =>
+  new ConfigurationError(
+    'model',
+    `There is no provider "${provider}" ("${name}"). The registered providers are: ${knownProviders}.`,
+    'Use one of these, or call registerProvider.',
+  );
 
 const describe = (entries: ReadonlyMap<string, Entry>): string =>
   [...entries]

@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
-import { encodeOnce, markImmutable } from '../../lib/protocol/encodeOnce.js';
+import { filePart, userMessage } from '../../lib/core/message.js';
+import type { Message } from '../../lib/core/message.js';
+import { encodeOnce, markImmutable, memoizePerMessage } from '../../lib/protocol/encodeOnce.js';
 
-describe('jsonText', () => {
-  it('writes any body as JSON.stringify does, marked or not, once or again', () => {
+describe('encodeOnce', () => {
+  it('encodeOnce encodes any body as JSON.stringify does, marked or not, the first and the second time', () => {
     const body = fc.dictionary(fc.string(), fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue())));
     fc.assert(
       fc.property(body, fc.boolean(), (value, marked) => {
@@ -16,19 +18,56 @@ describe('jsonText', () => {
     );
   });
 
-  it('leaves out what is undefined, as JSON.stringify does', () => {
+  it('encodeOnce omits what is undefined, as JSON.stringify does', () => {
     const body = { a: undefined, list: [undefined, { b: undefined }] } as unknown as JsonObject;
     expect(encodeOnce(body)).toBe('{"list":[null,{}]}');
   });
 
-  it('writes what never changes once, and what may change anew each time', () => {
-    const [kept, free] = [{ n: 1 }, { n: 1 }];
-    markImmutable(kept);
+  it('encodeOnce encodes a marked object once, and any other each time', () => {
+    const [marked, unmarked] = [{ n: 1 }, { n: 1 }];
+    markImmutable(marked);
     const texts = [0, 1].map(() => {
-      const text = encodeOnce({ messages: [kept, free] });
-      [kept.n, free.n] = [2, 2]; // nobody may do this to the first: it shows that its text was kept
+      const text = encodeOnce({ messages: [marked, unmarked] });
+      [marked.n, unmarked.n] = [2, 2]; // forbidden for the first: it shows that its text was cached
       return text;
     });
     expect(texts).toEqual(['{"messages":[{"n":1},{"n":1}]}', '{"messages":[{"n":1},{"n":2}]}']);
+  });
+});
+
+describe('memoizePerMessage', () => {
+  const counting = () => {
+    const encoded: Message[] = [];
+    const encode = memoizePerMessage((message) => {
+      encoded.push(message);
+      return [{ role: message.role, parts: message.parts.length }];
+    });
+    return { encoded, encode };
+  };
+
+  it('memoizePerMessage encodes each message once, also one that is equal to another', () => {
+    const { encoded, encode } = counting();
+    const [a, b] = [userMessage('a'), userMessage('a')];
+    expect([a, b, a].map(encode)).toEqual(Array(3).fill([{ role: 'user', parts: 1 }]));
+    expect(encoded).toEqual([a, b]);
+    expect(encode(a)).toBe(encode(a));
+  });
+
+  it('memoizePerMessage does not cache messages with files', () => {
+    const { encoded, encode } = counting();
+    const image = userMessage([filePart(new Uint8Array(3), 'image/png')]);
+    expect(encode(image)).not.toBe(encode(image));
+    expect(encoded).toHaveLength(2);
+  });
+
+  it('memoizePerMessage does not cache a failure', () => {
+    let attempt = 0;
+    const encode = memoizePerMessage(() => {
+      if (attempt++ === 0) throw new Error('no field for it');
+      return [];
+    });
+    const message = userMessage('a');
+    expect(() => encode(message)).toThrow('no field for it');
+    expect(encode(message)).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
   observe(from(pieces).pipe(toy(maxEventBytes)));
 const ofText = (text: string) => frames([utf8(text)]);
 
-describe('serverSentEvents', () => {
+describe('sse', () => {
   const body =
     '\uFEFF: hello\nevent: start\ndata: {"a":"é😀"}\n\ndata:one\r\ndata: two\r\nid: 7\r\nretry: 10\r\n\r\ndata: \n\nnonsense: x\ndata: cr\r\rdata: [DONE]\n\n';
   const expected: Frame[] = [
@@ -23,18 +23,18 @@ describe('serverSentEvents', () => {
     { data: '[DONE]' },
   ];
 
-  it('reads events, whatever ends their lines, and skips comments, blank data, unknown fields and a byte order mark', () => {
+  it('sse reads events with any line end, and skips comments, blank data, unknown fields and a byte order mark', () => {
     const { values, completed } = ofText(body);
     expect(values).toEqual(expected);
     expect(completed).toBe(true);
   });
 
-  it('gives the same frames for every cut in two, and byte by byte', () => {
+  it('sse emits the same frames for every cut in two, and byte by byte', () => {
     for (const pieces of [...everyCut(utf8(body)), inPieces(utf8(body), 1)])
       expect(frames(pieces).values).toEqual(expected);
   });
 
-  it('gives the same frames however any events are cut', () => {
+  it('sse emits the same frames however any events are cut', () => {
     const line = fc.string({ unit: 'grapheme' }).map((text) => text.replace(/[\r\n]/g, '').trim());
     const event = fc.record({
       data: fc.array(line, { minLength: 1, maxLength: 3 }),
@@ -57,25 +57,25 @@ describe('serverSentEvents', () => {
     );
   });
 
-  it('delivers an event with its last byte, also where lines end in CR', () => {
+  it('sse emits an event with its last byte, also where lines end in CR', () => {
     for (const end of ['\n\n', '\r\n\r\n', '\r\r', '\r\n\r']) {
       expect(observe(concat(of(utf8(`data: x${end}`)), NEVER).pipe(toy())).values).toEqual([{ data: 'x' }]);
     }
   });
 
-  it('delivers an event that the end of the body has not delimited as unterminated', () => {
+  it('sse emits an event without a delimiter, at the end of the body, as unterminated', () => {
     for (const tail of ['data: b', 'data: b\n', 'data: b\r', 'data: b\r\n']) {
       expect(ofText(`data: a\n\n${tail}`).values).toEqual([{ data: 'a' }, { data: 'b', unterminated: true }]);
     }
     expect(frames([utf8('data: é').subarray(0, -1)]).values).toEqual([{ data: '\uFFFD', unterminated: true }]);
   });
 
-  it('takes a body that is cut within its first field for an early end, not for something else', () => {
+  it('sse takes a body that is cut within its first field for an early end, not for another format', () => {
     for (const body of ['', '\n\n', ': keep-alive\n\n', 'da', 'data', 'event: x', 'ev', ': a\n\nid'])
       expect(ofText(body)).toMatchObject({ values: [], completed: true });
   });
 
-  it('says what came when it was no event at all', () => {
+  it('sse errors with the beginning of a body that contains no events', () => {
     for (const pieces of everyCut(utf8('<!doctype html>\n<title>Sign in</title>\n'))) {
       const { error, values } = frames(pieces);
       expect(values).toEqual([]);
@@ -84,7 +84,7 @@ describe('serverSentEvents', () => {
     }
   });
 
-  it('finds an error in JSON that stands outside of any event, in one line or several, before or after events, or in a field of its own', () => {
+  it('sse finds an error in JSON outside of events, in one line or several, before or after events, or in a field of its own', () => {
     const json = { error: { message: 'No capacity', type: 'overloaded_error' } };
     for (const text of [
       JSON.stringify(json),
@@ -99,7 +99,7 @@ describe('serverSentEvents', () => {
     }
   });
 
-  it('refuses an event beyond the limit: one line, many lines, in one piece or many', () => {
+  it('sse rejects an event beyond the size limit: one line or many, in one piece or many', () => {
     const [long, many] = [utf8(`data: ${'x'.repeat(200)}\n\n`), utf8(`${'data: xxxxxxxxxx\n'.repeat(20)}\n`)];
     for (const pieces of [[long], inPieces(long, 7), [many], inPieces(many, 7)]) {
       const { error, values } = frames([utf8('data: a\n\n'), ...pieces], 100);
@@ -112,12 +112,12 @@ describe('serverSentEvents', () => {
     }
   });
 
-  it('starts afresh at each subscription', () => {
+  it('sse has its own state for each body', () => {
     const source = from([utf8('data: a\n'), utf8('\ndata: b')]).pipe(toy(), repeat(2), toArray());
     expect(observe(source).values[0]).toHaveLength(4);
   });
 
-  it('leaves its source when its reader leaves', () => {
+  it('an operator on sse unsubscribes its source with its subscriber', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('-a-a-a-|', { a: utf8('data: x\n\n') });
       expectObservable(source.pipe(toy(), take(2))).toBe('-a-(a|)', { a: { data: 'x' } });
@@ -126,7 +126,7 @@ describe('serverSentEvents', () => {
     expect(observe(EMPTY.pipe(toy())).completed).toBe(true);
   });
 
-  it('passes on an error after what it could deliver', () => {
+  it('an operator on sse forwards an error after the complete frames', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable }) => {
       expectObservable(cold('-a-#', { a: utf8('data: x\n\ndata: half') }).pipe(toy())).toBe('-a-#', {
         a: { data: 'x' },

@@ -21,7 +21,7 @@ const expectSame = (texts: readonly string[]) => {
   for (const text of texts) expect(outcome(parse, text)).toEqual(outcome(JSON.parse, text));
 };
 
-/** Frames of one shape: all scalars are the same except those that `values` gives. */
+/** Frames of one shape. */
 const frames = (count: number, frame: (at: number) => unknown) =>
   Array.from({ length: count }, (_, at) => JSON.stringify(frame(at)));
 
@@ -32,8 +32,8 @@ const chat = (content: string, at: number) => ({
   obfuscation: 'x'.repeat(at % 7),
 });
 
-describe('similarJsonParser', () => {
-  it('gives what JSON.parse gives, whatever the values of a shape are', () => {
+describe('createTemplateParser', () => {
+  it('createTemplateParser returns what JSON.parse returns, for any values in a shape', () => {
     const scalar = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.integer(),
@@ -48,7 +48,7 @@ describe('similarJsonParser', () => {
     );
   });
 
-  it('gives what JSON.parse gives where the texts are no JSON, and where only some are', () => {
+  it('createTemplateParser returns what JSON.parse returns, or throws as it does, where some texts are not JSON', () => {
     const json = fc.string({ maxLength: 6 }).map((text) => JSON.stringify({ type: 'delta', text, n: 1 }));
     const broken = fc.tuple(json, fc.nat(40), fc.string({ unit: 'binary', maxLength: 2 }));
     const cut = broken.map(([text, at, put]) => text.slice(0, at) + put + text.slice(at + 1));
@@ -60,13 +60,13 @@ describe('similarJsonParser', () => {
     );
   });
 
-  it('reads the frames of an answer, two strings of which change', () => {
+  it('createTemplateParser reads the frames of a response in which two strings change', () => {
     const parse = createTemplateParser();
     const texts = frames(40, (at) => chat(`a"\n${at} and more than a few characters`, at));
     expect(texts.map(parse)).toEqual(texts.map((text) => JSON.parse(text) as unknown));
   });
 
-  it('shares nothing: what is done to one value does not reach the next', () => {
+  it('createTemplateParser shares nothing between values: a change to one does not reach the next', () => {
     const parse = createTemplateParser();
     const texts = frames(60, (at) => ({
       delta: { file: `f${at}.ts`, options: { dryRun: true, tags: [] } },
@@ -81,7 +81,7 @@ describe('similarJsonParser', () => {
     }
   });
 
-  it('reads texts of any depth', () => {
+  it('createTemplateParser reads texts of any depth', () => {
     const deep = '['.repeat(1_900) + ']'.repeat(1_900);
     const parse = createTemplateParser();
     for (let at = 0; at < 40; at++) expect(parse(`{"t":"x${at}","a":${deep}}`)).toHaveProperty('t', `x${at}`);
@@ -94,7 +94,7 @@ describe('similarJsonParser', () => {
     ['a key __proto__', ['{"__proto__":{"a":"x"}}', '{"__proto__":{"a":"y"}}', '{"__proto__":{"a":"z"}}']],
     ['a value that ends in a backslash', ['{"a":"x\\\\"}', '{"a":"y\\\\"}', '{"a":"z\\\\","b":1}']],
     [
-      'a value that holds the sign it works with',
+      'a value that contains the mark of a hole',
       ['{"a":"\\u00000","b":"x"}', '{"a":"\\u00000","b":"y"}', '{"a":"\\u00000","b":"z"}'],
     ],
     ['a raw control character', ['{"a":"x"}', '{"a":"y"}', '{"a":"\n"}', '{"a":"\\n"}']],
@@ -105,9 +105,9 @@ describe('similarJsonParser', () => {
     ['a string where a number was', ['{"a":1}', '{"a":2}', '{"a":"3"}', '{"a":null}', '{"a":{}}', '{"a":[4]}']],
     ['a list at the top', ['[{"a":"x"}]', '[{"a":"y"}]', '[{"a":"z"}]']],
     ['a scalar at the top', ['"a"', '"b"', '1', '2', 'null']],
-    ['a text cut off', ['{"a":"x","b":1}', '{"a":"y","b":1}', '{"a":"y', '{"a":"y"', '{"a":']],
-    ['something behind the end', ['{"a":"x"}', '{"a":"y"}', '{"a":"z"}}', '{"a":"z"} ']],
-  ])('%s', (_, texts) => {
+    ['a text that is cut', ['{"a":"x","b":1}', '{"a":"y","b":1}', '{"a":"y', '{"a":"y"', '{"a":']],
+    ['something after the end', ['{"a":"x"}', '{"a":"y"}', '{"a":"z"}}', '{"a":"z"} ']],
+  ])('createTemplateParser handles %s', (_, texts) => {
     expectSame(Array.from({ length: 30 }, () => texts).flat());
   });
 });

@@ -40,7 +40,7 @@ const sent = (fetch: ReturnType<typeof fetchOf>, at = 0) => {
     body: JSON.parse(call?.init.body as string) as unknown,
   };
 };
-/** Statuses, and then the answer. */
+/** A fetch that fails a few times, and then succeeds. */
 const fetchAfter = (...failures: (() => Response | Promise<never>)[]) => {
   const good = fetchOf([utf8(body)]);
   const calls: number[] = [];
@@ -56,19 +56,19 @@ describe('httpModel', () => {
     delete process.env['TOY_API_KEY'];
   });
 
-  it('streams chunks, for every cut of the bytes, with one finish at the end', async () => {
+  it('httpModel streams chunks, for every cut of the bytes, with one finish at the end', async () => {
     for (const pieces of [[utf8(body)], inPieces(utf8(body), 1), ...everyCut(utf8(body))])
       expect(await read({ fetch: fetchOf(pieces) })).toEqual(whole);
   });
 
-  it('streams lines as well as events', async () => {
+  it('httpModel streams newline-delimited JSON as well as server-sent events', async () => {
     const lines = utf8(body.replaceAll('data: ', '').replace(': alive', '').replace('\n[DONE]\n\n', '{"end":true}'));
     const fetch = fetchOf(inPieces(lines, 1), { headers: { 'content-type': 'application/x-ndjson' } });
     expect(await read({ fetch }, hello, { wire: toyWire('ndjson') })).toEqual(whole);
     expect(sent(fetch).headers['accept']).toBe('application/x-ndjson');
   });
 
-  it('sends the request of its dialect', async () => {
+  it('httpModel sends the request of its wire', async () => {
     const fetch = fetchOf([utf8(body)]);
     await read({ fetch });
     expect(sent(fetch)).toEqual({
@@ -78,7 +78,7 @@ describe('httpModel', () => {
     });
   });
 
-  it('is cold: nothing happens before the subscription, and each subscription, retry and repeat is a request of its own', async () => {
+  it('httpModel is cold: it sends nothing before the subscription, and one request for each subscription, retry and repeat', async () => {
     const fetch = fetchOf([utf8(body)]);
     const chunks = model({ fetch }).stream(hello);
     expect(fetch.calls).toHaveLength(0);
@@ -97,7 +97,7 @@ describe('httpModel', () => {
     expect(cut.calls).toHaveLength(4);
   });
 
-  it('takes the key from the option, or from the environment at the time of the request', async () => {
+  it('httpModel reads the key from the options, or from the environment at the time of the request', async () => {
     const fetch = fetchOf([utf8(body)]);
     const chunks = httpModel(definition, { fetch, apiKey: ' ' }).stream(hello);
     process.env['TOY_API_KEY'] = 'from-environment\n';
@@ -113,7 +113,7 @@ describe('httpModel', () => {
     expect(sent(fetch, 2).headers).not.toHaveProperty('authorization');
   });
 
-  it('says what to do where there is no key, before any request', async () => {
+  it('httpModel reports a missing key and what to do, before any request', async () => {
     const fetch = fetchOf([utf8(body)]);
     const error = await failure({ fetch, apiKey: '' });
     expect(error).toMatchObject({ code: 'configuration', subject: 'apiKey' });
@@ -122,7 +122,7 @@ describe('httpModel', () => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  it('asks for no key where the provider has none, or where a header carries one', async () => {
+  it('httpModel requires no key for a provider without one, nor where a header carries one', async () => {
     const fetch = fetchOf([utf8(body)]);
     await read({ fetch, apiKey: undefined }, hello, { apiKey: undefined });
     await read({ fetch, apiKey: undefined, headers: { Authorization: 'Basic abc' } });
@@ -130,7 +130,7 @@ describe('httpModel', () => {
     expect(sent(fetch, 1).headers).toHaveProperty('authorization', 'Basic abc');
   });
 
-  it("lets the user's headers win, in any case", async () => {
+  it("httpModel lets the user's headers win, in any case", async () => {
     const fetch = fetchOf([utf8(body)]);
     await read({
       fetch,
@@ -151,27 +151,27 @@ describe('httpModel', () => {
     ['/api/llm', '/api/llm/chat'],
     ['/', '/chat'],
     ['  ', 'https://toy.test/v1/chat'],
-  ])('joins the base URL %s', async (baseUrl, url) => {
+  ])('httpModel joins the base URL %j and the path', async (baseUrl, url) => {
     const fetch = fetchOf([utf8(body)]);
     await read({ fetch, baseUrl });
     expect(sent(fetch).url).toBe(url);
   });
 
-  it('joins the queries of the base URL and the path', async () => {
+  it('httpModel joins the queries of the base URL and the path', async () => {
     const fetch = fetchOf([utf8(body)]);
     const wire = { ...toyWire(), encode: () => ({ path: '/m:stream?alt=sse', body: {} }) };
     await read({ fetch, baseUrl: 'https://a.test/v1?x=1' }, hello, { wire });
     expect(sent(fetch).url).toBe('https://a.test/v1/m:stream?x=1&alt=sse');
   });
 
-  it("merges the user's fields for this provider over the body", async () => {
+  it("httpModel merges the user's fields for this provider over the body", async () => {
     const fetch = fetchOf([utf8(body)]);
     const mine = { nested: { b: [3], c: null }, tier: 'flex', stream: undefined as unknown as null };
     await read({ fetch }, { ...hello, providerOptions: { toy: mine, other: { nested: 1 } } });
     expect(sent(fetch).body).toEqual({ model: 'toy', count: 1, nested: { a: 1, b: [3], c: null }, tier: 'flex' });
   });
 
-  it('turns whatever is wrong with a request into an error before any request is made', async () => {
+  it('httpModel reports an invalid request as an error, before it is sent', async () => {
     const fetch = fetchOf([utf8(body)]);
     const orphan: Request = {
       messages: [{ role: 'user', parts: [{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }] }],
@@ -186,7 +186,7 @@ describe('httpModel', () => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  it('aborts the request in the tick in which its reader has what it wanted', async () => {
+  it('httpModel aborts the request in the tick of the unsubscription', async () => {
     const fetch = fetchOf(inPieces(utf8(body), 20));
     expect(
       await lastValueFrom(
@@ -201,7 +201,7 @@ describe('httpModel', () => {
     expect.assertions(2);
   });
 
-  it('extracts thinking from the text where it is told to, before the finish', async () => {
+  it('httpModel extracts thinking from the text with thinkTags, before the finish', async () => {
     const tagged = body.replace('"é"', '"<think>é</thi"').replace('"b"', '"nk>b"');
     expect(await read({ fetch: fetchOf([utf8(tagged)]), thinkTags: true })).toEqual([
       { type: 'thinking', text: 'é' },
@@ -211,14 +211,14 @@ describe('httpModel', () => {
     expect(await read({ fetch: fetchOf([utf8(tagged)]) })).toEqual([text('<think>é</thi'), text('nk>b'), finish]);
   });
 
-  it('limits the size of an event', async () => {
+  it('httpModel limits the size of an event', async () => {
     expect(await failure({ fetch: fetchOf([utf8(body)]), maxEventBytes: 5 })).toMatchObject({
       code: 'protocol',
       reason: 'event_too_large',
     });
   });
 
-  it('tries again after a passing failure before the first chunk, and not after it or for another one', async () => {
+  it('httpModel retries after a transient failure before the first chunk, and after no other', async () => {
     const quick: ModelOptions = { retry: { initialDelay: 0 } };
     const reset = () => Promise.reject(new Error('reset'));
     const fetch = fetchAfter(
@@ -236,7 +236,7 @@ describe('httpModel', () => {
     expect(off.calls).toHaveLength(1);
   });
 
-  it('gives up on a silent server in the given time', () => {
+  it('httpModel errors when the server is silent for longer than the timeout', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ expectObservable }) => {
       const silent = model({ fetch: () => new Promise(() => undefined), timeout: { first: 50 } });
       const outcome = silent.stream(hello).pipe(catchError((error: unknown) => of(error)));
@@ -244,7 +244,7 @@ describe('httpModel', () => {
     });
   });
 
-  it('shows the key in no error, one that a provider repeats in its stream and one in a header or URL of the user included', async () => {
+  it('httpModel reveals no key in an error, whether the provider repeats it in its stream or the user set it in a header or URL', async () => {
     const secrets = ['k-123', 'h-456', 'u-789'];
     const frame = utf8(`data: ${JSON.stringify({ t: 'a', fail: `Wrong: ${secrets.join()}` })}\n\n`);
     const options: ModelOptions = { headers: { 'api-key': 'h-456' }, baseUrl: 'https://a.test?key=u-789' };
@@ -261,7 +261,7 @@ describe('httpModel', () => {
     }
   });
 
-  it('closes the connection over a real socket when its reader leaves, and passes on what came before a reset', async () => {
+  it('httpModel closes a real connection with the unsubscription, and emits what arrived before a reset', async () => {
     const closed = signal();
     let breaks = false;
     const local = await serve((_, response) => {

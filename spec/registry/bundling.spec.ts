@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 const providers = join('lib', 'providers');
 
-/** The files that a file imports for more than types, and what these import. */
+/** The files that a file imports for more than types, directly and indirectly. */
 function closure(file: string, seen = new Set<string>()): Set<string> {
   if (seen.has(file)) return seen;
   seen.add(file);
@@ -20,24 +20,24 @@ const filesIn = (folder: string): string[] =>
     return statSync(path).isDirectory() ? filesIn(path) : [path];
   });
 
-/** What is common, and where the others may look. */
-const common = ['shared', 'chatCompletions', 'httpModel.ts', 'thinkTags.ts'];
+/** What all providers may import. */
+const shared = ['shared', 'chatCompletions', 'httpModel.ts', 'thinkTags.ts'];
 
-const own = readdirSync(providers).filter(
-  (name) => !common.includes(name) && (name.endsWith('.ts') || readdirSync(join(providers, name)).length > 0),
+const providerEntries = readdirSync(providers).filter(
+  (name) => !shared.includes(name) && (name.endsWith('.ts') || readdirSync(join(providers, name)).length > 0),
 );
 const entryOf = (name: string) => join(providers, name.endsWith('.ts') ? name : join(name, `${name}.ts`));
 
 describe('importing one provider', () => {
-  it.each(own)('%s: bundles no other', (name) => {
+  it.each(providerEntries)('importing %s bundles no other provider', (name) => {
     const rooms = [...closure(entryOf(name))]
       .filter((file) => file.startsWith(providers))
       .map((file) => relative(providers, file).split('/')[0] ?? '');
     expect(rooms).toContain(name);
-    expect([...new Set(rooms)].filter((room) => room !== name && !common.includes(room))).toEqual([]);
+    expect([...new Set(rooms)].filter((room) => room !== name && !shared.includes(room))).toEqual([]);
   });
 
-  it('nothing but the registry imports the registry', () => {
+  it('no other file imports the registry', () => {
     const outside = filesIn('lib').filter((file) => !file.startsWith(join('lib', 'registry')));
     expect(outside.filter((file) => /from '[^']*registry/.test(readFileSync(file, 'utf8')))).toEqual([]);
   });

@@ -10,7 +10,7 @@ import { answering } from '../providers/answering.js';
 import { delta } from '../providers/chatCompletions/reading.js';
 
 const named = ({ provider, name }: Model) => `${provider} ${name}`;
-const refused = (subject: string, message: RegExp) =>
+const errorOf = (subject: string, message: RegExp) =>
   expect.objectContaining({ code: 'configuration', subject, message: expect.stringMatching(message) as unknown });
 
 describe('modelByName', () => {
@@ -27,19 +27,19 @@ describe('modelByName', () => {
     ['mistralai', 'mistral mistral-small-latest'],
     ['cohere', 'cohere command-a-03-2025'],
     [' openai:gpt-5\n', 'openai gpt-5'],
-  ])('%s', (name, expected) => {
+  ])('modelByName(%j) makes the model %s', (name, expected) => {
     expect(named(modelByName(name))).toBe(expected);
   });
 
-  it('lists what there is where there is no such provider', () => {
+  it('modelByName lists the registered providers when the provider is unknown', () => {
     expect(() => modelByName('opnai:gpt-5')).toThrow(
-      refused('model', /"opnai".*openai, .*anthropic \(claude\).*google \(gemini,/s),
+      errorOf('model', /"opnai".*openai, .*anthropic \(claude\).*google \(gemini,/s),
     );
     for (const name of ['', ':gpt-5', '/x'])
-      expect(() => modelByName(name)).toThrow(refused('model', /names no provider/));
+      expect(() => modelByName(name)).toThrow(errorOf('model', /names no provider/));
   });
 
-  it('passes options on, and asks for a key only when the model is used', async () => {
+  it('modelByName passes the options on, and requires a key only when the model is used', async () => {
     const { fetch, requests } = answering(delta({ content: 'a' }, 'stop'));
     const model = modelByName('openrouter:m', {
       apiKey: 'k',
@@ -56,7 +56,7 @@ describe('modelByName', () => {
 describe('registerProvider', () => {
   const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1' });
 
-  it('names a provider of your own, with aliases and a default model', () => {
+  it('registerProvider registers a custom provider, with aliases and a default model', () => {
     registerProvider('groq', groq, {
       aliases: ['GroqCloud'],
       defaultModel: 'llama-3.3-70b-versatile',
@@ -73,63 +73,63 @@ describe('registerProvider', () => {
     });
   });
 
-  it('wants a model where there is no default', () => {
+  it('registerProvider makes a model name required when there is no default model', () => {
     const registry = createRegistry();
     registry.registerProvider('groq', groq);
-    expect(() => registry.modelByName('groq')).toThrow(refused('model', /no default/));
-    expect(() => createRegistry().modelByName('groq')).toThrow(refused('model', /There are: none/));
+    expect(() => registry.modelByName('groq')).toThrow(errorOf('model', /no default/));
+    expect(() => createRegistry().modelByName('groq')).toThrow(errorOf('model', /registered providers are: none/));
   });
 
-  it('replaces a provider of the same name, aliases and all, and takes no name of another', () => {
+  it('registerProvider replaces a provider of the same name with its aliases, and rejects a name of another provider', () => {
     const registry = createRegistry();
     registry.registerProvider('a', groq, { aliases: ['x'], defaultModel: 'one' });
     registry.registerProvider('b', groq, { aliases: ['y'] });
     registry.registerProvider('A', groq, { aliases: ['z'], defaultModel: 'two' });
     expect(named(registry.modelByName('z'))).toBe('groq two');
-    expect(() => registry.modelByName('x')).toThrow(refused('model', /no provider "x"/));
+    expect(() => registry.modelByName('x')).toThrow(errorOf('model', /no provider "x"/));
     expect(() => registry.registerProvider('c', groq, { aliases: ['b'] })).toThrow(
-      refused('provider', /"b" means another/),
+      errorOf('provider', /"b" is in use/),
     );
     expect(() => registry.registerProvider('c', groq, { aliases: ['y'] })).toThrow(
-      refused('provider', /"y" means another/),
+      errorOf('provider', /"y" is in use/),
     );
-    expect(() => registry.registerProvider('y', groq)).toThrow(refused('provider', /"y" means another/));
+    expect(() => registry.registerProvider('y', groq)).toThrow(errorOf('provider', /"y" is in use/));
     for (const bad of ['', 'a:b', 'a/b', 'a b'])
-      expect(() => registry.registerProvider(bad, groq)).toThrow(refused('provider', /no name/));
+      expect(() => registry.registerProvider(bad, groq)).toThrow(errorOf('provider', /not a valid provider name/));
   });
 });
 
-describe('the variable of a key', () => {
+describe('keyVariable', () => {
   const builtIn = registeredProviders().map(({ name, keyVariable }) => [name, keyVariable] as const);
 
   afterEach(() => {
     jest.restoreAllMocks();
   });
 
-  it.each(builtIn)('of %s is the one that its models ask for: %s', async (name, keyVariable) => {
+  it.each(builtIn)('keyVariable of %s is the one that its models require: %s', async (name, keyVariable) => {
     jest.replaceProperty(process, 'env', {});
     const { fetch, requests } = answering(delta({ content: 'a' }, 'stop'));
     const answer = lastValueFrom(modelByName(name, { fetch, retry: false }).stream({ messages: [userMessage('Hi')] }));
     const error: unknown = await answer.catch((thrown: unknown) => thrown);
     if (keyVariable === undefined) expect(requests).toHaveLength(1);
-    else expect(error).toEqual(refused('apiKey', new RegExp(`Set ${keyVariable} or pass`)));
+    else expect(error).toEqual(errorOf('apiKey', new RegExp(`Set ${keyVariable} or pass`)));
   });
 });
 
-describe('what providers can do', () => {
-  /** Models that can what the default model of their provider cannot. */
+describe('the capabilities of the registered providers', () => {
+  /** Models with capabilities that the default model of their provider lacks. */
   const special: Readonly<Record<string, readonly string[]>> = {
     google: ['gemini-3-pro-preview'],
     cohere: ['command-a-reasoning-08-2025', 'command-a-vision-07-2025'],
   };
   const builtIn = registeredProviders().filter(({ name }) => name !== 'groq');
 
-  it('is told by the default model of each', () => {
+  it('capabilities are those of the default model of each provider', () => {
     for (const { name, capabilities } of builtIn)
       expect([name, Object.keys(capabilities).length > 4]).toEqual([name, true]);
   });
 
-  it('is what the error says that names those who can', () => {
+  it('capabilityTable agrees with the capabilities of the models', () => {
     for (const [capability, names] of Object.entries(capabilityTable)) {
       const can = builtIn
         .filter(({ capabilities }) => capabilities[capability as Capability] === true)
@@ -137,13 +137,13 @@ describe('what providers can do', () => {
       expect([capability, can.filter((name) => !names.includes(name))]).toEqual([capability, []]);
       for (const name of names) {
         const models = [...(special[name] ?? []).map((model) => modelByName(`${name}:${model}`)), modelByName(name)];
-        const said = models.map(({ capabilities = {} }) => capabilities[capability as Capability]);
-        expect([capability, name, said.every((can) => can === false)]).toEqual([capability, name, false]);
+        const values = models.map(({ capabilities = {} }) => capabilities[capability as Capability]);
+        expect([capability, name, values.every((can) => can === false)]).toEqual([capability, name, false]);
       }
     }
   });
 
-  it('is an error before the request where a model has it not', async () => {
+  it('a missing capability is an error before the request', async () => {
     const { fetch, requests } = answering();
     const model = modelByName('together:m', { apiKey: 'k', fetch });
     const pdf = { type: 'file', mediaType: 'application/pdf', data: 'AQ==' } as const;

@@ -1,7 +1,7 @@
 import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
-import { inlineDataUrl } from '../shared/files.js';
+import { imageMediaType, inlineDataUrl } from '../shared/files.js';
 import { provider } from './models.js';
 
 /** A source, with a key that is the same for the same source. */
@@ -60,7 +60,7 @@ function generatedImage(item: JsonObject): readonly KeyedFile[] {
   const data = nonEmptyString(item['result']);
   if (data === undefined) return [];
   const id = nonEmptyString(item['id']);
-  const mediaType = `image/${nonEmptyString(item['output_format']) ?? 'png'}`;
+  const mediaType = imageMediaType(nonEmptyString(item['output_format']) ?? 'png');
   const providerData = id === undefined ? undefined : { [provider]: { id } };
   const file: FilePart = { type: 'file', mediaType, data, ...omitUndefined({ providerData }) };
   return [{ key: JSON.stringify(['generated', id ?? data]), file }];

@@ -1,10 +1,14 @@
 import type { Message } from '../../core/message.js';
 
+// Providers restrict the ids of tool calls. Ids of other providers are replaced; a call and its result get the same new id.
+
 /**
- * An id of a tool call as Mistral takes it: nine letters and digits ("Tool call id was ... but must be a-z, A-Z, 0-9, with a length of 9", its answer
- * 400 to any other). Its own ids stay; those of other providers become a hash of themselves, so that a call and its result agree, in each request.
+ * The id of a tool call as Mistral accepts it: nine letters and digits ("Tool call id was ... but must be a-z, A-Z, 0-9, with
+ * a length of 9", as its status 400 says for any other). Valid ids are unchanged; others become a hash of themselves, so that a
+ * call and its result agree, in each request.
  *
- * 46 bits of hash fit in nine digits to the base 36. Measured, two of two million ids met in every third try: of a thousand, in one of some ten million.
+ * The nine base-36 digits hold 46 bits of the hash. Measured: among two million ids, two collided in every third attempt; for a
+ * thousand ids, that is one attempt in about ten million.
  *
  * @param id Any id.
  */
@@ -12,51 +16,53 @@ export function mistralCallId(id: string): string {
   return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashId(id);
 }
 
-/** An id as nine letters and digits that depend on nothing but it: two multiplicative hashes of 32 bits, of which the lower digits are kept. */
-export function hashId(id: string): string {
-  let [one, other] = [0, 0];
-  for (let at = 0; at < id.length; at += 1) {
-    one = Math.imul(one ^ id.charCodeAt(at), 0x9e3779b1) ^ (one >>> 15);
-    other = Math.imul(other + id.charCodeAt(at), 0x85ebca6b) ^ (other >>> 13);
-  }
-  return digits(one, 5) + digits(other, 4);
-}
-
-const digits = (hash: number, count: number): string => (hash >>> 0).toString(36).padStart(count, '0').slice(-count);
-
 /**
- * An id of a tool call that is not too long. Other providers' are longer (some carry a signature); such an id becomes a hash of itself, so that a
- * call and its result agree, in each request.
+ * The id of a tool call with a limited length. Ids of other providers may be longer (some carry a signature); such an id
+ * becomes a hash of itself, so that a call and its result agree, in each request.
  *
  * @param id Any id.
- * @param longest The longest that the API takes. Default: 40, as OpenAI has it ("string too long. Expected a string with maximum length 40").
+ * @param maxLength The longest id that the API accepts. Default: 40, as for OpenAI ("string too long. Expected a string with
+ * maximum length 40").
  */
-export function shortCallId(id: string, longest = 40): string {
-  return id.length <= longest ? id : `call_${hashId(id)}`;
+export function shortCallId(id: string, maxLength = 40): string {
+  return id.length <= maxLength ? id : `call_${hashId(id)}`;
 }
 
+/** Hashes an id to nine letters and digits: the lower digits of two multiplicative hashes of 32 bits. */
+function hashId(id: string): string {
+  let [first, second] = [0, 0];
+  for (let at = 0; at < id.length; at += 1) {
+    first = Math.imul(first ^ id.charCodeAt(at), 0x9e3779b1) ^ (first >>> 15);
+    second = Math.imul(second + id.charCodeAt(at), 0x85ebca6b) ^ (second >>> 13);
+  }
+  return lowerDigits(first, 5) + lowerDigits(second, 4);
+}
+
+const lowerDigits = (hash: number, count: number): string =>
+  (hash >>> 0).toString(36).padStart(count, '0').slice(-count);
+
 /**
- * Makes ids of calls that the API accepts: `^[a-zA-Z0-9_-]+$` (it says so in the 400 for others). Ids made by other providers can hold anything;
- * call and result get the same new one, and two calls never share one.
+ * Maps the ids of a conversation's tool calls to ids that Anthropic accepts: `^[a-zA-Z0-9_-]+$`, as its status 400 says for
+ * others. A call and its result get the same id, and two calls never share one.
  *
- * @param messages The whole conversation.
- * @returns The valid id for an id of the conversation.
+ * @param messages The complete conversation.
+ * @returns Returns the valid id for an id of the conversation.
  */
 export function createCallIdMapper(messages: readonly Message[]): (id: string) => string {
   const ids = new Set(
     messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'toolCall' ? [part.id] : []))),
   );
-  const taken = new Set([...ids].filter((id) => valid.test(id)));
-  const renamed = new Map<string, string>();
+  const usedIds = new Set([...ids].filter((id) => validId.test(id)));
+  const newIds = new Map<string, string>();
   for (const id of ids) {
-    if (valid.test(id)) continue;
+    if (validId.test(id)) continue;
     const base = id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call';
-    let name = base;
-    for (let n = 2; taken.has(name); n += 1) name = `${base}_${n}`;
-    taken.add(name);
-    renamed.set(id, name);
+    let newId = base;
+    for (let n = 2; usedIds.has(newId); n += 1) newId = `${base}_${n}`;
+    usedIds.add(newId);
+    newIds.set(id, newId);
   }
-  return (id) => renamed.get(id) ?? id;
+  return (id) => newIds.get(id) ?? id;
 }
 
-const valid = /^[a-zA-Z0-9_-]+$/;
+const validId = /^[a-zA-Z0-9_-]+$/;

@@ -1,6 +1,6 @@
 import type { Capability } from '../../core/capabilities.js';
 
-const all = [
+const allProviders = [
   'openai',
   'openai-responses',
   'openrouter',
@@ -11,19 +11,19 @@ const all = [
   'mistral',
   'cohere',
 ] as const;
-const without = (...names: readonly (typeof all)[number][]): readonly string[] =>
-  all.filter((name) => !names.includes(name));
+const allExcept = (...names: readonly (typeof allProviders)[number][]): readonly string[] =>
+  allProviders.filter((name) => !names.includes(name));
 
 /**
- * The providers that have models with a capability: for the error that is raised when a model has it not. Names only, so that no provider bundles another. The
- * registry's spec holds it against what the providers' models say of themselves.
+ * The providers that have models with a capability: for the error that is raised when a model lacks it. Names only, so that no
+ * provider bundles another. The registry's spec compares the table with the capabilities of the providers' models.
  */
 export const capabilityTable: Readonly<Record<Capability, readonly string[]>> = {
-  tools: all,
-  multiToolCalls: all,
-  typedOutput: all,
-  typedOutputWithTools: /* @__PURE__ */ without('together', 'ollama', 'mistral', 'cohere'),
-  thinking: all,
-  vision: all,
-  files: /* @__PURE__ */ without('together', 'ollama', 'cohere'),
+  tools: allProviders,
+  multiToolCalls: allProviders,
+  typedOutput: allProviders,
+  typedOutputWithTools: /* @__PURE__ */ allExcept('together', 'ollama', 'mistral', 'cohere'),
+  thinking: allProviders,
+  vision: allProviders,
+  files: /* @__PURE__ */ allExcept('together', 'ollama', 'cohere'),
 };

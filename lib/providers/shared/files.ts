@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 
-/** A file whose address is a data URL, with its bytes: it holds them, and few APIs take it as an address. Others as they are. */
+/** A file with its bytes, where its URL is a data URL, which few APIs accept as a URL. Other files are unchanged. */
 export function inlineDataUrl(file: FilePart): FilePart {
   const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
   if (!inline) return file;
@@ -13,11 +13,15 @@ export function inlineDataUrl(file: FilePart): FilePart {
 /** A media type without parameters, in lower case. */
 export const baseMediaType = (mediaType: string): string => (mediaType.split(';')[0] ?? '').trim().toLowerCase();
 
+/** The media type of an image format (`png`, `jpeg`, `svg`). */
+export const imageMediaType = (format: string): string =>
+  `image/${format.toLowerCase() === 'svg' ? 'svg+xml' : format}`;
+
 /**
- * What a text file says, behind its name: for APIs that take no text files.
+ * The content of a text file, after its name: for APIs that accept no text files.
  *
  * @param file The file.
- * @returns Undefined for what is no text, and for what is given by address.
+ * @returns Undefined for a file that is not text, or that is given by URL.
  * @throws ConfigurationError `options` when the data is not base64.
  */
 export function textOfFile({ data, mediaType, name }: FilePart): string | undefined {
@@ -26,16 +30,11 @@ export function textOfFile({ data, mediaType, name }: FilePart): string | undefi
   return name === undefined ? text : `${name}:\n${text}`;
 }
 
-/** Whether a media type, in its essence, is one of text. */
-export const isTextMediaType = (mediaType: string): boolean =>
+/** Whether a media type without parameters is one of text. */
+const isTextMediaType = (mediaType: string): boolean =>
   mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
 
-/**
- * The text of base64 data.
- *
- * @throws ConfigurationError `options` when it is not base64.
- */
-export function decodeText(data: string, mediaType: string): string {
+function decodeText(data: string, mediaType: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
   } catch (cause) {
@@ -50,18 +49,19 @@ export function decodeText(data: string, mediaType: string): string {
 /** The bytes of a file as a data URL. */
 export const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaType};base64,${data}`;
 
-/** A name for a file, for APIs that want one. A short subtype is the usual extension (`pdf`). */
+/** The name of a file, for APIs that require one. A short subtype is the usual extension (`pdf`). */
 export function fileName({ name, mediaType }: FilePart): string {
-  const subtype = baseMediaType(mediaType).split('/')[1] ?? '';
+  const subtype = (baseMediaType(mediaType).split('/')[1] ?? '').replace('svg+xml', 'svg');
   return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
 }
 
-/** A data URL taken apart, or undefined when it is none in base64. */
+/** The parts of a base64 data URL; undefined for any other URL. */
 export function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
   if (!/^data:/i.test(url)) return undefined;
   const comma = url.indexOf(',');
-  const [mediaType, ...attributes] = url.slice('data:'.length, Math.max(comma, 0)).split(';');
-  if (comma < 0 || !attributes.some((attribute) => attribute.trim().toLowerCase() === 'base64')) return undefined;
+  if (comma < 0) return undefined;
+  const [mediaType, ...attributes] = url.slice('data:'.length, comma).split(';');
+  if (!attributes.some((attribute) => attribute.trim().toLowerCase() === 'base64')) return undefined;
   return {
     mediaType: mediaType === undefined || mediaType === '' ? 'text/plain' : mediaType,
     data: url.slice(comma + 1),

@@ -1,7 +1,10 @@
 import type { FinishReason } from '../../core/chunk.js';
 
-/** The words that answers end with, of all APIs, in either case: gateways pass on the words of other APIs (`MAX_TOKENS`, `end_turn`). */
-const reasons: readonly (readonly [FinishReason, RegExp])[] = [
+/**
+ * The words of all APIs for the end of a response, in either case: gateways forward the words of other APIs (`MAX_TOKENS`,
+ * `end_turn`).
+ */
+const finishReasons: readonly (readonly [FinishReason, RegExp])[] = [
   ['stop', /^(stop|stop_sequence|eos|eos_token|end|end_turn|complete|completed|done)$/i],
   [
     'length',
@@ -11,14 +14,14 @@ const reasons: readonly (readonly [FinishReason, RegExp])[] = [
   ['contentFilter', /^(content_filter|safety|refusal|sensitive|recitation|prohibited_content|blocklist|spii)$/i],
   ['error', /^(error|network_error|insufficient_system_resource)$/i],
 ];
-/**
- * What a finish reason of a wire means, where the wire's own list has no such word: servers that speak another API than the model behind them pass on
- * the model's words.
- *
- * @param word As it came.
- * @returns `other` for a word that no API has.
- */
 
+/**
+ * The finish reason for a word that the wire's own list does not contain: a server in front of a model of another API
+ * forwards that API's words.
+ *
+ * @param word The word, as it arrived.
+ * @returns `other` for a word of no API.
+ */
 export function finishReasonOf(word: string): FinishReason {
-  return reasons.find(([, words]) => words.test(word))?.[0] ?? 'other';
+  return finishReasons.find(([, words]) => words.test(word))?.[0] ?? 'other';
 }

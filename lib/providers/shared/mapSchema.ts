@@ -1,27 +1,31 @@
 import { isJsonObject } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 
-/** Keywords that hold schemas by name, and those that hold one or a list. */
-const maps: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
-const inner: ReadonlySet<string> = new Set(['items', 'prefixItems', 'anyOf', 'oneOf', 'allOf', 'not']);
+/** Keywords whose value is an object of named schemas. */
+const namedSchemas: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
-/** The value of a keyword, with each schema right within it changed. */
-export function mapSubschemas(
-  keyword: string,
-  value: JsonValue,
-  change: (schema: JsonSchema) => JsonSchema,
-): JsonValue {
-  const changed = (one: JsonValue): JsonValue => (isJsonObject(one) ? change(one) : one);
-  if (maps.has(keyword) && isJsonObject(value)) return mapValues(value, changed);
-  if (!inner.has(keyword)) return value;
-  return Array.isArray(value) ? (value as readonly JsonValue[]).map(changed) : changed(value);
+/** Keywords whose value is a schema, or an array of schemas. */
+const subschemas: ReadonlySet<string> = new Set(['items', 'prefixItems', 'anyOf', 'oneOf', 'allOf', 'not']);
+
+/**
+ * Maps the schemas that are the direct children of a keyword.
+ *
+ * @param keyword The keyword. Its value is unchanged if it holds no schemas.
+ * @param value The keyword's value.
+ * @param map Maps one schema.
+ */
+export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: JsonSchema) => JsonSchema): JsonValue {
+  const mapSchema = (schema: JsonValue): JsonValue => (isJsonObject(schema) ? map(schema) : schema);
+  if (namedSchemas.has(keyword) && isJsonObject(value)) return mapValues(value, mapSchema);
+  if (!subschemas.has(keyword)) return value;
+  return Array.isArray(value) ? (value as readonly JsonValue[]).map(mapSchema) : mapSchema(value);
 }
 
-/** An object with each value changed. */
-export const mapValues = (object: JsonObject, change: (value: JsonValue, key: string) => JsonValue): JsonObject =>
-  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
+/** Maps the values of an object. */
+export const mapValues = (object: JsonObject, map: (value: JsonValue, key: string) => JsonValue): JsonObject =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 
-/** Constraints in words, for a description. */
+/** Describes constraints in a text, for a schema's description. */
 export const describeConstraints = (constraints: JsonObject): string =>
   Object.entries(constraints)
     .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`)

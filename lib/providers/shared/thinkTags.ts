@@ -2,105 +2,114 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk, TextChunk } from '../../core/chunk.js';
 import { createOperator } from '../../core/createOperator.js';
 
-const opening = '<think>';
-const closing = '</think>';
+const openingTag = '<think>';
+const closingTag = '</think>';
 
-/** Takes chunks and passes them on with the thinking told from the text. */
+/** Separates thinking from text in the chunks of one message. */
 export interface ThinkTagParser {
   next(chunk: Chunk): void;
-  /** Releases what is held back. Called before an error; a finish does it by itself. */
+  /** Emits the text that is held back. Call it before an error; a `finish` does it by itself. */
   flush(): void;
 }
 
-/** Where the text stands: before a tag, within the tags, right behind them, or in the answer. */
-type Place = 'start' | 'thinking' | 'behind' | 'answer';
+/** Where the text is: before a tag, inside the tags, directly after them, or in the answer. */
+type State = 'start' | 'thinking' | 'afterTags' | 'answer';
 
 /**
- * Turns `<think>...</think>` at the start of a message into thinking, as servers without a field for reasoning send it (DeepSeek R1 and
- * Qwen under vLLM, Ollama, LM Studio). White space before the tag and one line break right behind it belong to the tags and are dropped.
- * Tags that are never closed hold thinking only. Later tags are text: an answer may speak of them.
+ * Turns `<think>...</think>` at the start of a message into thinking, as servers without a field for reasoning send it
+ * (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). White space before the tag, and one line break directly after it,
+ * belong to the tags and are dropped. Tags that are never closed contain thinking only. Later tags are text, since an answer
+ * may mention them.
  *
- * However the text is cut, no more is held back than white space before a tag and the beginning of a tag. Linear in the text.
+ * However the text is cut, only white space before a tag and the beginning of a tag are held back. Linear in the text.
  *
- * @param emit Takes the chunks.
+ * @param emit Receives the chunks.
  */
 export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagParser {
-  let place: Place = 'start';
-  let held = '';
+  let state: State = 'start';
+  let heldText = '';
 
-  const say = (type: 'text' | 'thinking', text: string) => {
+  const emitText = (type: 'text' | 'thinking', text: string) => {
     if (text !== '') emit({ type, text });
   };
-  /** Each step takes what it can of the text and gives the rest to the next place; what it cannot judge yet, it holds. */
-  const steps: Record<Place, (piece: string) => void> = {
-    start: (piece) => {
-      const begun = piece.trimStart();
-      if (begun.startsWith(opening)) go('thinking', begun.slice(opening.length));
-      else if (opening.startsWith(begun)) held = piece;
-      else go('answer', piece);
+  /** Each state reads what it can, passes the rest to the next state, and holds back what it cannot classify yet. */
+  const read: Record<State, (text: string) => void> = {
+    start(text) {
+      const trimmed = text.trimStart();
+      if (trimmed.startsWith(openingTag)) enter('thinking', trimmed.slice(openingTag.length));
+      else if (openingTag.startsWith(trimmed)) heldText = text;
+      else enter('answer', text);
     },
-    thinking: (piece) => {
-      const end = piece.indexOf(closing);
+    thinking(text) {
+      const end = text.indexOf(closingTag);
       if (end !== -1) {
-        say('thinking', piece.slice(0, end));
-        go('behind', piece.slice(end + closing.length));
+        emitText('thinking', text.slice(0, end));
+        enter('afterTags', text.slice(end + closingTag.length));
         return;
       }
-      const shown = piece.length - partialTagLength(piece, closing);
-      say('thinking', piece.slice(0, shown));
-      held = piece.slice(shown);
+      const length = text.length - partialTagLength(text, closingTag);
+      emitText('thinking', text.slice(0, length));
+      heldText = text.slice(length);
     },
-    behind: (piece) => {
-      if (piece === '\r') held = piece;
-      else if (piece !== '') go('answer', piece.replace(/^\r?\n/, ''));
+    afterTags(text) {
+      if (text === '\r') heldText = text;
+      else if (text !== '') enter('answer', text.replace(/^\r?\n/, ''));
     },
-    answer: (piece) => say('text', piece),
+    answer: (text) => emitText('text', text),
   };
-  const go = (next: Place, piece: string) => {
-    place = next;
-    steps[next](piece);
+  const enter = (next: State, text: string) => {
+    state = next;
+    read[next](text);
   };
-  const read = (chunk: TextChunk) => {
-    const piece = held + chunk.text;
-    held = '';
-    steps[place](piece);
-    // What the provider wants back came with this text, whatever became of the text.
+  const readChunk = (chunk: TextChunk) => {
+    const text = heldText + chunk.text;
+    heldText = '';
+    read[state](text);
+    // The provider requires this data back, whatever became of the text that it arrived with.
     if (chunk.providerData) emit({ ...chunk, text: '' });
   };
   const flush = () => {
-    const piece = held;
-    held = '';
-    if (place === 'start' && piece !== '') place = 'answer';
-    say(place === 'thinking' ? 'thinking' : 'text', piece);
+    const text = heldText;
+    heldText = '';
+    if (state === 'start' && text !== '') state = 'answer';
+    emitText(state === 'thinking' ? 'thinking' : 'text', text);
   };
 
   return {
     flush,
-    next: (chunk) => {
-      if (chunk.type === 'text') {
-        if (place === 'answer') emit(chunk);
-        else read(chunk);
-        return;
+    next(chunk) {
+      switch (chunk.type) {
+        case 'text':
+          if (state === 'answer') emit(chunk);
+          else readChunk(chunk);
+          return;
+        case 'retract':
+          state = 'start';
+          heldText = '';
+          break;
+        case 'metadata':
+        case 'providerData':
+          break; // These have no position among the text.
+        default:
+          flush();
       }
-      if (chunk.type === 'retract') [place, held] = ['start', ''];
-      else if (chunk.type !== 'metadata' && chunk.type !== 'providerData') flush(); // those two have no place among the text
       emit(chunk);
     },
   };
 }
 
-/** The same as an operator: nothing that is held back is lost to an error or an end. */
+/** The same as an operator. Text that is held back is emitted before an error or the completion. */
 export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
   return createOperator((out) => {
-    const tags = createThinkTagParser((chunk) => out.next(chunk));
+    const parser = createThinkTagParser((chunk) => out.next(chunk));
     return {
-      next: (chunk) => tags.next(chunk),
-      error: (error) => {
-        tags.flush();
+      next: (chunk) => parser.next(chunk),
+      error(error) {
+        parser.flush();
         out.error(error);
       },
-      complete: () => {
-        tags.flush();
+      complete() {
+        parser.flush();
         out.complete();
       },
     };
@@ -108,12 +117,12 @@ export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
 }
 
 /**
- * How much of a text's end may be the beginning of a tag: it is held back until more has come.
+ * How many characters at the end of a text may be the beginning of a tag. They are held back until more text has arrived.
  *
  * @param text The text so far.
- * @param tags What is looked for. Each begins with `<` and has no other.
+ * @param tags The tags. Each begins with `<` and contains no other.
  */
 export function partialTagLength(text: string, ...tags: readonly string[]): number {
-  const at = text.lastIndexOf('<');
-  return at !== -1 && tags.some((tag) => tag.startsWith(text.slice(at))) ? text.length - at : 0;
+  const start = text.lastIndexOf('<');
+  return start !== -1 && tags.some((tag) => tag.startsWith(text.slice(start))) ? text.length - start : 0;
 }

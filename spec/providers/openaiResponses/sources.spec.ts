@@ -42,6 +42,18 @@ describe('citedSources and createdFiles', () => {
     expect(text).toBe('Hello');
   });
 
+  it('createdFiles reports a generated SVG as image/svg+xml', async () => {
+    const item = {
+      type: 'image_generation_call',
+      id: 'ig_1',
+      status: 'completed',
+      output_format: 'svg',
+      result: 'AQID',
+    };
+    const { chunks } = await read([itemAdded({ type: item.type, id: 'ig_1' }), itemDone(item), completed([item])]);
+    expect(chunks.find(({ type }) => type === 'file')).toMatchObject({ file: { mediaType: 'image/svg+xml' } });
+  });
+
   it('createdFiles returns a generated image once, and partial images are metadata', async () => {
     const partial = {
       type: 'response.image_generation_call.partial_image',

@@ -17,13 +17,13 @@ function through(chunks: readonly Chunk[]): Chunk[] {
 }
 const joined = (chunks: readonly Chunk[], type: 'text' | 'thinking') =>
   chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
-const told = (...pieces: string[]) => {
+const separated = (...pieces: string[]) => {
   const out = through(pieces.filter((piece) => piece !== '').map(text));
   expect(out.every((chunk) => (chunk.type === 'text' || chunk.type === 'thinking') && chunk.text !== '')).toBe(true);
   return [joined(out, 'thinking'), joined(out, 'text')];
 };
 
-describe('thinkTags', () => {
+describe('createThinkTagParser', () => {
   const cases: [string, string, string][] = [
     ['<think>why</think>because', 'why', 'because'],
     ['<think>\nwhy\n</think>\n\nbecause', '\nwhy\n', '\nbecause'],
@@ -43,15 +43,15 @@ describe('thinkTags', () => {
     ['<think>a<</think>b', 'a<', 'b'],
   ];
 
-  it('tells thinking from text at the start of a message, for every cut', () => {
+  it('createThinkTagParser separates thinking from text at the start of a message, for every cut', () => {
     for (const [message, thinking, answer] of cases) {
       for (let cut = 0; cut <= message.length; cut++)
-        expect(told(message.slice(0, cut), message.slice(cut))).toEqual([thinking, answer]);
-      expect(told(...message.split(/(?:)/))).toEqual([thinking, answer]);
+        expect(separated(message.slice(0, cut), message.slice(cut))).toEqual([thinking, answer]);
+      expect(separated(...message.split(/(?:)/))).toEqual([thinking, answer]);
     }
   });
 
-  it('gives the same however any message is cut', () => {
+  it('createThinkTagParser emits the same however a message is cut', () => {
     const words = fc.array(fc.constantFrom('<think>', '</think>', '<', 'think', '>', '\n', '\r', ' ', 'a', '</', 'é'), {
       maxLength: 12,
     });
@@ -59,14 +59,14 @@ describe('thinkTags', () => {
       fc.property(words, fc.array(fc.nat(), { maxLength: 6 }), (parts, cuts) => {
         const message = parts.join('');
         const places = cuts.map((cut) => cut % (message.length + 1)).sort((a, b) => a - b);
-        expect(told(...[0, ...places].map((place, at) => message.slice(place, places[at] ?? message.length)))).toEqual(
-          told(message),
-        );
+        expect(
+          separated(...[0, ...places].map((place, at) => message.slice(place, places[at] ?? message.length))),
+        ).toEqual(separated(message));
       }),
     );
   });
 
-  it('holds back no more than the beginning of a tag', () => {
+  it('createThinkTagParser holds back no more than the beginning of a tag', () => {
     const out: Chunk[] = [];
     const tags = createThinkTagParser((chunk) => out.push(chunk));
     tags.next(text('<think>abc</thi'));
@@ -77,7 +77,7 @@ describe('thinkTags', () => {
     expect(joined(out, 'text')).toBe('x</th');
   });
 
-  it('keeps the order among other chunks, and does not let what has no place in it part a tag', () => {
+  it('createThinkTagParser keeps the order of the chunks, and joins a tag around chunks without a position', () => {
     const call: Chunk = { type: 'toolCallFragment', id: '1', name: 'f' };
     const metadata: Chunk = { type: 'metadata', metadata: { model: 'm' } };
     expect(through([text('<thi'), call, text('nk>')])).toEqual([text('<thi'), call, text('nk>')]);
@@ -90,7 +90,7 @@ describe('thinkTags', () => {
     expect(through([call, text('<think>a')])).toEqual([call, { type: 'thinking', text: 'a' }]);
   });
 
-  it('starts over on retract, and loses no data of the provider', () => {
+  it('createThinkTagParser starts over on retract, and keeps all provider data', () => {
     const retract: Chunk = { type: 'retract' };
     expect(through([text('<think>a</t'), retract, text('<think>b')])).toEqual([
       { type: 'thinking', text: 'a' },
@@ -106,7 +106,7 @@ describe('thinkTags', () => {
     expect(through([text('y'), plain])).toEqual([text('y'), plain]);
   });
 
-  it('releases what it holds before an error and at an end, afresh for each subscriber', () => {
+  it('extractThinking emits the held text before an error and the completion, for each subscriber', () => {
     const error = new Error('reset');
     const broken = concat(
       of(text('<think>a</th')),
