@@ -1,6 +1,8 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { delay, Observable, of } from 'rxjs';
+import { delay, of } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createAgent } from '../lib/agent.js';
+import type { RivuletError } from '../lib/core/errors.js';
 import { userMessage } from '../lib/core/message.js';
 import type { Model } from '../lib/core/model.js';
 import { tool } from '../lib/core/tool.js';
@@ -52,7 +54,7 @@ describe('under zone.js', () => {
         .run(() =>
           source.subscribe({
             next: ({ type }) => note(type),
-            error: ({ code }: { readonly code: string }) => end(`error ${code}`),
+            error: (error: unknown) => end(`error ${(error as RivuletError).code}`),
             complete: () => end('complete'),
           }),
         );

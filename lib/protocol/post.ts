@@ -119,9 +119,10 @@ export function readStream<T>(
     out.add(() => complete || cancelStream(reader));
     // `then`, and not `await`: under zone.js, the code after a native `await` runs in the root zone. `Promise.resolve` is free
     // for a native promise, and gives zone.js a promise that it knows where the stream is a polyfill or of another realm.
-    const readNext = () => void Promise.resolve(reader.read()).then(onRead, onError);
+    const readNext = () => {
+      if (!out.closed) void Promise.resolve(reader.read()).then(onRead, onError);
+    };
     const onRead = ({ done, value }: ReadableStreamReadResult<T>) => {
-      if (out.closed) return;
       if (done) {
         complete = true;
         onComplete?.();
@@ -129,7 +130,7 @@ export function readStream<T>(
         return;
       }
       out.next(value);
-      if (!out.closed) readNext();
+      readNext();
     };
     const onError = (thrown: unknown) => out.error(toError(thrown));
     readNext();

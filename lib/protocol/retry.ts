@@ -1,4 +1,4 @@
-import { defer, mergeMap, Observable, throwError, timer } from 'rxjs';
+import { defer, mergeMap, Observable, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { subscribeUntilClosed } from '../core/createOperator.js';
 import { isRecord } from '../core/json/json.js';
@@ -91,7 +91,7 @@ export function catchBeforeFirst<T>(
         },
         error(error: unknown) {
           if (emitted) out.error(error);
-          else other = defer(() => select(error) ?? throwError(() => error));
+          else other = defer(() => select(error) ?? new Observable<never>((failed) => failed.error(error)));
         },
         complete: () => out.complete(),
       };

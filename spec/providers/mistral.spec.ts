@@ -9,7 +9,7 @@ import { mistralCallId } from '../../lib/providers/shared/callIds.js';
 import { mistral, mistralDialect } from '../../lib/providers/mistral.js';
 import { mistral as served } from '../../lib/testing/server/dialects/chatCompletions/variant.js';
 import { delta, read } from './chatCompletions/reading.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
 
 const provider: ProviderUnderTest = {
@@ -17,10 +17,10 @@ const provider: ProviderUnderTest = {
   make: (baseUrl, options) =>
     mistral('mistral-small-latest', { ...options, baseUrl: baseUrl.replace(/\/v1$/, '/mistral/v1') }),
   dialect: served,
-  passingCode: 'internal_server_error',
+  transientCode: 'internal_server_error',
   settings: { seed: 7 },
 };
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 const encode = (request: Partial<Request>, model = 'mistral-small-latest') =>
   chatCompletions(model, mistralDialect(model)).encode({ messages: [userMessage('Hi')], ...request }).body;

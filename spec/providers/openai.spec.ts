@@ -3,7 +3,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import { userMessage } from '../../lib/core/message.js';
 import { openai } from '../../lib/providers/openai.js';
 import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
 import { answering } from './answering.js';
 
@@ -64,10 +64,10 @@ const provider: ProviderUnderTest = {
   name: 'openai',
   make: (baseUrl, options) => openai('gpt-5', { ...options, baseUrl }),
   dialect: chatCompletions,
-  passingCode: 'rate_limit_exceeded',
+  transientCode: 'rate_limit_exceeded',
 };
 
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 describe('openai in a run with tools', () => {
   it('openai sends the calls unchanged, the text besides them, and a result for each call', async () => {

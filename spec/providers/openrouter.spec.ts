@@ -9,7 +9,7 @@ import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { openrouter as served } from '../../lib/testing/server/dialects/chatCompletions/variant.js';
 import { answering } from './answering.js';
 import { delta, frame, read } from './chatCompletions/reading.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
 
 const provider: ProviderUnderTest = {
@@ -17,9 +17,9 @@ const provider: ProviderUnderTest = {
   make: (baseUrl, options) =>
     openrouter('anthropic/claude-sonnet-4.5', { ...options, baseUrl: baseUrl.replace(/\/v1$/, '/api/v1') }),
   dialect: served,
-  passingCode: '502',
+  transientCode: '502',
 };
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 async function sent(request: Partial<Request>, name = 'google/gemini-2.5-flash', options: ModelOptions = {}) {
   const { fetch, requests } = answering(delta({ content: 'a' }, 'stop'));

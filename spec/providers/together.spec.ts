@@ -8,16 +8,16 @@ import { together } from '../../lib/providers/together.js';
 import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
 import { answering } from './answering.js';
 import { delta } from './chatCompletions/reading.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
 
 const provider: ProviderUnderTest = {
   name: 'together',
   make: (baseUrl, options) => together('Qwen/Qwen3.5-9B', { ...options, baseUrl }),
   dialect: chatCompletions,
-  passingCode: 'rate_limit_exceeded',
+  transientCode: 'rate_limit_exceeded',
 };
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 async function sent(request: Partial<Request>) {
   const { fetch, requests } = answering(delta({ content: 'a' }, 'eos'));

@@ -21,7 +21,7 @@ export interface WholeAnswer {
   readonly error: unknown;
 }
 
-/** Decodes frames to the end; whatever is thrown is in `error`. */
+/** Decodes frames to the end. A thrown error is returned as `error`. */
 export function wholeAnswer(
   decode: (emit: (chunk: Chunk) => void) => Decoder,
   frames: readonly JsonObject[],
@@ -99,7 +99,7 @@ export function expectRecorded({ expected }: Recording, { text, thinking, calls,
   }
 }
 
-/** A documented malformation, as `../shared/quirks` has it. */
+/** A documented malformation of a wire. */
 export interface Quirk {
   readonly id: string;
   readonly wire: string;

@@ -17,39 +17,39 @@ import type { Dialect } from '../../lib/testing/server/dialects/dialect.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions, ServerEvent } from '../../lib/testing/server/index.js';
 
-/** A provider as the suite sees it. */
+/** A provider as the contract tests it. */
 export interface ProviderUnderTest {
   /** The provider's name, as on the model. */
   readonly name: string;
-  /** A model against the loopback server. `baseUrl` ends in `/v1`: adapt it where the provider's own differs. */
+  /** Makes a model for the loopback server. `baseUrl` ends in `/v1`: adapt it where the provider's own differs. */
   readonly make: (baseUrl: string, options: ModelOptions) => Model;
   /** The server's side of the wire. */
   readonly dialect: Dialect;
-  /** The two-turn run's settings beside thinking. Default: none. */
+  /** The settings of the two-turn run, besides thinking. Default: none. */
   readonly settings?: RequestSettings;
-  /** How the run asks for thinking. Default: true. */
+  /** How the run requests thinking. Default: true. */
   readonly thinking?: RequestSettings['thinking'];
-  /** A code that the provider documents as passing: as the first event it is retried. Default: not tried. */
-  readonly passingCode?: string;
-  /** Whether thinking comes back over this wire. Default true. */
-  readonly showsThinking?: boolean;
+  /** A code that the provider documents as transient: as the first event it is retried. Default: not tested. */
+  readonly transientCode?: string;
+  /** Whether this wire returns thinking. Default: true. */
+  readonly returnsThinking?: boolean;
 }
 
-/** What a two-turn run was: requests as they were sent, events as they came. */
+/** A two-turn run: its requests as they were sent, and its events. */
 export interface TwoTurns {
   /** The bodies of the two requests, in order. */
   readonly bodies: readonly JsonObject[];
   readonly headers: readonly Readonly<Record<string, string>>[];
   readonly paths: readonly string[];
   readonly events: readonly RunEvent[];
-  /** What the run added to the history. */
+  /** The messages that the run added to the history. */
   readonly messages: readonly Message[];
 }
 
-const key = 'sk-a-key-that-nobody-may-see';
+const key = 'sk-a-key-that-no-error-may-reveal';
 const question = { messages: [userMessage('How warm is it in Oslo and in Lisbon?')] };
 
-/** The two tools of the run, as its requests must declare them. */
+/** The two tools of the run, which its requests must declare. */
 export const contractTools = [
   tool({
     name: 'temperature',
@@ -66,7 +66,7 @@ export const contractTools = [
   }),
 ];
 
-/** The script of the run: thinking, text, two calls at once (the second without arguments, and its tool fails), then the answer. */
+/** The script of the run: thinking, text, two parallel calls (the second has no arguments, and its tool fails), then the answer. */
 export const contractScript: Script<ServedTurn> = [
   [
     { type: 'thinking', text: 'Two look-ups ' },
@@ -80,8 +80,8 @@ export const contractScript: Script<ServedTurn> = [
 ];
 
 /**
- * Runs `contractScript` through `createAgent` over real HTTP, with the key checked and the system prompt 'Be brief.': for the field-by-field assert
- * of the second request's body, which is the caller's.
+ * Runs `contractScript` through `createAgent` over real HTTP, with a required key and the system prompt 'Be brief.'. The caller
+ * compares the body of the second request field by field.
  */
 export async function runTwoTurns({ make, settings = {}, thinking = true }: ProviderUnderTest): Promise<TwoTurns> {
   const server = await serveModel(contractScript, { apiKey: key });
@@ -108,7 +108,7 @@ export async function runTwoTurns({ make, settings = {}, thinking = true }: Prov
   }
 }
 
-/** What came of a stream: its values, and how it ended. */
+/** The values of a stream, and its error if it has failed. */
 interface Outcome<T> {
   readonly values: readonly T[];
   readonly error?: unknown;
@@ -127,22 +127,22 @@ function outcome<T>(source: Observable<T>): Promise<Outcome<T>> {
 
 const textIn = (values: readonly StreamEvent[]) =>
   (values as readonly Chunk[]).map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join('');
-const text = (piece: string): Chunk => ({ type: 'text', text: piece });
-const silentAfter = (piece: string) => [concat(of(text(piece)), NEVER)];
+const text = (value: string): Chunk => ({ type: 'text', text: value });
+const silentAfter = (value: string) => [concat(of(text(value)), NEVER)];
 
-/** An error with everything that hangs on it, for "the key is nowhere". */
-const everything = (error: unknown) =>
+/** All texts of an error, in which no key may appear. */
+const allTexts = (error: unknown) =>
   `${String(error)} ${error instanceof Error ? error.stack : ''} ${JSON.stringify(error, Object.getOwnPropertyNames(error ?? {}))}`;
 
 /**
- * What every provider has to keep over real sockets (issue 3), whatever its wire: called in the spec of each.
+ * The contract of every provider over real sockets, whatever its wire. The spec of each provider calls it.
  *
- * Nothing waits by the clock but the two time-outs, which are what is tested: all else is driven by what the server says has happened.
+ * Only the two tests of timeouts wait on the clock; all others wait for events of the server.
  */
-export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
-  const { name, make, dialect, passingCode, showsThinking = true } = provider;
+export function describeProviderContract(provider: ProviderUnderTest): void {
+  const { name, make, dialect, transientCode, returnsThinking = true } = provider;
 
-  describe(`${name}: the contract of a provider`, () => {
+  describe(`${name}: the provider contract`, () => {
     const servers: LoopbackServer[] = [];
     afterEach(async () => {
       await Promise.all(servers.splice(0).map((server) => server.close()));
@@ -157,11 +157,11 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
     const happened = (server: LoopbackServer, type: ServerEvent['type'], request = 0) =>
       firstValueFrom(server.events.pipe(filter((event) => event.type === type && event.request === request)));
 
-    it('says who it is', () => {
+    it('the model has the name of its provider', () => {
       expect(make('http://127.0.0.1:1/v1', { apiKey: key }).provider).toBe(name);
     });
 
-    it('closes the socket when it is unsubscribed while the server is silent in the middle of an answer', async () => {
+    it('the model closes the socket when it is unsubscribed while the server is silent during a response', async () => {
       const server = await serve(silentAfter('Hel'));
       const seen = new Subject<void>();
       const subscription = model(server)
@@ -177,7 +177,7 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       expect(server.connections).toBe(0);
     });
 
-    it('closes the socket when it is unsubscribed before the server has begun to answer', async () => {
+    it('the model closes the socket when it is unsubscribed before the server responds', async () => {
       const server = await serve(['Hello'], { silent: 0 });
       const subscription = model(server).stream(question).subscribe();
       await happened(server, 'request');
@@ -186,7 +186,7 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       expect(server.connections).toBe(0);
     });
 
-    it('closes the socket when it has got enough', async () => {
+    it('the model closes the socket when its subscriber takes no more', async () => {
       const server = await serve(silentAfter('Hel'));
       const first = await firstValueFrom(
         model(server)
@@ -197,9 +197,9 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       await happened(server, 'closed');
     });
 
-    it('sends a request again after a 429, as soon as Retry-After says, and shows nothing of it', async () => {
+    it('the model retries after a 429, with the delay of Retry-After, and emits nothing for it', async () => {
       const server = await serve(['Hello'], { failFirst: { status: 429, times: 2, retryAfter: 0 } });
-      // A wait by the model's own clock would outlast the test.
+      // The model's own delay would be longer than the test.
       const { values, error } = await outcome(
         model(server, { retry: { initialDelay: 60_000, jitter: 0 } }).stream(question),
       );
@@ -211,7 +211,7 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       );
     });
 
-    it('does not send a request again after a 401, and shows what the provider says without the key', async () => {
+    it("the model does not retry after a 401, and reports the provider's message without the key", async () => {
       const body = dialect.errorBody({
         status: 401,
         type: 'authentication_error',
@@ -227,18 +227,18 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
         retryable: false,
         message: expect.stringMatching(/The key \[key\] is not valid/) as unknown,
       });
-      expect(everything(error)).not.toContain(key);
+      expect(allTexts(error)).not.toContain(key);
       expect(server.requests).toHaveLength(1);
     });
 
-    it('sends its key where the provider looks for it', async () => {
+    it('the model sends its key where the provider expects it', async () => {
       const server = await serve(['Hello', 'Hello'], { apiKey: key });
       expect(await outcome(model(server).stream(question))).not.toHaveProperty('error');
       const { error } = await outcome(model(server, { apiKey: 'another' }).stream(question));
       expect(error).toMatchObject({ code: 'http', status: 401 });
     });
 
-    it('reports a connection that is reset in the middle of the text, after the text', async () => {
+    it('the model reports a connection that is reset during the text, after the text', async () => {
       const server = await serve(silentAfter('Half an ans'));
       const answer = model(server, { retry: { initialDelay: 0 } }).stream(question);
       const { values, error } = await outcome(answer.pipe(tap(({ type }) => type === 'text' && void server.close())));
@@ -247,7 +247,7 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       expect(server.requests).toHaveLength(1);
     });
 
-    it('reports an error event inside a 200, after the text, with the words of the provider', async () => {
+    it("the model reports an error event in a response with status 200, after the text, with the provider's message", async () => {
       const failure = new ProviderError(name, 'The engine is on fire.', { retryable: false });
       const server = await serve([['Half an ans', { error: failure }]]);
       const { values, error } = await outcome(model(server, { retry: { initialDelay: 0 } }).stream(question));
@@ -261,9 +261,9 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       expect(server.requests).toHaveLength(1);
     });
 
-    if (passingCode !== undefined)
-      it('sends a request again when the first event is an error that passes', async () => {
-        const failure = new ProviderError(name, 'Come back later.', { retryable: true, providerCode: passingCode });
+    if (transientCode !== undefined)
+      it('the model retries when the first event is a transient error', async () => {
+        const failure = new ProviderError(name, 'Come back later.', { retryable: true, providerCode: transientCode });
         const server = await serve([[{ error: failure }], 'Hello']);
         const { values, error } = await outcome(model(server, { retry: { initialDelay: 0 } }).stream(question));
         expect(error).toBeUndefined();
@@ -271,22 +271,22 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
         expect(server.requests).toHaveLength(2);
       });
 
-    describe('an answer that is cut', () => {
-      const args = { city: 'Reykjav\u00edk', note: 'a longer text, so that it comes in pieces' };
+    describe('a response that is cut', () => {
+      const args = { city: 'Reykjav\u00edk', note: 'a longer text, so that it arrives in fragments' };
       const script: Script<ServedTurn> = () => [
         'Let me look.',
         toolCall('temperature', args, 'call_a'),
         toolCall('season', {}, 'call_b'),
       ];
-      const whole = [
+      const completeCalls = [
         { type: 'toolCall', name: 'temperature', arguments: args },
         { type: 'toolCall', name: 'season', arguments: {} },
       ];
-      /** Whatever came is right, nothing is half, and it ended as an interruption or as a whole answer. */
+      /** Whatever was emitted is correct and complete, and the stream ended with an interruption or as a complete response. */
       const check = ({ values, error }: Outcome<StreamEvent>) => {
         expect('Let me look.'.startsWith(textIn(values))).toBe(true);
         const calls = values.filter(({ type }) => type === 'toolCall');
-        expect(calls).toMatchObject(whole.slice(0, calls.length));
+        expect(calls).toMatchObject(completeCalls.slice(0, calls.length));
         if (error !== undefined) expect(error).toMatchObject({ code: 'stream_interrupted', provider: name });
         else expect(calls).toHaveLength(2);
         return calls.length;
@@ -294,7 +294,7 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       const calls = (server: LoopbackServer, options: ModelOptions = {}) =>
         outcome(model(server, options).stream(question).pipe(accumulateToolCalls()));
 
-      it('between two frames exposes no unfinished call, and is an interruption unless all was said', async () => {
+      it('a response that is cut between two frames exposes no incomplete call, and is an interruption unless it was complete', async () => {
         const measured = await serve(script);
         expect(check(await calls(measured))).toBe(2);
         const events = firstValueFrom(measured.events.pipe(toArray()));
@@ -306,23 +306,23 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
         expect(server.requests).toHaveLength(frames - 1);
       });
 
-      it('inside a frame does neither, cleanly closed or reset', async () => {
+      it('a response that is cut inside a frame exposes no incomplete call, and is an interruption, closed or reset', async () => {
         let bytes = new Uint8Array();
         const measured = await serve(script);
-        const keeping: typeof fetch = async (input, init) => {
+        const recording: typeof fetch = async (input, init) => {
           const response = await fetch(input, init);
           bytes = new Uint8Array(await response.arrayBuffer());
           return new Response(bytes, response);
         };
-        expect(check(await calls(measured, { fetch: keeping }))).toBe(2);
+        expect(check(await calls(measured, { fetch: recording }))).toBe(2);
         const points = Array.from({ length: Math.floor(bytes.length / 29) }, (_, at) => (at + 1) * 29);
         const cuts = points.map((at) => ({ raw: [bytes.slice(0, at)], ...(at % 2 ? { reset: 1 } : {}) }));
         const server = await serve(script, { forRequest: cuts });
         while (server.requests.length < cuts.length) check(await calls(server));
-      });
+      }, 30_000); // some hundred requests
     });
 
-    it('ends a silence in the middle of an answer by the time-out asked for, after the text', async () => {
+    it('the model reports a silence during a response after timeout.each, after the text', async () => {
       const server = await serve(silentAfter('Hel'));
       const { values, error } = await outcome(model(server, { timeout: { each: 60 } }).stream(question));
       expect(textIn(values)).toBe('Hel');
@@ -330,7 +330,7 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       await happened(server, 'closed');
     });
 
-    it('ends a silence before an answer by the time-out asked for', async () => {
+    it('the model reports a silence before a response after timeout.first', async () => {
       const server = await serve(['Hello'], { silent: 0 });
       const { values, error } = await outcome(model(server, { timeout: { first: 60 } }).stream(question));
       expect(values).toEqual([]);
@@ -338,7 +338,7 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       await happened(server, 'closed');
     });
 
-    it('sends one request for each subscriber, and none before', async () => {
+    it('the model sends one request for each subscriber, and none before', async () => {
       const server = await serve(['Hello', 'Hello']);
       const answer = model(server).stream(question);
       expect(server.requests).toHaveLength(0);
@@ -347,11 +347,11 @@ export function itKeepsTheProviderContract(provider: ProviderUnderTest): void {
       expect(server.requests).toHaveLength(2);
     });
 
-    it('makes a run of two turns with thinking and two parallel tools, one of which fails', async () => {
+    it('a run has two turns, with thinking and two parallel tools, one of which fails', async () => {
       const { events, bodies, messages } = await runTwoTurns(provider);
       expect(bodies).toHaveLength(2);
       const thinking = events.map((event) => (event.type === 'thinking' ? event.text : '')).join('');
-      expect(thinking).toBe(showsThinking ? 'Two look-ups are needed.' : '');
+      expect(thinking).toBe(returnsThinking ? 'Two look-ups are needed.' : '');
       expect(textIn(events)).toBe('Let me look.\nIt is cold.');
       const calls = events.filter((event) => event.type === 'toolCall');
       expect(calls).toMatchObject([

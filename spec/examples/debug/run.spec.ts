@@ -68,7 +68,7 @@ describe('run, with operators', () => {
   it('run returns 2 for an unknown provider and a missing recording', async () => {
     expect(await start(operators, '--provider', 'nobody')).toMatchObject({
       code: 2,
-      error: expect.stringContaining('There are: openai,'),
+      error: expect.stringContaining('are: openai,'),
     });
     expect(await start(operators, '--recording', 'no/such')).toMatchObject({
       code: 2,

@@ -8,7 +8,7 @@ import { tool } from '../../../lib/core/tool.js';
 import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';
 import { anthropicTools } from '../../../lib/providers/anthropic/serverTools.js';
 import { anthropic as dialect } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { begin, block, end, replayed, textBlock, thinkingBlock } from './frames.js';
 import { bodiesOf, raw, serve } from './serve.js';
@@ -21,10 +21,10 @@ const provider: ProviderUnderTest = {
   make: (baseUrl, options) => anthropic(model, { ...options, baseUrl }),
   dialect,
   thinking: { budget: 2048 },
-  passingCode: 'overloaded_error',
+  transientCode: 'overloaded_error',
 };
 
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 describe('anthropic', () => {
   it('anthropic sends back signed thinking, text and calls in their order, then the results, with errors marked', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { cohere } from '../../../lib/providers/cohere/cohere.js';
 import { cohere as dialect } from '../../../lib/testing/server/dialects/cohere/cohere.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 
 const provider: ProviderUnderTest = {
@@ -10,10 +10,10 @@ const provider: ProviderUnderTest = {
     cohere('command-a-reasoning-08-2025', { ...options, baseUrl: baseUrl.replace('/v1', '/v2') }),
   dialect,
   thinking: { budget: 500 },
-  passingCode: 'ERROR',
+  transientCode: 'ERROR',
 };
 
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 describe('cohere in a run with tools', () => {
   it('cohere sends the thinking, the text as the plan, the calls, and a message for each result', async () => {

@@ -4,7 +4,7 @@ import { userMessage } from '../../../lib/core/message.js';
 import { google } from '../../../lib/providers/google/google.js';
 import type { ModelOptions } from '../../../lib/providers/httpModel.js';
 import { google as dialect } from '../../../lib/testing/server/dialects/google/google.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { answering } from '../answering.js';
 
@@ -21,10 +21,10 @@ const provider: ProviderUnderTest = {
   make: (baseUrl, options) => google('gemini-3-flash-preview', { ...options, baseUrl }),
   dialect,
   settings: { temperature: 0.5, maxOutputTokens: 500 },
-  passingCode: 'UNAVAILABLE',
+  transientCode: 'UNAVAILABLE',
 };
 
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 describe('google: the second request of a run', () => {
   it('google sends the calls with their signatures and ids, and their results as one content', async () => {

@@ -4,7 +4,7 @@ import { filePart, userMessage } from '../../../lib/core/message.js';
 import type { Request } from '../../../lib/core/model.js';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
 import { ollama as dialect } from '../../../lib/testing/server/dialects/ollama/ollama.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 
 const provider: ProviderUnderTest = {
@@ -14,7 +14,7 @@ const provider: ProviderUnderTest = {
   settings: { temperature: 0.5, maxOutputTokens: 500 },
 };
 
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 describe('ollama in a run with tools', () => {
   it('ollama sends the calls, the thinking and the text before them, and a result by name for each', async () => {

@@ -5,7 +5,7 @@ import { userMessage } from '../../../lib/core/message.js';
 import type { RequestSettings } from '../../../lib/core/model.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
-import { itKeepsTheProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { answering } from '../answering.js';
 import { completed, created, itemDone } from './frames.js';
@@ -14,10 +14,10 @@ const provider: ProviderUnderTest = {
   name: 'openai-responses',
   make: (baseUrl, options) => openaiResponses('gpt-5', { ...options, baseUrl }),
   dialect: responses,
-  passingCode: 'rate_limit_exceeded',
+  transientCode: 'rate_limit_exceeded',
 };
 
-itKeepsTheProviderContract(provider);
+describeProviderContract(provider);
 
 describe('openaiResponses: the second request of a run', () => {
   const tools = [
