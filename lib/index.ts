@@ -105,7 +105,8 @@ export type { Infer, PlainSchema, Schema, StandardSchema } from './core/schema.j
 export { progress } from './core/progress.js';
 export type { Progress } from './core/progress.js';
 export { tool, toolDefinition } from './core/tool.js';
-export type { EventsOf, Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
+export type { EventsOf, Tool, ToolContext, ToolDefinition } from './core/tool.js';
+export type { ToolOutput } from './core/toolOutput.js';
 export { addUsage } from './core/usage.js';
 export type { Usage } from './core/usage.js';
 

@@ -1,35 +1,11 @@
-import type { InteropObservable, Observable } from 'rxjs';
 import { ConfigurationError } from './errors.js';
 import type { ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from './event.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ToolCallPart } from './message.js';
-import type { Progress } from './progress.js';
 import { jsonSchemaOf } from './schema.js';
 import type { Infer, InferInput, Schema } from './schema.js';
-
-/**
- * What the `execute` of a tool may return. `R` is the type of the result, `P` that of progress.
- *
- * - A value is the result.
- * - A Promise is followed, also to an Observable or a generator.
- * - An Observable, of RxJS or another library, or an async iterable that is not a generator: values marked with
- *   `progress` are emitted at once. The last unmarked value is the result; an earlier one is emitted as progress when
- *   the next unmarked one follows.
- * - A generator, async or not: its yields are progress, and its return value is the result. Without a return value, the
- *   last yield is the result; it is emitted as progress as well if the generator was still busy after it.
- *
- * Progress that is held, since it may be the result, is emitted when the tool fails, is cancelled or meets its
- * deadline.
- */
-export type ToolOutput<R, P = never> = R | ToolStream<R, P> | PromiseLike<R | ToolStream<R, P>>;
-
-type ToolStream<R, P> =
-  | Observable<R | Progress<P>>
-  | InteropObservable<R | Progress<P>>
-  | AsyncIterable<R | Progress<P>>
-  | AsyncGenerator<P | Progress<P>, R>
-  | Generator<P | Progress<P>, R>;
+import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
 
 /** What a tool receives besides its arguments. `P` is the type of its progress. */
 export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unknown> = ToolCallPart> {
@@ -46,7 +22,7 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
    * Emits `toolProgress` at once. After the end of the call it does nothing. It throws if JSON cannot represent the
    * value.
    */
-  progress(this: void, value: P): void;
+  readonly progress: (value: P) => void;
 }
 
 /**
@@ -75,7 +51,7 @@ export interface Tool<
   ): ToolOutput<Result, ProgressValue>;
 }
 
-/** A tool as a model is told of it. */
+/** What the model knows of a tool. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
@@ -136,63 +112,9 @@ export function tool<
 
 type DeclaredProgress<P> = P extends Schema ? Infer<P> : unknown;
 
-/** A generator of either kind. The type of what is sent into it does not matter. */
-type AnyGenerator<Y, R> = AsyncGenerator<Y, R, never> | Generator<Y, R, never>;
-
-type Unmarked<T> = Exclude<T, Progress>;
-
-/** The type of the result that an output leads to. An empty stream leads to null, like `void`. */
-type ResultOf<Output> = unknown extends Output
-  ? unknown
-  : Output extends Progress
-    ? void
-    : Output extends PromiseLike<infer T>
-      ? ResultOf<T>
-      : Output extends Observable<infer T> | InteropObservable<infer T>
-        ? OrVoid<Unmarked<T>>
-        : Output extends AnyGenerator<infer Y, infer R>
-          ? GeneratorResult<Y, R>
-          : Output extends AsyncIterable<infer T>
-            ? OrVoid<Unmarked<T>>
-            : Output;
-
-type OrVoid<T> = [T] extends [never] ? void : T;
-
-/** Without a return value, the last yield is the result. */
-type GeneratorResult<Y, R> = [R] extends [undefined | void]
-  ? OrVoid<Unmarked<Y>>
-  : undefined extends R
-    ? Exclude<R, undefined | void> | OrVoid<Unmarked<Y>>
-    : R;
-
-/** The type of the progress that an output leads to: what is marked, and what is progress once something follows it. */
-type StreamProgress<Output> =
-  Output extends Progress<infer M>
-    ? M
-    : Output extends PromiseLike<infer T>
-      ? StreamProgress<T>
-      : Output extends Observable<infer T> | InteropObservable<infer T>
-        ? ShownValue<T>
-        : Output extends AnyGenerator<infer Y, unknown>
-          ? ShownValue<Y>
-          : Output extends AsyncIterable<infer T>
-            ? ShownValue<T>
-            : never;
-
-type ShownValue<T> = T extends Progress<infer M> ? M : T;
-
-/** Without a stream and without a schema, all progress comes from `context.progress`, which accepts anything. */
-type ProgressOf<Output, P> = unknown extends Output
-  ? unknown
-  : P extends Schema
-    ? Infer<P> | StreamProgress<Output>
-    : [StreamProgress<Output>] extends [never]
-      ? unknown
-      : StreamProgress<Output>;
-
 /** The events of the calls of one tool, or of each of several. */
 export type EventsOf<T extends Tool> =
-  T extends Tool<infer Name, infer _Arguments, infer R, infer P, infer Sent>
+  T extends Tool<infer Name, never, infer R, infer P, infer Sent>
     ? | ToolCallEvent<Name, SentArguments<Sent>>
       | ToolStartEvent<Name, SentArguments<Sent>>
       | ToolProgressEvent<Name, JsonOf<P>>
@@ -202,7 +124,7 @@ export type EventsOf<T extends Tool> =
 type SentArguments<Sent> = unknown extends Sent ? JsonObject : Sent;
 
 /**
- * What the model is told of a tool.
+ * Describes a tool for the model.
  *
  * @throws ConfigurationError `schema` when the parameters describe no object.
  */
@@ -211,7 +133,7 @@ export function toolDefinition({ name, description, parameters }: Tool): ToolDef
   if (!describesObject(schema)) {
     throw new ConfigurationError(
       'schema',
-      `Tool "${name}": its parameters are no schema of an object.`,
+      `Tool "${name}": its parameters are not a schema of an object.`,
       "Pass z.object({ ... }), or a JSON Schema with type: 'object'.",
     );
   }

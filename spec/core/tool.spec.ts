@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/no-unused-vars -- only the types of the tools are tested */
 import { describe, expect, it } from '@jest/globals';
 import { concat, of } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
@@ -13,6 +14,7 @@ import type { EventsOf, Tool } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- identical types, not only assignable ones
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 /** Compiles only if the types are the same. */
@@ -118,8 +120,8 @@ describe('the types of a tool', () => {
     const tools = [forecast, plain] as const;
     const read = (event: EventsOf<(typeof tools)[number]>) => {
       if (event.type !== 'toolCall' && event.type !== 'toolStart') return;
-      if (event.name === 'plain') return sameType<typeof event.arguments, JsonObject>(true);
-      sameType<typeof event.arguments, { city: string; days?: number | undefined }>(true);
+      if (event.name === 'plain') sameType<typeof event.arguments, JsonObject>(true);
+      else sameType<typeof event.arguments, { city: string; days?: number | undefined }>(true);
     };
     read({ type: 'toolCall', id: '', name: 'forecast', arguments: { city: 'Oslo' } });
     createAgent({ model: scriptedModel(['Hi']), tools })

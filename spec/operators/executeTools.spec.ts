@@ -96,7 +96,7 @@ describe('executeTools', () => {
           signal ??= context.signal;
           return new Observable(() => void (subscribed = true));
         });
-        const source = concat(of<StreamEvent[]>(callOf('leaver'), messageOf(callOf('leaver')), finishOf()));
+        const source = of<StreamEvent[]>(callOf('leaver'), messageOf(callOf('leaver')), finishOf());
         const values: StreamEvent[] = [];
         const run = new Observable<StreamEvent>((out) => {
           leave.subscribe(() => out.unsubscribe());

@@ -27,7 +27,7 @@ export type JsonOf<T> = unknown extends T
   ? JsonValue
   : T extends JsonValue
     ? T
-    : T extends undefined | void
+    : T extends Nothing
       ? null
       : T extends { toJSON(): infer J }
         ? JsonOf<J>
@@ -38,6 +38,9 @@ export type JsonOf<T> = unknown extends T
             : T extends readonly unknown[]
               ? { [K in keyof T]: JsonOf<T[K]> }
               : JsonFields<T>;
+
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- what a function without a result returns
+type Nothing = undefined | void;
 
 type NotJson =
   | ((...args: never) => unknown)

@@ -11,7 +11,7 @@ import { validate } from '../../core/schema.js';
 import type { Validation } from '../../core/schema.js';
 import { isInvalidArguments } from '../../core/tool.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
-import { followOutput } from './toolOutput.js';
+import { followOutput, isPromiseLike } from './toolOutput.js';
 import type { ToolStep } from './toolOutput.js';
 
 /** What one call needs from the run. */
@@ -84,7 +84,7 @@ function validValue(validation: Validation<unknown>): unknown {
 function execution(tool: Tool, args: unknown, call: ToolCallPart, messages: readonly Message[]): Observable<ToolStep> {
   let controller: AbortController | undefined; // created for a tool that reads its signal
   let left = false;
-  return new Observable<ToolStep>((out) => {
+  const steps = new Observable<ToolStep>((out) => {
     const context: ToolContext = {
       call,
       messages,
@@ -97,8 +97,13 @@ function execution(tool: Tool, args: unknown, call: ToolCallPart, messages: read
     };
     out.next({ type: 'start' });
     if (out.closed) return;
-    followOutput(tool.execute(args, context)).subscribe(out);
-  }).pipe(
+    const output = tool.execute(args, context);
+    // A tool that has left is not subscribed. Its Promise is, so that a rejection is not unhandled.
+    if (left && !isPromiseLike(output)) return;
+    // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on, so it is known when it closes
+    followOutput(output).subscribe(out);
+  });
+  return steps.pipe(
     tap({
       unsubscribe() {
         left = true;

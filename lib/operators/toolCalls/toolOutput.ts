@@ -1,5 +1,6 @@
-import { defer, EMPTY, from, isObservable, map, mergeMap, Observable, of, throwError } from 'rxjs';
+import { defer, EMPTY, from, isObservable, map, mergeMap, Observable, of } from 'rxjs';
 import type { Observer, Unsubscribable } from 'rxjs';
+import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
@@ -73,40 +74,15 @@ function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<ToolSte
       if (isGenerator(iterable)) void Promise.resolve().then(() => out.next(busy));
     };
     out.add(() => {
-      if (!done) defer(() => iterator.return?.() ?? EMPTY).subscribe(); // RxJS reports an error of a `finally` block
+      if (!done) leave(iterator);
     });
     pull();
   });
 }
 
-/**
- * A source whose teardown may throw without harm to the run around it.
- *
- * RxJS lets such an error escape to whatever completes or unsubscribes: it would stop a `mergeMap` halfway, and the
- * next call would never start. Here it is reported as RxJS reports every unhandled error: asynchronously, to
- * `config.onUnhandledError`, or thrown where there is none. By then the source has emitted its result, or its
- * subscriber has left.
- */
-function ignoreTeardownErrors<T>(source: Observable<T>): Observable<T> {
-  return new Observable<T>((out) => {
-    // The subscriber exists before the source is subscribed, so that it can be left while the source subscribes.
-    new Observable<T>((inner) => {
-      out.add(() => attempt(() => inner.unsubscribe()));
-      if (!out.closed) attempt(() => void source.subscribe(inner)); // throws if a synchronous source's teardown does
-    }).subscribe({
-      next: (value) => out.next(value),
-      error: (error: unknown) => out.error(error),
-      complete: () => out.complete(),
-    });
-  });
-}
-
-function attempt(teardown: () => void): void {
-  try {
-    teardown();
-  } catch (thrown) {
-    throwError(() => thrown).subscribe();
-  }
+/** Lets a generator run its `finally` blocks. RxJS reports an error in one of them. */
+function leave(iterator: AsyncIterator<unknown>): void {
+  defer(() => iterator.return?.() ?? EMPTY).subscribe();
 }
 
 /** An Observable of another library. There are two names for the method, and RxJS looks for one of them only. */
@@ -121,9 +97,10 @@ const isInteropObservable = (value: unknown): value is Interop =>
   typeof value === 'object' && value !== null && interopKey(value) !== undefined;
 
 const fromInterop = (interop: Interop): Observable<unknown> =>
+  // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on, so it is known when it closes
   new Observable((out) => interop[interopKey(interop) ?? '']?.().subscribe(out));
 
-const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
+export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>

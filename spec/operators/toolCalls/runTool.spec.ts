@@ -10,7 +10,6 @@ import {
   finalize,
   interval,
   map,
-  observable,
   of,
   throwError,
 } from 'rxjs';
@@ -41,6 +40,9 @@ const throwing = (message: string) => throwError(() => new Error(message));
 /** Another library's Observable, or that of another version of RxJS, which has the method under one of two names. */
 const interop = (key: PropertyKey) => ({ [key]: () => of(1, 2) });
 
+// eslint-disable-next-line @typescript-eslint/no-empty-function -- it yields nothing
+function* emptyGenerator() {}
+
 describe('runTool', () => {
   describe('results', () => {
     it.each<[string, unknown, unknown]>([
@@ -61,9 +63,13 @@ describe('runTool', () => {
       ['an Error in an object', { failed: [new Error('no disk')] }, { failed: ['no disk'] }],
       ['an Observable', of(1, 2, 3), 3],
       ['an empty Observable', EMPTY, null],
-      ['an interop Observable under RxJS’s key', interop(observable), 2],
+      [
+        'an interop Observable under Symbol.observable',
+        interop((Symbol.observable as symbol | undefined) ?? '@@observable'),
+        2,
+      ],
       ['an interop Observable under @@observable', interop('@@observable'), 2],
-      ['a generator without values', (function* () {})(), null],
+      ['a generator without values', emptyGenerator(), null],
     ])('runTool returns the result of %s', async (_, output, result) => {
       expect((await runCalls([anyTool('f', () => output)], [callOf('f')])).answers).toEqual([{ result }]);
     });
