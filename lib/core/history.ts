@@ -1,6 +1,6 @@
 import { ConfigurationError } from './errors.js';
 import { mergeJson } from './json/json.js';
-import { toolCallsOf } from './message.js';
+import { toolCallsOf, unfinishedResult } from './message.js';
 import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
 
 /**
@@ -59,12 +59,7 @@ function merge(a: Message, b: Message): Message {
   return { role: a.role, parts: [...a.parts, ...b.parts], ...(Object.keys(metadata).length > 0 ? { metadata } : {}) };
 }
 
-const cancelledResult = ({ id, name }: ToolCallPart): ToolResultPart => ({
-  type: 'toolResult',
-  id,
-  name,
-  error: 'cancelled',
-});
+const cancelledResult = (call: ToolCallPart): ToolResultPart => unfinishedResult(call, 'cancelled');
 
 /** Puts the results of all calls first in the user message that follows the model's messages. */
 function answerCalls(messages: readonly Message[]): Message[] {

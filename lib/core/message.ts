@@ -80,6 +80,17 @@ export type ToolResultPart<Name extends string = string, Result = JsonValue> =
       readonly result?: never;
     };
 
+/** The texts of the errors that have no details. */
+export const toolErrorTexts = {
+  cancelled: 'The call was cancelled.',
+  not_executed: 'The call was not executed.',
+} as const satisfies Partial<Record<ToolErrorCode, string>>;
+
+/** The answer to a call that did not end, or did not begin. */
+export function unfinishedResult({ id, name }: ToolCallPart, code: keyof typeof toolErrorTexts): ToolResultPart {
+  return { type: 'toolResult', id, name, error: toolErrorTexts[code], code };
+}
+
 export type Part = TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
 
 /** The tool results of a turn travel in one `user` message. */

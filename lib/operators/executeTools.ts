@@ -5,11 +5,11 @@ import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import { isFinish, isModelMessage, isRetract, isToolCall } from '../core/eventGuards.js';
-import { toolCallsOf } from '../core/message.js';
+import { toolCallsOf, unfinishedResult } from '../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../core/message.js';
 import { requireNumber } from '../core/options.js';
 import type { EventsOf, Tool } from '../core/tool.js';
-import { notExecuted, runTool } from './toolCalls/runTool.js';
+import { runTool } from './toolCalls/runTool.js';
 
 /** Options of `executeTools`. */
 export interface ExecuteToolsOptions {
@@ -146,7 +146,8 @@ function startRound(out: Subscriber<StreamEvent>, { concurrency, ...settings }: 
   const results = new Map<string, ToolResultPart>();
   let vetoed = false;
   let allEnded: ((results: Results) => void) | undefined;
-  const run = (call: ToolCallPart) => (vetoed ? of(notExecuted(call)) : runTool(call, { ...settings, cancelled }));
+  const run = (call: ToolCallPart) =>
+    vetoed ? of(unfinishedResult(call, 'not_executed')) : runTool(call, { ...settings, cancelled });
   const running = queue.pipe(mergeMap(run, concurrency)).subscribe({
     next(event) {
       if (event.type === 'toolResult') results.set(event.id, event);

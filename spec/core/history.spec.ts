@@ -5,7 +5,8 @@ import type { Message } from '../../lib/core/message.js';
 
 const call = (id: string) => ({ type: 'toolCall', id, name: 'f', arguments: {} }) as const;
 const result = (id: string) => ({ type: 'toolResult', id, name: 'f', result: 1 }) as const;
-const cancelled = (id: string) => ({ type: 'toolResult', id, name: 'f', error: 'cancelled' }) as const;
+const cancelled = (id: string) =>
+  ({ type: 'toolResult', id, name: 'f', error: 'The call was cancelled.', code: 'cancelled' }) as const;
 const text = (value: string) => ({ type: 'text', text: value }) as const;
 
 describe('repairHistory', () => {

@@ -5,6 +5,7 @@ import { errorText } from '../../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
+import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import { maxTimerDelay } from '../../core/options.js';
 import { validate } from '../../core/schema.js';
@@ -39,11 +40,6 @@ export function runTool(call: ToolCallPart, options: RunToolOptions): Observable
   }).pipe(failWhen(cancelled, cancellation), limitTime(deadline), toToolEvents(call));
 }
 
-/** A call that is answered without being executed. */
-export function notExecuted({ id, name }: ToolCallPart): ToolResultEvent {
-  return { type: 'toolResult', id, name, error: 'The call was not executed.', code: 'not_executed' };
-}
-
 /** A failure with a code of its own. Whatever a tool throws is `failed`. */
 class ToolFailure extends Error {
   constructor(
@@ -54,7 +50,7 @@ class ToolFailure extends Error {
   }
 }
 
-const cancellation = () => new ToolFailure('cancelled', 'The call was cancelled.');
+const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
 
 function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
   const tool = tools.get(name);

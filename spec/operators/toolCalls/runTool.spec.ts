@@ -63,15 +63,20 @@ describe('runTool', () => {
       ['an Error in an object', { failed: [new Error('no disk')] }, { failed: ['no disk'] }],
       ['an Observable', of(1, 2, 3), 3],
       ['an empty Observable', EMPTY, null],
-      [
-        'an interop Observable under Symbol.observable',
-        interop((Symbol.observable as symbol | undefined) ?? '@@observable'),
-        2,
-      ],
       ['an interop Observable under @@observable', interop('@@observable'), 2],
       ['a generator without values', emptyGenerator(), null],
     ])('runTool returns the result of %s', async (_, output, result) => {
       expect((await runCalls([anyTool('f', () => output)], [callOf('f')])).answers).toEqual([{ result }]);
+    });
+
+    it('runTool follows an interop Observable under a Symbol.observable that is defined after RxJS is loaded', async () => {
+      const key = Symbol('observable');
+      Object.defineProperty(Symbol, 'observable', { value: key, configurable: true });
+      try {
+        expect((await runCalls([anyTool('f', () => interop(key))], [callOf('f')])).answers).toEqual([{ result: 2 }]);
+      } finally {
+        Reflect.deleteProperty(Symbol, 'observable');
+      }
     });
 
     it('runTool copies the result, so that later changes to it do not reach the history', () => {
