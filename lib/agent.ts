@@ -29,7 +29,9 @@ export interface AgentOptions<
   readonly output?: S | undefined;
   /** The maximum number of turns of a run. Default 20. */
   readonly maxTurns?: number | undefined;
-  /** What a turn is. Default: what `selectOrchestrator` returns, `toolLoop` or, for an output, what the model can do. */
+  /**
+   * What a turn is. Default: what `selectOrchestrator` returns, `toolLoop` or, for an output, what the model can do.
+   */
   readonly orchestrator?: Orchestrator | undefined;
   /** The prefix of the first text after a tool round. Default: a line feed. */
   readonly prefix?: string | undefined;
@@ -42,17 +44,23 @@ export type Input = string | Message | readonly Message[];
 export interface RunOptions {
   /** The conversation so far, oldest message first. Default: none. */
   readonly history?: readonly Message[] | undefined;
-  /** Keep `next`, from which a run can be resumed, on the `turn` events. It holds the complete history. Default false. */
+  /**
+   * Keep `next`, from which a run can be resumed, on the `turn` events. It holds the complete history. Default false.
+   */
   readonly checkpoints?: boolean | undefined;
   /**
-   * Emits the fragments of tool calls too, labelled with their call's index, name and id, for `partialArguments`. Default false.
+   * Emits the fragments of tool calls too, labelled with their call's index, name and id, for `partialArguments`.
+   * Default false.
    */
   readonly fragments?: boolean | undefined;
 }
 
 /** A model with tools and instructions. */
 export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown> {
-  /** Runs the agent and emits its events. Cold: each subscription is a run of its own; unsubscribing aborts the request and the running tools. */
+  /**
+   * Runs the agent and emits its events. Cold: each subscription is a run of its own; unsubscribing aborts the request
+   * and the running tools.
+   */
   stream(
     input: Input,
     options?: RunOptions & { readonly fragments?: false | undefined },
@@ -70,9 +78,9 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
  *
  * ![](../marbles/createAgent.svg)
  *
- * A run emits deltas as they arrive, each `toolCall` when it is complete, the model's `message`, `toolStart`, `toolProgress` and `toolResult` as they
- * happen, the results' `message`, and `turn`; after the last turn it emits the `result`. If a run fails, the events that it has emitted stay, and no
- * `turn` or `result` follows.
+ * A run emits deltas as they arrive, each `toolCall` when it is complete, the model's `message`, `toolStart`,
+ * `toolProgress` and `toolResult` as they happen, the results' `message`, and `turn`; after the last turn it emits the
+ * `result`. If a run fails, the events that it has emitted stay, and no `turn` or `result` follows.
  *
  * ```ts
  * const agent = createAgent({ model: openai('gpt-5'), system: 'Be brief.', tools: [weather] });
@@ -82,9 +90,10 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
  * const { text, usage } = await firstValueFrom(agent.run('And in Lisbon?'));
  * ```
  *
- * @param options The model; `system`, `tools`, `maxTurns` (20), `toolConcurrency` (1), `eagerTools` (false), `toolDeadline` (none), `toolChoice`,
- * `output`, the request's settings.
- * @returns An agent without state: pass the conversation so far as `history`; the result has the messages that the run added.
+ * @param options The model; `system`, `tools`, `maxTurns` (20), `toolConcurrency` (1), `eagerTools` (false),
+ * `toolDeadline` (none), `toolChoice`, `output`, the request's settings.
+ * @returns An agent without state: pass the conversation so far as `history`; the result has the messages that the run
+ * added.
  */
 export function createAgent<const T extends readonly Tool[] = readonly [], S extends Schema | undefined = undefined>(
   options: AgentOptions<T, S>,

@@ -3,8 +3,8 @@ import type { JsonValue } from './json/json.js';
 import type { Metadata } from './message.js';
 
 /**
- * Merges metadata of a turn or a run: the last value of a key wins, except that `serverTools` are merged by their `id` and
- * a `cost` is added.
+ * Merges metadata of a turn or a run: the last value of a key wins, except that `serverTools` are merged by their `id`
+ * and a `cost` is added.
  *
  * @param earlier What was merged before; undefined: nothing.
  * @param later What has arrived since.
@@ -30,7 +30,10 @@ function serverTools({ serverTools: entries }: Metadata): readonly JsonValue[] |
   return Array.isArray(entries) ? (entries as readonly JsonValue[]) : undefined;
 }
 
-/** One entry for each id, where the id was first seen; the last value of a field wins. Entries without an id are kept as they are. */
+/**
+ * One entry for each id, where the id was first seen; the last value of a field wins. Entries without an id are kept as
+ * they are.
+ */
 function mergeById(entries: readonly JsonValue[]): readonly JsonValue[] {
   const merged: JsonValue[] = [];
   const places = new Map<unknown, number>();

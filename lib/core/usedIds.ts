@@ -35,8 +35,8 @@ interface SharedIds {
 }
 
 /**
- * The used ids of one conversation. A continuation shares the map and sees more of it: only the positions below its
- * own count are its own. The first continuation extends the map. A second one of the same conversation (a run that is
+ * The used ids of one conversation. A continuation shares the map and sees more of it: only the positions below its own
+ * count are its own. The first continuation extends the map. A second one of the same conversation (a run that is
  * repeated from a stored state) would see the ids of the first, so it has to copy.
  */
 class IdIndex implements UsedIds {

@@ -14,10 +14,11 @@ import { StringBuilder } from '../core/stringBuilder.js';
  *
  * ![](../../marbles/consolidate.svg)
  *
- * Consecutive text is joined; parts keep their order of arrival. Thinking is not part of a message. Provider data is stored in
- * `message.metadata[provider]` (objects are merged by key, arrays are concatenated) or with its part, and is not forwarded; neither are empty texts and
- * thinking, which only carried it. All other events are forwarded as they are. A turn without parts has no message; a source that completes without a
- * `finish` has no message either. `retract` discards what was collected.
+ * Consecutive text is joined; parts keep their order of arrival. Thinking is not part of a message. Provider data is
+ * stored in `message.metadata[provider]` (objects are merged by key, arrays are concatenated) or with its part, and is
+ * not forwarded; neither are empty texts and thinking, which only carried it. All other events are forwarded as they
+ * are. A turn without parts has no message; a source that completes without a `finish` has no message either. `retract`
+ * discards what was collected.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls(), consolidate()).subscribe((event) => {
@@ -90,7 +91,10 @@ function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChun
   return event.source.providerData ? { ...event, source: withoutProviderData(event.source) } : event;
 }
 
-/** Collects content into a message. Text is appended to a string builder; copying a part for each delta would be quadratic. */
+/**
+ * Collects content into a message. Text is appended to a string builder; copying a part for each delta would be
+ * quadratic.
+ */
 class MessageCollector {
   private readonly parts: Part[] = [];
   private metadata: Metadata | undefined;

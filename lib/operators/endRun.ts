@@ -22,8 +22,9 @@ export interface EndRunOptions {
  *
  * ![](../../marbles/endRun.svg)
  *
- * The result is emitted when the source completes after a `turn` event without a successor. A run that fails, or that is unsubscribed, has no result.
- * `retract` discards the content of its turn; the cost and the usage of the retracted attempt count.
+ * The result is emitted when the source completes after a `turn` event without a successor. A run that fails, or that
+ * is unsubscribed, has no result. `retract` discards the content of its turn; the cost and the usage of the retracted
+ * attempt count.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools(), endRun(start));

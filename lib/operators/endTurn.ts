@@ -30,13 +30,14 @@ const EMPTY_REPLY = 'emptyReply';
  *
  * ![](../../marbles/endTurn.svg)
  *
- * `turn.next` is the state from which the next turn starts, or null. Another turn follows when all calls of this turn were answered, when the provider
- * paused, and once when the model's reply to tool results was empty (noted in `memo`; a second empty reply ends the run). The finish reasons `length`,
- * `contentFilter`, `error` and `stopped` end the run. If the turn is the `last` one but another would follow, `finishReason` is `maxTurns` and `next`
- * is null; all messages stay. A source that completes without a `finish` has no `turn` event.
+ * `turn.next` is the state from which the next turn starts, or null. Another turn follows when all calls of this turn
+ * were answered, when the provider paused, and once when the model's reply to tool results was empty (noted in `memo`;
+ * a second empty reply ends the run). The finish reasons `length`, `contentFilter`, `error` and `stopped` end the run.
+ * If the turn is the `last` one but another would follow, `finishReason` is `maxTurns` and `next` is null; all messages
+ * stay. A source that completes without a `finish` has no `turn` event.
  *
- * `turn.metadata` merges the metadata events of the turn: the last value of a key wins, `serverTools` are merged by id and costs are added. `retract`
- * voids the messages and the metadata of the attempt, except its cost and its usage.
+ * `turn.metadata` merges the metadata events of the turn: the last value of a key wins, `serverTools` are merged by id
+ * and costs are added. `retract` voids the messages and the metadata of the attempt, except its cost and its usage.
  *
  * ```ts
  * const turn = (state: RunState) =>

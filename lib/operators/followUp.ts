@@ -15,9 +15,10 @@ import { turnMessages } from './turnMessages.js';
  *
  * ![](../../marbles/followUp.svg)
  *
- * `decide` receives the `turn` event and the state after the turn, with its messages and its usage, and returns the state of the next turn, or null.
- * Messages that it adds to that state are emitted as `message` events before the `turn` event, so that the run's result holds them. On the `last` turn
- * no turn follows: nothing is added, and if `decide` returns a state, `finishReason` is `maxTurns`.
+ * `decide` receives the `turn` event and the state after the turn, with its messages and its usage, and returns the
+ * state of the next turn, or null. Messages that it adds to that state are emitted as `message` events before the
+ * `turn` event, so that the run's result holds them. On the `last` turn no turn follows: nothing is added, and if
+ * `decide` returns a state, `finishReason` is `maxTurns`.
  *
  * ```ts
  * const checked: Orchestrator = {
@@ -38,8 +39,8 @@ import { turnMessages } from './turnMessages.js';
  *
  * @param state Where the turn started.
  * @param decide Returns what follows. What it throws is an error of the run.
- * @param options `last`: whether no turn may follow (default false). The context of an orchestrator has it. Without it, `runTurns` still ends the run
- * at `maxTurns`, after the added messages.
+ * @param options `last`: whether no turn may follow (default false). The context of an orchestrator has it. Without it,
+ * `runTurns` still ends the run at `maxTurns`, after the added messages.
  * @returns A function that returns an Observable of the source's events, with a new `turn` event.
  */
 export function followUp<E extends StreamEvent>(
@@ -67,8 +68,10 @@ export function followUp(
 /**
  * Replaces the `turn` event by other events, when the turn has completed and its resources are gone.
  *
- * @param conclude Receives the `turn` event and the messages of the turn, and returns the events that replace the `turn` event.
- * @returns A function that returns an Observable of the source's events and the replacement. Without a `turn` event nothing is replaced.
+ * @param conclude Receives the `turn` event and the messages of the turn, and returns the events that replace the
+ * `turn` event.
+ * @returns A function that returns an Observable of the source's events and the replacement. Without a `turn` event
+ * nothing is replaced.
  */
 export function replaceTurnEvent<E extends StreamEvent>(
   conclude: (turn: TurnEvent, messages: readonly Message[]) => Observable<E>,

@@ -11,8 +11,9 @@ import { hasToolResults } from '../core/message.js';
  *
  * ![](../../marbles/prefixAfterTools.svg)
  *
- * It changes the stream only, never a stored message. Place it after the loop, where it sees the turns of a run one after the other; a tool round is a
- * `message` with tool results. Empty text neither needs a prefix nor receives one. On `retract` the operator returns to where the turn started.
+ * It changes the stream only, never a stored message. Place it after the loop, where it sees the turns of a run one
+ * after the other; a tool round is a `message` with tool results. Empty text neither needs a prefix nor receives one.
+ * On `retract` the operator returns to where the turn started.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools());

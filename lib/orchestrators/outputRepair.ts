@@ -25,13 +25,14 @@ export interface TypedTurn {
 const REPAIRS = 'repairs';
 
 /**
- * Ends the run with the output in the turn's last text if that is valid; otherwise sends the text back for repair, or fails.
+ * Ends the run with the output in the turn's last text if that is valid; otherwise sends the text back for repair, or
+ * fails.
  *
  * @param typed The turn.
  * @param turn Its `turn` event.
  * @param messages Its messages.
- * @param feedback For a model that should have called `return_result` instead: what the model is told. The text was suppressed until now, so that it is
- * emitted if it is valid all the same.
+ * @param feedback For a model that should have called `return_result` instead: what the model is told. The text was
+ * suppressed until now, so that it is emitted if it is valid all the same.
  * @returns The events in place of the `turn` event.
  */
 export function acceptOrRepair(
@@ -101,7 +102,10 @@ function outputError(
   return new OutputError(reason, what, next, { orchestrator, provider: context.model.provider, turn, text });
 }
 
-/** Sends an invalid reply back with what is wrong, as often as `maxRepairs` allows; after that it is an error that holds the text. */
+/**
+ * Sends an invalid reply back with what is wrong, as often as `maxRepairs` allows; after that it is an error that holds
+ * the text.
+ */
 function requestRepair(
   typed: TypedTurn,
   turn: TurnEvent,

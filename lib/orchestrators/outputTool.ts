@@ -29,10 +29,11 @@ interface Returned {
 }
 
 /**
- * A turn whose output is the arguments of a tool, `return_result`: for models that call tools but accept no JSON Schema for their answer.
+ * A turn whose output is the arguments of a tool, `return_result`: for models that call tools but accept no JSON Schema
+ * for their answer.
  *
- * The JSON streams as text while it arrives. Other text is suppressed and reported once as metadata `suppressedText`. A result that does not validate is
- * answered to the model as the tool's error, which it can repair.
+ * The JSON streams as text while it arrives. Other text is suppressed and reported once as metadata `suppressedText`. A
+ * result that does not validate is answered to the model as the tool's error, which it can repair.
  */
 export function outputTool(typed: TypedTurn): Observable<RunEvent> {
   return defer(() => {
@@ -70,7 +71,8 @@ function returnTool(schema: Schema, returned: Returned): Tool {
   return tool({
     name: RETURN_RESULT,
     description:
-      'Returns the result to the user. Call it exactly once, with the complete result, when you have all that you need. Every answer is returned with it.',
+      'Returns the result to the user. Call it exactly once, with the complete result, when you have all that you ' +
+      'need. Every answer is returned with it.',
     parameters: {
       ...(wrapped ? wrap(jsonSchema) : jsonSchema),
       validate: (args: JsonObject) => args, // `execute` validates with the schema itself
@@ -104,8 +106,8 @@ function withReturnTool(context: TurnContext, returning: Tool): TurnContext {
 }
 
 /**
- * Emits the arguments of `return_result` as text and hides the tool; suppresses the model's own text. Fragments of other calls pass if `fragments` is
- * true.
+ * Emits the arguments of `return_result` as text and hides the tool; suppresses the model's own text. Fragments of
+ * other calls pass if `fragments` is true.
  */
 function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
   return createOperator<RunEvent | ToolCallFragment, RunEvent>((out) => {
@@ -116,7 +118,9 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
     const showFragment = (fragment: ToolCallFragment) => {
       if (fragment.name === RETURN_RESULT) {
         if (!wrapped) showText(argumentText(fragment));
-      } else if (fragments && fragment.name !== undefined) out.next(fragment as unknown as RunEvent); // not in RunEvent, but requested by the reader
+      } else if (fragments && fragment.name !== undefined) {
+        out.next(fragment as unknown as RunEvent); // not in RunEvent, but requested by the reader
+      }
     };
     return {
       next(event) {
@@ -161,7 +165,8 @@ function argumentText({ arguments: args }: ToolCallFragment): string {
 function withoutResult(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   const call = messages.flatMap(toolCallsOf).find(({ name }) => name === RETURN_RESULT);
   if (call && turn.next) return countRepair(typed, turn, call.arguments, messages);
-  return acceptOrRepair(typed, turn, messages, `it did not call ${RETURN_RESULT}`); // some models write the JSON as text although they have the tool
+  // Some models write the JSON as text although they have the tool.
+  return acceptOrRepair(typed, turn, messages, `it did not call ${RETURN_RESULT}`);
 }
 
 /** The tool's error has already reported what is wrong to the model; the repair has to be counted. */

@@ -11,8 +11,8 @@ import { typedOutput } from './typedOutput.js';
  *
  * @param model Its capabilities decide; a capability that is not known is assumed.
  * @param run The tools, and the schema of the output, if there is one.
- * @returns `toolLoop` without an output; `twoPhase` for tools and an output on a model that accepts a schema, but not together with tools; otherwise
- * `typedOutput`.
+ * @returns `toolLoop` without an output; `twoPhase` for tools and an output on a model that accepts a schema, but not
+ * together with tools; otherwise `typedOutput`.
  */
 export function selectOrchestrator(
   model: Model,

@@ -1,7 +1,9 @@
 import type { RunEvent, TurnEvent } from '../core/event.js';
 import { mergeMetadata } from '../core/metadata.js';
 
-/** Collects text that is not shown as text. It is reported once, as metadata `suppressedText` before the `turn` event. */
+/**
+ * Collects text that is not shown as text. It is reported once, as metadata `suppressedText` before the `turn` event.
+ */
 export class SuppressedText {
   private text = '';
 
@@ -14,7 +16,10 @@ export class SuppressedText {
     this.text = '';
   }
 
-  /** The last events of the turn: the suppressed text, if there is any, and the `turn` event, whose metadata contains it. */
+  /**
+   * The last events of the turn: the suppressed text, if there is any, and the `turn` event, whose metadata contains
+   * it.
+   */
   lastEvents(turn: TurnEvent): readonly RunEvent[] {
     if (this.text === '') return [turn];
     const metadata = { suppressedText: this.text };

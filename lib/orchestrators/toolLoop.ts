@@ -16,7 +16,8 @@ import { executeTools } from '../operators/executeTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 
 /**
- * The ordinary turn: it sends the request, runs the tools that the model calls, and continues as long as there are results to send back.
+ * The ordinary turn: it sends the request, runs the tools that the model calls, and continues as long as there are
+ * results to send back.
  *
  * ```ts
  * runTurns(
@@ -64,11 +65,15 @@ export function requestOf(state: RunState, { tools, output, options }: TurnConte
   };
 }
 
-/** A model that completes without a `finish` breaks its contract. Without this error, its run would end without a turn or a result. */
+/**
+ * A model that completes without a `finish` breaks its contract. Without this error, its run would end without a turn
+ * or a result.
+ */
 const unfinished = ({ provider, name }: Model) =>
   new StreamInterruptedError(
     provider,
-    `The stream of ${provider}:${name} completed without a \`finish\` chunk. A model emits exactly one, as its last chunk; in a test, add { type: 'finish', reason: 'stop' }.`,
+    `The stream of ${provider}:${name} completed without a \`finish\` chunk. A model emits exactly one, as its last ` +
+      "chunk; in a test, add { type: 'finish', reason: 'stop' }.",
   );
 
 /** A plain choice applies to the first turn of a run: if it were forced in each turn, the run would not end. */

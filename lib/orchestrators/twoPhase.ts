@@ -18,11 +18,11 @@ import { typedOutput } from './typedOutput.js';
 const PHASE = 'phase';
 
 /**
- * Typed output in two phases, for models that do not accept tools and a schema together: first turns with tools until none is called, then the schema
- * without tools.
+ * Typed output in two phases, for models that do not accept tools and a schema together: first turns with tools until
+ * none is called, then the schema without tools.
  *
- * In the first phase the model's text is suppressed and reported as metadata `suppressedText`. Its reply without calls is not stored: it leads to the
- * second phase, which is `typedOutput`.
+ * In the first phase the model's text is suppressed and reported as metadata `suppressedText`. Its reply without calls
+ * is not stored: it leads to the second phase, which is `typedOutput`.
  */
 export const twoPhase: Orchestrator = {
   name: 'twoPhase',

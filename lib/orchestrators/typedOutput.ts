@@ -11,9 +11,10 @@ import { toolLoop } from './toolLoop.js';
 /**
  * Runs turns, with tools in between, until the model's answer fits a schema.
  *
- * The model's capabilities decide how it receives the schema: as a JSON Schema in the request where the model accepts one (with tools: where it accepts
- * both), otherwise as the parameters of a tool `return_result`, otherwise as an instruction. The JSON streams as text while it arrives. A reply that does
- * not validate is sent back with the validation's message, `maxRepairs` times (2). After that, and for a refused or incomplete answer, the run fails with
+ * The model's capabilities decide how it receives the schema: as a JSON Schema in the request where the model accepts
+ * one (with tools: where it accepts both), otherwise as the parameters of a tool `return_result`, otherwise as an
+ * instruction. The JSON streams as text while it arrives. A reply that does not validate is sent back with the
+ * validation's message, `maxRepairs` times (2). After that, and for a refused or incomplete answer, the run fails with
  * an `OutputError` that holds the raw text.
  */
 export const typedOutput: Orchestrator = {
@@ -46,7 +47,8 @@ function outputText(typed: TypedTurn, context: TurnContext): Observable<RunEvent
 
 function withInstruction({ context, schema }: TypedTurn): TurnContext {
   const { output: _, ...rest } = context;
-  const instruction = `Answer with JSON only, without any other text, that follows this JSON Schema:\n${JSON.stringify(jsonSchemaOf(schema, 'The output'))}`;
+  const jsonSchema = JSON.stringify(jsonSchemaOf(schema, 'The output'));
+  const instruction = `Answer with JSON only, without any other text, that follows this JSON Schema:\n${jsonSchema}`;
   const { system } = context.options;
   const instructions = system === undefined ? instruction : `${system}\n\n${instruction}`;
   return { ...rest, options: { ...context.options, system: instructions } };
