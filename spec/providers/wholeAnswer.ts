@@ -8,7 +8,8 @@ import type { Message } from '../../lib/core/message.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
 import type { Decoder } from '../../lib/protocol/wire.js';
-import type { Recording } from './chatCompletions/reading.js';
+import { finishReasonOf } from '../support/recordings.js';
+import type { Recording } from '../support/recordings.js';
 
 /** The output of a wire's decoder, and of the operators after it, for one response. */
 export interface WholeAnswer {
@@ -61,12 +62,6 @@ export function wholeAnswer(
   };
 }
 
-const words: Record<string, string> = {
-  'tool-calls': 'toolCalls',
-  'content-filter': 'contentFilter',
-  unknown: 'unspecified',
-};
-
 /** Compares a response with the expectation of its recording. */
 export function expectRecorded({ expected }: Recording, { text, thinking, calls, finish, error }: WholeAnswer): void {
   expect(text).toBe(expected.text);
@@ -83,9 +78,7 @@ export function expectRecorded({ expected }: Recording, { text, thinking, calls,
     return;
   }
   expect(error).toBeUndefined();
-  const reasons = [expected.finishReason, ...(expected.finishReasonAlsoAccepted ?? [])].map(
-    (word) => words[word] ?? word,
-  );
+  const reasons = [expected.finishReason, ...(expected.finishReasonAlsoAccepted ?? [])].map(finishReasonOf);
   expect(reasons).toContain(finish?.reason);
   if (expected.usage === null) expect(finish?.usage).toBeUndefined();
   else {

@@ -1,13 +1,14 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { from, materialize, toArray } from 'rxjs';
 import type { Chunk, FinishChunk } from '../../lib/core/chunk.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
-import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import type { Message } from '../../lib/core/message.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
 import type { Wire } from '../../lib/protocol/wire.js';
+import { finishReasonOf, recordings } from './recordings.js';
+import type { ExpectedAnswer } from './recordings.js';
 
 type Decode = Wire['decode'];
 
@@ -50,30 +51,8 @@ export function readAnswer(decode: Decode, frames: readonly JsonObject[]): Read 
   };
 }
 
-interface Expected {
-  readonly text?: string;
-  readonly reasoning?: string;
-  readonly finishReason?: string;
-  readonly usage?: {
-    readonly input?: number;
-    readonly output?: number;
-    readonly reasoning?: number;
-    readonly cacheRead?: number;
-  } | null;
-  readonly error?: { readonly message?: string } | null;
-  readonly toolCalls?: readonly { readonly id: string | null; readonly name: string; readonly arguments: JsonValue }[];
-  /** Parts of the message, and what goes with it: in recordings of our own. */
-  readonly message?: JsonValue;
-}
-
-const words: Readonly<Record<string, string>> = {
-  'tool-calls': 'toolCalls',
-  'content-filter': 'contentFilter',
-  unknown: 'unspecified',
-};
-
-function check({ text, thinking, calls, finish, message, error }: Read, expected: Expected): void {
-  if (expected.text !== undefined) expect(text).toBe(expected.text);
+function check({ text, thinking, calls, finish, message, error }: Read, expected: ExpectedAnswer): void {
+  expect(text).toBe(expected.text);
   if (expected.reasoning !== undefined) expect(thinking).toBe(expected.reasoning);
   if (expected.error) {
     expect(error).toMatchObject({
@@ -85,11 +64,10 @@ function check({ text, thinking, calls, finish, message, error }: Read, expected
   }
   expect(error).toBeUndefined();
   expect(calls).toMatchObject(
-    (expected.toolCalls ?? []).map(({ id, ...call }) => ({ ...call, ...(id === null ? {} : { id }) })),
+    expected.toolCalls.map(({ id, ...call }) => ({ ...call, ...(id === null ? {} : { id }) })),
   );
-  expect(calls).toHaveLength(expected.toolCalls?.length ?? 0);
-  if (expected.finishReason !== undefined)
-    expect(finish?.reason).toBe(words[expected.finishReason] ?? expected.finishReason);
+  expect(calls).toHaveLength(expected.toolCalls.length);
+  expect(finish?.reason).toBe(finishReasonOf(expected.finishReason));
   if (expected.usage === null) expect(finish?.usage).toBeUndefined();
   const { input, output, reasoning, cacheRead } = expected.usage ?? {};
   const counts = { input, output, reasoning, cachedInput: cacheRead };
@@ -98,27 +76,12 @@ function check({ text, thinking, calls, finish, message, error }: Read, expected
   if (expected.message !== undefined) expect(message).toEqual(expected.message);
 }
 
-/** The answers recorded in the project, and others of the same wire where they are at hand. */
+/** Decodes the recordings of a wire: the project's own, and those next to the project where they are present. */
 export function itReadsRecordings(wire: string, decode: Decode): void {
-  describe(`${wire}: recorded answers`, () => {
-    const folders = [`spec/recordings/${wire}`, `../shared/recordings/${wire}`].filter((folder) => existsSync(folder));
-    const recordings = folders.flatMap((folder) =>
-      readdirSync(folder)
-        .filter((file) => file.endsWith('.chunks.txt'))
-        .map((file) => ({ name: file.slice(0, -'.chunks.txt'.length), folder })),
+  describe(`${wire}: recordings`, () => {
+    const all = [...recordings(`spec/recordings/${wire}`), ...recordings(`../shared/recordings/${wire}`)];
+    it.each(all)(`${wire} decodes $name completely`, ({ frames, expected }) =>
+      check(readAnswer(decode, frames), expected),
     );
-    it.each(recordings)('$name of $folder comes out whole', ({ name, folder }) => {
-      const lines = readFileSync(`${folder}/${name}.chunks.txt`, 'utf8').split('\n').filter(Boolean);
-      const { expected } = JSON.parse(readFileSync(`${folder}/${name}.expected.json`, 'utf8')) as {
-        expected: Expected;
-      };
-      check(
-        readAnswer(
-          decode,
-          lines.map((line) => JSON.parse(line) as JsonObject),
-        ),
-        expected,
-      );
-    });
   });
 }

@@ -4,7 +4,8 @@ import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import { chatCompletions } from '../../../lib/providers/chatCompletions/chatCompletions.js';
 import { expectRecorded, wholeAnswer } from '../wholeAnswer.js';
-import { read, recordings } from './reading.js';
+import { recordings } from '../../support/recordings.js';
+import { read } from './reading.js';
 
 const wire = chatCompletions('m', { provider: 'server' });
 

@@ -1,4 +1,3 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
 import type { Chunk, FinishChunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
@@ -52,43 +51,3 @@ export const frame = (choice: JsonObject, rest: JsonObject = {}): JsonObject => 
 /** A frame with a delta. */
 export const delta = (fields: JsonObject, finish: string | null = null): JsonObject =>
   frame({ delta: fields, finish_reason: finish });
-
-export interface Expected {
-  readonly text: string;
-  readonly reasoning?: string;
-  readonly finishReason: string;
-  readonly finishReasonAlsoAccepted?: string[];
-  readonly usage: {
-    readonly input?: number;
-    readonly output?: number;
-    readonly reasoning?: number;
-    readonly cacheRead?: number;
-  } | null;
-  readonly error: { readonly message?: string } | null;
-  readonly toolCalls: readonly { readonly id: string | null; readonly name: string; readonly arguments: JsonObject }[];
-}
-
-export interface Recording {
-  readonly name: string;
-  readonly frames: readonly JsonObject[];
-  readonly expected: Expected;
-}
-
-/** The recordings of a folder of the project; none where the folder is missing. */
-export function recordings(folder: string): readonly Recording[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((file) => file.endsWith('.chunks.txt'))
-    .map((file) => {
-      const name = file.slice(0, -'.chunks.txt'.length);
-      const lines = readFileSync(`${folder}/${file}`, 'utf8').split('\n').filter(Boolean);
-      const { expected } = JSON.parse(readFileSync(`${folder}/${name}.expected.json`, 'utf8')) as {
-        expected: Expected;
-      };
-      return {
-        name: `${folder.split('/').at(-1)}/${name}`,
-        frames: lines.map((line) => JSON.parse(line) as JsonObject),
-        expected,
-      };
-    });
-}

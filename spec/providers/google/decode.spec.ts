@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { decodeGoogle } from '../../../lib/providers/google/decode.js';
 import { encodeGoogle } from '../../../lib/providers/google/encode.js';
-import { recordings } from '../chatCompletions/reading.js';
+import { recordings } from '../../support/recordings.js';
 import { expectQuirk, expectRecorded, quirksOf, wholeAnswer } from '../wholeAnswer.js';
 import { call, frame, read, stop } from './frames.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { decodeOllama } from '../../../lib/providers/ollama/decode.js';
-import { recordings } from '../chatCompletions/reading.js';
+import { recordings } from '../../support/recordings.js';
 import { expectQuirk, expectRecorded, quirksOf, wholeAnswer } from '../wholeAnswer.js';
 
 const line = (message: JsonObject, rest: JsonObject = {}): JsonObject => ({

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
-import type { Recording } from '../chatCompletions/reading.js';
+import type { Recording } from '../../support/recordings.js';
 import { created, read, textDelta } from './frames.js';
 import { ownRecordings, recording, sharedRecordings } from './recordings.js';
 

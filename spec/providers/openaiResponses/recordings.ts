@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { recordings } from '../chatCompletions/reading.js';
+import { recordings } from '../../support/recordings.js';
 
 /** The recordings of the project. */
 export const ownRecordings = recordings('spec/recordings/openai-responses');
