@@ -1,4 +1,4 @@
-import type { RunEvent, RunResult, ToolCallEvent, ToolProgressEvent, ToolResultEvent } from 'rivulet';
+import type { RunEvent, RunResult, ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from 'rivulet';
 import { oneLine, stripControlCharacters, toInlineText } from './text.js';
 import type { ViewOptions } from './view.js';
 
@@ -49,6 +49,8 @@ export function addEvent(before: Transcript, event: RunEvent | Boundary, options
       return addText(before, 'text', event.text);
     case 'toolCall':
       return addCall(before, event, options);
+    case 'toolStart':
+      return startCall(before, event);
     case 'toolProgress':
       return addProgress(before, event, options);
     case 'toolResult':
@@ -97,9 +99,14 @@ function addCall(
 ): Transcript {
   const [subject] = Object.values(args);
   const label = subject === undefined ? name : `${name} ${toInlineText(subject)}`;
-  const pending = new Map(before.pending).set(id, { label, status: label });
+  const pending = new Map(before.pending).set(id, { label, status: `${label}: waiting` });
   const line = oneLine(`${name} ${JSON.stringify(args)}`, columns() - 2);
   return withStatus({ ...addLines(before, `${colors.cyan('→')} ${line.replace(name, colors.bold(name))}`), pending });
+}
+
+function startCall(before: Transcript, { id, name }: ToolStartEvent): Transcript {
+  const label = before.pending.get(id)?.label ?? name;
+  return withStatus({ ...before, text: '', pending: new Map(before.pending).set(id, { label, status: label }) });
 }
 
 /** Where the status line cannot be rewritten, each progress value is a line. */

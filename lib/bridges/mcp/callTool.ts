@@ -1,38 +1,47 @@
-import type { Progress, RequestOptions } from '@modelcontextprotocol/client';
+import type { Progress as ProgressNotification, RequestOptions } from '@modelcontextprotocol/client';
 import { defer, fromEvent, map, of, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { progress } from '../../core/progress.js';
-import type { Progress as MarkedProgress } from '../../core/progress.js';
+import type { Progress } from '../../core/progress.js';
 import { fromRequest } from './client.js';
 import type { McpClient } from './client.js';
-import { resultOf } from './result.js';
+import { toResult } from './result.js';
 
-/** How far a tool has come, as its server says. */
+/** The progress of a call, as the server reports it. A type alias, since an interface is not assignable to a JSON object. */
 export type McpProgress = {
   /** What is done so far, in the server's own unit. It grows. */
   readonly progress: number;
-  /** What there is to do, where the server knows it. */
+  /** The total, if the server knows it. */
   readonly total?: number;
-  /** In words. */
+  /** A description. */
   readonly message?: string;
 };
 
-/** How long a call may take. The client keeps these times, and cancels the call when they are over. */
+/** The time limits of a call. The client measures them, and cancels the call when one has passed. */
 export interface McpCallOptions {
-  /** How long to wait for an answer, in milliseconds. Default: the client's, which is 60,000. */
+  /** How long to wait for the response, in milliseconds. Default: the client's, which is 60,000. */
   readonly timeout?: number;
-  /** Whether progress starts that time anew. Default true. */
+  /** Whether progress restarts that time. Default: true. */
   readonly resetTimeoutOnProgress?: boolean;
-  /** How long a call may take in all, whatever its progress, in milliseconds. Default: no limit. */
+  /** How long a call may take in total, whatever its progress, in milliseconds. Default: no limit. */
   readonly maxTotalTimeout?: number;
 }
 
 /**
- * Calls a server's tool: its progress, then its result.
+ * Calls a server's tool: emits its progress, then its result.
  *
- * Unsubscribing cancels the call (`notifications/cancelled`, or the request's stream is closed, whichever the connection has); an aborted signal does so
- * too, and is an error notification.
+ * Unsubscribing cancels the call: with `notifications/cancelled`, or by closing the stream of the request, depending on
+ * the connection. An aborted signal cancels the call, too, and is an error notification.
+ *
+ * @param client The client.
+ * @param name The tool, by the server's name.
+ * @param args The arguments.
+ * @param signal Cancels the call.
+ * @param limits The time limits.
+ * @returns Progress and the result. Errors with McpToolError when the tool fails, with the client's errors, and with the
+ * reason of the signal.
  */
 export function callTool(
   client: McpClient,
@@ -40,28 +49,23 @@ export function callTool(
   args: JsonObject,
   signal: AbortSignal,
   { timeout, resetTimeoutOnProgress = true, maxTotalTimeout }: McpCallOptions,
-): Observable<JsonValue | MarkedProgress<McpProgress>> {
-  const options: RequestOptions = {
-    resetTimeoutOnProgress,
-    ...(timeout === undefined ? {} : { timeout }),
-    ...(maxTotalTimeout === undefined ? {} : { maxTotalTimeout }),
-  };
-  return fromRequest<JsonValue | MarkedProgress<McpProgress>>(async (leave, next) => {
-    const onprogress = (notification: Progress) => next(progress(plain(notification)));
-    return resultOf(
-      name,
-      await client.callTool({ name, arguments: { ...args } }, { ...options, signal: leave, onprogress }),
-    );
-  }).pipe(takeUntil(aborted(signal)));
+): Observable<JsonValue | Progress<McpProgress>> {
+  const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout, maxTotalTimeout }) };
+  return fromRequest<JsonValue | Progress<McpProgress>>((requestSignal, next) => {
+    const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
+    const options: RequestOptions = { ...limits, signal: requestSignal, onprogress };
+    return client
+      .callTool({ name, arguments: { ...args } }, options)
+      .then((response): JsonValue => toResult(name, response));
+  }).pipe(takeUntil(throwIfAborted(signal)));
 }
 
-const plain = ({ progress, total, message }: Progress): McpProgress => ({
-  progress,
-  ...(total === undefined ? {} : { total }),
-  ...(message === undefined ? {} : { message }),
+const toProgress = ({ progress: done, total, message }: ProgressNotification): McpProgress => ({
+  progress: done,
+  ...omitUndefined({ total, message }),
 });
 
-const aborted = (signal: AbortSignal): Observable<never> =>
+const throwIfAborted = (signal: AbortSignal): Observable<never> =>
   defer(() => (signal.aborted ? of(undefined) : fromEvent(signal, 'abort'))).pipe(
     map(() => {
       throw signal.reason;

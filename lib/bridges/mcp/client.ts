@@ -1,7 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { Observable } from 'rxjs';
 
-/** What is used of the official client, so that a wrapped one, or a test double, serves as well. */
+/** The members of the official client that are used here, so that a wrapped client or a test double works as well. */
 export type McpClient = Pick<
   Client,
   | 'transport'
@@ -14,18 +14,22 @@ export type McpClient = Pick<
   | 'removeNotificationHandler'
 >;
 
+/** The reason for a cancellation, which the client sends to the server. */
+export const cancelReason = 'No longer needed.';
+
 /**
  * A request to the server: subscribing sends it, unsubscribing cancels it.
  *
- * The client rejects a cancelled request; nobody is left to hear of it, and it is no unhandled rejection.
+ * The client rejects a cancelled request. Nobody is subscribed to it then, and it is not an unhandled rejection.
  *
- * @param send Sends it. Gets the signal for the client's `signal` option, and a function that emits a value before the answer.
+ * @param send Sends the request. Receives the signal for the client's `signal` option, and a function that emits a value
+ * before the response.
  */
 export function fromRequest<T>(send: (signal: AbortSignal, next: (value: T) => void) => Promise<T>): Observable<T> {
   return new Observable<T>((out) => {
-    const abort = new AbortController();
-    out.add(() => abort.abort('No longer wanted.')); // the client sends it along, as the reason; after the answer it does nothing
-    send(abort.signal, (value) => out.next(value)).then(
+    const controller = new AbortController();
+    out.add(() => controller.abort(cancelReason)); // after the response it has no effect
+    send(controller.signal, (value) => out.next(value)).then(
       (value) => {
         out.next(value);
         out.complete();

@@ -2,89 +2,97 @@ import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { defer, EMPTY, exhaustMap, filter, map, Observable, of, repeat, ReplaySubject, share, tap } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { ConnectionError } from '../../core/errors.js';
-import { fromRequest } from './client.js';
+import { cancelReason, fromRequest } from './client.js';
 import type { McpClient } from './client.js';
 
 const listChanged = 'notifications/tools/list_changed';
 
-/** A client has one handler for a kind of notification: all who watch its tools share it, and the list. */
-const watched = new WeakMap<McpClient, Observable<readonly ServerTool[]>>();
+/** A client has one handler for a kind of notification: all subscribers of its tools share the handler and the list. */
+const sharedLists = new WeakMap<McpClient, Observable<readonly ServerTool[]>>();
 
-/** A server's tools, all pages of them: now, and after each change that it announces. Completes when no change can come any more. */
-export function serverTools(client: McpClient): Observable<readonly ServerTool[]> {
+/**
+ * Lists the tools of a server, from all pages: on subscription, and after each change that the server announces.
+ * Completes when no further change can be announced.
+ */
+export function watchTools(client: McpClient): Observable<readonly ServerTool[]> {
   const shared =
-    watched.get(client) ?? defer(() => listed(client)).pipe(share({ connector: () => new ReplaySubject(1) }));
-  watched.set(client, shared);
+    sharedLists.get(client) ?? defer(() => listOnChange(client)).pipe(share({ connector: () => new ReplaySubject(1) }));
+  sharedLists.set(client, shared);
   return shared;
 }
 
 /**
- * One request at a time. What changes while it is under way makes its answer stale: it is not emitted, and one more request follows. Cancelling it
- * instead would cost a server that announces each of ten new tools ten requests.
+ * Sends one request at a time. A change during a request makes its response stale: it is not emitted, and one more
+ * request follows. Cancelling the request instead would cost ten requests for a server that announces each of ten new
+ * tools.
  */
-function listed(client: McpClient): Observable<readonly ServerTool[]> {
-  let stale = false;
-  const list = defer(() => {
-    stale = false;
-    // Without a cursor: all pages. Refreshed: nobody may have heard of the changes since the client's cached list.
+function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
+  let isStale = false;
+  const listTools = defer(() => {
+    isStale = false;
+    // Without a cursor, the client lists all pages. Its cache may be stale: nobody may have watched for changes since.
     return fromRequest((signal) => client.listTools(undefined, { signal, cacheMode: 'refresh' }));
   });
   return changes(client).pipe(
-    tap(() => (stale = true)),
-    exhaustMap(() => list.pipe(repeat({ delay: () => (stale ? of(undefined) : EMPTY) }))),
-    filter(() => !stale),
+    tap(() => (isStale = true)),
+    exhaustMap(() => listTools.pipe(repeat({ delay: () => (isStale ? of(undefined) : EMPTY) }))),
+    filter(() => !isStale),
     map(({ tools }) => tools),
   );
 }
 
 /**
- * When to list: once from the start, then at each change.
+ * Emits when the tools should be listed: once on subscription, then at each change.
  *
- * Up to revision 2025-11-25 a server sends its notifications unasked; some do so without having announced it in their capabilities. From 2026-07-28
- * on, one has to listen for them.
+ * Up to revision 2025-11-25 a server sends notifications without a request, and some do so without announcing it in
+ * their capabilities. From revision 2026-07-28 on, the client has to listen for them.
  */
 function changes(client: McpClient): Observable<void> {
   if (client.getProtocolEra() !== 'modern') return notifications(client, (out) => out.next());
   return client.getServerCapabilities()?.tools?.listChanged
-    ? notifications(client, (out) => listen(client, out))
+    ? notifications(client, (out) => listenForChanges(client, out))
     : of(undefined);
 }
 
-/** Who has the client's one handler. `retry` subscribes anew before it tears down what failed, which must not take the handler from its successor. */
-const owners = new WeakMap<McpClient, Subscriber<void>>();
+/**
+ * The subscriber that has the client's only handler. `retry` subscribes again before it tears down the failed
+ * subscription, which must not remove the handler of its successor.
+ */
+const handlerOwners = new WeakMap<McpClient, Subscriber<void>>();
 
 function notifications(client: McpClient, start: (out: Subscriber<void>) => void): Observable<void> {
   return new Observable<void>((out) => {
     client.setNotificationHandler(listChanged, () => out.next());
-    owners.set(client, out);
+    handlerOwners.set(client, out);
     out.add(() => {
-      if (owners.get(client) !== out) return;
-      owners.delete(client);
+      if (handlerOwners.get(client) !== out) return;
+      handlerOwners.delete(client);
       client.removeNotificationHandler(listChanged);
     });
     start(out);
   });
 }
 
-/** The first value comes with the server's acknowledgement: what is listed after it misses no change. */
-function listen(client: McpClient, out: Subscriber<void>): void {
-  const abort = new AbortController();
-  out.add(() => abort.abort('No longer wanted.'));
-  const opened = async () => {
-    const { closed } = await client.listen({ toolsListChanged: true }, { signal: abort.signal });
-    out.next();
-    return closed;
-  };
-  opened().then(
-    (cause) => {
-      if (cause === 'remote')
-        out.error(
-          new ConnectionError('mcp', 'The MCP server no longer tells of changes to its tools. Subscribe again.'),
-        );
-      else out.complete();
-    },
-    (error: unknown) => {
-      if (!out.closed) out.error(error);
-    },
-  );
+/** The first value comes with the server's acknowledgement, so that a list requested after it misses no change. */
+function listenForChanges(client: McpClient, out: Subscriber<void>): void {
+  const controller = new AbortController();
+  out.add(() => controller.abort(cancelReason));
+  client
+    .listen({ toolsListChanged: true }, { signal: controller.signal })
+    .then(({ closed }) => {
+      out.next();
+      return closed;
+    })
+    .then(
+      (cause) => {
+        if (cause === 'remote') out.error(stoppedListeningError());
+        else out.complete();
+      },
+      (error: unknown) => {
+        if (!out.closed) out.error(error);
+      },
+    );
 }
+
+const stoppedListeningError = () =>
+  new ConnectionError('mcp', 'The MCP server stopped announcing changes to its tools. Subscribe again.');

@@ -2,17 +2,18 @@ import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { defer, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
+import { omit } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { callTool } from './callTool.js';
 import type { McpCallOptions, McpProgress } from './callTool.js';
 import type { McpClient } from './client.js';
-import { serverTools } from './listTools.js';
+import { watchTools } from './listTools.js';
 
 /** Options of `mcpTools`. */
 export interface McpToolsOptions extends McpCallOptions {
-  /** Stands before the name of each tool: the tools of two servers may have the same names. Default: none. */
+  /** Precedes the name of each tool: the tools of two servers may have the same names. Default: none. */
   readonly prefix?: string;
 }
 
@@ -20,113 +21,126 @@ export interface McpToolsOptions extends McpCallOptions {
 export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress> {
   /** The tool as its server describes it: its own name, title, annotations (`readOnlyHint`, `destructiveHint`). */
   readonly definition: ServerTool;
-  /** Calls the tool at its server: its progress (`McpProgress`), then its result. */
+  /** Calls the tool at its server: emits its progress (`McpProgress`, marked with `progress`), then its result. */
   execute(args: JsonObject, context: Pick<ToolContext, 'signal'>): Observable<JsonValue | Progress<McpProgress>>;
 }
 
 /**
- * The tools of an MCP server, now and whenever they change.
+ * Emits the tools of an MCP server, now and whenever they change.
  *
  * <span class="informal">What the server can do, your agent can do.</span>
  *
- * Subscribing lists the tools, all pages of them, and emits the list; whenever the server says that they have changed they are listed again. Several
- * subscriptions of one client share the requests; the first asks the server even if the client has a list cached (`ttlMs`, `defaultCacheTtlMs`), which
- * may have changed while nobody watched. The tools stay usable after unsubscribing, as long as the client is connected. Tools that run as
- * tasks only (`taskSupport: 'required'`) are left out: the client cannot call them.
+ * Subscribing lists the tools, from all pages, and emits the list; whenever the server announces a change, they are
+ * listed again. Several subscriptions to one client share the requests. The first subscription asks the server even if
+ * the client has a cached list (`ttlMs`, `defaultCacheTtlMs`), which may have changed while nobody was subscribed. The
+ * tools stay usable after unsubscribing, as long as the client is connected. Tools that only run as tasks (`taskSupport:
+ * 'required'`) are omitted: the client cannot call them.
  *
- * An agent takes a list. The tools as they are now, for good; or a run at a time, each with the tools of its time, which are at hand while someone watches:
+ * An agent takes a list: the current tools, for good; or, for each run, the tools of that time, which are available
+ * at once while there is a subscription:
  *
  * ```ts
  * const agent = createAgent({ model, tools: await firstValueFrom(mcpTools(client)) });
  *
  * const watching = mcpTools(client).subscribe();
  * questions.pipe(
- *   concatMap((question) => mcpTools(client).pipe(take(1), switchMap((tools) => createAgent({ model, tools }).stream(question)))),
+ *   concatMap((question) =>
+ *     mcpTools(client).pipe(
+ *       take(1),
+ *       switchMap((tools) => createAgent({ model, tools }).stream(question)),
+ *     ),
+ *   ),
  * );
  * ```
  *
- * Without `take(1)`, a change of the tools leaves the run and starts it over.
+ * Without `take(1)`, a change of the tools would unsubscribe from the run and start it again.
  *
- * A call emits the server's progress notifications as `McpProgress`, marked with `progress`, then its result: the joined texts, or, with images and resources, the list of
- * contents as plain JSON; the `structuredContent` where there is one, as `{ structuredContent, content }` if the contents say more than it does. A tool
- * that fails (`isError`), an error of the protocol, a passed time: each is an error notification, which `executeTools` answers to the model. Leaving a
- * call cancels it at the server.
+ * A call emits the server's progress notifications as `McpProgress`, then its result: the joined texts; or, with images
+ * and resources, the array of contents as plain JSON; the `structuredContent` if there is one, as `{ structuredContent,
+ * content }` if the contents contain more than it does. A tool that fails (`isError`), an error of the protocol, a passed
+ * time limit: each is an error notification, which `executeTools` answers to the model. Unsubscribing from a call cancels
+ * it at the server.
  *
- * Names are kept where every provider takes them; otherwise what is not a letter, a digit, `_` or `-` becomes `_`, and 64 characters are left. The
- * server gets its own name.
+ * A name that every provider accepts is kept; in others, each character that is not a letter, a digit, `_` or `-` becomes
+ * `_`, and only the first 64 characters remain. The server gets its own name.
  *
- * While subscribed, the client's one handler of `notifications/tools/list_changed` belongs to `mcpTools`: a handler set before, also by the client's
- * `listChanged` option, is replaced. Watch the tools by subscribing instead. All who watch one client object share that handler; two wrappers of a
- * client, or two builds of this package, do not know of each other: of those the last to subscribe is told of changes, until any of them leaves. A
- * connection that closes shows at the next call, not here: after connecting the client again, subscribe again.
+ * While subscribed, `mcpTools` owns the client's only handler of `notifications/tools/list_changed`: an earlier handler,
+ * also of the client's `listChanged` option, is replaced. Watch the tools by subscribing instead. All subscriptions to one
+ * client object share that handler. Two wrappers of a client, or two builds of this package, do not know each other: the
+ * last one to subscribe receives the changes, until any of them unsubscribes. A closed connection shows at the next call,
+ * not here: after connecting the client again, subscribe again.
  *
- * @param client A connected `Client` of `@modelcontextprotocol/client`. Connecting and closing it stays with its owner.
- * @param options `prefix` of the names, and how long a call may take: `timeout` (60 s, anew with each progress), `resetTimeoutOnProgress` (true),
- * `maxTotalTimeout` (none).
- * @returns An Observable of the lists. It completes when the server can tell of no further change. Errors: ConfigurationError `mcp` when the client is
- * not connected, ConnectionError when the stream of changes broke (`retry` subscribes anew), and whatever the client says of a failed list.
+ * @param client A connected `Client` of `@modelcontextprotocol/client`. Its owner connects and closes it.
+ * @param options `prefix` of the names, and the time limits of a call: `timeout` (60 s, restarted by progress),
+ * `resetTimeoutOnProgress` (true), `maxTotalTimeout` (none).
+ * @returns An Observable of the lists. It completes when the server can announce no further change. Errors:
+ * ConfigurationError `mcp` when the client is not connected, ConnectionError when the stream of changes broke (`retry`
+ * subscribes again), and the client's errors for a failed list.
  */
 export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Observable<readonly McpTool[]> {
   return defer(() => {
     // An unconnected client does not fail: it answers with an empty list.
     if (!client.transport)
       throw new ConfigurationError('mcp', 'The MCP client is not connected.', 'Await client.connect(transport) first.');
-    return serverTools(client).pipe(map((listed) => toolsOf(client, listed, options)));
+    return watchTools(client).pipe(map((serverTools) => toTools(client, serverTools, options)));
   });
 }
 
-function toolsOf(
+function toTools(
   client: McpClient,
-  listed: readonly ServerTool[],
-  { prefix = '', ...times }: McpToolsOptions,
+  serverTools: readonly ServerTool[],
+  { prefix = '', ...limits }: McpToolsOptions,
 ): readonly McpTool[] {
-  const callable = listed.filter(({ execution }) => execution?.taskSupport !== 'required');
-  const definitions = [...new Map(callable.map((definition) => [definition.name, definition])).values()]; // a page that moved may repeat some
-  const names = toolNames(definitions.map(({ name }) => prefix + name));
-  return definitions.map((definition, at) => ({
-    name: names[at] ?? definition.name,
+  const callable = serverTools.filter(({ execution }) => execution?.taskSupport !== 'required');
+  // A tool may be on two pages if the list changed between them.
+  const definitions = [...new Map(callable.map((definition) => [definition.name, definition])).values()];
+  const names = toValidNames(definitions.map(({ name }) => prefix + name));
+  return definitions.map((definition, index) => ({
+    name: names[index] ?? definition.name,
     description: definition.description ?? definition.title ?? definition.annotations?.title ?? definition.name,
-    parameters: parametersOf(definition),
+    parameters: toParameters(definition),
     definition,
-    execute: (args, { signal }) => callTool(client, definition.name, args, signal, times),
+    execute: (args, { signal }) => callTool(client, definition.name, args, signal, limits),
   }));
 }
 
-/** No JSON Schema has these keywords at its top; what comes from a server must not be taken for the functions that go by those names here. */
-const notFromServers: ReadonlySet<string> = new Set(['$schema', 'validate', '~standard']);
+/**
+ * OpenAI refuses an object schema without `properties`; MCP allows one. `validate` and `~standard` are not keywords of
+ * JSON Schema, but the functions of other schemas have these names: a server must not be able to send them.
+ */
+const toParameters = ({ inputSchema }: ServerTool): JsonSchema => ({
+  properties: {},
+  ...omit(inputSchema as JsonObject, '$schema', 'validate', '~standard'),
+});
 
-/** OpenAI refuses an object schema without `properties`; MCP allows one. */
-function parametersOf({ inputSchema }: ServerTool): JsonSchema {
-  return {
-    properties: {},
-    ...Object.fromEntries(Object.entries(inputSchema).filter(([key]) => !notFromServers.has(key))),
-  };
-}
-
-/** What every provider takes as the name of a tool: OpenAI and Anthropic have the characters and the 64, Google how a name begins. */
-const longest = 64;
-const valid = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+/** Names that every provider accepts: OpenAI and Anthropic restrict the characters and the length, Google the first character. */
+const maxLength = 64;
+const validName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+const isValidName = (name: string) => name.length <= maxLength && validName.test(name);
 
 /**
- * Names for a server's tools that every provider takes.
+ * Changes names so that every provider accepts them.
  *
- * A name that is good stays as it is. In others, what is not a letter, a digit, `_` or `-` becomes `_`, an `_` comes before a digit or `-` at the
- * beginning, and after 64 characters they are cut; of those that have become the same, later ones are numbered (`_2`, `_3`).
+ * A valid name stays as it is. In others, each character that is not a letter, a digit, `_` or `-` becomes `_`; `_` is put
+ * before a digit or `-` at the beginning; and only the first 64 characters remain. If names have become equal, the later
+ * ones are numbered (`_2`, `_3`).
  */
-export function toolNames(names: readonly string[]): readonly string[] {
-  const used = new Set(names.filter(isGood));
+export function toValidNames(names: readonly string[]): readonly string[] {
+  const used = new Set(names.filter(isValidName));
   return names.map((name) => {
-    if (isGood(name)) return name;
-    const changed = /^[A-Za-z_]/.test(name) ? name : `_${name}`;
-    const free = unused(changed.replace(/[^A-Za-z0-9_-]/g, '_'), used);
-    used.add(free);
-    return free;
+    if (isValidName(name)) return name;
+    const prefixed = /^[A-Za-z_]/.test(name) ? name : `_${name}`;
+    const unused = findUnusedName(prefixed.replace(/[^A-Za-z0-9_-]/g, '_'), used);
+    used.add(unused);
+    return unused;
   });
 }
 
-const isGood = (name: string) => name.length <= longest && valid.test(name);
-function unused(name: string, used: ReadonlySet<string>): string {
-  let free = name.slice(0, longest);
-  for (let number = 2; used.has(free); number++) free = `${name.slice(0, longest - `_${number}`.length)}_${number}`;
-  return free;
+function findUnusedName(name: string, used: ReadonlySet<string>): string {
+  let candidate = name.slice(0, maxLength);
+  for (let number = 2; used.has(candidate); number++) {
+    const suffix = `_${number}`;
+    candidate = name.slice(0, maxLength - suffix.length) + suffix;
+  }
+  return candidate;
 }

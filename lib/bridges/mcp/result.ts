@@ -1,18 +1,18 @@
-import { isSameJson } from '../../core/json/equal.js';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { RivuletError } from '../../core/errors.js';
+import { isSameJson } from '../../core/json/equal.js';
 import { isJsonObject, omit, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
 /**
- * An MCP server says that a tool failed (`isError`). The message is what the server says, for the model to read: its texts, those of embedded
- * resources too, and its structured content as JSON if no text repeats it.
+ * An MCP server reports that a tool failed (`isError`). The message is the server's, for the model to read: its texts,
+ * also those of embedded resources, and its structured content as JSON unless a text repeats it.
  */
 export class McpToolError extends RivuletError {
   readonly code = 'mcp_tool';
 
   /**
-   * @param tool The tool, as its server calls it.
+   * @param tool The tool, by the server's name.
    * @param content All contents that the server sent.
    * @param structuredContent The structured content, if the server sent one.
    */
@@ -22,7 +22,7 @@ export class McpToolError extends RivuletError {
     readonly structuredContent?: JsonValue,
   ) {
     super(
-      reasonOf(content, structuredContent) ||
+      failureMessage(content, structuredContent) ||
         `The tool "${tool}" failed, and its MCP server does not say why${content.length > 0 ? ' in words' : ''}. See content.`,
     );
     this.name = 'McpToolError';
@@ -33,75 +33,78 @@ export class McpToolError extends RivuletError {
   }
 }
 
-function reasonOf(content: readonly ContentBlock[], data: JsonValue | undefined): string {
-  const said = content.flatMap((block) => {
+function failureMessage(content: readonly ContentBlock[], data: JsonValue | undefined): string {
+  const texts = content.flatMap((block) => {
     if (block.type === 'text') return block.text;
     return block.type === 'resource' && 'text' in block.resource ? block.resource.text : [];
   });
-  const isTold = data === undefined || isEmpty(data) || said.some(repeats(data, said));
-  return [...said, ...(isTold ? [] : [JSON.stringify(data)])].filter((text) => !isBlank(text)).join('\n');
+  const hasOwnData = data !== undefined && !isEmpty(data) && !texts.some(isRepetitionOf(data, texts));
+  return [...texts, ...(hasOwnData ? [JSON.stringify(data)] : [])].filter((text) => !isBlank(text)).join('\n');
 }
+
+/**
+ * The response of a server as the result of a tool.
+ *
+ * - Only texts: one text, joined with line breaks. No content: null.
+ * - Images, audio, resources, links: an array of all contents as plain JSON, bytes in base64, as the server sent them,
+ *   but without `_meta` of the content and of an embedded resource, which is not meant for a model.
+ * - `structuredContent`: the structured content. Servers repeat it as a text, for clients that do not support it (the
+ *   MCP specification recommends it): such a text is omitted. The other contents may be what the structure does not
+ *   contain, and are kept: `{ structuredContent, content }`, where `content` is as above, a text or an array.
+ *
+ * @throws McpToolError when the server reports that the tool failed.
+ */
+export function toResult(tool: string, { content, structuredContent, isError }: CallToolResult): JsonValue {
+  const data = structuredContent as JsonValue | undefined; // it arrived as JSON
+  if (isError) throw new McpToolError(tool, content, data);
+  if (data === undefined) return toPlainContent(content);
+  const isRepetition = isRepetitionOf(data, textsOf(content));
+  const others = content.filter((block) => block.type !== 'text' || !(isBlank(block.text) || isRepetition(block.text)));
+  return others.length > 0 ? { structuredContent: data, content: toPlainContent(others) } : data;
+}
+
+function toPlainContent(content: readonly ContentBlock[]): JsonValue {
+  if (content.some(({ type }) => type !== 'text')) return content.map(toPlainBlock);
+  return content.length > 0 ? textsOf(content).join('\n') : null;
+}
+
+function toPlainBlock(block: ContentBlock): JsonObject {
+  const plain = omitMeta(block);
+  return block.type === 'resource' ? { ...plain, resource: omitMeta(block.resource) } : plain;
+}
+
+const omitMeta = (received: object): JsonObject => omit(received as JsonObject, '_meta'); // it arrived as JSON
+
+const textsOf = (content: readonly ContentBlock[]): readonly string[] =>
+  content.flatMap((block) => (block.type === 'text' ? block.text : []));
+
+const isBlank = (text: string): boolean => text.trim() === '';
 
 const isEmpty = (data: JsonValue): boolean =>
   data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 
 /**
- * What a server answered, as a tool's result.
+ * Makes the test for texts that only repeat the structured content of a response.
  *
- * - Texts alone: one text, joined by line breaks. Nothing at all: null.
- * - Images, audio, resources, links: the list of all contents as plain JSON, bytes in base64, as the server sent them but for `_meta`, theirs and
- *   that of an embedded resource, which is not meant for a model.
- * - `structuredContent`: that. Servers repeat it as a text, for clients that do not know it (the MCP specification asks them to): such a text is left
- *   out. What else there is may be just what the structure does not hold, and goes along: `{ structuredContent, content }`, where `content` is what it
- *   would be alone, one text or a list.
- *
- * @throws McpToolError when the server says that the tool failed.
- */
-export function resultOf(tool: string, { content, structuredContent, isError }: CallToolResult): JsonValue {
-  const data = structuredContent as JsonValue | undefined; // it came as JSON
-  if (isError) throw new McpToolError(tool, content, data);
-  if (data === undefined) return contentOf(content);
-  const isRepeat = repeats(data, textsOf(content));
-  const more = content.filter((block) => block.type !== 'text' || !(isBlank(block.text) || isRepeat(block.text)));
-  return more.length > 0 ? { structuredContent: data, content: contentOf(more) } : data;
-}
-
-function contentOf(content: readonly ContentBlock[]): JsonValue {
-  if (content.some(({ type }) => type !== 'text')) return content.map(plain);
-  return content.length > 0 ? textsOf(content).join('\n') : null;
-}
-
-const isBlank = (text: string): boolean => text.trim() === '';
-
-const textsOf = (content: readonly ContentBlock[]): readonly string[] =>
-  content.flatMap((block) => (block.type === 'text' ? block.text : []));
-
-function plain(block: ContentBlock): JsonObject {
-  const bare = withoutMeta(block);
-  return block.type === 'resource' ? { ...bare, resource: withoutMeta(block.resource) } : bare;
-}
-
-const withoutMeta = (sent: object): JsonObject => omit(sent as JsonObject, '_meta'); // it came as JSON
-/**
- * Tells which texts of an answer only repeat its structured content.
- *
- * Such a text is its JSON, in any layout and order of keys. Up to revision 2025-11-25 structured content is an object: the official SDKs put what is
- * none into `{ result }`, and their text is that of the value itself; the one for Python writes a list as one text for each item.
+ * Such a text is its JSON, in any layout and order of keys. Up to revision 2025-11-25, structured content is an object:
+ * the official SDKs wrap other values in `{ result }`, and their text is the JSON of the value itself. The SDK for Python
+ * writes an array as one text for each item.
  *
  * @param data The structured content.
- * @param texts All texts of the answer.
+ * @param texts All texts of the response.
  */
-export function repeats(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
-  const value = unwrapped(data);
+export function isRepetitionOf(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
+  const value = unwrapResult(data);
   const items = Array.isArray(value) ? (value as readonly unknown[]).flat(Infinity) : [];
-  if (texts.length === items.length && texts.every((text, at) => says(text, items[at]))) return () => true;
-  return (text) => says(text, data) || says(text, value);
+  const areItems = texts.length === items.length && texts.every((text, index) => isTextOf(text, items[index]));
+  return areItems ? () => true : (text) => isTextOf(text, data) || isTextOf(text, value);
 }
 
-function unwrapped(data: JsonValue): JsonValue {
+function unwrapResult(data: JsonValue): JsonValue {
   if (!isJsonObject(data)) return data;
-  const [[key, value] = [], ...more] = Object.entries(data);
-  return key === 'result' && value !== undefined && more.length === 0 ? value : data;
+  const { result } = data;
+  return result !== undefined && Object.keys(data).length === 1 ? result : data;
 }
 
-const says = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);
+/** Whether a text is a value: the string itself, or its JSON. */
+const isTextOf = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);

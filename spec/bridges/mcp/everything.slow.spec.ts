@@ -29,7 +29,7 @@ describe.each([
   }, 30_000);
   afterAll(() => connected.close());
 
-  it('are listed, with what a model is told of them', () => {
+  it('mcpTools lists its tools, with descriptions and parameters for a model', () => {
     expect(tools.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['echo', 'get-sum', 'get-tiny-image', 'trigger-long-running-operation']),
     );
@@ -43,16 +43,16 @@ describe.each([
     expect(echo?.definition.annotations?.readOnlyHint).toBe(true);
   });
 
-  it('are not listed when they run as tasks only', () => {
+  it('mcpTools omits its tools that only run as tasks', () => {
     expect(tools.filter(({ definition }) => definition.execution?.taskSupport === 'required')).toEqual([]);
   });
 
-  it('answer with a text', async () => {
+  it('mcpTools returns a text', async () => {
     expect(await firstValueFrom(valuesOf('echo', { message: 'hi' }).pipe(toArray()))).toEqual(['Echo: hi']);
     expect(await lastValueFrom(valuesOf('get-sum', { a: 1, b: 2 }))).toBe('The sum of 1 and 2 is 3.');
   });
 
-  it('answer with structured content, which their schema has checked', async () => {
+  it('mcpTools returns structured content, which the client has validated', async () => {
     expect(await lastValueFrom(valuesOf('get-structured-content', { location: 'Chicago' }))).toEqual({
       temperature: 36,
       conditions: 'Light rain / drizzle',
@@ -60,7 +60,7 @@ describe.each([
     });
   });
 
-  it('answer with images and resources, as plain JSON', async () => {
+  it('mcpTools returns images and resources as plain JSON', async () => {
     expect(await lastValueFrom(valuesOf('get-tiny-image', {}))).toEqual([
       { type: 'text', text: "Here's the image you requested:" },
       { type: 'image', mimeType: 'image/png', data: expect.stringMatching(/^iVBORw0KGgo/) },
@@ -74,7 +74,7 @@ describe.each([
     });
   });
 
-  it('tell of their progress before the result', async () => {
+  it('mcpTools emits progress before the result', async () => {
     const values = await firstValueFrom(
       valuesOf('trigger-long-running-operation', { duration: 0.06, steps: 3 }).pipe(toArray()),
     );
@@ -83,7 +83,7 @@ describe.each([
     expect(values.at(-1)).toBe('Long running operation completed. Duration: 0.06 seconds, Steps: 3.');
   });
 
-  it('are cancelled when they are left, and the connection serves on', async () => {
+  it('mcpTools cancels a call when it is unsubscribed, and the connection stays usable', async () => {
     const operation = valuesOf('trigger-long-running-operation', { duration: 0.5, steps: 25 });
     expect(await firstValueFrom(operation.pipe(take(1)))).toEqual(progress({ progress: 1, total: 25 }));
     const calls = connected.sent.flatMap((message) =>
@@ -96,7 +96,7 @@ describe.each([
     expect(await lastValueFrom(valuesOf('echo', { message: 'still here' }))).toBe('Echo: still here');
   });
 
-  it('fail with what the server says', async () => {
+  it('mcpTools errors with the text of the server', async () => {
     await expect(lastValueFrom(valuesOf('get-resource-reference', { resourceType: 'Nope' }))).rejects.toMatchObject({
       code: 'mcp_tool',
       tool: 'get-resource-reference',
@@ -104,7 +104,7 @@ describe.each([
     });
   });
 
-  it("serve an agent's run: progress, results, and failures that the model reads", async () => {
+  it("mcpTools serves an agent's run: progress, results, and failures that are answered to the model", async () => {
     const calls = [
       toolCall('get-sum', { a: 20, b: 22 }),
       toolCall('trigger-long-running-operation', { duration: 0.04, steps: 2 }),

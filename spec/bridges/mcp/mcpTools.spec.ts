@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { CallToolResult, ClientOptions, ListToolsResult, RequestOptions } from '@modelcontextprotocol/client';
 import { InMemoryServerEventBus, createMcpHandler } from '@modelcontextprotocol/server';
@@ -19,6 +20,7 @@ import {
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/bridges/mcp/index.js';
+import { toValidNames } from '../../../lib/bridges/mcp/mcpTools.js';
 import type { McpClient, McpTool, McpToolsOptions } from '../../../lib/bridges/mcp/index.js';
 import type { JsonValue, ToolResultEvent } from '../../../lib/index.js';
 import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
@@ -44,7 +46,7 @@ const only = async (client: McpClient, options?: McpToolsOptions): Promise<McpTo
   return tool;
 };
 
-/** Values in the order of their coming, one by one, however fast they come. */
+/** The values of a source, read one by one, however fast they are emitted. */
 function inOrder<T>(source: Observable<T>) {
   const all = new ReplaySubject<T>(Infinity);
   const subscription = source.subscribe(all);
@@ -56,8 +58,8 @@ function inOrder<T>(source: Observable<T>) {
   };
 }
 
-describe('the list of tools', () => {
-  it('is of all pages', async () => {
+describe('mcpTools: the list', () => {
+  it('mcpTools lists all pages', async () => {
     const pages: Record<string, ListToolsResult> = {
       '': { tools: [named('a'), named('b')], nextCursor: 'second' },
       second: { tools: [named('c')], nextCursor: 'third' },
@@ -67,14 +69,14 @@ describe('the list of tools', () => {
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('holds a tool once that two pages repeat', async () => {
+  it('mcpTools lists a tool once that is on two pages', async () => {
     const { client } = await serve({
       list: (cursor) => ({ tools: [named('a')], ...(cursor ? {} : { nextCursor: 'second' }) }),
     });
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
   });
 
-  it('comes again whenever the server says that it has changed', async () => {
+  it('mcpTools lists the tools again whenever the server announces a change', async () => {
     let tools = [named('a')];
     const { client, server } = await serve({ list: () => ({ tools }) });
     const lists = inOrder(mcpTools(client));
@@ -88,7 +90,7 @@ describe('the list of tools', () => {
     lists.subscription.unsubscribe();
   });
 
-  it('is asked for once more, not cancelled, when it changes under way; the stale answer is not emitted', async () => {
+  it('mcpTools requests the list once more after a change during the request, and does not emit the stale response', async () => {
     const asked = new ReplaySubject<(result: ListToolsResult) => void>(Infinity);
     const { client, server, sent } = await serve({ list: () => new Promise((answer) => asked.next(answer)) });
     const lists = inOrder(mcpTools(client));
@@ -104,7 +106,7 @@ describe('the list of tools', () => {
     lists.subscription.unsubscribe();
   });
 
-  it('is shared by several subscriptions of a client, and watched until the last has gone', async () => {
+  it('mcpTools shares the list between subscriptions to a client, until the last one unsubscribes', async () => {
     let tools = [named('a')];
     const { client, server, sent } = await serve({ list: () => ({ tools }) });
     const first = inOrder(mcpTools(client));
@@ -124,7 +126,7 @@ describe('the list of tools', () => {
     expect(methods(sent).filter((method) => method === 'tools/list')).toHaveLength(2);
   });
 
-  it('is cancelled when it is left under way', async () => {
+  it('mcpTools cancels the request when it is unsubscribed', async () => {
     const cancelled = new ReplaySubject<string>(1);
     const { client, server, sent } = await serve({ list: () => new Promise<never>(() => undefined) });
     server.server.setNotificationHandler('notifications/cancelled', ({ params }) =>
@@ -132,18 +134,18 @@ describe('the list of tools', () => {
     );
     const subscription = mcpTools(client).subscribe();
     await client.ping();
-    const told = jest.fn();
-    config.onStoppedNotification = told;
+    const onStopped = jest.fn();
+    config.onStoppedNotification = onStopped;
     subscription.unsubscribe();
-    expect(await firstValueFrom(cancelled)).toBe('No longer wanted.');
+    expect(await firstValueFrom(cancelled)).toBe('No longer needed.');
     await client.ping(); // the client has rejected the request by now,
-    await firstValueFrom(timer(0)); // and RxJS, which reports in a timer of its own, would have told
+    await firstValueFrom(timer(0)); // and RxJS, which reports in a timer of its own, would have reported it
     config.onStoppedNotification = null;
-    expect(told).not.toHaveBeenCalled();
+    expect(onStopped).not.toHaveBeenCalled();
     expect(methods(sent).slice(-2)).toEqual(['notifications/cancelled', 'ping']);
   });
 
-  it('is there for each run as it is then, without a list of its own for each while someone watches', async () => {
+  it('mcpTools returns the current tools to each run, without a request for each while there is a subscription', async () => {
     let tools = [named('a')];
     const { client, server, sent } = await serve({ list: () => ({ tools }) });
     const model = scriptedModel(() => 'Yes.');
@@ -164,7 +166,7 @@ describe('the list of tools', () => {
     watching.subscription.unsubscribe();
   });
 
-  it('is an error when the server refuses it, and can be tried again', async () => {
+  it('mcpTools errors when the server refuses the list, and can be retried', async () => {
     let refusals = 1;
     const { client } = await serve({
       list: () => {
@@ -176,7 +178,7 @@ describe('the list of tools', () => {
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
   });
 
-  it('comes again at changes also after retries, until it is left', async () => {
+  it('mcpTools announces changes also after retries, until it is unsubscribed', async () => {
     let refusals = 2;
     let tools = [named('a')];
     const { client, server } = await serve({
@@ -199,7 +201,7 @@ describe('the list of tools', () => {
     expect(unheard).toEqual(['notifications/tools/list_changed']);
   });
 
-  it('comes again for all who watch, one of whom tries again while another gives up', async () => {
+  it('mcpTools announces changes to all subscriptions, if one retries and another does not', async () => {
     let refusals = 1;
     let tools = [named('a')];
     const { client, server } = await serve({
@@ -225,7 +227,7 @@ describe('the list of tools', () => {
     third.subscription.unsubscribe();
   });
 
-  it('is asked for anew by who subscribes later, whatever the client has cached', async () => {
+  it('mcpTools asks the server for each first subscription, whatever the client has cached', async () => {
     let tools = [named('a')];
     const { client } = await serve({ list: () => ({ tools }) }, { defaultCacheTtlMs: 60_000 });
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
@@ -234,7 +236,7 @@ describe('the list of tools', () => {
     expect((await client.listTools()).tools).toEqual(tools); // the client's cache, which checks results, is as new
   });
 
-  it('needs a connected client: one that is not would answer with no tools', async () => {
+  it('mcpTools errors for an unconnected client, which would answer with no tools', async () => {
     await expect(firstValueFrom(mcpTools(newClient()))).rejects.toMatchObject({
       code: 'configuration',
       subject: 'mcp',
@@ -242,7 +244,7 @@ describe('the list of tools', () => {
   });
 });
 
-describe('over the revision of 2026-07-28', () => {
+describe('mcpTools: revision 2026-07-28', () => {
   async function modern(answers: Answers) {
     const bus = new InMemoryServerEventBus();
     const handler = createMcpHandler(() => newServer(answers), { bus });
@@ -264,7 +266,7 @@ describe('over the revision of 2026-07-28', () => {
     return { client, handler, bus, cuts };
   }
 
-  it('the list comes again, as long as someone listens', async () => {
+  it('mcpTools lists the tools again at each change while it is subscribed', async () => {
     let tools = [named('a')];
     const { client, handler, bus } = await modern({ list: () => ({ tools }) });
     expect(client.getProtocolEra()).toBe('modern');
@@ -279,7 +281,7 @@ describe('over the revision of 2026-07-28', () => {
     expect(bus.listenerCount).toBe(0);
   });
 
-  it('the lists are complete when the server says that it tells of no more changes', async () => {
+  it('mcpTools completes when the server ends the announcements', async () => {
     const { client, handler } = await modern({ list: () => ({ tools: [named('a')] }) });
     const lists = inOrder(mcpTools(client));
     await lists.next();
@@ -287,7 +289,7 @@ describe('over the revision of 2026-07-28', () => {
     expect(namesOf((await lists.end()) ?? [])).toEqual(['a']);
   });
 
-  it('the lists end in an error when the connection for changes breaks; who tries again is told of them again', async () => {
+  it('mcpTools errors when the stream of changes breaks, and announces changes again to a new subscription', async () => {
     let tools = [named('a')];
     const { client, handler, cuts } = await modern({ list: () => ({ tools }) });
     const lists = inOrder(mcpTools(client));
@@ -303,7 +305,7 @@ describe('over the revision of 2026-07-28', () => {
     again.subscription.unsubscribe();
   });
 
-  it('retry is told of the changes again when the connection for them breaks', async () => {
+  it('mcpTools announces changes again after retry, when the stream of changes broke', async () => {
     let tools = [named('a')];
     const { client, handler, cuts } = await modern({ list: () => ({ tools }) });
     const lists = inOrder(mcpTools(client).pipe(retry(3)));
@@ -317,7 +319,7 @@ describe('over the revision of 2026-07-28', () => {
     lists.subscription.unsubscribe();
   });
 
-  it('the list is not an old one that the server let the client cache, when nobody has listened since', async () => {
+  it('mcpTools ignores a list that the client cached while nobody was subscribed', async () => {
     let tools = [named('a')];
     const { client, handler } = await modern({ list: () => ({ tools, ttlMs: 60_000 }) });
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
@@ -326,7 +328,7 @@ describe('over the revision of 2026-07-28', () => {
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['b']);
   });
 
-  it('a call that is left is aborted at the server', async () => {
+  it('mcpTools aborts a call at the server when it is unsubscribed', async () => {
     const started = new Subject<AbortSignal>();
     const { client } = await modern({
       list: () => ({ tools: [named('wait')] }),
@@ -345,8 +347,8 @@ describe('over the revision of 2026-07-28', () => {
   });
 });
 
-describe('a tool', () => {
-  it('keeps the name that its server knows; the model gets one that every provider takes', async () => {
+describe('mcpTools: a tool', () => {
+  it("mcpTools calls a tool by the server's name; the model gets a valid one", async () => {
     const calls: string[] = [];
     const { client } = await serve({
       list: () => ({ tools: [named('files.read')] }),
@@ -362,7 +364,7 @@ describe('a tool', () => {
     expect(calls).toEqual(['files.read']);
   });
 
-  it('of one server stands beside one of the same name of another server', async () => {
+  it('mcpTools prefixes the names, so that two servers may have equal ones', async () => {
     const answers = (text: string): Answers => ({
       list: () => ({ tools: [named('now')] }),
       call: () => ({ content: [{ type: 'text', text }] }),
@@ -378,7 +380,7 @@ describe('a tool', () => {
     ]);
   });
 
-  it('takes its schema from the server, and nothing that would be taken for code', async () => {
+  it('mcpTools takes the schema from the server, without keywords that would be taken for functions', async () => {
     const inputSchema = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object' as const,
@@ -398,7 +400,7 @@ describe('a tool', () => {
     expect(read.description).toBe('Reads a file');
   });
 
-  it('is cancelled by a deadline of the run, and the model reads of it', async () => {
+  it('mcpTools cancels a call at the deadline of the run, which is answered to the model', async () => {
     const started = new Subject<AbortSignal>();
     const { client } = await serve({
       list: () => ({ tools: [named('wait')] }),
@@ -424,7 +426,7 @@ describe('a tool', () => {
     expect(atServer.aborted).toBe(true);
   });
 
-  it('ends with the reason of an aborted signal, which cancels the call', async () => {
+  it('mcpTools cancels a call when its signal is aborted, and errors with its reason', async () => {
     const started = new Subject<AbortSignal>();
     const { client, sent } = await serve({
       list: () => ({ tools: [named('wait')] }),
@@ -445,7 +447,7 @@ describe('a tool', () => {
     expect(methods(sent).filter((method) => method === 'tools/call')).toHaveLength(1);
   });
 
-  it('that does not answer in time is an error, and cancelled', async () => {
+  it('mcpTools errors when a call does not end in time, and cancels it', async () => {
     const { client, sent } = await serve({
       list: () => ({ tools: [named('wait')] }),
       call: () => new Promise<CallToolResult>(() => undefined),
@@ -455,7 +457,7 @@ describe('a tool', () => {
     expect(methods(sent).at(-1)).toBe('notifications/cancelled');
   });
 
-  it('has the times that were asked for; by default, progress starts the wait anew', async () => {
+  it('mcpTools passes the time limits to the client; by default, progress restarts the timeout', async () => {
     const { client } = await serve({ list: () => ({ tools: [named('a')] }) });
     const asked: RequestOptions[] = [];
     client.callTool = (_, options = {}) => {
@@ -478,7 +480,7 @@ describe('a tool', () => {
     ]);
   });
 
-  it('shows all of its progress at once, also the last one before it fails', async () => {
+  it('mcpTools emits all progress at once, also the last value before a failure', async () => {
     const { client } = await serve({ list: () => ({ tools: [named('a')] }) });
     client.callTool = (_, options = {}) => {
       options.onprogress?.({ progress: 1, total: 2 });
@@ -497,7 +499,7 @@ describe('a tool', () => {
     ]);
   });
 
-  it('is an error when the connection closes under it', async () => {
+  it('mcpTools errors when the connection closes during a call', async () => {
     const started = new Subject<void>();
     const { client } = await serve({
       list: () => ({ tools: [named('wait')] }),
@@ -514,7 +516,7 @@ describe('a tool', () => {
     await expect(result).rejects.toThrow('Connection closed');
   });
 
-  it('sends the server one call a subscription, and none before', async () => {
+  it('mcpTools sends one call for each subscription, and none before', async () => {
     const { client, sent } = await serve({
       list: () => ({ tools: [named('a')] }),
       call: () => ({ content: [{ type: 'text', text: 'A' }] }),
@@ -525,7 +527,7 @@ describe('a tool', () => {
     expect(methods(sent).filter((method) => method === 'tools/call')).toHaveLength(2);
   });
 
-  it('has results that an event of the run knows as JSON', async () => {
+  it('mcpTools returns results that the events of a run type as JSON', async () => {
     const { client } = await serve({
       list: () => ({ tools: [named('a')] }),
       call: () => ({ content: [{ type: 'text', text: 'A' }] }),
@@ -539,5 +541,37 @@ describe('a tool', () => {
       if (event.type === 'toolResult') results.push(event.result satisfies JsonValue | undefined);
     }
     expect(results).toEqual(['A']);
+  });
+});
+
+describe('toValidNames', () => {
+  it('toValidNames keeps names that every provider accepts', () => {
+    expect(toValidNames(['read_file', 'get-sum', '_x', 'A1'])).toEqual(['read_file', 'get-sum', '_x', 'A1']);
+  });
+  it('toValidNames replaces other characters, and lets names begin with a letter or _', () => {
+    expect(toValidNames(['files.read', 'ns/tool name', 'über', '2fa', '-x', ''])).toEqual([
+      'files_read',
+      'ns_tool_name',
+      '__ber',
+      '_2fa',
+      '_-x',
+      '_',
+    ]);
+  });
+  it('toValidNames keeps the first 64 characters', () => {
+    expect(toValidNames(['a'.repeat(65)])).toEqual(['a'.repeat(64)]);
+  });
+  it('toValidNames numbers names that become equal; a valid name stays', () => {
+    expect(toValidNames(['a.b', 'a/b', 'a_b'])).toEqual(['a_b_2', 'a_b_3', 'a_b']);
+    expect(toValidNames(['a'.repeat(70), 'a'.repeat(64)])).toEqual([`${'a'.repeat(62)}_2`, 'a'.repeat(64)]);
+  });
+  it('toValidNames returns distinct, valid names for any names', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.string({ maxLength: 80 })), (names) => {
+        const safe = toValidNames(names);
+        expect(new Set(safe).size).toBe(names.length);
+        for (const name of safe) expect(name).toMatch(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/);
+      }),
+    );
   });
 });

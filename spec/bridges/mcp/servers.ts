@@ -16,7 +16,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { McpServer } from '@modelcontextprotocol/server';
 import type { ServerContext } from '@modelcontextprotocol/server';
 
-/** A client that is connected, what it has sent so far, and how to be rid of it and its server. */
+/** A connected client, the messages that it has sent so far, and a function that closes it and its server. */
 export interface Connected {
   readonly client: Client;
   readonly sent: readonly JSONRPCMessage[];
@@ -25,7 +25,7 @@ export interface Connected {
 
 export const newClient = (options?: ClientOptions) => new Client({ name: 'rivulet-spec', version: '1.0.0' }, options);
 
-/** Writes down what is sent, and sends it. */
+/** Records what a transport sends. */
 export function recorded(transport: Transport): JSONRPCMessage[] {
   const sent: JSONRPCMessage[] = [];
   const send = transport.send.bind(transport);
@@ -36,13 +36,13 @@ export function recorded(transport: Transport): JSONRPCMessage[] {
   return sent;
 }
 
-/** The method names of requests and notifications, or those of one method whole. */
+/** The method names of requests and notifications. */
 export const methods = (sent: readonly JSONRPCMessage[]) =>
   sent.flatMap((message) => ('method' in message ? message.method : []));
 
 const everything = resolve('node_modules/@modelcontextprotocol/server-everything/dist/index.js');
 
-/** The reference server of the MCP project, as a child process that speaks over its standard streams. */
+/** The reference server of the MCP project, as a child process, over its standard streams. */
 export async function everythingOverStdio(): Promise<Connected> {
   const client = newClient();
   const transport = new StdioClientTransport({
@@ -55,7 +55,7 @@ export async function everythingOverStdio(): Promise<Connected> {
   return { client, sent, close: () => client.close() };
 }
 
-/** It takes a port, but neither a free one nor an address: both are given to it from outside. */
+/** The server takes a port, but neither port 0 nor an address: a preloaded module sets both. */
 const onLoopback = `import net from 'node:net';
 const listen = net.Server.prototype.listen;
 net.Server.prototype.listen = function (port, ...rest) {
@@ -95,7 +95,7 @@ export async function everythingOverHttp(): Promise<Connected> {
   };
 }
 
-/** What a server of a spec's own answers. */
+/** The answers of a spec's own server. */
 export interface Answers {
   readonly list: (cursor: string | undefined) => ListToolsResult | Promise<ListToolsResult>;
   readonly call?: (
@@ -104,7 +104,7 @@ export interface Answers {
   ) => CallToolResult | Promise<CallToolResult>;
 }
 
-/** A server with answers of the spec's own, made with the official server package. */
+/** A server with the answers of a spec, made with the official server package. */
 export function newServer({ list, call }: Answers): McpServer {
   const server = new McpServer({ name: 'spec', version: '1.0.0' }, { capabilities: { tools: { listChanged: true } } });
   server.server.setRequestHandler('tools/list', (request: ListToolsRequest) => list(request.params?.cursor));
@@ -115,7 +115,7 @@ export function newServer({ list, call }: Answers): McpServer {
   return server;
 }
 
-/** Such a server, in memory. */
+/** The same in memory, with a connected client. */
 export async function inMemory(
   answers: Answers,
   options?: ClientOptions,

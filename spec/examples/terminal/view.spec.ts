@@ -163,14 +163,27 @@ describe('render, on a terminal', () => {
     });
   });
 
+  it('render shows a call as waiting until the tool starts', () => {
+    const started: RunEvent = { type: 'toolStart', id: '1', name: 'weather', arguments: { city: 'Oslo' } };
+    const left = throwError(() => new Error('left'));
+    const statusAfter = (...events: readonly RunEvent[]) =>
+      shown(concat(from(events), left), live)
+        .text.split(clear)
+        .at(-2)
+        ?.slice(2);
+    expect(statusAfter(call)).toBe('weather Oslo: waiting');
+    expect(statusAfter(call, started)).toBe('weather Oslo');
+  });
+
   it.each([
     [60, 'weather Oslo · weather 東京: asking the station'],
     [30, 'weather Oslo · weather 東…'],
   ])('render shows the progress of all pending calls in the status line, cut to %d columns', (columns, status) => {
     const other: RunEvent = { type: 'toolCall', id: '2', name: 'weather', arguments: { city: '東京' } };
+    const started: RunEvent = { type: 'toolStart', id: '1', name: 'weather', arguments: { city: 'Oslo' } };
     const step: RunEvent = { type: 'toolProgress', id: '2', name: 'weather', value: 'asking the station' };
     const left = throwError(() => new Error('left'));
-    const { text } = shown(concat(of(call, other, step), left), { ...live, columns: () => columns });
+    const { text } = shown(concat(of(call, other, started, step), left), { ...live, columns: () => columns });
     expect(text.split(clear).at(-2)?.slice(2)).toBe(status);
     expect(text.endsWith(clear)).toBe(true);
   });

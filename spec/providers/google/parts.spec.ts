@@ -1,4 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, toArray } from 'rxjs';
+import { createAgent } from '../../../lib/agent.js';
+import { userMessage } from '../../../lib/core/message.js';
+import { google } from '../../../lib/providers/google/google.js';
+import { answering } from '../answering.js';
 import { frame, read, replayed, stop } from './frames.js';
 
 describe('createPartDecoder', () => {
@@ -51,5 +56,21 @@ describe('createPartDecoder', () => {
       { type: 'file', file: { type: 'file', mediaType: 'video/mp4', url: 'https://x/y' } },
     ]);
     expect(replayed(frame([{ ...image, thoughtSignature: 's' }]), stop)).toEqual([{ ...image, thoughtSignature: 's' }]);
+  });
+
+  it('createPartDecoder holds a signature on an empty text, which consolidate does not show to readers', async () => {
+    const { fetch, requests } = answering({
+      candidates: [
+        { content: { parts: [{ text: 'Loire' }, { text: '', thoughtSignature: 's' }] }, finishReason: 'STOP' },
+      ],
+    });
+    const agent = createAgent({ model: google('gemini-3-flash-preview', { apiKey: 'k', fetch }) });
+    const events = await lastValueFrom(agent.stream('Name a river.').pipe(toArray()));
+    expect(events.filter(({ type }) => type === 'text')).toEqual([{ type: 'text', text: 'Loire' }]);
+    const history = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
+    await lastValueFrom(agent.stream('Another?', { history: [userMessage('Name a river.'), ...history] }));
+    expect(requests[1]?.body).toMatchObject({
+      contents: [{}, { parts: [{ text: 'Loire' }, { text: '', thoughtSignature: 's' }] }, {}],
+    });
   });
 });
