@@ -20,8 +20,8 @@ interface ZoneType {
 const currentZone = () => (globalThis as unknown as { Zone: { readonly current: ZoneType } }).Zone.current;
 
 /**
- * Loads zone.js. In jest, the classes of events and the promises of `fetch` belong to the realm of all spec files: they are
- * not patched, so that this file changes no other.
+ * Loads zone.js. In jest, the classes of events and the promises of `fetch` belong to the realm of all spec files: they
+ * are not patched, so that this file changes no other.
  */
 beforeAll(async () => {
   const { fetch } = globalThis;

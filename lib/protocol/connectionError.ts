@@ -9,8 +9,8 @@ interface SentRequest {
 }
 
 /**
- * The error for a request that `fetch` could not send. A URL or header that cannot be sent is an error of the configuration,
- * which no retry would cure; anything else is a ConnectionError.
+ * The error for a request that `fetch` could not send. A URL or header that cannot be sent is an error of the
+ * configuration, which no retry would cure; anything else is a ConnectionError.
  *
  * @param request The request.
  * @param thrown What `fetch` threw.
@@ -37,7 +37,8 @@ export function connectionError(
   }
   return new ConnectionError(
     provider,
-    `No connection to ${provider} at ${location}: ${causes(thrown)}. Check the network, baseUrl, and any proxy in between (in a browser, CORS).`,
+    `No connection to ${provider} at ${location}: ${causes(thrown)}. ` +
+      'Check the network, baseUrl, and any proxy in between (in a browser, CORS).',
   );
 }
 
@@ -51,8 +52,8 @@ export const notAResponse = ({ provider }: Pick<SentRequest, 'provider'>, value:
 
 /**
  * The messages of a thrown value and its causes, as one text: undici's own message is "fetch failed", the reason is in
- * `cause`, and for a host of several addresses in that cause's `errors`. Only the text is used: a cause may hold the request,
- * and the key in it.
+ * `cause`, and for a host of several addresses in that cause's `errors`. Only the text is used: a cause may hold the
+ * request, and the key in it.
  */
 export function causes(thrown: unknown, depth = 0): string {
   const { cause, errors, code } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {

@@ -23,18 +23,19 @@ const framings = { sse, ndjson } as const;
 /**
  * Decodes the bytes of a response: cuts them into frames, and passes each frame to the wire's decoder.
  *
- * The terminal mark (`[DONE]`, or the decoder's `'end'`) ends the response: the `finish` is emitted at once, and whatever
- * follows is ignored, errors included. Chunks that were emitted before an error stay emitted.
+ * The terminal mark (`[DONE]`, or the decoder's `'end'`) ends the response: the `finish` is emitted at once, and
+ * whatever follows is ignored, errors included. Chunks that were emitted before an error stay emitted.
  *
  * A frame is a JSON object. An array of objects is read as one frame each (Google wraps errors in an array).
  *
- * All errors of a request pass here, those of the source included, and lose their secrets: a provider may repeat the key in
- * an error, or within its stream.
+ * All errors of a request pass here, those of the source included, and lose their secrets: a provider may repeat the
+ * key in an error, or within its stream.
  *
  * @param wire The provider's wire.
  * @param options The provider's name, the size limit of an event, and the secrets.
  * @returns Chunks, the last one a `finish`. Errors with those of the source and of the framing (`sse`, `ndjson`), with
- * ProtocolError `frame`, with StreamInterruptedError when the response ends too early, and with what the decoder throws.
+ * ProtocolError `frame`, with StreamInterruptedError when the response ends too early, and with what the decoder
+ * throws.
  */
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
   const { provider, secrets = [] } = options;
@@ -74,7 +75,10 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         frames.end();
         if (!output.closed) decoder.end(false);
       },
-      error: (thrown) => redactThrown(thrown, secrets, provider),
+      error(thrown) {
+        decoder.interrupt?.();
+        return redactThrown(thrown, secrets, provider);
+      },
     };
   });
 }

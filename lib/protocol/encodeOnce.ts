@@ -10,9 +10,9 @@ export function markImmutable(object: JsonObject): void {
 }
 
 /**
- * Encodes a request's body as JSON, exactly as `JSON.stringify` does. The text of a marked object in one of its arrays (the
- * messages) is cached: every turn of a run sends the complete history again, so that encoding it each time would cost the
- * square of the run's length.
+ * Encodes a request's body as JSON, exactly as `JSON.stringify` does. The text of a marked object in one of its arrays
+ * (the messages) is cached: every turn of a run sends the complete history again, so that encoding it each time would
+ * cost the square of the run's length.
  *
  * @param body The body.
  */
@@ -40,8 +40,8 @@ function elementText(value: JsonValue): string {
 const stringify = (value: JsonValue) => JSON.stringify(value) as string | undefined;
 
 /**
- * Memoizes an encoding for the lifetime of each message: messages are immutable, and every turn of a run sends all earlier
- * ones again. Messages with files are not cached, since their bytes would be held twice.
+ * Memoizes an encoding for the lifetime of each message: messages are immutable, and every turn of a run sends all
+ * earlier ones again. Messages with files are not cached, since their bytes would be held twice.
  *
  * @param encode The encoding. It must depend on nothing but the message.
  */

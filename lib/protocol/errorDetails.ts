@@ -77,7 +77,10 @@ function codeText(code: unknown): readonly string[] {
 const firstWithMessage = (values: readonly unknown[]): ErrorDetails =>
   values.map(errorDetails).find(({ message }) => message !== undefined) ?? { message: undefined, codes: [] };
 
-/** The most informative code: a word rather than a number. Google sends the status as `code` and its meaning as `status`. */
+/**
+ * The most informative code: a word rather than a number. Google sends the status as `code` and its meaning as
+ * `status`.
+ */
 export const primaryCode = (codes: readonly string[]): string | undefined =>
   codes.find((code) => !/^\d+$/.test(code)) ?? codes[0];
 
@@ -92,7 +95,8 @@ export function hasErrorField(json: unknown): boolean {
  *
  * @param provider The model's provider.
  * @param json The frame or body, parsed.
- * @returns An error with the provider's message and code; retryable when the code is transient (overload, rate limit, 5xx).
+ * @returns An error with the provider's message and code; retryable when the code is transient (overload, rate limit,
+ * 5xx).
  */
 export function providerError(provider: string, json: unknown): ProviderError {
   const { message, codes } = errorDetails(json);

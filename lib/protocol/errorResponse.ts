@@ -27,7 +27,10 @@ import {
 /** How much of the body of an error response is read, in bytes. */
 const bodyLimit = 65_536;
 
-/** How long that may take, in milliseconds: a server that never ends the body must not delay an error whose status is known. */
+/**
+ * How long that may take, in milliseconds: a server that never ends the body must not delay an error whose status is
+ * known.
+ */
 const bodyTimeout = 5_000;
 
 /**
@@ -49,7 +52,8 @@ export function statusError(provider: string, response: Response, bytes: Observa
  * @param response The response; its body is read through `bytes`.
  * @param bytes The body.
  * @param accept The requested media type.
- * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError `content_type`.
+ * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError
+ * `content_type`.
  */
 export function contentTypeError(
   provider: string,
@@ -64,15 +68,16 @@ export function contentTypeError(
     return new ProtocolError(
       provider,
       'content_type',
-      `${provider} answered ${response.status} with ${type} instead of ${accept}: "${excerpt(body)}". Check baseUrl, and any proxy in between.`,
+      `${provider} answered ${response.status} with ${type} instead of ${accept}: "${excerpt(body)}". ` +
+        'Check baseUrl, and any proxy in between.',
       body,
     );
   });
 }
 
 /**
- * Reads the beginning of a body, until it ends, reaches 64 KiB, breaks, or takes longer than five seconds. Then errors with
- * what `toError` makes of that text.
+ * Reads the beginning of a body, until it ends, reaches 64 KiB, breaks, or takes longer than five seconds. Then errors
+ * with what `toError` makes of that text.
  */
 function failWithBody(bytes: Observable<Uint8Array>, toError: (body: string) => Error): Observable<never> {
   return defer(() => {
@@ -82,7 +87,7 @@ function failWithBody(bytes: Observable<Uint8Array>, toError: (body: string) => 
       map((chunk) => (text += decoder.decode(chunk.subarray(0, bodyLimit), { stream: true })).length),
       takeWhile((length) => length < bodyLimit),
       ignoreElements(),
-      catchError(() => EMPTY), // The response is an error already, and a better one than a connection that broke during its text.
+      catchError(() => EMPTY), // The status explains more than a connection that broke during the text.
       takeUntil(timer(bodyTimeout)),
     );
     return concat(
@@ -106,18 +111,16 @@ function httpError(provider: string, { status, statusText, headers, url }: Respo
   const { message, codes } = errorDetails(json);
   const providerCode = primaryCode(codes);
   const reason = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
-  return new HttpError(
-    `${provider} answered ${status}: ${reason}${inParentheses(providerCode)}. ${nextStep(status, headers.get('location'), url)}`,
-    {
-      provider,
-      status,
-      body,
-      retryable: isRetryableStatus(status),
-      providerCode,
-      requestId: requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== ''),
-      retryAfter: retryAfter(headers, json),
-    },
-  );
+  const what = `${provider} answered ${status}: ${reason}${inParentheses(providerCode)}.`;
+  return new HttpError(`${what} ${nextStep(status, headers.get('location'), url)}`, {
+    provider,
+    status,
+    body,
+    retryable: isRetryableStatus(status),
+    providerCode,
+    requestId: requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== ''),
+    retryAfter: retryAfter(headers, json),
+  });
 }
 
 /** What the user can do about a status. */
@@ -153,8 +156,9 @@ const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
 const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;
 
 /**
- * Whether a content type can be that of the requested stream. Servers label streams loosely (no type at all, `text/plain`),
- * so only what is clearly something else is rejected. A single JSON document is a valid stream of one line.
+ * Whether a content type can be that of the requested stream. Servers label streams loosely (no type at all,
+ * `text/plain`), so only what is clearly something else is rejected. A single JSON document is a valid stream of one
+ * line.
  *
  * @param contentType The header, or null.
  * @param accept The requested media type.
@@ -166,9 +170,9 @@ export function isStreamType(contentType: string | null, accept: string): boolea
 }
 
 /**
- * How long a server asks the client to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date (RFC
- * 9110, 10.2.3), or the `retryDelay` in the details of Google's errors (google.rpc.RetryInfo). A date is compared with the
- * clock of RxJS, which is virtual in its `TestScheduler`.
+ * How long a server asks the client to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date
+ * (RFC 9110, 10.2.3), or the `retryDelay` in the details of Google's errors (google.rpc.RetryInfo). A date is compared
+ * with the clock of RxJS, which is virtual in its `TestScheduler`.
  *
  * @param headers The headers of the response.
  * @param json Its body, parsed, where it is JSON.
@@ -191,7 +195,9 @@ function secondsOrDate(text: string | null): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - asyncScheduler.now());
 }
 
-/** Searched in the text, at any depth. A string that only mentions the field has its quotes escaped, and does not match. */
+/**
+ * Searched in the text, at any depth. A string that only mentions the field has its quotes escaped, and does not match.
+ */
 function retryDelay(json: unknown): number | undefined {
   return milliseconds(/"retryDelay":"([^"]*)s"/.exec(JSON.stringify(json))?.[1], 1000);
 }

@@ -16,17 +16,18 @@ export interface IdleTimeoutOptions {
 const defaultEach = 120_000;
 
 /**
- * Errors when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a sign of
- * life.
+ * Errors when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a
+ * sign of life.
  *
  * Only the source's silence counts: the time that a subscriber takes to handle a value does not.
  *
  * One timer runs at a time, and values do not touch it: a value only records the time, and the timer, when it fires, is
- * scheduled again for the remaining time. RxJS's `timeout` schedules again for each value, which was measured at about 2 us.
+ * scheduled again for the remaining time. RxJS's `timeout` schedules again for each value, which was measured at about
+ * 2 us.
  *
  * @param options The limits.
- * @param begins Whether a value begins the response: until one does, `first` is the limit, measured from the subscription.
- * Default: any value does.
+ * @param begins Whether a value begins the response: until one does, `first` is the limit, measured from the
+ * subscription. Default: any value does.
  * @returns The source's values. Errors with TimeoutError.
  */
 export function idleTimeout<T>(
@@ -59,7 +60,7 @@ export function idleTimeout<T>(
           startTimer();
         }
         out.next(value);
-        if (phase === 'each') silentSince = asyncScheduler.now(); // after the emission, which may take the subscriber some time
+        if (phase === 'each') silentSince = asyncScheduler.now(); // after the subscriber has handled it
       },
     };
   });

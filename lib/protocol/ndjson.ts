@@ -17,8 +17,8 @@ export function ndjson(
   emit: (frame: Frame) => void,
 ): FrameReader {
   const decoder = new TextDecoder();
-  // The parts of the current line. Only new text is searched, and the parts are joined once, so the cost is linear however
-  // the bytes are cut.
+  // The parts of the current line. Only new text is searched, and the parts are joined once, so the cost is linear
+  // however the bytes are cut.
   let parts: string[] = [];
   let length = 0;
   const append = (part: string) => {

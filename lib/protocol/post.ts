@@ -13,8 +13,8 @@ export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /**
-   * The media type of the requested stream: `text/event-stream`, `application/x-ndjson`. Sent as the `accept` header, unless
-   * `headers` has one.
+   * The media type of the requested stream: `text/event-stream`, `application/x-ndjson`. Sent as the `accept` header,
+   * unless `headers` has one.
    */
   readonly accept: string;
   /** Default: the global `fetch`, looked up at subscription. */
@@ -24,23 +24,24 @@ export interface PostRequest {
 /**
  * Sends a request and emits the bytes of its response as they arrive.
  *
- * Cold: every subscription is a new request. Unsubscribing aborts it in the same tick, also while the server is silent or has
- * not begun to respond (an async iterator over the body would close the connection only with the next chunk). One read is
- * emitted synchronously before the next one starts, so a synchronous subscriber sets the pace.
+ * Cold: every subscription is a new request. Unsubscribing aborts it in the same tick, also while the server is silent
+ * or has not begun to respond (an async iterator over the body would close the connection only with the next chunk).
+ * One read is emitted synchronously before the next one starts, so a synchronous subscriber sets the pace.
  *
  * Errors may contain secrets: `decodeFrames` removes them.
  *
  * @param request What to send.
- * @returns The bytes. Errors with ConfigurationError `options` (a URL or header that cannot be sent), ConnectionError (no
- * response), StreamInterruptedError (the connection broke during the response), HttpError (a status other than 2xx),
- * ProtocolError `content_type` or ProviderError (2xx, but not a stream).
+ * @returns The bytes. Errors with ConfigurationError `options` (a URL or header that cannot be sent), ConnectionError
+ * (no response), StreamInterruptedError (the connection broke during the response), HttpError (a status other than
+ * 2xx), ProtocolError `content_type` or ProviderError (2xx, but not a stream).
  */
 export function post(request: PostRequest): Observable<Uint8Array> {
   return new Observable<Uint8Array>((out) => {
     if (out.closed) return; // RxJS subscribes for a closed subscriber too, and a request is billed.
     const controller = new AbortController();
     let complete = false;
-    // After a complete response there is nothing to abort: the abort's error and listeners took a tenth of a small request's time.
+    // After a complete response there is nothing to abort: the abort's error and listeners took a tenth of a small
+    // request's time.
     out.add(() => complete || controller.abort());
     const onComplete = () => (complete = true);
     send(request, controller.signal).then(
@@ -60,8 +61,8 @@ function send(
 ): Promise<Response> {
   const hasAccept = Object.keys(headers).some((name) => name.toLowerCase() === 'accept');
   const sentHeaders = hasAccept ? headers : { accept, ...headers };
-  // A custom fetch may throw, or return something that only looks like a promise. Redirects are not followed: `fetch` would
-  // send the conversation and the key's header (any but `authorization`) to another host, and mostly as a GET.
+  // A custom fetch may throw, or return something that only looks like a promise. Redirects are not followed: `fetch`
+  // would send the conversation and the key's header (any but `authorization`) to another host, and mostly as a GET.
   return new Promise((resolve) =>
     resolve(fetch(url, { method: 'POST', headers: sentHeaders, body, signal, redirect: 'manual' })),
   );
@@ -99,7 +100,8 @@ const brokenConnection = (provider: string, thrown: unknown) =>
   );
 
 /**
- * Emits the values of a `ReadableStream`, each one before the next is read, so that a synchronous subscriber sets the pace.
+ * Emits the values of a `ReadableStream`, each one before the next is read, so that a synchronous subscriber sets the
+ * pace.
  *
  * Unsubscribing cancels the stream in the same tick, also while it is silent.
  *
@@ -117,8 +119,9 @@ export function readStream<T>(
     const reader = stream.getReader();
     let complete = false;
     out.add(() => complete || cancelStream(reader));
-    // `then`, and not `await`: under zone.js, the code after a native `await` runs in the root zone. `Promise.resolve` is free
-    // for a native promise, and gives zone.js a promise that it knows where the stream is a polyfill or of another realm.
+    // `then`, and not `await`: under zone.js, the code after a native `await` runs in the root zone. `Promise.resolve`
+    // is free for a native promise, and gives zone.js a promise that it knows where the stream is a polyfill or of
+    // another realm.
     const readNext = () => {
       if (!out.closed) void Promise.resolve(reader.read()).then(onRead, onError);
     };

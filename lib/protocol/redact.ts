@@ -9,8 +9,8 @@ const replacement = '[key]';
  *
  * @param thrown The error, or any other value.
  * @param secrets The secrets. Each occurrence becomes `[key]`; an empty one replaces nothing.
- * @param provider The provider's name: a key that equals it (`ollama`, where any key will do) is not secret, and the name is
- * part of every message.
+ * @param provider The provider's name: a key that equals it (`ollama`, where any key will do) is not secret, and the
+ * name is part of every message.
  * @returns The thrown value, without the secrets.
  */
 export function redactThrown(thrown: unknown, secrets: readonly string[], provider: string): unknown {
@@ -37,8 +37,8 @@ export function redactThrown(thrown: unknown, secrets: readonly string[], provid
 }
 
 /**
- * All spellings in which a server, `fetch` or a stack trace may repeat a secret: as it is, without its scheme, encoded for a
- * URL, escaped for JSON. The longest comes first.
+ * All spellings in which a server, `fetch` or a stack trace may repeat a secret: as it is, without its scheme, encoded
+ * for a URL, escaped for JSON. The longest comes first.
  */
 export function spellings(secrets: readonly string[]): readonly string[] {
   const plain = secrets
@@ -64,12 +64,16 @@ function isPlainObject(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Secrets of this length and more are also found within words; shorter ones (`test`, `any`) occur in ordinary words. */
+/**
+ * Secrets of this length and more are also found within words; shorter ones (`test`, `any`) occur in ordinary words.
+ */
 const distinctiveLength = 8;
 
 const hideComplete = (text: string, secret: string): string => hide(text, secret, secret.length);
 
-/** Hides the beginnings of a secret, too: a server, or the length limit of a message, may have cut the text within it. */
+/**
+ * Hides the beginnings of a secret, too: a server, or the length limit of a message, may have cut the text within it.
+ */
 const hidePrefixes = (text: string, secret: string): string =>
   hide(text, secret, secret.length < distinctiveLength ? secret.length : 4);
 
@@ -89,7 +93,9 @@ function hide(text: string, secret: string, minLength: number): string {
   return result + unread;
 }
 
-/** Whether the first `length` characters of a secret, found between two texts, are the secret and not an ordinary word. */
+/**
+ * Whether the first `length` characters of a secret, found between two texts, are the secret and not an ordinary word.
+ */
 function isSecret(secret: string, length: number, after: string, before = ''): boolean {
   if (secret.length < distinctiveLength) return !/[\w-]/.test(before + after.charAt(0));
   if (length === secret.length || length >= Math.max(distinctiveLength, secret.length / 3)) return true;
@@ -102,8 +108,8 @@ const secretHeader =
 const secretParameter = /^(?:api[-_]?key|key|token|access[-_]token|auth|code|sig|signature|subscription-key)$/i;
 
 /**
- * The secrets in a URL and headers that a user has set up: the values of headers and query parameters that carry keys, and the
- * password.
+ * The secrets in a URL and headers that a user has set up: the values of headers and query parameters that carry keys,
+ * and the password.
  *
  * @param url The URL of a request; may be relative.
  * @param headers The headers of the request.

@@ -2,8 +2,8 @@ import { isJsonObject } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 
 /**
- * Joins a base URL and a path. Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`). The base may end in
- * slashes, and may be relative (`/api/llm`, a proxy for browsers).
+ * Joins a base URL and a path. Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`). The base may
+ * end in slashes, and may be relative (`/api/llm`, a proxy for browsers).
  *
  * @param base The base URL.
  * @param path The path, beginning with a slash.

@@ -13,8 +13,8 @@ export interface RetryOptions {
   /** The longest delay, in milliseconds, also where the server asks for more. Default: 60000. */
   readonly maxDelay?: number | undefined;
   /**
-   * The random share of a delay, from 0 to 1, so that many clients do not come back at once. Default: 0.5 (from half of the
-   * delay to all of it).
+   * The random share of a delay, from 0 to 1, so that many clients do not come back at once. Default: 0.5 (from half of
+   * the delay to all of it).
    */
   readonly jitter?: number | undefined;
   /** Returns a random number from 0 to 1. Default: Math.random. */
@@ -30,7 +30,8 @@ export interface RetryOptions {
  * result       ----------a-#  emitted values are not repeated
  * ```
  *
- * An error's `retryAfter` (milliseconds) is obeyed, up to `maxDelay`. Time runs on RxJS's schedulers, so it can be virtual.
+ * An error's `retryAfter` (milliseconds) is obeyed, up to `maxDelay`. Time runs on RxJS's schedulers, so it can be
+ * virtual.
  *
  * @param options How often, and after which delays.
  * @returns The source's values. Errors with the last error.
@@ -82,8 +83,8 @@ export function catchBeforeFirst<T>(
     new Observable<T>((out) => {
       let emitted = false;
       let other: Observable<T> | undefined;
-      // `tap` and `catchError` in one: a call less on the path of every delta. As with them, the other source is subscribed
-      // when the first one is gone.
+      // `tap` and `catchError` in one: a call less on the path of every delta. As with them, the other source is
+      // subscribed when the first one is gone.
       const observer = {
         next(value: T) {
           emitted = true;

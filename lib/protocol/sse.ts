@@ -10,8 +10,8 @@ export interface FramingOptions {
   /** The model's provider, for errors. */
   readonly provider: string;
   /**
-   * The size limit of an event, in characters of its text (bytes, for ASCII). Default: 16 Mi, since a base64 image is one
-   * event.
+   * The size limit of an event, in characters of its text (bytes, for ASCII). Default: 16 Mi, since a base64 image is
+   * one event.
    */
   readonly maxEventBytes?: number | undefined;
 }
@@ -22,9 +22,9 @@ export const defaultMaxEventBytes = 16_777_216;
 const knownFields = ['data', 'event', 'id', 'retry'];
 
 /**
- * How many bytes are decoded at a time. A read holds up to 64 KB when the reader lags behind. As one text that is a large
- * object to the engine, and the smallest slice keeps all of it alive: in blocks, 200 concurrent responses were measured at a
- * fifth less CPU time.
+ * How many bytes are decoded at a time. A read holds up to 64 KB when the reader lags behind. As one text that is a
+ * large object to the engine, and the smallest slice keeps all of it alive: in blocks, 200 concurrent responses were
+ * measured at a fifth less CPU time.
  */
 const blockSize = 4_096;
 
@@ -34,8 +34,9 @@ const strayTextLimit = 65_536;
 /**
  * Cuts a body into server-sent events.
  *
- * UTF-8 may be cut anywhere; lines end in LF, CRLF or CR; a byte order mark is dropped. Comments, unknown fields and events
- * without data are skipped. An event without its blank line, at the end of the body, is emitted as `unterminated`.
+ * UTF-8 may be cut anywhere; lines end in LF, CRLF or CR; a byte order mark is dropped. Comments, unknown fields and
+ * events without data are skipped. An event without its blank line, at the end of the body, is emitted as
+ * `unterminated`.
  *
  * @param options The provider's name and the size limit of an event.
  * @param emit Receives the frames.
@@ -63,8 +64,8 @@ export function sse(
     if (data.length > maxEventBytes) throw eventTooLarge(provider, maxEventBytes, data);
     if (data.startsWith('{') || data.trim() !== '') emit(ended ? { data, event, unterminated: true } : { data, event });
   };
-  // The parser joins the parts of a line before it searches it, so the cost is linear. Its limit covers all lines of an event,
-  // with the fields' names and everything in between.
+  // The parser joins the parts of a line before it searches it, so the cost is linear. Its limit covers all lines of an
+  // event, with the fields' names and everything in between.
   const parser = createParser({ maxBufferSize: maxEventBytes + blockSize, onEvent, onError });
   const read = (block: Uint8Array) => parser.feed(normalize(decoder.decode(block, { stream: true })));
   return {
@@ -86,8 +87,8 @@ export function sse(
 }
 
 /**
- * Converts every line end to LF, at once. The parser itself waits after a CR for the next character, so that a server that
- * ends its lines in CR would have each event delivered only with the next one.
+ * Converts every line end to LF, at once. The parser itself waits after a CR for the next character, so that a server
+ * that ends its lines in CR would have each event delivered only with the next one.
  */
 function createLineEndNormalizer(): (text: string) => string {
   let endedInReturn = false;
@@ -116,7 +117,10 @@ function strayTextError(provider: string, text: string, events: number): Error |
   );
 }
 
-/** An error in a field of its own, `error: {...}`, as llama.cpp wrote it until September 2025 (ggml-org/llama.cpp#16109). */
+/**
+ * An error in a field of its own, `error: {...}`, as llama.cpp wrote it until September 2025
+ * (ggml-org/llama.cpp#16109).
+ */
 function errorField(text: string): unknown {
   const value = /^error: ?(.+)$/m.exec(text)?.[1];
   return value === undefined ? undefined : { error: tryParseJson(value) ?? value };

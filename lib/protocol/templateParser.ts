@@ -5,7 +5,10 @@ import type { JsonObject, JsonValue } from '../core/json/json.js';
 const scalars = /("[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*)/s;
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** A hole is a value that differs from text to text. Where the sample text has a hole, this character and its number stand. */
+/**
+ * A hole is a value that differs from text to text. Where the sample text has a hole, this character and its number
+ * stand.
+ */
 const holeMark = '\u0000';
 
 /** How many texts are parsed before a template is built: a short response would not recover its cost. */
@@ -25,15 +28,16 @@ const initialCredit = 4;
 const creditPerHit = 1 / 32;
 
 /**
- * Makes a parser for a sequence of JSON texts that mostly differ in a few strings and numbers, like the frames of a response:
- * the id, the model and ten more fields are repeated with each delta of four characters, and parsing them each time was half
- * of the time that a response took.
+ * Makes a parser for a sequence of JSON texts that mostly differ in a few strings and numbers, like the frames of a
+ * response: the id, the model and ten more fields are repeated with each delta of four characters, and parsing them
+ * each time was half of the time that a response took.
  *
- * It learns which values change (`Hello` and the sequence number, and not the fields around them), compares the rest as text,
- * and parses only the changing values. A text that differs in anything else is parsed as usual. Measured: a third of the time
- * of `JSON.parse` for a delta of Chat Completions.
+ * It learns which values change (`Hello` and the sequence number, and not the fields around them), compares the rest as
+ * text, and parses only the changing values. A text that differs in anything else is parsed as usual. Measured: a third
+ * of the time of `JSON.parse` for a delta of Chat Completions.
  *
- * @returns The parser of one stream. It returns what `JSON.parse` returns, a new value each time, and throws where that throws.
+ * @returns The parser of one stream. It returns what `JSON.parse` returns, a new value each time, and throws where that
+ * throws.
  */
 export function createTemplateParser(): (text: string) => unknown {
   let template: Template | undefined;
@@ -76,7 +80,9 @@ interface Template {
   readonly paths: HolePaths;
 }
 
-/** The keys under which there are holes: with the number of the hole, or, for an object or array, with the keys inside. */
+/**
+ * The keys under which there are holes: with the number of the hole, or, for an object or array, with the keys inside.
+ */
 type HolePaths = readonly (readonly [key: string, hole: number | HolePaths])[];
 
 function createTemplate(tokens: readonly string[], changing: ReadonlySet<number>): Template | undefined {
@@ -153,13 +159,15 @@ function endOfNumber(text: string, start: number): number | undefined {
 }
 
 /**
- * To the engine, a slice of more than a few characters is a view that keeps the complete network read alive; what `JSON.parse`
- * returns is a copy.
+ * To the engine, a slice of more than a few characters is a view that keeps the complete network read alive; what
+ * `JSON.parse` returns is a copy.
  */
 const parseString = (raw: string): string =>
   raw.length > 12 || raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
 
-/** A deep copy of the sample with the values in its holes: whoever receives it (a tool its arguments) may write to it. */
+/**
+ * A deep copy of the sample with the values in its holes: whoever receives it (a tool its arguments) may write to it.
+ */
 function fillHoles(sample: JsonValue, paths: HolePaths, values: readonly JsonValue[]): JsonValue {
   const copy = (
     Array.isArray(sample) ? [...(sample as readonly JsonValue[])] : { ...(sample as JsonObject) }

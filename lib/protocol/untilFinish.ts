@@ -5,9 +5,9 @@ import { createOperator } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 
 /**
- * How long a source may stay open after the `finish`, in milliseconds. It mostly ends with the next read. Reading it to its
- * end returns the connection to the pool, where an aborted one is closed, and lets the streams that it passes through finish
- * their work; but some sources never end.
+ * How long a source may stay open after the `finish`, in milliseconds. It mostly ends with the next read. Reading it to
+ * its end returns the connection to the pool, where an aborted one is closed, and lets the streams that it passes
+ * through finish their work; but some sources never end.
  */
 const drainTimeout = 1000;
 
@@ -22,22 +22,26 @@ export interface ChunkOutput {
 /** Turns values into chunks. State of one stream. */
 export interface ChunkDecoder<In> {
   next: (value: In) => void;
-  /** The source has completed without a `finish` so far: emits what is left, the `finish` included. Default: nothing is left. */
+  /**
+   * The source has completed without a `finish` so far: emits what is left, the `finish` included. Default: nothing is
+   * left.
+   */
   end?: () => void;
   /** Maps an error before the `finish`, and emits what was held back until now. Default: the error stays as it is. */
   error?: (thrown: unknown) => unknown;
 }
 
 /**
- * Holds a decoder to the contract of a model: exactly one `finish`, as the last chunk, then completion; otherwise an error.
+ * Holds a decoder to the contract of a model: exactly one `finish`, as the last chunk, then completion; otherwise an
+ * error.
  *
- * The `finish` is emitted at once. The source is then read to its end, for a second at most; whatever follows is ignored,
- * errors included. Chunks that were emitted before an error stay emitted.
+ * The `finish` is emitted at once. The source is then read to its end, for a second at most; whatever follows is
+ * ignored, errors included. Chunks that were emitted before an error stay emitted.
  *
  * @param provider The model's provider, for errors.
  * @param start Called at each subscription with the output; returns the decoder.
- * @returns Chunks. Errors with StreamInterruptedError when the source completes without a `finish`, with what the decoder
- * throws, and with the source's errors, both as mapped by the decoder.
+ * @returns Chunks. Errors with StreamInterruptedError when the source completes without a `finish`, with what the
+ * decoder throws, and with the source's errors, both as mapped by the decoder.
  */
 export function untilFinish<In>(
   provider: string,

@@ -34,8 +34,8 @@ export interface WireRequest {
   readonly secrets?: readonly string[];
   /**
    * Returns the request to send instead, if this one failed with an error before its first chunk: one that does without
-   * something that the server no longer has (the response it refers to, a container). It is a request of its own, with its
-   * own retries. Default, and if it returns undefined: none, the error is emitted.
+   * something that the server no longer has (the response it refers to, a container). It is a request of its own, with
+   * its own retries. Default, and if it returns undefined: none, the error is emitted.
    */
   readonly fallback?: (error: unknown) => WireRequest | undefined;
 }
@@ -59,17 +59,21 @@ export interface Decoder {
    * @throws StreamInterruptedError when neither a finish reason nor a terminal mark was seen.
    */
   end(terminal: boolean): void;
+  /**
+   * The response failed before its end: emits text that was held back. The error follows. Default: nothing is held back.
+   */
+  interrupt?(): void;
 }
 
 /**
- * A provider's HTTP API, as two pure functions over the shared protocol. Neither can forget to abort, retry or time out,
- * because neither does any I/O.
+ * A provider's HTTP API, as two pure functions over the shared protocol. Neither can forget to abort, retry or time
+ * out, because neither does any I/O.
  */
 export interface Wire {
   readonly framing: Framing;
   /**
-   * Whether a message must not be merged with an adjacent one of its role, because its provider data refers to this message
-   * alone (the id of a stored response). Default: none.
+   * Whether a message must not be merged with an adjacent one of its role, because its provider data refers to this
+   * message alone (the id of a stored response). Default: none.
    */
   readonly isUnmergeable?: (message: Message) => boolean;
   encode(request: Request): WireRequest;

@@ -24,25 +24,25 @@ export interface ModelOptions {
   /** Default: the provider's environment variable, read when a request is made. */
   readonly apiKey?: string | undefined;
   /**
-   * The base URL of the API. A query is kept, trailing slashes are ignored, and it may be relative to the page. Default: the
-   * provider's own.
+   * The base URL of the API. A query is kept, trailing slashes are ignored, and it may be relative to the page.
+   * Default: the provider's own.
    */
   readonly baseUrl?: string | undefined;
   /** Sent with each request; they override all others, the authorization included. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * Sends the requests. Default: the global `fetch`, looked up at each request. Node's own gives up after five minutes without
-   * a response.
+   * Sends the requests. Default: the global `fetch`, looked up at each request. Node's own gives up after five minutes
+   * without a response.
    */
   readonly fetch?: typeof fetch | undefined;
   /**
-   * How long the server may be silent: `first`, until the first byte (default: no limit); `each`, from then on (default:
-   * 120000 ms; false: no limit).
+   * How long the server may be silent: `first`, until the first byte (default: no limit); `each`, from then on
+   * (default: 120000 ms; false: no limit).
    */
   readonly timeout?: IdleTimeoutOptions | undefined;
   /**
-   * How a request that failed before its first chunk is retried; false: not at all. Default: 3 times, after 1, 2 and 4 s with
-   * jitter.
+   * How a request that failed before its first chunk is retried; false: not at all. Default: 3 times, after 1, 2 and 4
+   * s with jitter.
    */
   readonly retry?: RetryOptions | false | undefined;
   /** The size limit of an event, in characters. Default: 16 Mi. */
@@ -74,14 +74,15 @@ export interface HttpModelDefinition {
  * A model over HTTP: a provider's wire on the shared protocol.
  *
  * Each subscription to `stream(request)` reads the key, checks the history, and sends a request. As long as nothing was
- * emitted, a transient failure is retried, and another error is answered with the wire's `fallback` request if it has one.
- * Unsubscribing aborts the request in the same tick. Nothing is done, and nothing is thrown, before the subscription.
+ * emitted, a transient failure is retried, and another error is answered with the wire's `fallback` request if it has
+ * one. Unsubscribing aborts the request in the same tick. Nothing is done, and nothing is thrown, before the
+ * subscription.
  *
  * @param definition The provider's part.
  * @param options The user's part.
- * @returns The model. Its streams error with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with what the
- * wire's `encode` and `decode` throw, and with the errors of `post`, `idleTimeout` and `decodeFrames`, none of which contains
- * the key.
+ * @returns The model. Its streams error with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with
+ * what the wire's `encode` and `decode` throw, and with the errors of `post`, `idleTimeout` and `decodeFrames`, none of
+ * which contains the key.
  */
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
   const { provider, name, wire } = definition;

@@ -75,14 +75,14 @@ function createBuiltInRegistry(): Registry {
  * modelByName('gemini'); // an alias, and its default model
  * ```
  *
- * The provider is the part before the first colon (or slash), in any case; everything after it is the model's name. No key is
- * required before the model is used.
+ * The provider is the part before the first colon (or slash), in any case; everything after it is the model's name. No
+ * key is required before the model is used.
  *
  * @param name The name.
  * @param options The model's options: key, base URL, transport, capabilities.
  * @returns The model, as the provider's own function returns it.
- * @throws ConfigurationError `model` for an unknown provider (the message lists the known ones), and for a provider alone that
- * has no default model.
+ * @throws ConfigurationError `model` for an unknown provider (the message lists the known ones), and for a provider
+ * alone that has no default model.
  */
 export function modelByName(name: string, options?: ModelOptions): Model {
   return registry.modelByName(name, options);

@@ -13,8 +13,8 @@ export interface ProviderOptions {
   /** The model for a name without one. Default: a model has to be named. */
   readonly defaultModel?: string | undefined;
   /**
-   * The environment variable from which the provider's models read their key. Informational only: the registry does not read
-   * it. Default: none, no key is required.
+   * The environment variable from which the provider's models read their key. Informational only: the registry does not
+   * read it. Default: none, no key is required.
    */
   readonly keyVariable?: string | undefined;
 }
@@ -91,7 +91,10 @@ function validName(name: string): string {
   );
 }
 
-/** The provider is before the first colon or slash; what follows is the model, with any further ones (`qwen2.5:7b`, `google/gemini`). */
+/**
+ * The provider is before the first colon or slash; what follows is the model, with any further ones (`qwen2.5:7b`,
+ * `google/gemini`).
+ */
 function splitName(name: string): { readonly provider: string; readonly model: string } {
   const separator = name.search(/[:/]/);
   const provider = normalize(separator === -1 ? name : name.slice(0, separator));

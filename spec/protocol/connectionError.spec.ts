@@ -16,7 +16,7 @@ describe('connectionError', () => {
     expect(error.message).not.toMatch('hidden');
   });
 
-  it('connectionError names a header that cannot be sent, and not its value, as an error of the configuration', async () => {
+  it('connectionError reports the name, and not the value, of a header that cannot be sent', async () => {
     const error = await failureOf(requestTo({ headers: { authorization: 'Bearer sk-é\u2026' } }));
     expect(error).toMatchObject({ code: 'configuration', subject: 'options', retryable: false });
     expect(error.message).toContain('"authorization"');

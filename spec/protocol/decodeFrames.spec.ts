@@ -29,7 +29,7 @@ describe('decodeFrames', () => {
     });
   });
 
-  it("decodeFrames emits the finish with the terminal mark, [DONE] or the decoder's own, and completes with the body", () => {
+  it("decodeFrames emits the finish with [DONE] or the decoder's own mark, and completes with the body", () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       for (const mark of ['d', 'e']) {
         const source = cold(`-a-s-${mark}--|`, frames);
@@ -58,7 +58,7 @@ describe('decodeFrames', () => {
     });
   });
 
-  it('decodeFrames errors with an interruption when the body ends without finish reason and terminal mark, after its chunks', () => {
+  it('decodeFrames errors with an interruption when the body ends without finish reason and terminal mark', () => {
     const { values, error } = of_(frames.a, { data: '{"t":"half', unterminated: true });
     expect(values).toEqual([text('a')]);
     expect(error).toMatchObject({ code: 'stream_interrupted', retryable: true });
@@ -126,6 +126,21 @@ describe('decodeFrames', () => {
     };
     expect(observe(concat(of(frames.a, frames.b), NEVER).pipe(decode(counting), take(1))).values).toEqual([text('x')]);
     expect(fed).toBe(1);
+  });
+
+  it('decodeFrames lets the decoder emit what it held back, before an error', () => {
+    const wire: Wire = {
+      ...toyWire(),
+      decode: (emit) => ({ ...toyWire().decode(emit), interrupt: () => emit(text('held')) }),
+    };
+    const reset = new StreamInterruptedError('toy', 'reset');
+    const seen = observe(
+      concat(
+        of(frames.a),
+        throwError(() => reset),
+      ).pipe(decode(wire)),
+    );
+    expect(seen).toMatchObject({ values: [text('a'), text('held')], error: reset });
   });
 
   it('decodeFrames creates a decoder for each subscriber', () => {

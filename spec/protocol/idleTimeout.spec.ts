@@ -37,7 +37,7 @@ describe('idleTimeout', () => {
     });
   });
 
-  it('idleTimeout measures first up to the value that begins the response: values before it neither start nor extend a limit', () => {
+  it('idleTimeout applies first until a value begins the response: earlier values extend no limit', () => {
     run(({ cold, expectObservable }) => {
       const begins = (value: string) => value !== 'o';
       const limited = (source: string) => cold(source).pipe(idleTimeout({ first: 5, each: 3 }, begins));
@@ -47,7 +47,7 @@ describe('idleTimeout', () => {
     });
   });
 
-  it('idleTimeout has no limit where each is false or Infinity, and does not fire early for one beyond the longest timer', () => {
+  it('idleTimeout has no limit for false and Infinity, and does not fire early beyond the longest timer', () => {
     run(({ cold, expectObservable }) => {
       for (const each of [false, Infinity, 2 ** 40] as const)
         expectObservable(cold('-a 2592000s |').pipe(idleTimeout({ each }))).toBe('-a 2592000s |');

@@ -51,7 +51,7 @@ describe('ndjson', () => {
     expect(observe(from([utf8('{"a"'), utf8(':1}')]).pipe(toy(), repeat(2), toArray())).values[0]).toHaveLength(2);
   });
 
-  it('an operator on ndjson unsubscribes its source with its subscriber, and forwards an error after the complete frames', () => {
+  it('an operator on ndjson unsubscribes its source, and forwards an error after the complete frames', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ cold, expectObservable, expectSubscriptions }) => {
       const [source, broken] = [cold('-a-a-a-|', { a: utf8('1\n') }), cold('-a-#', { a: utf8('1\n2') })];
       expectObservable(source.pipe(toy(), take(2))).toBe('-a-(a|)', { a: { data: '1' } });

@@ -121,7 +121,7 @@ describe('post', () => {
     expect(fetch.calls[0]?.init.redirect).toBe('manual');
   });
 
-  it('post cancels the body of a fetch that ignores the signal, whether it came before or after the unsubscription', async () => {
+  it('post cancels the body of a fetch that ignores the signal, before and after the unsubscription', async () => {
     for (const late of [true, false]) {
       const [cancelled, pulled] = [signal(), signal()];
       const body = new ReadableStream(

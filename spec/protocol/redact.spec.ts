@@ -7,7 +7,7 @@ const key = 'sk-proj-ABCDEFGHIJKLMNOP';
 const redacted = (text: string, secret = key) => (redactThrown(new Error(text), [secret], 'toy') as Error).message;
 
 describe('redactThrown', () => {
-  it('redactThrown removes a key from the message, from an error of another realm, and from the keys of the data', () => {
+  it('redactThrown removes a key from messages, from errors of another realm, and from the keys of data', () => {
     expect(redacted(`Incorrect API key provided: ${key}.`)).toBe('Incorrect API key provided: [key].');
     const foreign = runInNewContext(`new Error('bad ${key}')`) as Error;
     expect((redactThrown(foreign, [key], 'toy') as Error).message).toBe('bad [key]');
@@ -36,7 +36,7 @@ describe('redactThrown', () => {
     expect(redacted('a.*b and axxb', 'a.*b')).toBe('[key] and axxb');
   });
 
-  it("redactThrown keeps the fields that identify an error, and the provider's name, where a key is the same word", () => {
+  it("redactThrown keeps the identity of an error and the provider's name, where a key is the same word", () => {
     const details = { provider: 'toy', status: 404, retryable: false, body: 'toy http' };
     expect(
       redactThrown(new HttpError('toy answered 404: toy http.', details), ['toy', 'http', ''], 'toy'),

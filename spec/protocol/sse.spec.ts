@@ -84,7 +84,7 @@ describe('sse', () => {
     }
   });
 
-  it('sse finds an error in JSON outside of events, in one line or several, before or after events, or in a field of its own', () => {
+  it('sse finds an error in JSON outside of events, on one line or several, or in a field of its own', () => {
     const json = { error: { message: 'No capacity', type: 'overloaded_error' } };
     for (const text of [
       JSON.stringify(json),

@@ -48,7 +48,7 @@ describe('createTemplateParser', () => {
     );
   });
 
-  it('createTemplateParser returns what JSON.parse returns, or throws as it does, where some texts are not JSON', () => {
+  it('createTemplateParser returns or throws what JSON.parse does, where some texts are not JSON', () => {
     const json = fc.string({ maxLength: 6 }).map((text) => JSON.stringify({ type: 'delta', text, n: 1 }));
     const broken = fc.tuple(json, fc.nat(40), fc.string({ unit: 'binary', maxLength: 2 }));
     const cut = broken.map(([text, at, put]) => text.slice(0, at) + put + text.slice(at + 1));

@@ -58,7 +58,7 @@ describe('untilFinish', () => {
     });
   });
 
-  it('untilFinish errors with an interruption when the source completes without a finish, after the rest of the decoder', () => {
+  it('untilFinish errors with an interruption when the source completes without a finish', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(cold('-a|', chunks).pipe(plain())).toBe('-a#', chunks, interrupted('toy'));
       const mapped = new Error('mapped', { cause: interrupted('toy') });
@@ -92,7 +92,7 @@ describe('untilFinish', () => {
     });
   });
 
-  it('untilFinish reports to the decoder that its output is closed, after the finish and after the unsubscription', () => {
+  it("untilFinish closes the decoder's output after the finish, and after the unsubscription", () => {
     const closed: boolean[] = [];
     const watching = untilFinish<Chunk>('toy', (output) => ({
       next(chunk) {

@@ -80,7 +80,7 @@ describe('registerProvider', () => {
     expect(() => createRegistry().modelByName('groq')).toThrow(errorOf('model', /registered providers are: none/));
   });
 
-  it('registerProvider replaces a provider of the same name with its aliases, and rejects a name of another provider', () => {
+  it('registerProvider replaces a provider of the same name, and rejects the name of another provider', () => {
     const registry = createRegistry();
     registry.registerProvider('a', groq, { aliases: ['x'], defaultModel: 'one' });
     registry.registerProvider('b', groq, { aliases: ['y'] });

@@ -58,6 +58,7 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
       if (data) emitter.emit({ type: 'providerData', provider, data });
       emitter.emitFinish(deltas.hasRefusal && reason !== 'error' ? 'contentFilter' : reason);
     },
+    interrupt: () => textCalls.flush(false),
   };
 }
 

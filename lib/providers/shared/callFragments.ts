@@ -16,9 +16,10 @@ export interface CallFragments {
 /**
  * Makes the fragments of one response.
  *
- * The end of a call is emitted only where it is reliable. Anthropic also ends a call whose arguments were cut by the token
- * limit, and reports the limit later: a call whose arguments are not JSON is not marked as done. A call without arguments may
- * have been cut as well, until something follows it; if the response finishes without a cut, the call is complete anyway.
+ * The end of a call is emitted only where it is reliable. Anthropic also ends a call whose arguments were cut by the
+ * token limit, and reports the limit later: a call whose arguments are not JSON is not marked as done. A call without
+ * arguments may have been cut as well, until something follows it; if the response finishes without a cut, the call is
+ * complete anyway.
  *
  * @param emit Receives the fragments.
  */

@@ -1,14 +1,15 @@
 import type { Message } from '../../core/message.js';
 
-// Providers restrict the ids of tool calls. Ids of other providers are replaced; a call and its result get the same new id.
+// Providers restrict the ids of tool calls. Ids of other providers are replaced; a call and its result get the same new
+// id.
 
 /**
- * The id of a tool call as Mistral accepts it: nine letters and digits ("Tool call id was ... but must be a-z, A-Z, 0-9, with
- * a length of 9", as its status 400 says for any other). Valid ids are unchanged; others become a hash of themselves, so that a
- * call and its result agree, in each request.
+ * The id of a tool call as Mistral accepts it: nine letters and digits ("Tool call id was ... but must be a-z, A-Z,
+ * 0-9, with a length of 9", as its status 400 says for any other). Valid ids are unchanged; others become a hash of
+ * themselves, so that a call and its result agree, in each request.
  *
- * The nine base-36 digits hold 46 bits of the hash. Measured: among two million ids, two collided in every third attempt; for a
- * thousand ids, that is one attempt in about ten million.
+ * The nine base-36 digits hold 46 bits of the hash. Measured: among two million ids, two collided in every third
+ * attempt; for a thousand ids, that is one attempt in about ten million.
  *
  * @param id Any id.
  */
@@ -17,12 +18,12 @@ export function mistralCallId(id: string): string {
 }
 
 /**
- * The id of a tool call with a limited length. Ids of other providers may be longer (some carry a signature); such an id
- * becomes a hash of itself, so that a call and its result agree, in each request.
+ * The id of a tool call with a limited length. Ids of other providers may be longer (some carry a signature); such an
+ * id becomes a hash of itself, so that a call and its result agree, in each request.
  *
  * @param id Any id.
- * @param maxLength The longest id that the API accepts. Default: 40, as for OpenAI ("string too long. Expected a string with
- * maximum length 40").
+ * @param maxLength The longest id that the API accepts. Default: 40, as for OpenAI ("string too long. Expected a string
+ * with maximum length 40").
  */
 export function shortCallId(id: string, maxLength = 40): string {
   return id.length <= maxLength ? id : `call_${hashId(id)}`;
@@ -42,8 +43,8 @@ const lowerDigits = (hash: number, count: number): string =>
   (hash >>> 0).toString(36).padStart(count, '0').slice(-count);
 
 /**
- * Maps the ids of a conversation's tool calls to ids that Anthropic accepts: `^[a-zA-Z0-9_-]+$`, as its status 400 says for
- * others. A call and its result get the same id, and two calls never share one.
+ * Maps the ids of a conversation's tool calls to ids that Anthropic accepts: `^[a-zA-Z0-9_-]+$`, as its status 400 says
+ * for others. A call and its result get the same id, and two calls never share one.
  *
  * @param messages The complete conversation.
  * @returns Returns the valid id for an id of the conversation.

@@ -6,31 +6,31 @@ import type { Usage } from '../../core/usage.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 
 /**
- * Emits the chunks of one response, with the rules that all wires share: metadata once, one finish reason, one usage, an
- * interruption where the response ends too early.
+ * Emits the chunks of one response, with the rules that all wires share: metadata once, one finish reason, one usage,
+ * an interruption where the response ends too early.
  */
 export interface ChunkEmitter {
   /** Adds a field to the response's metadata. The first value of a name wins; undefined adds nothing. */
   addMetadata(name: string, value: JsonValue | undefined): void;
   /**
-   * Emits a chunk, and the metadata before the first one. The metadata wait for that chunk, so that nothing has been emitted
-   * when the first event is an error, and the request may be retried.
+   * Emits a chunk, and the metadata before the first one. The metadata wait for that chunk, so that nothing has been
+   * emitted when the first event is an error, and the request may be retried.
    */
   readonly emit: (chunk: Chunk) => void;
   /** Whether a chunk was emitted. Metadata that is added after that is not emitted. */
   readonly hasEmitted: boolean;
   /**
-   * Stores the finish reason. The first one wins, unless text, thinking, a fragment or a file arrives after it: then it ended
-   * nothing (translators to Google's wire stamp `STOP` on chunks without content, router-for-me/CLIProxyAPI#5651), and the
-   * next one wins.
+   * Stores the finish reason. The first one wins, unless text, thinking, a fragment or a file arrives after it: then it
+   * ended nothing (translators to Google's wire stamp `STOP` on chunks without content,
+   * router-for-me/CLIProxyAPI#5651), and the next one wins.
    *
    * @param reason The finish reason.
    * @param rawReason The provider's own word for it.
    */
   setFinishReason(reason: FinishReason, rawReason: string): void;
   /**
-   * Stores the usage. A later report with input counts replaces the earlier input counts, and one with output counts the
-   * earlier output counts; a report without counts is ignored.
+   * Stores the usage. A later report with input counts replaces the earlier input counts, and one with output counts
+   * the earlier output counts; a report without counts is ignored.
    */
   setUsage(usage: Usage): void;
   /**
@@ -81,8 +81,8 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
   const endedEarly = () =>
     interrupted(
       provider,
-      `The response of ${provider} ended without a finish reason, after ${characters} characters of text and thinking and ` +
-        `${fragments} fragments of tool calls.`,
+      `The response of ${provider} ended without a finish reason, ` +
+        `after ${characters} characters of text and thinking and ${fragments} fragments of tool calls.`,
     );
   const isComplete = (terminal: boolean) => finish !== undefined || terminal;
 
@@ -127,7 +127,9 @@ function isContent(chunk: Chunk): boolean {
   }
 }
 
-/** Input and output counts are replaced as a group, so that no count of an earlier report is combined with a later one. */
+/**
+ * Input and output counts are replaced as a group, so that no count of an earlier report is combined with a later one.
+ */
 function mergeUsage(earlier: Usage, later: Usage): Usage {
   const hasInput = (later.input ?? later.cachedInput ?? later.cacheWriteInput) !== undefined;
   const hasOutput = (later.output ?? later.reasoning) !== undefined;

@@ -37,8 +37,8 @@ export const functionCall = (id: string, name: string, args: JsonObject) => ({
 });
 
 /**
- * The result of a tool as text, for an API that has no field for failures: a text as it is, anything else as JSON, an error as
- * `{"error": "..."}`.
+ * The result of a tool as text, for an API that has no field for failures: a text as it is, anything else as JSON, an
+ * error as `{"error": "..."}`.
  */
 export function resultText(part: ToolResultPart): string {
   const value = part.error === undefined ? part.result : { error: part.error };

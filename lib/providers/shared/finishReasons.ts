@@ -1,8 +1,8 @@
 import type { FinishReason } from '../../core/chunk.js';
 
 /**
- * The words of all APIs for the end of a response, in either case: gateways forward the words of other APIs (`MAX_TOKENS`,
- * `end_turn`).
+ * The words of all APIs for the end of a response, in either case: gateways forward the words of other APIs
+ * (`MAX_TOKENS`, `end_turn`).
  */
 const finishReasons: readonly (readonly [FinishReason, RegExp])[] = [
   ['stop', /^(stop|stop_sequence|eos|eos_token|end|end_turn|complete|completed|done)$/i],

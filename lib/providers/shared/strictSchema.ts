@@ -3,9 +3,9 @@ import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js'
 import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
 
 /**
- * Adjusts a schema to strict mode (OpenAI's guide to structured outputs): objects are closed, an optional property becomes a
- * required one that may be null (`omitOptionalNulls` removes the nulls from the output), `oneOf` becomes `anyOf`, and
- * constraints that strict mode rejects move into the description.
+ * Adjusts a schema to strict mode (OpenAI's guide to structured outputs): objects are closed, an optional property
+ * becomes a required one that may be null (`omitOptionalNulls` removes the nulls from the output), `oneOf` becomes
+ * `anyOf`, and constraints that strict mode rejects move into the description.
  *
  * @param schema The schema of the complete output.
  * @returns The schema to send, and whether it is strict. One that cannot be adjusted (open maps, `allOf`) is returned
@@ -18,8 +18,8 @@ export function strictSchema(schema: JsonSchema): { readonly schema: JsonSchema;
 }
 
 /**
- * Keywords that strict mode rejects. As part of the description they still guide the model, and the validation of the output
- * still checks them.
+ * Keywords that strict mode rejects. As part of the description they still guide the model, and the validation of the
+ * output still checks them.
  */
 const describedKeywords: ReadonlySet<string> = new Set([
   'minLength',
@@ -56,7 +56,10 @@ function closeObject(schema: JsonObject, properties: JsonObject): JsonObject {
   };
 }
 
-/** The keywords of strict mode, by OpenAI's guide to structured outputs ("Supported schemas"). Any other is rejected with 400. */
+/**
+ * The keywords of strict mode, by OpenAI's guide to structured outputs ("Supported schemas"). Any other is rejected
+ * with 400.
+ */
 const supportedKeywords: ReadonlySet<string> = new Set([
   'type',
   'properties',
@@ -96,9 +99,9 @@ interface Count {
 }
 
 /**
- * Whether a JSON Schema satisfies strict mode as it is: its root is an object, every object is closed and requires all its
- * properties, and it contains only supported keywords, within the limits. False where that is uncertain: without strict mode
- * the model follows a schema as well as it can, but a rejected schema is an error.
+ * Whether a JSON Schema satisfies strict mode as it is: its root is an object, every object is closed and requires all
+ * its properties, and it contains only supported keywords, within the limits. False where that is uncertain: without
+ * strict mode the model follows a schema as well as it can, but a rejected schema is an error.
  *
  * @param schema The schema of the complete output.
  */
@@ -147,7 +150,9 @@ function isClosedObject(
   return names.every((name) => requiredNames.has(name));
 }
 
-/** Patterns with look-around are rejected ("regex lookaround is not supported"): zod before 4.6 writes them for emails. */
+/**
+ * Patterns with look-around are rejected ("regex lookaround is not supported"): zod before 4.6 writes them for emails.
+ */
 function isStrictString({ format, pattern = '' }: Record<string, unknown>): boolean {
   if (format !== undefined && !supportedFormats.has(format)) return false;
   return typeof pattern === 'string' && !/\(\?(=|!|<)/.test(pattern);

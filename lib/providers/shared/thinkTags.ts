@@ -17,9 +17,9 @@ type State = 'start' | 'thinking' | 'afterTags' | 'answer';
 
 /**
  * Turns `<think>...</think>` at the start of a message into thinking, as servers without a field for reasoning send it
- * (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). White space before the tag, and one line break directly after it,
- * belong to the tags and are dropped. Tags that are never closed contain thinking only. Later tags are text, since an answer
- * may mention them.
+ * (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). White space before the tag, and one line break directly after
+ * it, belong to the tags and are dropped. Tags that are never closed contain thinking only. Later tags are text, since
+ * an answer may mention them.
  *
  * However the text is cut, only white space before a tag and the beginning of a tag are held back. Linear in the text.
  *
@@ -117,7 +117,8 @@ export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
 }
 
 /**
- * How many characters at the end of a text may be the beginning of a tag. They are held back until more text has arrived.
+ * How many characters at the end of a text may be the beginning of a tag. They are held back until more text has
+ * arrived.
  *
  * @param text The text so far.
  * @param tags The tags. Each begins with `<` and contains no other.

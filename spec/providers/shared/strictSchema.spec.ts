@@ -4,7 +4,7 @@ import { jsonSchemaOf } from '../../../lib/core/schema.js';
 import { isStrict, strictSchema } from '../../../lib/providers/shared/strictSchema.js';
 
 describe('strictSchema', () => {
-  it('strictSchema closes objects, requires optional properties as nullable, and moves unsupported keywords to the description', () => {
+  it('strictSchema closes objects, makes optional properties nullable, and describes unsupported keywords', () => {
     const schema = jsonSchemaOf(
       z.object({
         name: z.string().min(1).describe('Its name.'),
