@@ -14,18 +14,32 @@ export function isRetryableStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || (status >= 500 && status <= 599);
 }
 
-/** Codes that providers use in a 200 stream for what would have been such a status. */
-const transientCode =
-  /ratelimit|overloaded|toomany|unavailable|resourceexhausted|internal|servererror|apierror|timeout|timedout|deadlineexceeded|aborted/;
+/** Parts of the codes that providers use in a 200 stream for what would have been such a status. */
+const transientCodes = [
+  'ratelimit',
+  'overloaded',
+  'toomany',
+  'unavailable',
+  'resourceexhausted',
+  'internal',
+  'servererror',
+  'apierror',
+  'timeout',
+  'timedout',
+  'deadlineexceeded',
+  'aborted',
+];
 
-/** Codes of an empty account, which waiting does not cure although they arrive with 429. */
-const permanentCode = /insufficientquota|billing|insufficientbalance/;
+/** Parts of the codes for an empty account, which waiting does not cure although they arrive with 429. */
+const permanentCodes = ['insufficientquota', 'billing', 'insufficientbalance'];
 
 /** Whether the same request may succeed later, by the codes of its error. */
 export function isTransient(codes: readonly string[]): boolean {
   const normalized = codes.map((code) => code.toLowerCase().replace(/[^a-z0-9]/g, ''));
-  if (normalized.some((code) => permanentCode.test(code))) return false;
-  return normalized.some((code) => isRetryableStatus(Number(code)) || transientCode.test(code));
+  const includesAny = (parts: readonly string[]) =>
+    normalized.some((code) => parts.some((part) => code.includes(part)));
+  if (includesAny(permanentCodes)) return false;
+  return includesAny(transientCodes) || normalized.some((code) => isRetryableStatus(Number(code)));
 }
 
 /** Fields in which servers put the message of an error: as text, or as an object or array that contains it. */

@@ -60,7 +60,7 @@ export interface Decoder {
    */
   end(terminal: boolean): void;
   /**
-   * The response failed before its end: emits text that was held back. The error follows. Default: nothing is held back.
+   * The response failed before its end: emits text that was held back, before the error. Default: nothing is held back.
    */
   interrupt?(): void;
 }
