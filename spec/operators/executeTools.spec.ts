@@ -109,6 +109,26 @@ describe('executeTools', () => {
       },
     );
 
+    it('executeTools does not begin a generator whose tool causes the unsubscription inside execute', () => {
+      const leave = new Subject<void>();
+      const begun = jest.fn();
+      const leaver = anyTool('leaver', () => {
+        leave.next();
+        return (function* () {
+          begun();
+          yield 1;
+        })();
+      });
+      new Observable<StreamEvent>((out) => {
+        leave.subscribe(() => out.unsubscribe());
+        turnOf(callOf('leaver'))
+          .pipe(executeTools([leaver], { eager }))
+          .subscribe(out);
+      }).subscribe();
+      expect(leave.observed).toBe(true);
+      expect(begun).not.toHaveBeenCalled();
+    });
+
     it('executeTools aborts a signal that is first read after the unsubscription', () => {
       let context: ToolContext | undefined;
       const slow = anyTool('slow', (_, given) => {
@@ -223,52 +243,55 @@ describe('executeTools', () => {
   });
 
   describe('eager', () => {
-    it.each(vetoes)('keeps finished results and cancels running calls when the model ends with %s', (reason) => {
-      const running = new Subject<string>();
-      let signal: AbortSignal | undefined;
-      const waiting = jest.fn(() => 1);
-      const tools = [
-        anyTool('quick', () => 'done'),
-        anyTool('slow', (_, context) => {
-          signal = context.signal;
-          return running;
-        }),
-        anyTool('waiting', waiting),
-      ];
-      const source = new Subject<StreamEvent>();
-      const { values } = observe(source.pipe(executeTools(tools, { eager: true })));
-      const calls = ['quick', 'slow', 'waiting'].map((name) => callOf(name));
-      calls.forEach((call) => source.next(call));
-      running.next('half');
-      source.next(messageOf(...calls, callOf('late')));
-      source.next(finishOf(reason));
-      source.complete();
-      expect(signal?.aborted).toBe(true);
-      expect(running.observed).toBe(false);
-      expect(waiting).not.toHaveBeenCalled();
-      expect(types(values).filter((type) => type === 'toolStart')).toHaveLength(2);
-      expect(values.at(-6)).toMatchObject({ type: 'toolProgress', name: 'slow', value: 'half' });
-      expect(values.at(-2)).toEqual({
-        type: 'message',
-        message: {
-          role: 'user',
-          parts: [
-            { type: 'toolResult', id: 'id-quick', name: 'quick', result: 'done' },
-            { type: 'toolResult', id: 'id-slow', name: 'slow', error: 'The call was cancelled.', code: 'cancelled' },
-            ...['waiting', 'late'].map((name) => ({
-              type: 'toolResult',
-              id: `id-${name}`,
-              name,
-              error: 'The call was not executed.',
-              code: 'not_executed',
-            })),
-          ],
-        },
-      });
-      expect(values.at(-1)).toEqual(finishOf(reason));
-    });
+    it.each(vetoes)(
+      'executeTools with eager keeps results and cancels running calls when the model ends with %s',
+      (reason) => {
+        const running = new Subject<string>();
+        let signal: AbortSignal | undefined;
+        const waiting = jest.fn(() => 1);
+        const tools = [
+          anyTool('quick', () => 'done'),
+          anyTool('slow', (_, context) => {
+            signal = context.signal;
+            return running;
+          }),
+          anyTool('waiting', waiting),
+        ];
+        const source = new Subject<StreamEvent>();
+        const { values } = observe(source.pipe(executeTools(tools, { eager: true })));
+        const calls = ['quick', 'slow', 'waiting'].map((name) => callOf(name));
+        calls.forEach((call) => source.next(call));
+        running.next('half');
+        source.next(messageOf(...calls, callOf('late')));
+        source.next(finishOf(reason));
+        source.complete();
+        expect(signal?.aborted).toBe(true);
+        expect(running.observed).toBe(false);
+        expect(waiting).not.toHaveBeenCalled();
+        expect(types(values).filter((type) => type === 'toolStart')).toHaveLength(2);
+        expect(values.at(-6)).toMatchObject({ type: 'toolProgress', name: 'slow', value: 'half' });
+        expect(values.at(-2)).toEqual({
+          type: 'message',
+          message: {
+            role: 'user',
+            parts: [
+              { type: 'toolResult', id: 'id-quick', name: 'quick', result: 'done' },
+              { type: 'toolResult', id: 'id-slow', name: 'slow', error: 'The call was cancelled.', code: 'cancelled' },
+              ...['waiting', 'late'].map((name) => ({
+                type: 'toolResult',
+                id: `id-${name}`,
+                name,
+                error: 'The call was not executed.',
+                code: 'not_executed',
+              })),
+            ],
+          },
+        });
+        expect(values.at(-1)).toEqual(finishOf(reason));
+      },
+    );
 
-    it('unsubscribes a running tool on retract', () => {
+    it('executeTools with eager unsubscribes a running tool on retract', () => {
       const slow = new Subject<number>();
       const source = new Subject<StreamEvent>();
       const { values } = observe(source.pipe(executeTools([anyTool('slow', () => slow)], { eager: true })));
