@@ -22,8 +22,7 @@ const addFragment = (
 
 /** Shows how the arguments of tool calls grow, fragment by fragment. */
 export const accumulation: Debugger = {
-  usage:
-    'Shows each fragment of a tool call as it arrives, the call that it belongs to as it grows, and the complete calls.',
+  usage: 'Shows each fragment of a tool call as it arrives, the call that it belongs to, and the complete calls.',
   watch(answer, print) {
     const calls = new Map<ToolCallFragment['index'], PartialCall>();
     return answer.pipe(

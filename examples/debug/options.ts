@@ -12,10 +12,11 @@ export interface Options {
   readonly help: boolean;
 }
 
-export const help = `  --provider NAME     the provider (openai, anthropic, google, ollama, ...); without its key, a scripted stand-in answers in its wire format
+export const help = `  --provider NAME     the provider (openai, anthropic, google, ollama, ...); without its key, a scripted stand-in
+                      answers in its wire format
   --model NAME        the model (default: the provider's)
-  --recording FILE    reads a recording instead: the STEM of STEM.chunks.txt and STEM.expected.json, or the JSON file of recordFetch,
-                      or a JSON list of frames
+  --recording FILE    reads a recording instead: the STEM of STEM.chunks.txt and STEM.expected.json, or the JSON file
+                      of recordFetch, or a JSON list of frames
   --help              show this text
   "..."               the question (default: one that requires two tools)
 `;

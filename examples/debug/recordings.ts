@@ -17,8 +17,8 @@ export interface Served {
 /**
  * Serves a recording of any of the three kinds.
  *
- * @param path The stem of `STEM.chunks.txt` (one payload a line) and `STEM.expected.json`, or a JSON file: a recording of `recordFetch`, or a list of
- * frames.
+ * @param path The stem of `STEM.chunks.txt` (one payload a line) and `STEM.expected.json`, or a JSON file: a recording
+ * of `recordFetch`, or a list of frames.
  */
 export async function serveRecorded(path: string): Promise<Served> {
   const stem = path.replace(/\.(chunks\.txt|expected\.json)?$/, '');
@@ -38,7 +38,9 @@ interface Expected {
   readonly framing?: { readonly kind?: string; readonly eventNames?: boolean };
 }
 
-/** The framing is not in the file: Ollama's protocol has one line for each payload, all others are server-sent events. */
+/**
+ * The framing is not in the file: Ollama's protocol has one line for each payload, all others are server-sent events.
+ */
 async function servePayloads(stem: string): Promise<Served> {
   const payloads = (await readFile(`${stem}.chunks.txt`, 'utf8')).split(/\r?\n/).filter((line) => line !== '');
   const expected = existsSync(`${stem}.expected.json`)

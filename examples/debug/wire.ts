@@ -1,8 +1,8 @@
 import { ReadableStream as WebStream } from 'node:stream/web';
 
 /**
- * Makes a `fetch` that shows each frame before it is read. The body is delivered one frame at a time, so that everything made of a frame is printed
- * before the next frame.
+ * Makes a `fetch` that shows each frame before it is read. The body is delivered one frame at a time, so that
+ * everything made of a frame is printed before the next frame.
  *
  * @param show Called with each frame as it arrived, without its delimiter.
  */

@@ -3,7 +3,9 @@ import type { ConstantNode, FunctionNode, MathNode, OperatorNode, SymbolNode } f
 import { tool } from 'rivulet';
 import * as z from 'zod';
 
-/** The longest expression, in characters: the parser is recursive, and a hundred thousand brackets overflow its stack. */
+/**
+ * The longest expression, in characters: the parser is recursive, and a hundred thousand brackets overflow its stack.
+ */
 const maxLength = 500;
 
 export const operators = ['+', '-', '*', '/', '^', '%', '!'];
@@ -26,10 +28,15 @@ export const functions = [
 ];
 export const constants = ['pi', 'e'];
 
-/** Arithmetic by a library, restricted to a list of allowed nodes: its language can also define, assign and call its own parser. */
+/**
+ * Arithmetic by a library, restricted to a list of allowed nodes: its language can also define, assign and call its own
+ * parser.
+ */
 export const calculate = tool({
   name: 'calculate',
-  description: `Computes an arithmetic expression. Operators: ${operators.join(' ')}. Functions: ${functions.join(', ')}. Constants: ${constants.join(', ')}.`,
+  description:
+    `Computes an arithmetic expression. Operators: ${operators.join(' ')}. ` +
+    `Functions: ${functions.join(', ')}. Constants: ${constants.join(', ')}.`,
   parameters: z.object({ expression: z.string().max(maxLength).describe('For example: (16 - -3) * 1.8') }),
   execute: ({ expression }) => {
     const tree = parse(expression);
@@ -40,7 +47,10 @@ export const calculate = tool({
   },
 });
 
-/** mathjs's security page recommends disabling dangerous functions. A list of allowed ones also covers the functions of later versions. */
+/**
+ * mathjs's security page recommends disabling dangerous functions. A list of allowed ones also covers the functions of
+ * later versions.
+ */
 function assertArithmetic(node: MathNode): void {
   if (
     node.type === 'ParenthesisNode' ||
@@ -51,7 +61,8 @@ function assertArithmetic(node: MathNode): void {
   )
     return;
   throw new Error(
-    `"${node.toString()}" is not arithmetic. Use numbers, ${operators.join(' ')}, ${[...functions, ...constants].join(', ')}.`,
+    `"${node.toString()}" is not arithmetic. ` +
+      `Use numbers, ${operators.join(' ')}, ${[...functions, ...constants].join(', ')}.`,
   );
 }
 

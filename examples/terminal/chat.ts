@@ -35,7 +35,8 @@ export interface ChatView {
 /**
  * A conversation with an agent: one run for each line, one after the other.
  *
- * Ctrl-C ends the current run, or the chat if there is none. The complete messages of a run that was stopped or that failed stay in the history.
+ * Ctrl-C ends the current run, or the chat if there is none. The complete messages of a run that was stopped or that
+ * failed stay in the history.
  *
  * @returns The text to write. A run that fails does not end the chat: its failure is shown.
  */

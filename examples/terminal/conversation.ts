@@ -18,7 +18,10 @@ export interface Conversation {
   readonly answeredCalls: readonly AnsweredCall[];
 }
 
-/** Finds the latest question in a history, and the tool calls after it. A question that follows a stopped one shares its message: the last text counts. */
+/**
+ * Finds the latest question in a history, and the tool calls after it. A question that follows a stopped one shares its
+ * message: the last text counts.
+ */
 export function readConversation(history: readonly Message[]): Conversation {
   const at = history.findLastIndex(({ role, parts }) => role === 'user' && parts.some(({ type }) => type === 'text'));
   const question = history[at]?.parts.findLast((part) => part.type === 'text')?.text ?? '';

@@ -10,7 +10,10 @@ export type TerminalInput = NodeJS.ReadableStream & { readonly isTTY?: boolean }
 /** `process.stdout` or `process.stderr`, or a stream that stands in for it. */
 export type TerminalOutput = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** What readline writes to: the terminal, but only while a line is asked for. It would echo keys into the middle of an answer. */
+/**
+ * What readline writes to: the terminal, but only while a line is asked for. It would echo keys into the middle of an
+ * answer.
+ */
 class Echo extends Writable {
   muted = true;
 
@@ -29,8 +32,8 @@ class Echo extends Writable {
 }
 
 /**
- * The lines that are entered at a terminal, with readline's editing and its history. What is typed while no line is asked for is kept: complete lines are
- * the next answers, and an incomplete one appears after the next prompt.
+ * The lines that are entered at a terminal, with readline's editing and its history. What is typed while no line is
+ * asked for is kept: complete lines are the next answers, and an incomplete one appears after the next prompt.
  *
  * @param interrupts Each SIGINT of the process; Ctrl-C at the terminal is added.
  * @param prompt Shown where a line is asked for.

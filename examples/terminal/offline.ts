@@ -18,7 +18,10 @@ export interface Pace {
 /** Waiting and streaming can be watched. */
 const watchablePace: Pace = { answer: 200, word: 12 };
 
-/** A provider on this machine, inside this process: real HTTP in the wire format of any provider, with a few rules in place of a language model. */
+/**
+ * A provider on this machine, inside this process: real HTTP in the wire format of any provider, with a few rules in
+ * place of a language model.
+ */
 export const serveOffline = (pace: Pace = watchablePace): Promise<LoopbackServer> =>
   serveModel((turn) => answerByRules(turn, pace));
 
@@ -61,8 +64,8 @@ function askForWeather(cities: readonly string[]): readonly Step[] {
 }
 
 const introduction =
-  'I am a scripted stand-in for a language model and follow a few rules. Ask me how warm it is in Oslo, how much warmer Cairo is than London, ' +
-  'for (16 + 3) * 1.8, or what README.md says. To get answers from a real model, see npm start -- --help.';
+  'I am a scripted stand-in for a language model and follow a few rules. Ask me how warm it is in Oslo, ' +
+  'how much warmer Cairo is than London, for (16 + 3) * 1.8, or what README.md says. To get answers from a real model, see npm start -- --help.';
 
 function sentence(
   { name, args, result, error }: AnsweredCall,
@@ -102,7 +105,10 @@ function difference({ isComparison }: ParsedQuestion, calls: readonly AnsweredCa
   return `${warm.celsius} - ${cold.celsius < 0 ? `(${cold.celsius})` : cold.celsius}`;
 }
 
-/** The line of a file that shares the most words with the question; the first line where none shares two. Headings and code are not quoted. */
+/**
+ * The line of a file that shares the most words with the question; the first line where none shares two. Headings and
+ * code are not quoted.
+ */
 function bestLine(text: string, question: string): string {
   const asked = new Set(wordsOf(question));
   const countShared = (line: string) => new Set(wordsOf(line).filter((word) => asked.has(word))).size;

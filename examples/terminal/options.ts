@@ -36,8 +36,9 @@ Options
 Providers, their default models, and the environment variable of the key
 ${providerLines.join('\n')}
 
-A server at --base-url may need no key. Without a key and without --base-url, a scripted stand-in answers: over HTTP on this machine, in
-the provider's wire format. NO_COLOR is respected. Ctrl-C stops the answer; /exit or Ctrl-D ends the chat.
+A server at --base-url may need no key. Without a key and without --base-url, a scripted stand-in answers: over HTTP on
+this machine, in the provider's wire format. NO_COLOR is respected. Ctrl-C stops the answer; /exit or Ctrl-D ends the
+chat.
 `;
 
 /**

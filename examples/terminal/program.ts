@@ -30,11 +30,12 @@ export interface Terminal {
 }
 
 const builtInPrompt =
-  'How much warmer is Lisbon than Oslo, and what do my notes in examples/terminal/notes.md say about two climates with a large difference?';
+  'How much warmer is Lisbon than Oslo, and what do my notes in examples/terminal/notes.md say about two climates ' +
+  'with a large difference?';
 
 const system =
-  'You answer in a terminal: briefly, in plain text without Markdown. Use your tools for the weather, for arithmetic and for the files of the project. ' +
-  'Call several at once when none needs the result of another.';
+  'You answer in a terminal: briefly, in plain text without Markdown. Use your tools for the weather, for arithmetic ' +
+  'and for the files of the project. Call several at once when none needs the result of another.';
 
 /**
  * Runs the program: a chat on a terminal, otherwise one question.

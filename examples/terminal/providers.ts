@@ -34,8 +34,9 @@ export function findProvider(name: string): RegisteredProvider {
 }
 
 /**
- * Connects to a model: with a key, to the provider; with only a base URL, to the server there, without a key; with neither, to the offline stand-in,
- * which speaks the provider's wire format. A provider that needs no key (Ollama) is used only with a base URL, since whether it runs here is unknown.
+ * Connects to a model: with a key, to the provider; with only a base URL, to the server there, without a key; with
+ * neither, to the offline stand-in, which speaks the provider's wire format. A provider that needs no key (Ollama) is
+ * used only with a base URL, since whether it runs here is unknown.
  *
  * @param options The command line.
  * @param environment May hold the key.

@@ -29,7 +29,10 @@ export function parseQuestion(question: string): ParsedQuestion {
 /** Something with an extension, or that begins like a path: `README.md`, `/etc/passwd`, `../secret`. */
 const pathPattern = /(?:^|[\s"'`(])((?:\.{0,2}\/)[\w./-]*\w|[\w./-]*\w\.[a-z]\w{1,4})(?![\w/])/i;
 
-/** The cities of the table. In a question about the weather, also a place that is not in the table, so that the tool can report that it is unknown. */
+/**
+ * The cities of the table. In a question about the weather, also a place that is not in the table, so that the tool can
+ * report that it is unknown.
+ */
 function findCities(text: string): readonly string[] {
   const positionOf = (city: string) => text.toLowerCase().search(new RegExp(`\\b${city.toLowerCase()}\\b`));
   const known = weatherTable.map(({ city }) => city).filter((city) => positionOf(city) >= 0);

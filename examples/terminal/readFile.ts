@@ -40,7 +40,8 @@ async function resolveInside(root: string, path: string): Promise<string> {
     throw new Error(`"${path}" is absolute. Paths are relative to the project's folder, like README.md.`);
   const folder = await realpath(root);
   const wanted = resolve(folder, path);
-  if (!isWithin(folder, wanted)) throw outsideError(path); // before the disk is read: the answer must not reveal whether a file outside exists
+  // Before the disk is read: the answer must not reveal whether a file outside exists.
+  if (!isWithin(folder, wanted)) throw outsideError(path);
   const place = await realpath(wanted).catch((error: unknown) => Promise.reject(describeError(path, error)));
   if (!isWithin(folder, place)) throw outsideError(path);
   return place;
@@ -53,7 +54,8 @@ function isWithin(folder: string, place: string): boolean {
 
 const outsideError = (path: string) =>
   new Error(
-    `"${path}" is outside the project's folder. Only files under it can be read; name one by its path from there, like README.md.`,
+    `"${path}" is outside the project's folder. Only files inside it can be read, by their path from there, ` +
+      'like README.md.',
   );
 
 /** Follows no link, since all have been followed, and does not block: opening a named pipe would wait for a writer. */

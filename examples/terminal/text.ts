@@ -1,4 +1,7 @@
-/** Removes control characters, except tabs and line feeds: the text of a model or of a file may contain escape sequences. */
+/**
+ * Removes control characters, except tabs and line feeds: the text of a model or of a file may contain escape
+ * sequences.
+ */
 export function stripControlCharacters(text: string): string {
   // eslint-disable-next-line no-control-regex -- control characters, and those that change the direction of writing
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');

@@ -34,8 +34,8 @@ export interface ViewOptions {
 /**
  * Turns the events of a run into text for a terminal or a file.
  *
- * The operator writes nothing itself. A run that completes without its result, because of a `takeUntil` upstream, ends with "stopped". An error is
- * passed on after the current line has been ended.
+ * The operator writes nothing itself. A run that completes without its result, because of a `takeUntil` upstream, ends
+ * with "stopped". An error is passed on after the current line has been ended.
  */
 export function render(options: ViewOptions): OperatorFunction<RunEvent, string> {
   return (run) =>

@@ -9,7 +9,10 @@ import { fromRequest } from './client.js';
 import type { McpClient } from './client.js';
 import { toResult } from './result.js';
 
-/** The progress of a call, as the server reports it. A type alias, since an interface is not assignable to a JSON object. */
+/**
+ * The progress of a call, as the server reports it. A type alias, since an interface is not assignable to a JSON
+ * object.
+ */
 export type McpProgress = {
   /** What is done so far, in the server's own unit. It grows. */
   readonly progress: number;
@@ -40,8 +43,8 @@ export interface McpCallOptions {
  * @param args The arguments.
  * @param signal Cancels the call.
  * @param limits The time limits.
- * @returns Progress and the result. Errors with McpToolError when the tool fails, with the client's errors, and with the
- * reason of the signal.
+ * @returns Progress and the result. Errors with McpToolError when the tool fails, with the client's errors, and with
+ * the reason of the signal.
  */
 export function callTool(
   client: McpClient,

@@ -22,8 +22,8 @@ export const cancelReason = 'No longer needed.';
  *
  * The client rejects a cancelled request. Nobody is subscribed to it then, and it is not an unhandled rejection.
  *
- * @param send Sends the request. Receives the signal for the client's `signal` option, and a function that emits a value
- * before the response.
+ * @param send Sends the request. Receives the signal for the client's `signal` option, and a function that emits a
+ * value before the response.
  */
 export function fromRequest<T>(send: (signal: AbortSignal, next: (value: T) => void) => Promise<T>): Observable<T> {
   return new Observable<T>((out) => {

@@ -33,8 +33,8 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * Subscribing lists the tools, from all pages, and emits the list; whenever the server announces a change, they are
  * listed again. Several subscriptions to one client share the requests. The first subscription asks the server even if
  * the client has a cached list (`ttlMs`, `defaultCacheTtlMs`), which may have changed while nobody was subscribed. The
- * tools stay usable after unsubscribing, as long as the client is connected. Tools that only run as tasks (`taskSupport:
- * 'required'`) are omitted: the client cannot call them.
+ * tools stay usable after unsubscribing, as long as the client is connected. Tools that only run as tasks
+ * (`taskSupport: 'required'`) are omitted: the client cannot call them.
  *
  * An agent takes a list: the current tools, for good; or, for each run, the tools of that time, which are available
  * at once while there is a subscription:
@@ -57,18 +57,18 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  *
  * A call emits the server's progress notifications as `McpProgress`, then its result: the joined texts; or, with images
  * and resources, the array of contents as plain JSON; the `structuredContent` if there is one, as `{ structuredContent,
- * content }` if the contents contain more than it does. A tool that fails (`isError`), an error of the protocol, a passed
- * time limit: each is an error notification, which `executeTools` answers to the model. Unsubscribing from a call cancels
- * it at the server.
+ * content }` if the contents contain more than it does. A tool that fails (`isError`), an error of the protocol, a
+ * passed time limit: each is an error notification, which `executeTools` answers to the model. Unsubscribing from a
+ * call cancels it at the server.
  *
- * A name that every provider accepts is kept; in others, each character that is not a letter, a digit, `_` or `-` becomes
- * `_`, and only the first 64 characters remain. The server gets its own name.
+ * A name that every provider accepts is kept; in others, each character that is not a letter, a digit, `_` or `-`
+ * becomes `_`, and only the first 64 characters remain. The server gets its own name.
  *
- * While subscribed, `mcpTools` owns the client's only handler of `notifications/tools/list_changed`: an earlier handler,
- * also of the client's `listChanged` option, is replaced. Watch the tools by subscribing instead. All subscriptions to one
- * client object share that handler. Two wrappers of a client, or two builds of this package, do not know each other: the
- * last one to subscribe receives the changes, until any of them unsubscribes. A closed connection shows at the next call,
- * not here: after connecting the client again, subscribe again.
+ * While subscribed, `mcpTools` owns the client's only handler of `notifications/tools/list_changed`: an earlier
+ * handler, also of the client's `listChanged` option, is replaced. Watch the tools by subscribing instead. All
+ * subscriptions to one client object share that handler. Two wrappers of a client, or two builds of this package, do
+ * not know each other: the last one to subscribe receives the changes, until any of them unsubscribes. A closed
+ * connection shows at the next call, not here: after connecting the client again, subscribe again.
  *
  * @param client A connected `Client` of `@modelcontextprotocol/client`. Its owner connects and closes it.
  * @param options `prefix` of the names, and the time limits of a call: `timeout` (60 s, restarted by progress),
@@ -113,7 +113,10 @@ const toParameters = ({ inputSchema }: ServerTool): JsonSchema => ({
   ...omit(inputSchema as JsonObject, '$schema', 'validate', '~standard'),
 });
 
-/** Names that every provider accepts: OpenAI and Anthropic restrict the characters and the length, Google the first character. */
+/**
+ * Names that every provider accepts: OpenAI and Anthropic restrict the characters and the length, Google the first
+ * character.
+ */
 const maxLength = 64;
 const validName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const isValidName = (name: string) => name.length <= maxLength && validName.test(name);
@@ -121,9 +124,9 @@ const isValidName = (name: string) => name.length <= maxLength && validName.test
 /**
  * Changes names so that every provider accepts them.
  *
- * A valid name stays as it is. In others, each character that is not a letter, a digit, `_` or `-` becomes `_`; `_` is put
- * before a digit or `-` at the beginning; and only the first 64 characters remain. If names have become equal, the later
- * ones are numbered (`_2`, `_3`).
+ * A valid name stays as it is. In others, each character that is not a letter, a digit, `_` or `-` becomes `_`; `_` is
+ * put before a digit or `-` at the beginning; and only the first 64 characters remain. If names have become equal, the
+ * later ones are numbered (`_2`, `_3`).
  */
 export function toValidNames(names: readonly string[]): readonly string[] {
   const used = new Set(names.filter(isValidName));

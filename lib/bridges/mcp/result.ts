@@ -21,16 +21,18 @@ export class McpToolError extends RivuletError {
     readonly content: readonly ContentBlock[],
     readonly structuredContent?: JsonValue,
   ) {
-    super(
-      failureMessage(content, structuredContent) ||
-        `The tool "${tool}" failed, and its MCP server does not say why${content.length > 0 ? ' in words' : ''}. See content.`,
-    );
+    super(failureMessage(content, structuredContent) || defaultMessage(tool, content));
     this.name = 'McpToolError';
   }
 
   protected override details() {
     return { tool: this.tool };
   }
+}
+
+function defaultMessage(tool: string, content: readonly ContentBlock[]): string {
+  const restriction = content.length > 0 ? ' in words' : '';
+  return `The tool "${tool}" failed, and its MCP server does not say why${restriction}. See content.`;
 }
 
 function failureMessage(content: readonly ContentBlock[], data: JsonValue | undefined): string {
@@ -87,8 +89,8 @@ const isEmpty = (data: JsonValue): boolean =>
  * Makes the test for texts that only repeat the structured content of a response.
  *
  * Such a text is its JSON, in any layout and order of keys. Up to revision 2025-11-25, structured content is an object:
- * the official SDKs wrap other values in `{ result }`, and their text is the JSON of the value itself. The SDK for Python
- * writes an array as one text for each item.
+ * the official SDKs wrap other values in `{ result }`, and their text is the JSON of the value itself. The SDK for
+ * Python writes an array as one text for each item.
  *
  * @param data The structured content.
  * @param texts All texts of the response.

@@ -15,8 +15,8 @@ export interface ContentDecoder {
   readonly hasOpenCall: boolean;
   /**
    * The response has ended: replay parts that wait for the next part are stored with the message. If the model will
-   * continue (`paused`), they are stored inside the message, on an empty text: the two messages are sent back as one, and
-   * the end of the first must stay before the second.
+   * continue (`paused`), they are stored inside the message, on an empty text: the two messages are sent back as one,
+   * and the end of the first must stay before the second.
    */
   end(paused: boolean): void;
   /** The response was interrupted: sources that wait for the end of a text are emitted. */
@@ -158,7 +158,10 @@ interface TextSeparator {
   readonly separateText: () => void;
 }
 
-/** Follows what `consolidate` joins: a text with the one before, unless that one has data or another part is between them. */
+/**
+ * Follows what `consolidate` joins: a text with the one before, unless that one has data or another part is between
+ * them.
+ */
 function createTextSeparator(provider: string, out: (chunk: Chunk) => void): TextSeparator {
   let isOpen = false;
   const emit = (chunk: Chunk) => {

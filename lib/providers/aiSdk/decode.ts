@@ -15,14 +15,14 @@ import { hasMetadata } from './providerData.js';
 /**
  * Decodes the parts of a stream.
  *
- * After the `finish`, the stream is read to its end: a middleware that stores or counts responses does so in its `flush`,
- * which a cancelled stream never calls. Whatever follows is ignored, errors included.
+ * After the `finish`, the stream is read to its end: a middleware that stores or counts responses does so in its
+ * `flush`, which a cancelled stream never calls. Whatever follows is ignored, errors included.
  *
  * @param provider The model's provider.
  * @param request The request: only tools that it offers are the client's to call.
  * @param secrets What no error may reveal. Default: nothing.
- * @returns Chunks. Errors with ProviderError for an `error` part, with StreamInterruptedError when the stream ends without a
- * `finish`, and with the source's errors.
+ * @returns Chunks. Errors with ProviderError for an `error` part, with StreamInterruptedError when the stream ends
+ * without a `finish`, and with the source's errors.
  */
 export function decodeParts(
   provider: string,

@@ -56,7 +56,9 @@ function unknownCallError(provider: string, thrown: unknown, fields: Record<stri
 
 /** The failure of a stream of parts as one of our errors. */
 export function readError(provider: string, thrown: unknown): Error {
-  const what = `The stream of ${provider} broke during the response: ${errorText(thrown)}. Whatever arrived before was emitted.`;
+  const what =
+    `The stream of ${provider} broke during the response: ${errorText(thrown)}. ` +
+    'Whatever arrived before was emitted.';
   return knownError(provider, thrown) ?? interrupted(provider, what, { cause: thrown });
 }
 

@@ -42,7 +42,9 @@ export function metadataField<Name extends string>(
   >;
 }
 
-/** What `toProviderData` has stored with a part, for the prompt. Data of another shape under this provider are ignored. */
+/**
+ * What `toProviderData` has stored with a part, for the prompt. Data of another shape under this provider are ignored.
+ */
 export function providerDataOf(
   provider: string,
   providerData: ProviderData | undefined,

@@ -23,8 +23,8 @@ interface ReasoningBlock {
 /**
  * Creates the decoder of reasoning.
  *
- * Some models end a block only with the response, after the calls that it led to (`@ai-sdk/google`). A block belongs where
- * it started, so it is stored when another part follows; its continuation is a part of its own.
+ * Some models end a block only with the response, after the calls that it led to (`@ai-sdk/google`). A block belongs
+ * where it started, so it is stored when another part follows; its continuation is a part of its own.
  *
  * @param emitThinking Takes the deltas.
  * @param store Takes the replay parts.

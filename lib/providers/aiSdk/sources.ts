@@ -20,9 +20,9 @@ export interface SourceDecoder {
 /**
  * Creates the decoder of sources.
  *
- * A citation may name a source that also arrived by itself, under another id (`@ai-sdk/anthropic` makes up an id for the
- * first and counts documents for the second). So pages are identified by their URL, documents by title and file name. A
- * source that still waits is emitted with the passage of its citation.
+ * A citation may name a source that also arrived by itself, under another id (`@ai-sdk/anthropic` makes up an id for
+ * the first and counts documents for the second). So pages are identified by their URL, documents by title and file
+ * name. A source that still waits is emitted with the passage of its citation.
  *
  * @param provider The key of the fields that a source part has no place for.
  * @param emit Takes the sources.

@@ -46,8 +46,8 @@ interface CallFields {
  * `functionCall: {}` arrives), and, from gateways, a name with empty arguments that is followed by the arguments. So a
  * call without arguments is complete only when the next call begins or the response ends.
  *
- * Arguments at paths are emitted when they are complete: half an object looks like a complete one, and must not run when
- * the response is truncated.
+ * Arguments at paths are emitted when they are complete: half an object looks like a complete one, and must not run
+ * when the response is truncated.
  *
  * @param emit Takes the fragments.
  */
@@ -126,7 +126,9 @@ function readArguments(args: unknown): JsonObject | string | undefined {
 const isBare = ({ name, args, partialArgs, willContinue }: CallFields): boolean =>
   name === undefined && args === undefined && partialArgs.length === 0 && !willContinue;
 
-/** A part without a name continues the open call; a part with a name does if the call announced it, or has the same id. */
+/**
+ * A part without a name continues the open call; a part with a name does if the call announced it, or has the same id.
+ */
 function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
   const hasSameId = id !== undefined && id === call.id;
   const mayHaveSameId = hasSameId || id === undefined || call.id === undefined;
@@ -135,8 +137,8 @@ function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
 }
 
 /**
- * The arguments of a call that arrive as values at JSON paths (`partialArgs`; reference of the type `PartialArg`: a path
- * of RFC 9535, a value, and `willContinue` while the same path continues). A further string at a path is appended;
+ * The arguments of a call that arrive as values at JSON paths (`partialArgs`; reference of the type `PartialArg`: a
+ * path of RFC 9535, a value, and `willContinue` while the same path continues). A further string at a path is appended;
  * any other value replaces the one at its path.
  *
  * They are kept in maps, not in objects: a path may contain `__proto__`, or an index in the billions.

@@ -14,8 +14,8 @@ import { sourcesIn } from './sources.js';
 /**
  * Decodes one response of `streamGenerateContent` (API reference, `GenerateContentResponse`).
  *
- * Each event has the next parts of the candidate, and the usage so far. The protocol has no terminal mark: the finish is
- * held until the body ends, since parts and usage may follow the finish reason. A refused prompt has a
+ * Each event has the next parts of the candidate, and the usage so far. The protocol has no terminal mark: the finish
+ * is held until the body ends, since parts and usage may follow the finish reason. A refused prompt has a
  * `promptFeedback.blockReason` and no candidate.
  *
  * The grounding of the response, and the reasons why it did not simply stop, are emitted as metadata once, before the

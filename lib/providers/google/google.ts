@@ -34,7 +34,8 @@ export interface GoogleOptions extends ModelOptions {
 export function google(name: string, options: GoogleOptions = {}): Model {
   const { serverTools = [], ...transport } = options;
   const generation = modelGeneration(name);
-  // Before Gemini 3 a request with both is refused: "Function calling with a response mime type: 'application/json' is unsupported".
+  // Before Gemini 3 a request with both is refused: "Function calling with a response mime type: 'application/json' is
+  // unsupported".
   const typedOutputWithTools = generation !== undefined && generation >= 3;
   return httpModel(
     {

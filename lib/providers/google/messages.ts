@@ -69,7 +69,10 @@ function encodePart(part: Part): readonly JsonObject[] {
   }
 }
 
-/** A text, then the part that was stored with it. If the text is signed, its last `signed` characters are the signed part. */
+/**
+ * A text, then the part that was stored with it. If the text is signed, its last `signed` characters are the signed
+ * part.
+ */
 function encodeText(textPart: TextPart): readonly JsonObject[] {
   const { text } = textPart;
   const { part, thoughtSignature, signed } = providerDataOf(textPart);

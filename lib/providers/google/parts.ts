@@ -27,10 +27,10 @@ const attributes: ReadonlySet<string> = new Set([
  * Text, thoughts, calls and files become chunks of their kind. Any other part (`executableCode`, `codeExecutionResult`,
  * calls of the API's own tools) becomes metadata, and is kept, since the API requires it again at its place.
  *
- * A signature is sent back on the part that it arrived with, and a part with a signature must not be joined with another
- * (guide "Thought signatures"). Text is joined in the message, so a signed text stores how many of its last characters
- * were signed. A part without a place in the message (a signed thought, code) is stored on an empty text. Empty texts
- * alone are not a reply: they are held until there is content, and dropped if there is none.
+ * A signature is sent back on the part that it arrived with, and a part with a signature must not be joined with
+ * another (guide "Thought signatures"). Text is joined in the message, so a signed text stores how many of its last
+ * characters were signed. A part without a place in the message (a signed thought, code) is stored on an empty text.
+ * Empty texts alone are not a reply: they are held until there is content, and dropped if there is none.
  *
  * @param emit Takes the chunks.
  */

@@ -3,7 +3,10 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { Request } from '../../core/model.js';
 import { modelGeneration } from './models.js';
 
-/** A tool that Google runs. `googleTools` makes the common ones; others are written by hand (`{ definition: { googleMaps: {} } }`). */
+/**
+ * A tool that Google runs. `googleTools` makes the common ones; others are written by hand (`{ definition: {
+ * googleMaps: {} } }`).
+ */
 export interface GoogleTool {
   /** An entry of the request's `tools`, in the API's format. */
   readonly definition: JsonObject;

@@ -14,7 +14,10 @@ const run: OperatorFunction<RunEvent, string> = (events) =>
     map((event) => (event.type === 'text' ? event.text : '.')),
   );
 
-/** A chat with a scripted model: the text that was written, how often a line was asked for, and the histories that were sent. */
+/**
+ * A chat with a scripted model: the text that was written, how often a line was asked for, and the histories that were
+ * sent.
+ */
 function chatWith(script: readonly ScriptedTurn[]) {
   const [lines, interrupts, model] = [new Subject<string>(), new Subject<void>(), scriptedModel(script)];
   const seen = { text: '', asked: 0, over: false };

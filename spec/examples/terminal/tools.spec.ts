@@ -170,7 +170,8 @@ describe('read_file', () => {
     'endless',
   ])('read_file reads nothing outside its folder: %s', async (path) =>
     expect(await read(path)).toBe(
-      `error: "${path}" is outside the project's folder. Only files under it can be read; name one by its path from there, like README.md.`,
+      `error: "${path}" is outside the project's folder. Only files inside it can be read, by their path from there, ` +
+        'like README.md.',
     ),
   );
 

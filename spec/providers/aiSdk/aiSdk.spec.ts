@@ -18,7 +18,10 @@ describe('fromAiSdk', () => {
 beforeEach(() => void jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] }));
 afterEach(() => void jest.useRealTimers());
 
-/** The notifications of a model that announces itself, thinks for five minutes, and is silent for `silentFor` ms during its response. */
+/**
+ * The notifications of a model that announces itself, thinks for five minutes, and is silent for `silentFor` ms during
+ * its response.
+ */
 async function notifications(timeout: AiSdkOptions['timeout'], silentFor: number) {
   const parts: [after: number, part: LanguageModelV4StreamPart][] = [
     [0, start],

@@ -39,7 +39,7 @@ describe('decodeGoogle', () => {
     ]);
   });
 
-  it('decodeGoogle takes the last finish reason if the response continued after the first: translators stamp STOP on chunks without content', () => {
+  it('decodeGoogle takes the last finish reason if the response continued after the first', () => {
     const said = frame([{ text: 'Rhine' }]);
     const { finish, text } = read(
       stop,

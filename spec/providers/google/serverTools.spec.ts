@@ -100,7 +100,7 @@ describe('googleTools', () => {
     });
   });
 
-  it('googleTools together with functions are refused by the server without includeServerSideToolInvocations', async () => {
+  it('googleTools and functions are refused by the server without includeServerSideToolInvocations', async () => {
     const server = await serveModel(['unused']);
     try {
       const model = google('gemini-3-flash-preview', { apiKey: 'k', baseUrl: server.urlFor('google'), retry: false });
@@ -128,7 +128,7 @@ describe('googleTools: recordings', () => {
     });
   });
 
-  it('googleTools.codeExecution makes the code and its result metadata and the image a file; all parts are sent back in order', () => {
+  it('googleTools.codeExecution makes code and result metadata, and images files; all is sent back in order', () => {
     const { files, metadata, message, replayed } = answerIn('spec/recordings/google/code-execution.chunks.txt');
     const executableCode = { language: 'PYTHON', code: 'print(4 + 6)' };
     const codeExecutionResult = { outcome: 'OUTCOME_OK', output: '10\n' };
@@ -144,7 +144,7 @@ describe('googleTools: recordings', () => {
     ]);
   });
 
-  it('googleTools.search and a function call in one response are both sent back with ids and signatures, then the result', async () => {
+  it('googleTools.search and a function call in one response are both sent back, then the result', async () => {
     const raw = textIn('spec/recordings/google/tool-combination.chunks.txt').map((line) => `data: ${line}\r\n\r\n`);
     const server = await serveModel(['It is -5 degrees.'], { forRequest: [{ raw }] });
     try {

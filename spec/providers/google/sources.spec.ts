@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../lib/core/json/json.js';
 import { frame, read } from './frames.js';
 
 describe('sourcesIn', () => {
-  it('sourcesIn returns the sources of all fields; each is emitted once, and the grounding as metadata before the finish', () => {
+  it('sourcesIn returns the sources of all fields; each is emitted once, before the grounding', () => {
     const web = (uri: string) => ({ web: { uri, title: uri.slice(-1) } });
     const grounding = (...groundingChunks: JsonObject[]) => ({
       groundingMetadata: { groundingChunks, webSearchQueries: ['q'] },
