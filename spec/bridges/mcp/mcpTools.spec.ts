@@ -231,7 +231,7 @@ describe('mcpTools: the list', () => {
     let tools = [named('a')];
     const { client } = await serve({ list: () => ({ tools }) }, { defaultCacheTtlMs: 60_000 });
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a']);
-    tools = [named('b')]; // of which the server tells nobody
+    tools = [named('b')]; // the server does not announce it
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['b']);
     expect((await client.listTools()).tools).toEqual(tools); // the client's cache, which checks results, is as new
   });

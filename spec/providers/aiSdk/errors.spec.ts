@@ -76,12 +76,7 @@ describe('partError and readError', () => {
     ],
     ['a stream that breaks', [text], new Error('terminated'), { code: 'stream_interrupted', message: /terminated/ }],
     ['a stream that ends without a finish', [text], 'close', { code: 'stream_interrupted' }],
-    [
-      'a finish that says that it was interrupted',
-      [text, finish('interrupted')],
-      'close',
-      { code: 'stream_interrupted' },
-    ],
+    ['an interrupted finish', [text, finish('interrupted')], 'close', { code: 'stream_interrupted' }],
     ['a part that is none', [text, null], 'close', { name: 'TypeError' }],
   ] as const)('partError and readError follow the text that arrived: %s', async (_, parts, end, error) => {
     const { model } = acme(parts as unknown as LanguageModelV4StreamPart[], end);

@@ -40,16 +40,16 @@ describe('decodeGoogle', () => {
   });
 
   it('decodeGoogle takes the last finish reason if the response continued after the first', () => {
-    const said = frame([{ text: 'Rhine' }]);
+    const rhine = frame([{ text: 'Rhine' }]);
     const { finish, text } = read(
       stop,
-      said,
+      rhine,
       call({ name: 'f', args: { a: 1 } }),
       frame([], { finishReason: 'MAX_TOKENS' }),
     );
     expect(text).toBe('Rhine');
     expect(finish).toMatchObject({ reason: 'length', rawReason: 'MAX_TOKENS' });
-    expect(read(said, stop, frame([], { finishReason: 'OTHER' })).finish).toMatchObject({ reason: 'stop' });
+    expect(read(rhine, stop, frame([], { finishReason: 'OTHER' })).finish).toMatchObject({ reason: 'stop' });
   });
 
   it('decodeGoogle ignores FINISH_REASON_UNSPECIFIED', () => {

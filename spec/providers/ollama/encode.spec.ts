@@ -49,7 +49,11 @@ describe('encodeOllama', () => {
     ],
     ['a tool choice by name', { tools, toolChoice: { name: 'f' } }, /toolChoice: f/],
     ['one call at a time', { tools, parallelToolCalls: false }, /no field that forbids several calls/],
-    ['a budget for thinking', { thinking: { budget: 100 } }, /does not support a budget for thinking \(100 tokens\).*effort/],
+    [
+      'a budget for thinking',
+      { thinking: { budget: 100 } },
+      /does not support a budget for thinking \(100 tokens\).*effort/,
+    ],
     [
       'an image by URL',
       { messages: [userMessage([filePart(new URL('https://x/y.png'), 'image/png')])] },

@@ -89,7 +89,11 @@ describe('findSession', () => {
     ]);
     const cancelled = await bodyFor([userMessage('Look.'), calls]);
     expect(cancelled['input']).toEqual(
-      ['a', 'b'].map((id) => ({ type: 'function_call_output', call_id: id, output: '{"error":"The call was cancelled."}' })),
+      ['a', 'b'].map((id) => ({
+        type: 'function_call_output',
+        call_id: id,
+        output: '{"error":"The call was cancelled."}',
+      })),
     );
   });
 
