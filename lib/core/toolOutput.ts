@@ -28,7 +28,7 @@ type ToolStream<R, P> =
 /** A generator of either kind. The type of what is sent into it does not matter. */
 type AnyGenerator<Y, R> = AsyncGenerator<Y, R, never> | Generator<Y, R, never>;
 
-// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- the return type of a generator without a return value
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- of a generator without a return value
 type Nothing = undefined | void;
 
 type Unmarked<T> = Exclude<T, Progress>;

@@ -182,6 +182,6 @@ function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
   throw new ConfigurationError(
     'tools',
     `Two tools are named "${duplicate?.name}".`,
-    'The model tells them apart by name only: rename one.',
+    'A model knows tools by name only: rename one.',
   );
 }

@@ -96,7 +96,7 @@ function execution(tool: Tool, args: unknown, call: ToolCallPart, messages: read
     const output = tool.execute(args, context);
     // A tool that has left is not subscribed. Its Promise is, so that a rejection is not unhandled.
     if (left && !isPromiseLike(output)) return;
-    // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on, so it is known when it closes
+    // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
     followOutput(output).subscribe(out);
   });
   return steps.pipe(

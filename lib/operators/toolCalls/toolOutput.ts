@@ -97,7 +97,7 @@ const isInteropObservable = (value: unknown): value is Interop =>
   typeof value === 'object' && value !== null && interopKey(value) !== undefined;
 
 const fromInterop = (interop: Interop): Observable<unknown> =>
-  // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on, so it is known when it closes
+  // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
   new Observable((out) => interop[interopKey(interop) ?? '']?.().subscribe(out));
 
 export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
