@@ -15,8 +15,7 @@ const shared: Config = {
     '^rivulet/testing/server$': '<rootDir>/lib/testing/server/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
-  // Types are checked by `npm run types`: since jest 30.4 the ESM runtime does not report ts-jest's diagnostics.
-  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
+  transform: { '^.+\\.ts$': '<rootDir>/spec/support/transform.mjs' },
 };
 
 const slow = '\\.slow\\.spec\\.ts$';
@@ -24,9 +23,9 @@ const slow = '\\.slow\\.spec\\.ts$';
 const config: Config = {
   maxWorkers: '100%',
   projects: [
-    // `npm run specs`: everything that runs in one process, in virtual time or over loopback sockets.
+    // `npm run specs`: specs that run in one process, in virtual time or over loopback sockets.
     { ...shared, displayName: 'fast', testMatch: ['**/*.spec.ts'], testPathIgnorePatterns: [slow] },
-    // `npm run specs:slow`: what starts processes, compiles, lints or replays streams at every cut.
+    // `npm run specs:slow`: specs that start processes, compile, lint or replay streams at every cut.
     { ...shared, displayName: 'slow', testRegex: slow },
   ],
 };

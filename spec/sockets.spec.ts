@@ -10,7 +10,7 @@ import { toolCall } from '../lib/testing/index.js';
 import { serveModel } from '../lib/testing/server/index.js';
 import type { LoopbackServer } from '../lib/testing/server/index.js';
 
-/** A run over real HTTP on loopback: what a scripted model cannot show. Every wait is for an event of the server or the run. */
+// Runs over real HTTP on loopback. Every wait is for an event of the server or the run.
 describe('over real sockets', () => {
   const servers: LoopbackServer[] = [];
   const serve = async (...args: Parameters<typeof serveModel>) => {
@@ -64,7 +64,7 @@ describe('over real sockets', () => {
     expect({ left, aborted: context?.signal.aborted }).toEqual({ left: false, aborted: false });
     subscription.unsubscribe();
     expect({ left, aborted: context?.signal.aborted }).toEqual({ left: true, aborted: true });
-    expect(events).toEqual(['metadata', 'toolCall', 'message']);
+    expect(events).toEqual(['metadata', 'toolCall', 'message', 'toolStart']);
     expect(server.requests).toHaveLength(1);
   });
 
@@ -85,7 +85,7 @@ describe('over real sockets', () => {
 
   it('the request of the next turn waits for a server that sends [DONE] and keeps the connection open', async () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
-    // role, call, arguments, finish, [DONE]: then silence. The linger of a second ends it.
+    // Role, call, arguments, finish and [DONE], then silence, which the drain timeout of one second ends.
     const server = await serve([[toolCall('f')], 'done'], {
       forRequest: (request) => (request.order === 0 ? { silent: 99 } : undefined),
     });

@@ -1,21 +1,20 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { concat, filter, firstValueFrom, lastValueFrom, NEVER, of, Subject, tap, toArray } from 'rxjs';
-import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ProviderError } from '../../lib/core/errors.js';
-import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
+import type { RunEvent } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
 import type { Model, RequestSettings } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
-import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { toolCall } from '../../lib/testing/index.js';
 import type { Dialect } from '../../lib/testing/server/dialects/dialect.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions, ServerEvent } from '../../lib/testing/server/index.js';
+import { describeCutResponses, outcome, textIn } from './cutResponses.js';
 
 /** A provider as the contract tests it. */
 export interface ProviderUnderTest {
@@ -111,25 +110,6 @@ export async function runTwoTurns({ make, settings = {}, thinking = true }: Prov
   }
 }
 
-/** The values of a stream, and its error if it has failed. */
-interface Outcome<T> {
-  readonly values: readonly T[];
-  readonly error?: unknown;
-}
-
-function outcome<T>(source: Observable<T>): Promise<Outcome<T>> {
-  const values: T[] = [];
-  return new Promise((resolve) => {
-    source.subscribe({
-      next: (value) => values.push(value),
-      error: (error: unknown) => resolve({ values, error }),
-      complete: () => resolve({ values }),
-    });
-  });
-}
-
-const textIn = (values: readonly StreamEvent[]) =>
-  (values as readonly Chunk[]).map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join('');
 const text = (value: string): Chunk => ({ type: 'text', text: value });
 const silentAfter = (value: string) => [concat(of(text(value)), NEVER)];
 
@@ -274,60 +254,6 @@ export function describeProviderContract(provider: ProviderUnderTest): void {
         expect(server.requests).toHaveLength(2);
       });
 
-    describe('a response that is cut', () => {
-      const args = { city: 'Reykjav\u00edk', note: 'a longer text, so that it arrives in fragments' };
-      const script: Script<ServedTurn> = () => [
-        'Let me look.',
-        toolCall('temperature', args, 'call_a'),
-        toolCall('season', {}, 'call_b'),
-      ];
-      const completeCalls = [
-        { type: 'toolCall', name: 'temperature', arguments: args },
-        { type: 'toolCall', name: 'season', arguments: {} },
-      ];
-      /**
-       * Whatever was emitted is correct and complete, and the stream ended with an interruption or as a complete
-       * response.
-       */
-      const check = ({ values, error }: Outcome<StreamEvent>) => {
-        expect('Let me look.'.startsWith(textIn(values))).toBe(true);
-        const calls = values.filter(({ type }) => type === 'toolCall');
-        expect(calls).toMatchObject(completeCalls.slice(0, calls.length));
-        if (error !== undefined) expect(error).toMatchObject({ code: 'stream_interrupted', provider: name });
-        else expect(calls).toHaveLength(2);
-        return calls.length;
-      };
-      const calls = (server: LoopbackServer, options: ModelOptions = {}) =>
-        outcome(model(server, options).stream(question).pipe(accumulateToolCalls()));
-
-      it('a response that is cut between two frames exposes no incomplete call', async () => {
-        const measured = await serve(script);
-        expect(check(await calls(measured))).toBe(2);
-        const events = firstValueFrom(measured.events.pipe(toArray()));
-        await measured.close();
-        const frames = (await events).filter(({ type }) => type === 'frame').length;
-        const ends = Array.from({ length: frames - 1 }, (_, at) => ({ endEarly: at + 1 }));
-        const server = await serve(script, { forRequest: ends });
-        for (const end of ends) expect(check(await calls(server))).toBeLessThanOrEqual(end.endEarly);
-        expect(server.requests).toHaveLength(frames - 1);
-      });
-
-      it('a response that is cut inside a frame, closed or reset, exposes no incomplete call', async () => {
-        let bytes = new Uint8Array();
-        const measured = await serve(script);
-        const recording: typeof fetch = async (input, init) => {
-          const response = await fetch(input, init);
-          bytes = new Uint8Array(await response.arrayBuffer());
-          return new Response(bytes, response);
-        };
-        expect(check(await calls(measured, { fetch: recording }))).toBe(2);
-        const points = Array.from({ length: Math.floor(bytes.length / 29) }, (_, at) => (at + 1) * 29);
-        const cuts = points.map((at) => ({ raw: [bytes.slice(0, at)], ...(at % 2 ? { reset: 1 } : {}) }));
-        const server = await serve(script, { forRequest: cuts });
-        while (server.requests.length < cuts.length) check(await calls(server));
-      }, 30_000); // some hundred requests
-    });
-
     it('the model reports a silence during a response after timeout.each, after the text', async () => {
       const server = await serve(silentAfter('Hel'));
       const { values, error } = await outcome(model(server, { timeout: { each: 60 } }).stream(question));
@@ -377,4 +303,5 @@ export function describeProviderContract(provider: ProviderUnderTest): void {
       expect(events.at(-1)).toMatchObject({ type: 'result', result: { turns: 2, usage: { input: 60, output: 15 } } });
     });
   });
+  describeCutResponses({ name, modelAt: ({ url }, options) => make(url, { apiKey: key, ...options }), maxCuts: 25 });
 }

@@ -97,7 +97,9 @@ describe('decodeChatCompletions', () => {
 });
 
 describe('decodeChatCompletions: arbitrary frames', () => {
-  const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
+  // Small values: most of the time would go into generating large ones.
+  const few = { maxLength: 3 };
+  const json = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<JsonValue>;
   const anyObject = (...fields: string[]) =>
     fc.record(Object.fromEntries(fields.map((field) => [field, json])), {
       requiredKeys: [],
@@ -105,10 +107,10 @@ describe('decodeChatCompletions: arbitrary frames', () => {
   const call = fc.oneof(json, anyObject('index', 'id', 'name', 'arguments', 'extra_content'), anyObject('function'));
   const fields = fc.record(
     {
-      content: fc.oneof(json, fc.array(anyObject('type', 'text', 'thinking', 'image_url', 'refusal'))),
+      content: fc.oneof(json, fc.array(anyObject('type', 'text', 'thinking', 'image_url', 'refusal'), few)),
       reasoning_details: fc.oneof(
         json,
-        fc.array(anyObject('type', 'text', 'summary', 'data', 'index', 'id', 'signature')),
+        fc.array(anyObject('type', 'text', 'summary', 'data', 'index', 'id', 'signature'), few),
       ),
       ...Object.fromEntries(
         ['reasoning', 'reasoning_content', 'refusal', 'function_call', 'images', 'annotations'].map((field) => [
@@ -116,7 +118,7 @@ describe('decodeChatCompletions: arbitrary frames', () => {
           json,
         ]),
       ),
-      tool_calls: fc.oneof(json, fc.array(call)),
+      tool_calls: fc.oneof(json, fc.array(call, few)),
     },
     { requiredKeys: [] },
   );
@@ -134,7 +136,7 @@ describe('decodeChatCompletions: arbitrary frames', () => {
   );
   const anyFrame = fc.record(
     {
-      choices: fc.oneof(json, fc.array(choice)),
+      choices: fc.oneof(json, fc.array(choice, few)),
       ...Object.fromEntries(
         ['id', 'model', 'usage', 'x_groq', 'error', 'object', 'message', 'detail', 'citations', 'base_resp'].map(
           (name) => [name, json],

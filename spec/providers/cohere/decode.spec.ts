@@ -71,7 +71,7 @@ describe('decodeCohere', () => {
   });
 
   it('decodeCohere emits chunks or throws a RivuletError for any frames', () => {
-    const json = fc.jsonValue();
+    const json = fc.jsonValue({ maxDepth: 2 });
     const message = fc.record(
       { content: json, tool_plan: json, tool_calls: json, citations: json },
       { requiredKeys: [] },
