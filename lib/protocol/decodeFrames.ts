@@ -75,10 +75,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         frames.end();
         if (!output.closed) decoder.end(false);
       },
-      error(thrown) {
-        decoder.interrupt?.();
-        return redactThrown(thrown, secrets, provider);
-      },
+      error: (thrown) => redactThrown(thrown, secrets, provider),
     };
   });
 }

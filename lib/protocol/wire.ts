@@ -59,10 +59,6 @@ export interface Decoder {
    * @throws StreamInterruptedError when neither a finish reason nor a terminal mark was seen.
    */
   end(terminal: boolean): void;
-  /**
-   * The response failed before its end: emits text that was held back, before the error. Default: nothing is held back.
-   */
-  interrupt?(): void;
 }
 
 /**

@@ -17,6 +17,7 @@ import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
 import type { RetryOptions } from '../protocol/retry.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
 import { capabilityTable } from './shared/capabilityTable.js';
+import { extractTextCalls } from './shared/textCalls.js';
 import { extractThinking } from './shared/thinkTags.js';
 
 /** The options of every model over HTTP. */
@@ -49,6 +50,12 @@ export interface ModelOptions {
   readonly maxEventBytes?: number | undefined;
   /** Whether `<think>` at the start of the text is thinking. Default: false. */
   readonly thinkTags?: boolean | undefined;
+  /**
+   * Whether the model writes its tool calls as text (`<|python_tag|>{"name": ...}`), and the server passes them on as text. A
+   * text is then read as calls if all of it consists of calls, each names an offered tool, and the tool choice is not `none`.
+   * Default: false, except for some models of Together: a quoted document must not call a tool.
+   */
+  readonly textCalls?: boolean | undefined;
   /** What this model can do; overrides what is known of it. Default: nothing. */
   readonly capabilities?: Capabilities | undefined;
 }
@@ -119,7 +126,7 @@ function streamResponse(
   key: string | undefined,
 ): Observable<Chunk> {
   const { provider, wire } = definition;
-  const { timeout, maxEventBytes, thinkTags, retry } = options;
+  const { timeout, maxEventBytes, thinkTags, textCalls, retry } = options;
   const prepared = preparePost(definition, options, request, encoded, key);
   const secrets = [
     ...(key === undefined ? [] : [key]),
@@ -130,6 +137,7 @@ function streamResponse(
     idleTimeout(timeout),
     decodeFrames(wire, { provider, maxEventBytes, secrets }),
     thinkTags ? extractThinking() : identity,
+    textCalls ? extractTextCalls(request) : identity,
     retry === false ? identity : retryBeforeFirst(retry),
   );
 }

@@ -55,7 +55,7 @@ export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'
  * - DeepSeek: as output format only `json_object`.
  * - xAI: reasoning models refuse `stop`.
  * - Moonshot: a forced tool is refused while thinking; kimi models fix their own temperature.
- * - vLLM: tools need `--enable-auto-tool-choice` and a parser.
+ * - vLLM: tools need `--enable-auto-tool-choice` and a parser; without one, Llama writes calls as text: `textCalls: true`.
  * - llama.cpp: `toolChoice: { name }` is treated as `auto`; tools need `--jinja`.
  * - LM Studio: thinking may be sent as `<think>` text: `thinkTags: true`.
  *

@@ -13,8 +13,9 @@ import type { ModelOptions } from './httpModel.js';
  * together('meta-llama/Llama-3.3-70B-Instruct-Turbo').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * Calls that a Llama model writes as text (`<|python_tag|>{...}`) are emitted as calls. Thinking that is streamed as text in
- * `<think>` tags (its guide "DeepSeek R1") is emitted as thinking, unless `thinkTags` is false.
+ * Thinking that is streamed as text in `<think>` tags (its guide "DeepSeek R1") is emitted as thinking, unless `thinkTags` is
+ * false. A text of a Llama model that consists of calls of offered tools (`<|python_tag|>{...}`) is emitted as calls, unless
+ * `textCalls` is false.
  *
  * @param name The model's name.
  * @param options Key (default: TOGETHER_API_KEY), base URL (default: https://api.together.xyz/v1) and transport.
@@ -38,9 +39,19 @@ export function together(name: string, options: ModelOptions = {}): Model {
         files: false,
       },
     },
-    { ...options, thinkTags: options.thinkTags ?? true },
+    { ...options, thinkTags: options.thinkTags ?? true, textCalls: options.textCalls ?? writesCallsAsText(name) },
   );
 }
+
+/**
+ * The families that write calls as text, after a special token "to signify a tool call": `<|python_tag|>` in Llama 3.1 to 3.3
+ * (https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/ and llama3_3/prompt_format.md of
+ * meta-llama/llama-models), `<|python_start|>` in Llama 4 (llama4/prompt_format.md). Together's names also have the older form
+ * `Meta-Llama-3.1`.
+ */
+const textCallFamilies = /^meta-llama\/(?:meta-)?llama-(?:3\.[123]|4)-/i;
+
+const writesCallsAsText = (model: string): boolean => textCallFamilies.test(model);
 
 /** `reasoning.enabled` switches hybrid models; others accept the efforts low, medium and high (its guide "Reasoning"). */
 function togetherThinking(thinking: Thinking): JsonObject {

@@ -128,21 +128,6 @@ describe('decodeFrames', () => {
     expect(fed).toBe(1);
   });
 
-  it('decodeFrames lets the decoder emit what it held back, before an error', () => {
-    const wire: Wire = {
-      ...toyWire(),
-      decode: (emit) => ({ ...toyWire().decode(emit), interrupt: () => emit(text('held')) }),
-    };
-    const reset = new StreamInterruptedError('toy', 'reset');
-    const seen = observe(
-      concat(
-        of(frames.a),
-        throwError(() => reset),
-      ).pipe(decode(wire)),
-    );
-    expect(seen).toMatchObject({ values: [text('a'), text('held')], error: reset });
-  });
-
   it('decodeFrames creates a decoder for each subscriber', () => {
     const source = of(frames.a, frames.s).pipe(decode());
     for (let n = 0; n < 2; n++) expect(observe(source).values).toEqual([text('a'), finish]);

@@ -4,10 +4,9 @@ import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/errors.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
-import type { Wire } from '../../lib/protocol/wire.js';
-import { decodeChatCompletions } from '../../lib/providers/chatCompletions/decode.js';
 import { httpModel } from '../../lib/providers/httpModel.js';
 import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/httpModel.js';
+import { openTool } from '../conformance/case.js';
 import { everyCut, fetchOf, finish, inPieces, serve, signal, text, toyWire, utf8 } from '../protocol/wires.js';
 import { observe } from '../support/observe.js';
 
@@ -285,21 +284,33 @@ describe('httpModel', () => {
     }
   });
 
-  it('httpModel emits text that the decoder held back before the error of a broken connection', async () => {
-    let pulls = 0;
-    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-      if (pulls++ > 0) controller.error(new Error('reset'));
-      else controller.enqueue(utf8('data: {"choices":[{"delta":{"content":"<|python_tag|>{"}}]}\n\n'));
-    };
-    const fetch = async () =>
-      new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), {
-        headers: { 'content-type': 'text/event-stream' },
-      });
-    const wire: Wire = { ...toyWire(), decode: (emit) => decodeChatCompletions('toy', emit) };
-    const done = signal();
-    const seen = observe(model({ fetch }, { wire }).stream(hello).pipe(finalize(done.resolve)));
-    await done.promise;
-    expect(seen.values).toEqual([text('<|python_tag|>{')]);
-    expect(seen.error).toMatchObject({ code: 'stream_interrupted' });
-  });
+  it.each<[string, ModelOptions]>([
+    ['<|python_tag|>{', { textCalls: true }],
+    ['<|pyth', { textCalls: true }],
+    ['<thi', { thinkTags: true }],
+    [' \n', { thinkTags: true, textCalls: true }],
+  ])(
+    'httpModel emits the text %j, which it held back, before the error of a broken connection',
+    async (held, options) => {
+      let pulls = 0;
+      const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+        if (pulls++ > 0) controller.error(new Error('reset'));
+        else controller.enqueue(utf8(`data: ${JSON.stringify({ t: held })}\n\n`));
+      };
+      const fetch = async () =>
+        new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), {
+          headers: { 'content-type': 'text/event-stream' },
+        });
+      const done = signal();
+      const request = { ...hello, tools: [openTool('f')] };
+      const seen = observe(
+        model({ fetch, ...options })
+          .stream(request)
+          .pipe(finalize(done.resolve)),
+      );
+      await done.promise;
+      expect(seen.values).toEqual([text(held)]);
+      expect(seen.error).toMatchObject({ code: 'stream_interrupted' });
+    },
+  );
 });

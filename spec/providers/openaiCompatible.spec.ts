@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { userMessage } from '../../lib/core/message.js';
+import type { Model } from '../../lib/core/model.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
+import { openTool } from '../conformance/case.js';
 import { answering } from './answering.js';
 
 const messages = [userMessage('Name a river.')];
@@ -51,6 +53,19 @@ describe('openaiCompatible', () => {
     process.env['RIVULET_SPEC_KEY'] = 'from-env';
     await lastValueFrom(server('any').stream({ messages }));
     expect(requests.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer from-env']);
+  });
+
+  it('openaiCompatible reads a text as calls only for a server or a model with textCalls', async () => {
+    const content = '<|python_tag|>{"name":"delete_all","parameters":{}}';
+    const { fetch } = answering({ choices: [{ index: 0, delta: { content }, finish_reason: 'stop' }] });
+    const local = { name: 'local', baseUrl: 'http://localhost/v1', fetch };
+    const types = async (model: Model) => {
+      const stream = model.stream({ messages, tools: [openTool('delete_all')] });
+      return (await lastValueFrom(stream.pipe(toArray()))).map(({ type }) => type);
+    };
+    expect(await types(openaiCompatible(local)('any'))).toEqual(['text', 'finish']);
+    expect(await types(openaiCompatible(local)('any', { textCalls: true }))).toEqual(['toolCallFragment', 'finish']);
+    expect(await types(openaiCompatible({ ...local, textCalls: true })('any'))).toEqual(['toolCallFragment', 'finish']);
   });
 
   it("openaiCompatible overrides the server's options with the model's, and merges headers", async () => {

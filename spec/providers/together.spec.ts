@@ -4,8 +4,10 @@ import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
+import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { together } from '../../lib/providers/together.js';
 import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
+import { openTool } from '../conformance/case.js';
 import { answering } from './answering.js';
 import { delta } from './chatCompletions/reading.js';
 import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
@@ -78,13 +80,30 @@ describe('together: requests', () => {
 });
 
 describe('together: responses', () => {
-  const answer = async (texts: readonly string[], options = {}) => {
+  const llama = 'meta-llama/Llama-3.3-70B-Instruct-Turbo';
+  const answer = async (
+    texts: readonly string[],
+    { model = llama, request = {}, ...options }: { model?: string; request?: Partial<Request> } & ModelOptions = {},
+  ) => {
     const { fetch } = answering(...texts.map((content) => delta({ content })), delta({}, 'eos'), '[DONE]');
-    const model = together('m', { apiKey: 'k', fetch, ...options });
-    return lastValueFrom(model.stream({ messages: [userMessage('Hi')] }).pipe(accumulateToolCalls(), toArray()));
+    const events = together(model, { apiKey: 'k', fetch, ...options }).stream({
+      messages: [userMessage('Hi')],
+      tools: [openTool('add'), openTool('now')],
+      ...request,
+    });
+    return lastValueFrom(events.pipe(accumulateToolCalls(), toArray()));
   };
+  const written = '<|python_tag|>{"name": "add", "parameters": {"a": 1}}';
+  const calls = [
+    { type: 'toolCall', name: 'add', arguments: { a: 1 } },
+    { type: 'finish', reason: 'toolCalls' },
+  ];
+  const quoted = [
+    { type: 'text', text: written },
+    { type: 'finish', reason: 'stop' },
+  ];
 
-  it('together emits calls that the model wrote as text, and finishes with toolCalls', async () => {
+  it('together emits calls that a Llama model wrote as text, and finishes with toolCalls', async () => {
     const events = await answer([
       '<think>Hm.</think>\n',
       '<|pyth',
@@ -97,6 +116,29 @@ describe('together: responses', () => {
       { type: 'toolCall', name: 'now', arguments: {} },
       { type: 'finish', reason: 'toolCalls' },
     ]);
+  });
+
+  it.each([
+    'meta-llama/Meta-Llama-3.1-8B-Instruct-Turbo',
+    'meta-llama/Llama-3.2-3B-Instruct-Turbo',
+    'meta-llama/Llama-4-Scout-17B-16E-Instruct',
+  ])('together reads calls that %s wrote as text', async (model) => {
+    expect(await answer([written], { model })).toMatchObject(calls);
+  });
+
+  it.each(['Qwen/Qwen3.5-9B', 'deepseek-ai/DeepSeek-V3', 'meta-llama/Llama-3-70b-chat-hf', 'me/meta-llama/Llama-4-x'])(
+    'together reads no calls that %s wrote as text, unless the option textCalls declares it',
+    async (model) => {
+      expect(await answer([written], { model })).toMatchObject(quoted);
+      expect(await answer([written], { model, textCalls: true })).toMatchObject(calls);
+    },
+  );
+
+  it('together reads no calls in text with textCalls false, with the tool choice none, or of a tool that is not offered', async () => {
+    expect(await answer([written], { textCalls: false })).toMatchObject(quoted);
+    expect(await answer([written], { request: { toolChoice: 'none' } })).toMatchObject(quoted);
+    expect(await answer([written], { request: { tools: [openTool('now')] } })).toMatchObject(quoted);
+    expect(await answer([written], { request: { tools: [] } })).toMatchObject(quoted);
   });
 
   it('together emits thinking that is streamed as text, unless thinkTags is false', async () => {

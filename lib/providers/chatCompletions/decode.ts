@@ -8,7 +8,6 @@ import { firstChoice } from '../shared/firstChoice.js';
 import { createDeltaDecoder } from './delta.js';
 import { costIn, errorIn, finishReasonOf, rawReasonIn, usageIn } from './finish.js';
 import { frameSources } from './sources.js';
-import { createTextCalls } from './textCalls.js';
 
 /**
  * Decodes one response of the Chat Completions API, from any server that implements it.
@@ -22,8 +21,7 @@ import { createTextCalls } from './textCalls.js';
  */
 export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
   const emitter = createChunkEmitter(provider, emit);
-  const textCalls = createTextCalls(emitter.emit);
-  const deltas = createDeltaDecoder(provider, (chunk) => textCalls.next(chunk));
+  const deltas = createDeltaDecoder(provider, emitter.emit);
   let cost: number | undefined;
 
   const readChoice = (choice: JsonObject) => {
@@ -41,24 +39,19 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
       const choice = firstChoice(frame['choices']);
       if (choice) readChoice(choice);
       const error = errorIn(provider, frame, event, choice);
-      if (error) {
-        textCalls.flush(false);
-        throw error;
-      }
+      if (error) throw error;
       frameSources(frame).forEach(deltas.emitSource);
       const usage = usageIn(frame, choice);
       if (usage) emitter.setUsage(usage);
       cost = costIn(frame) ?? cost;
     },
     end(terminal) {
-      textCalls.flush(emitter.isComplete(terminal));
       const reason = emitter.finishReason(terminal);
       if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
       const data = deltas.providerData();
       if (data) emitter.emit({ type: 'providerData', provider, data });
       emitter.emitFinish(deltas.hasRefusal && reason !== 'error' ? 'contentFilter' : reason);
     },
-    interrupt: () => textCalls.flush(false),
   };
 }
 
