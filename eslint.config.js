@@ -4,7 +4,7 @@ import { defineConfig } from 'eslint/config';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
-/** Imports go one way: a room of lib/ may import itself and the rooms named here. */
+/** Imports go one way: a room of lib/ may import itself and the rooms listed here. */
 const rooms = {
   core: [],
   protocol: ['core'],
@@ -20,15 +20,16 @@ const rooms = {
   'bridges/mcp': ['core'],
   testing: ['core', 'protocol', 'providers', 'operators', 'orchestrators', 'agent', 'models', 'tools', 'ui'],
   'testing/server': ['core', 'testing'],
-  // The public entry point: no room imports it. registry, bridges and testing are entry points of their own.
+  // The main entry point: no room imports it. registry, bridges and testing are separate entry points.
   index: ['core', 'protocol', 'providers', 'operators', 'orchestrators', 'agent', 'models', 'tools', 'ui'],
 };
 
-/** What runs in production. zod, the AI SDK and the MCP client are the user's: their types may be named, no more. Node's own modules are for the loopback server. */
+/** The dependencies at run time. */
 const packages = ['rxjs', 'rxjs/testing', 'nanoid/non-secure', 'eventsource-parser'];
-const namedOnly = ['zod', '@ai-sdk/provider', '@modelcontextprotocol/client'];
+/** Packages that the user installs: lib/ imports their types only. */
+const typesOnly = ['zod', '@ai-sdk/provider', '@modelcontextprotocol/client'];
 
-/** The room of a path inside lib/, with `/` between its parts: `core/usage.js` is in `core`, `agent.js` in `agent`. */
+/** Returns the room of a path inside lib/: `core/usage.js` is in `core`, `agent.js` in `agent`. */
 function roomOf(path) {
   const parts = path.replace(/\.[jt]s$/, '').split('/');
   const inner = `${parts[0]}/${parts[1]}`;
@@ -44,24 +45,25 @@ const oneWay = {
     const room = roomOf(file);
     const allowed = rooms[room];
 
-    function fault(source, isType) {
+    /** Returns why a module may not be imported, or undefined. */
+    function problemOf(source, isType) {
       if (source.startsWith('node:'))
         return room === 'testing/server'
           ? undefined
-          : 'No Node built-in in lib/ but testing/server: the library runs in browsers.';
+          : 'Only lib/testing/server may import Node built-ins: the library runs in browsers.';
       if (!source.startsWith('.')) {
-        return packages.includes(source) || (isType && namedOnly.includes(source))
+        return packages.includes(source) || (isType && typesOnly.includes(source))
           ? undefined
-          : `"${source}" is not among what runs in production: ${packages.join(', ')}.`;
+          : `"${source}" is not a dependency at run time: ${packages.join(', ')}.`;
       }
       const target = roomOf(posix.join(posix.dirname(file), source));
       if (target === room || allowed?.includes(target)) return undefined;
-      if (allowed === undefined) return `lib/${file} is in no room: see the list in eslint.config.js.`;
-      return `Imports go one way: ${room} may import ${allowed.join(', ') || 'nothing of ours'}, not ${target}.`;
+      if (allowed === undefined) return `lib/${file} does not belong to a room: add its room to eslint.config.js.`;
+      return `Imports go one way: ${room} may import ${allowed.join(', ') || 'no other room'}, not ${target}.`;
     }
 
     function check(node, source, isType) {
-      const message = typeof source?.value === 'string' ? fault(source.value, isType) : undefined;
+      const message = typeof source?.value === 'string' ? problemOf(source.value, isType) : undefined;
       if (message) context.report({ node: source, message });
     }
 
@@ -77,28 +79,28 @@ const oneWay = {
 
 const timers = ['setTimeout', 'setInterval', 'setImmediate', 'requestAnimationFrame'].map((name) => ({
   name,
-  message: 'Time goes through RxJS (timer, asyncScheduler), so that virtual time works.',
+  message: 'Use timer or a scheduler of RxJS, so that virtual time works.',
 }));
-const ofNode = ['process', 'Buffer', 'global', '__dirname', '__filename', 'require'].map((name) => ({
+const nodeGlobals = ['process', 'Buffer', 'global', '__dirname', '__filename', 'require'].map((name) => ({
   name,
-  message: 'Node only: the library runs in browsers, workers and edge runtimes.',
+  message: 'Only Node has this global: the library runs in browsers, workers and edge runtimes.',
 }));
 
 const clocks = ['Date', 'performance'].map((object) => ({
   object,
   property: 'now',
-  message: 'Ask the scheduler: asyncScheduler.now().',
+  message: 'Use asyncScheduler.now(), so that virtual time works.',
 }));
 
 const zodByName = {
   selector:
     "ImportDeclaration[source.value='zod'] > :matches(ImportSpecifier[imported.name='z'], ImportDefaultSpecifier)",
-  message: "import * as z from 'zod': any other form bundles 450 kB of locales.",
+  message: "Write import * as z from 'zod': any other form bundles 450 kB of locales.",
 };
 const bareObservable = {
   selector: "NewExpression[callee.name='Observable'] CallExpression[callee.property.name='subscribe']",
   message:
-    'Use createOperator: this form makes a throw in a handler an uncaught exception, and pulls a synchronous source dry after take(1).',
+    'Use createOperator: with this form, an error in a handler is uncaught, and take(1) drains a synchronous source.',
 };
 
 export default defineConfig(
@@ -140,7 +142,7 @@ export default defineConfig(
       'house/one-way': 'error',
       'no-console': 'error',
       'max-lines': ['error', { max: 250 }],
-      'no-restricted-globals': ['error', { globals: [...timers, ...ofNode], checkGlobalObject: true }],
+      'no-restricted-globals': ['error', { globals: [...timers, ...nodeGlobals], checkGlobalObject: true }],
       'no-restricted-properties': ['error', ...clocks],
     },
   },
