@@ -39,18 +39,22 @@ export function post(request: PostRequest): Observable<Uint8Array> {
   return new Observable<Uint8Array>((out) => {
     if (out.closed) return; // RxJS subscribes for a closed subscriber too, and a request is billed.
     const controller = new AbortController();
-    let complete = false;
-    // After a complete response there is nothing to abort: the abort's error and listeners took a tenth of a small
-    // request's time.
-    out.add(() => complete || controller.abort());
-    const onComplete = () => (complete = true);
+    let isOver = false;
+    // A request that has failed, or whose response has ended, is not aborted. An abort after a failure ended the process:
+    // undici answers a response of six content encodings with a rejection, and the abort with an uncaught AbortError.
+    // After a complete response, the abort's error and listeners took a tenth of a small request's time.
+    out.add(() => isOver || controller.abort());
+    const onEnd = () => (isOver = true);
     send(request, controller.signal).then(
       (response) => {
         if (!isResponse(response)) out.error(notAResponse(request, response));
         else if (out.closed) cancelStream(response.body);
-        else defer(() => read(request, response, onComplete)).subscribe(out);
+        else defer(() => read(request, response, onEnd)).subscribe(out);
       },
-      (thrown: unknown) => out.error(connectionError(request, thrown)),
+      (thrown: unknown) => {
+        onEnd();
+        out.error(connectionError(request, thrown));
+      },
     );
   });
 }
@@ -72,25 +76,21 @@ function send(
 const isResponse = (value: unknown): value is Response =>
   isRecord(value) && 'body' in value && typeof value['status'] === 'number';
 
-function read({ provider, accept }: PostRequest, response: Response, onComplete: () => void): Observable<Uint8Array> {
-  const bytes = bodyOf(provider, response.body, onComplete);
+function read({ provider, accept }: PostRequest, response: Response, onEnd: () => void): Observable<Uint8Array> {
+  const bytes = bodyOf(provider, response.body, onEnd);
   if (!response.ok) return statusError(provider, response, bytes);
   return isStreamType(response.headers.get('content-type'), accept)
     ? bytes
     : contentTypeError(provider, response, bytes, accept);
 }
 
-function bodyOf(
-  provider: string,
-  body: ReadableStream<Uint8Array> | null,
-  onComplete: () => void,
-): Observable<Uint8Array> {
+function bodyOf(provider: string, body: ReadableStream<Uint8Array> | null, onEnd: () => void): Observable<Uint8Array> {
   if (body === null) {
     const what = `${provider} sent a response without a body. Check any proxy in between.`;
     return throwError(() => interrupted(provider, what));
   }
   // The signal alone is not enough: a custom `fetch` may ignore it. The stream is cancelled as well.
-  return readStream(body, (thrown) => brokenConnection(provider, thrown), onComplete);
+  return readStream(body, (thrown) => brokenConnection(provider, thrown), onEnd);
 }
 
 const brokenConnection = (provider: string, thrown: unknown) =>
@@ -107,18 +107,23 @@ const brokenConnection = (provider: string, thrown: unknown) =>
  *
  * @param stream The stream. Subscribing locks it.
  * @param toError Makes the error of whatever the stream fails with.
- * @param onComplete Called when the stream has been read to its end, before the completion. Default: nothing.
+ * @param onEnd Called when the stream has been read to its end or has failed, before the notification. Default:
+ * nothing.
  * @returns The stream's values. Completes with the stream.
  */
 export function readStream<T>(
   stream: ReadableStream<T>,
   toError: (thrown: unknown) => unknown,
-  onComplete?: () => void,
+  onEnd?: () => void,
 ): Observable<T> {
   return new Observable((out) => {
     const reader = stream.getReader();
-    let complete = false;
-    out.add(() => complete || cancelStream(reader));
+    let isOver = false;
+    out.add(() => isOver || cancelStream(reader));
+    const end = () => {
+      isOver = true;
+      onEnd?.();
+    };
     // `then`, and not `await`: under zone.js, the code after a native `await` runs in the root zone. `Promise.resolve`
     // is free for a native promise, and gives zone.js a promise that it knows where the stream is a polyfill or of
     // another realm.
@@ -127,15 +132,17 @@ export function readStream<T>(
     };
     const onRead = ({ done, value }: ReadableStreamReadResult<T>) => {
       if (done) {
-        complete = true;
-        onComplete?.();
+        end();
         out.complete();
         return;
       }
       out.next(value);
       readNext();
     };
-    const onError = (thrown: unknown) => out.error(toError(thrown));
+    const onError = (thrown: unknown) => {
+      end();
+      out.error(toError(thrown));
+    };
     readNext();
   });
 }

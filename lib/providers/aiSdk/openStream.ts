@@ -43,18 +43,21 @@ export function openStream(provider: string, model: SdkModel, call: SdkCall): Ob
   return new Observable<SdkPart>((out) => {
     if (out.closed) return; // RxJS also subscribes for a closed subscriber, and a request is billed.
     const controller = new AbortController();
-    let hasEnded = false;
-    out.add(() => hasEnded || controller.abort());
-    const markEnded = () => (hasEnded = true);
+    let isOver = false;
+    out.add(() => isOver || controller.abort()); // never a call that has failed: see `post`
+    const onEnd = () => (isOver = true);
     const callModel = () => (model as Streaming).doStream({ ...call, abortSignal: controller.signal });
     // A model may throw synchronously, or return something that only resembles a promise.
     new Promise<SdkResponse>((resolve) => resolve(callModel())).then(
       ({ stream }) => {
         // The signal is not enough: a model may ignore it.
         if (out.closed) cancelStream(stream);
-        else out.add(readStream(stream, (thrown) => readError(provider, thrown), markEnded).subscribe(out));
+        else out.add(readStream(stream, (thrown) => readError(provider, thrown), onEnd).subscribe(out));
       },
-      (thrown: unknown) => out.add(callError(provider, thrown).subscribe(out)),
+      (thrown: unknown) => {
+        onEnd();
+        out.add(callError(provider, thrown).subscribe(out));
+      },
     );
   });
 }
