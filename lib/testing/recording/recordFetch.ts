@@ -3,9 +3,41 @@ import type { JsonValue } from '../../core/json/json.js';
 import { secretsOf, spellings } from '../../protocol/redact.js';
 import { redactFrames, redactText } from './redactFrames.js';
 
+/**
+ * Streamed responses as they were on the wire, without keys: plain JSON, to be stored in a file and served by
+ * `serveRecording`.
+ */
+export interface Recording {
+  /** In the order of the requests. */
+  readonly exchanges: readonly RecordedExchange[];
+}
+
+/** A request and its response. */
+export interface RecordedExchange {
+  readonly method: string;
+  /** The URL, with `[key]` instead of a key. */
+  readonly url: string;
+  /** The body of the request: JSON, or the text if it was not JSON. Headers are not recorded. */
+  readonly body: JsonValue;
+  /** The HTTP status. Absent if there was no response. */
+  readonly status?: number;
+  /** The headers of the response that matter to a model: content type, request id, when to retry. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The body as text, one string per network read. A read may hold several events, or a part of one. */
+  readonly frames: readonly string[];
+  /**
+   * How the body ended.
+   * - `whole`: it was read completely.
+   * - `broken`: the connection broke.
+   * - `left`: the consumer cancelled it.
+   * - `open`: it has not ended yet.
+   */
+  readonly end: 'whole' | 'broken' | 'left' | 'open';
+}
+
 /** A `fetch` that records its exchanges. */
 export interface Recorder {
-  /** For a model's option `fetch`. */
+  /** Pass it as the `fetch` option of a model. */
   readonly fetch: typeof fetch;
   /** A copy of the recording so far, as plain JSON. */
   recording(): Recording;
@@ -16,13 +48,13 @@ export interface RecordOptions {
   /** Makes the requests. Default: the global `fetch`, looked up at each request. */
   readonly fetch?: typeof fetch | undefined;
   /**
-   * Further texts that must not be recorded. The keys in the usual headers and parameters are found without. Default:
-   * none.
+   * Further texts that must not be recorded. Keys in the usual headers and parameters are found automatically.
+   * Default: none.
    */
   readonly secrets?: readonly string[] | undefined;
 }
 
-/** Shorter secrets are placeholders (`none`), and occur in many words. */
+/** Shorter secrets are probably placeholders (`none`) and would match ordinary words. */
 const MIN_SECRET_LENGTH = 5;
 const recordedHeaders = /^(?:content-type|retry-after(?:-ms)?|[\w-]*request-?id)$/i;
 
@@ -37,7 +69,7 @@ interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
 }
 
 /**
- * Records the streamed responses of a model, without its keys.
+ * Records the requests and responses of a model, with keys removed.
  *
  * ```ts
  * const recorder = recordFetch();
@@ -48,9 +80,9 @@ interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
  * const server = await serveRecording(JSON.parse(await readFile('answer.json', 'utf8')));
  * ```
  *
- * The reader receives the response read by read, as without a recorder; a reader that cancels also cancels the request.
- * Request headers are not recorded. A key that a request carries (`authorization`, `x-api-key`, `api-key`,
- * `x-goog-api-key`, `?key=`) is replaced by `[key]` wherever it occurs, also across two reads.
+ * The consumer receives each chunk of the body unchanged; cancelling the body also cancels the request. Request headers
+ * are not recorded. A key in a request (in a header such as `authorization` or `x-api-key`, or in `?key=`) is replaced
+ * by `[key]` wherever it occurs, even if it is split between two reads.
  *
  * @param options The `fetch` to wrap, and further secrets.
  * @returns The recorder. Its `fetch` rejects if the wrapped one does.
@@ -84,8 +116,8 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
     }
   };
 
-  const redact = (exchange: Exchange, spelledSecrets: readonly string[]): RecordedExchange => {
-    const clean = (text: string) => redactText(text, spelledSecrets);
+  const redact = (exchange: Exchange, secretSpellings: readonly string[]): RecordedExchange => {
+    const clean = (text: string) => redactText(text, secretSpellings);
     const headers =
       exchange.headers &&
       Object.fromEntries(Object.entries(exchange.headers).map(([name, value]) => [name, clean(value)]));
@@ -94,15 +126,15 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
       url: clean(exchange.url),
       body: parseJsonOrText(clean(exchange.body)),
       ...(headers ? { headers } : {}),
-      frames: redactFrames(exchange.frames, spelledSecrets),
+      frames: redactFrames(exchange.frames, secretSpellings),
     };
   };
 
   return {
     fetch: record,
     recording: () => {
-      const spelledSecrets = spellings([...secrets].filter((secret) => secret.length >= MIN_SECRET_LENGTH));
-      return { exchanges: exchanges.map((exchange) => redact(exchange, spelledSecrets)) };
+      const secretSpellings = spellings([...secrets].filter((secret) => secret.length >= MIN_SECRET_LENGTH));
+      return { exchanges: exchanges.map((exchange) => redact(exchange, secretSpellings)) };
     },
   };
 }
@@ -116,8 +148,8 @@ const bodyText = async (body: BodyInit | null | undefined): Promise<string> =>
       : new Response(body).text();
 
 /**
- * The response with a body that records what is read from it. A character that is split between two reads is recorded
- * with the second.
+ * Wraps a response so that what is read from its body is recorded. A character that is split between two reads is
+ * recorded with the second one.
  */
 function recordBody(response: Response, exchange: Exchange): Response {
   const reader = response.body?.getReader();
@@ -153,33 +185,4 @@ function recordBody(response: Response, exchange: Exchange): Response {
   );
   const { status, statusText, headers } = response;
   return new Response(body, { status, statusText, headers });
-}
-
-/**
- * Streamed responses as they were on the wire, without keys: plain JSON, to be stored in a file and served by
- * `serveRecording`.
- */
-export interface Recording {
-  /** In the order of the requests. */
-  readonly exchanges: readonly RecordedExchange[];
-}
-
-/** A request and its response. */
-export interface RecordedExchange {
-  readonly method: string;
-  /** The URL, with `[key]` instead of a key. */
-  readonly url: string;
-  /** The body of the request: JSON, or the text if it was not JSON. Headers are not recorded. */
-  readonly body: JsonValue;
-  /** The HTTP status. Absent if there was no response. */
-  readonly status?: number;
-  /** The headers of the response that matter to a model: content type, request id, when to retry. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The body as text, one frame per read. A frame need not be a complete event. */
-  readonly frames: readonly string[];
-  /**
-   * How the body ended: `whole`: completely; `broken`: the connection broke; `left`: the reader cancelled; `open`: not
-   * yet.
-   */
-  readonly end: 'whole' | 'broken' | 'left' | 'open';
 }

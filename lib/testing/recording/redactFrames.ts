@@ -1,4 +1,4 @@
-/** What replaces a secret. */
+/** The replacement of a secret. */
 const REPLACEMENT = '[key]';
 
 /** Replaces the secrets in a text. */
@@ -6,7 +6,7 @@ export const redactText = (text: string, secrets: readonly string[]): string =>
   secrets.reduce((clean, secret) => clean.replaceAll(secret, REPLACEMENT), text);
 
 /**
- * Replaces the secrets in frames, also those that span several frames: the replacement is in the frame in which the
+ * Replaces the secrets in frames, even secrets that span several frames: the replacement is in the frame in which the
  * secret begins.
  *
  * @param frames The frames.
@@ -19,13 +19,13 @@ export function redactFrames(frames: readonly string[], secrets: readonly string
     const [start, end] = [offset, offset + frame.length];
     offset = end;
     let clean = '';
-    let at = start;
+    let position = start;
     for (const [from, to] of found) {
-      if (to <= at || from >= end) continue;
-      clean += frame.slice(at - start, Math.max(from, at) - start) + (from >= start ? REPLACEMENT : '');
-      at = Math.min(to, end);
+      if (to <= position || from >= end) continue;
+      clean += frame.slice(position - start, Math.max(from, position) - start) + (from >= start ? REPLACEMENT : '');
+      position = Math.min(to, end);
     }
-    return clean + frame.slice(at - start);
+    return clean + frame.slice(position - start);
   });
 }
 

@@ -5,20 +5,20 @@ import type { SourcePart } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
 import type { DialectFrame } from '../dialect.js';
 
-/** Makes a frame of an event: its type, and its fields. */
-export type Event = (type: string, fields: JsonObject) => DialectFrame;
+/** Builds the frame of an event. */
+export type MakeFrame = (type: string, fields: JsonObject) => DialectFrame;
 
 /** An output item that is being written. */
 export interface OpenItem {
   readonly type: string;
-  /** The frames that announce it. */
-  readonly begin: readonly DialectFrame[];
+  /** The frames that announce the item. */
+  readonly beginFrames: readonly DialectFrame[];
   /** The frame of a text delta. */
   delta(text: string): DialectFrame;
   /** The frame of an annotation of its text. */
   annotate(annotation: JsonObject): DialectFrame;
-  /** The frames that end it. */
-  end(): readonly DialectFrame[];
+  /** Ends the item. Returns its last frames. */
+  endFrames(): readonly DialectFrame[];
   /** The item as the complete response contains it. */
   readonly complete: () => JsonObject;
 }
@@ -29,52 +29,55 @@ interface ItemKind {
   readonly id: string;
   readonly index: number;
   /** The prefix of its text events. */
-  readonly stream: string;
+  readonly eventPrefix: string;
   /** Fields that locate its text in its events. */
   readonly location: JsonObject;
   /** The field of the complete text. */
-  readonly text: 'text' | 'arguments';
+  readonly textField: 'text' | 'arguments';
   /**
-   * The prefix of the events of the part that contains the text, and the part. Without it, the text is a field of the
+   * The content part that holds the text: its event prefix and its value. Without a part, the text is a field of the
    * item.
    */
   readonly part?: {
-    readonly event: string;
-    readonly of: (text: string, annotations: readonly JsonObject[]) => JsonObject;
+    readonly eventPrefix: string;
+    readonly build: (text: string, annotations: readonly JsonObject[]) => JsonObject;
   };
   /** The fields of the item, with its text so far. */
   readonly item: (text: string, part: JsonObject | undefined) => Readonly<Record<string, JsonValue>>;
 }
 
-function open(event: Event, { type, id, index, stream, location, text: field, part, item }: ItemKind): OpenItem {
+function openItem(
+  event: MakeFrame,
+  { type, id, index, eventPrefix, location, textField, part, item }: ItemKind,
+): OpenItem {
   const annotations: JsonObject[] = [];
   let text = '';
-  const at = { item_id: id, output_index: index };
-  const currentPart = () => part?.of(text, annotations);
+  const identity = { item_id: id, output_index: index };
+  const currentPart = () => part?.build(text, annotations);
   const complete = (): JsonObject => ({ id, type, ...item(text, currentPart()) });
-  const parts = (step: string, now: JsonObject | undefined) =>
-    part && now ? [event(`${part.event}.${step}`, { ...at, ...location, part: now })] : [];
+  const parts = (step: string, value: JsonObject | undefined) =>
+    part && value ? [event(`${part.eventPrefix}.${step}`, { ...identity, ...location, part: value })] : [];
   return {
     type,
-    begin: [
+    beginFrames: [
       event('response.output_item.added', { output_index: index, item: { id, type, ...item('', undefined) } }),
       ...parts('added', currentPart()),
     ],
     delta(added) {
       text += added;
-      return event(`${stream}.delta`, { ...at, ...location, delta: added });
+      return event(`${eventPrefix}.delta`, { ...identity, ...location, delta: added });
     },
     annotate(annotation) {
       annotations.push(annotation);
-      return event(`${stream}.annotation.added`, {
-        ...at,
+      return event(`${eventPrefix}.annotation.added`, {
+        ...identity,
         ...location,
         annotation_index: annotations.length - 1,
         annotation,
       });
     },
-    end: () => [
-      event(`${stream}.done`, { ...at, ...location, [field]: text }),
+    endFrames: () => [
+      event(`${eventPrefix}.done`, { ...identity, ...location, [textField]: text }),
       ...parts('done', currentPart()),
       event('response.output_item.done', { output_index: index, item: complete() }),
     ],
@@ -82,33 +85,33 @@ function open(event: Event, { type, id, index, stream, location, text: field, pa
   };
 }
 
-/** A message. */
-export function openMessage(event: Event, id: string, index: number): OpenItem {
-  return open(event, {
+/** Opens a message item. */
+export function openMessage(event: MakeFrame, id: string, index: number): OpenItem {
+  return openItem(event, {
     type: 'message',
     id: `msg_${id}`,
     index,
-    stream: 'response.output_text',
+    eventPrefix: 'response.output_text',
     location: { content_index: 0 },
-    text: 'text',
+    textField: 'text',
     part: {
-      event: 'response.content_part',
-      of: (text, annotations) => ({ type: 'output_text', annotations: [...annotations], logprobs: [], text }),
+      eventPrefix: 'response.content_part',
+      build: (text, annotations) => ({ type: 'output_text', annotations: [...annotations], logprobs: [], text }),
     },
     item: (_, part) => ({ status: part ? 'completed' : 'in_progress', content: part ? [part] : [], role: 'assistant' }),
   });
 }
 
-/** Reasoning with a summary, and with encrypted content if the request asks for it. */
-export function openReasoning(event: Event, id: string, index: number, encrypted: boolean): OpenItem {
-  return open(event, {
+/** Opens a reasoning item with a summary, and with encrypted content if the request asks for it. */
+export function openReasoning(event: MakeFrame, id: string, index: number, encrypted: boolean): OpenItem {
+  return openItem(event, {
     type: 'reasoning',
     id: `rs_${id}`,
     index,
-    stream: 'response.reasoning_summary_text',
+    eventPrefix: 'response.reasoning_summary_text',
     location: { summary_index: 0 },
-    text: 'text',
-    part: { event: 'response.reasoning_summary_part', of: (text) => ({ type: 'summary_text', text }) },
+    textField: 'text',
+    part: { eventPrefix: 'response.reasoning_summary_part', build: (text) => ({ type: 'summary_text', text }) },
     item: (_, part) => ({
       summary: part ? [part] : [],
       ...(encrypted && part ? { encrypted_content: `encrypted_${id}` } : {}),
@@ -116,24 +119,24 @@ export function openReasoning(event: Event, id: string, index: number, encrypted
   });
 }
 
-/** A function call. */
-export function openCall(event: Event, id: string, index: number, callId: string, name: string): OpenItem {
+/** Opens a function call item. */
+export function openCall(event: MakeFrame, id: string, index: number, callId: string, name: string): OpenItem {
   let ended = false;
-  const call = open(event, {
+  const call = openItem(event, {
     type: 'function_call',
     id: `fc_${id}`,
     index,
-    stream: 'response.function_call_arguments',
+    eventPrefix: 'response.function_call_arguments',
     location: {},
-    text: 'arguments',
+    textField: 'arguments',
     item: (text) => ({ status: ended ? 'completed' : 'in_progress', arguments: text, call_id: callId, name }),
   });
   return {
     ...call,
     complete: () => (ended ? call.complete() : { ...call.complete(), status: 'incomplete' }),
-    end() {
+    endFrames() {
       ended = true;
-      return call.end();
+      return call.endFrames();
     },
   };
 }
@@ -147,7 +150,7 @@ export interface ServerItemsWriter {
   write(metadata: JsonObject): readonly DialectFrame[] | undefined;
 }
 
-/** Final statuses. Metadata with no other field than another status is a step of the item. */
+/** Final statuses. Metadata whose only field is a non-final status reports a step. */
 const finalStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
 
 /** The prefix of the delta events, by item type. */
@@ -157,37 +160,46 @@ const deltaEvents: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * @param event Makes a frame.
+ * Creates a writer for the items of provider-run tools.
+ *
+ * @param event Builds the frame of an event.
  * @param add Adds an item to the complete response and returns its index there.
  */
-export function serverItemsWriter(event: Event, add: (item: () => JsonObject) => number): ServerItemsWriter {
-  const open = new Map<string, { readonly index: number; item: JsonObject }>();
+export function createServerItemsWriter(event: MakeFrame, add: (item: () => JsonObject) => number): ServerItemsWriter {
+  const openItems = new Map<string, { index: number; item: JsonObject }>();
 
   const begin = (id: string, type: string): readonly DialectFrame[] => {
-    if (open.has(id)) return [];
-    const entry = { index: 0, item: { id, type, status: 'in_progress' } as JsonObject };
-    const index = add(() => entry.item);
-    open.set(id, Object.assign(entry, { index }));
-    return [event('response.output_item.added', { output_index: index, item: entry.item })];
+    if (openItems.has(id)) return [];
+    const entry: { index: number; item: JsonObject } = { index: 0, item: { id, type, status: 'in_progress' } };
+    entry.index = add(() => entry.item);
+    openItems.set(id, entry);
+    return [event('response.output_item.added', { output_index: entry.index, item: entry.item })];
   };
   return {
     write(metadata) {
       const { id, type, ...rest } = metadata;
       const [name, key] = [nonEmptyString(type), nonEmptyString(id)];
       if (name === undefined || key === undefined) return undefined;
-      const before = begin(key, name);
-      const entry = open.get(key);
-      if (!entry) return before;
-      const at = { item_id: key, output_index: entry.index };
+      const beginFrames = begin(key, name);
+      const entry = openItems.get(key);
+      if (!entry) return beginFrames;
+      const identity = { item_id: key, output_index: entry.index };
       const { status, delta, partial_image_index: image } = rest;
       if (typeof delta === 'string')
-        return [...before, event(`response.${deltaEvents.get(name) ?? name}.delta`, { ...at, delta })];
-      if (image !== undefined) return [...before, event(`response.${name}.partial_image`, { ...at, ...rest })];
+        return [...beginFrames, event(`response.${deltaEvents.get(name) ?? name}.delta`, { ...identity, delta })];
+      if (image !== undefined)
+        return [...beginFrames, event(`response.${name}.partial_image`, { ...identity, ...rest })];
       const step = Object.keys(rest).length === 1 ? nonEmptyString(status) : undefined;
-      if (step !== undefined && !finalStatuses.has(step)) return [...before, event(`response.${name}.${step}`, at)];
+      if (step !== undefined && !finalStatuses.has(step))
+        return [...beginFrames, event(`response.${name}.${step}`, identity)];
       entry.item = metadata;
-      const ended = /_call$|^mcp_list_tools$/.test(name) ? [event(`response.${name}.completed`, at)] : [];
-      return [...before, ...ended, event('response.output_item.done', { output_index: entry.index, item: metadata })];
+      // OpenAI announces the end of a call by its type; messages have no such event.
+      const ended = /_call$|^mcp_list_tools$/.test(name) ? [event(`response.${name}.completed`, identity)] : [];
+      return [
+        ...beginFrames,
+        ...ended,
+        event('response.output_item.done', { output_index: entry.index, item: metadata }),
+      ];
     },
   };
 }
@@ -211,7 +223,7 @@ export function statusOf({ reason, rawReason }: FinishChunk): { readonly status:
   return { status: 'incomplete', rest: { incomplete_details: { reason: rawReason ?? known } } };
 }
 
-/** The API always sends all counts. */
+/** The usage on the wire. Absent counts become 0, because the API always sends all of them. */
 export function wireUsage({
   input = 0,
   output = 0,

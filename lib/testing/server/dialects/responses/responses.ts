@@ -13,7 +13,7 @@ import {
   openMessage,
   openReasoning,
   providerMetadata,
-  serverItemsWriter,
+  createServerItemsWriter,
   statusOf,
   wireUsage,
 } from './items.js';
@@ -76,18 +76,18 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     return ['created', 'in_progress'].map((step) => event(`response.${step}`, { response: response('in_progress') }));
   };
   const close = (): readonly DialectFrame[] => {
-    const ending = current?.end() ?? [];
+    const ending = current?.endFrames() ?? [];
     current = undefined;
     return ending;
   };
-  const serverItems = serverItemsWriter(event, (item) => output.push(item) - 1);
+  const serverItems = createServerItemsWriter(event, (item) => output.push(item) - 1);
   const nextId = () => `${turn}_${output.length + 1}`;
   const within = (type: string, open: () => OpenItem): readonly DialectFrame[] => {
     if (current?.type === type) return [];
     const before = close();
     current = open();
     output.push(current.complete);
-    return [...before, ...current.begin];
+    return [...before, ...current.beginFrames];
   };
   const message = () => within('message', () => openMessage(event, nextId(), output.length));
   const reasoning = () => within('reasoning', () => openReasoning(event, nextId(), output.length, encrypted));
@@ -101,12 +101,12 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       item = openCall(event, nextId(), output.length, id ?? '', name ?? '');
       output.push(item.complete);
       calls.set(key, item);
-      before.push(...item.begin);
+      before.push(...item.beginFrames);
     }
     const fragments = typeof args === 'object' && args !== null ? splitJson(args) : args ? [args] : [];
     const deltas = fragments.map((fragment) => item.delta(fragment));
     if (done) calls.delete(key);
-    return [...before, ...deltas, ...(done ? item.end() : [])];
+    return [...before, ...deltas, ...(done ? item.endFrames() : [])];
   };
   const image = (file: FilePart): readonly DialectFrame[] => {
     const [id, index] = [`ig_${nextId()}`, output.length];
@@ -151,7 +151,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       if (chunk.type !== 'finish') return [...begin(), ...encode(chunk)];
       finish = chunk;
       const truncated = chunk.reason === 'length'; // a truncated call never ends
-      const open = truncated ? [] : [...calls.values()].flatMap((item) => item.end());
+      const open = truncated ? [] : [...calls.values()].flatMap((item) => item.endFrames());
       return [...begin(), ...close(), ...open];
     },
     error: (error) => {
