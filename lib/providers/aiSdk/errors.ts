@@ -35,7 +35,7 @@ export function callError(provider: string, thrown: unknown): Observable<never> 
   const fields = isRecord(thrown) ? thrown : {};
   const status = finiteNumber(fields['statusCode']) ?? 0;
   if (status >= 300 && status <= 599) {
-    const headers = isRecord(fields['responseHeaders']) ? stringsIn(fields['responseHeaders']) : {};
+    const headers = isRecord(fields['responseHeaders']) ? pickStrings(fields['responseHeaders']) : {};
     const body = new TextEncoder().encode(nonEmptyString(fields['responseBody']) ?? errorText(thrown));
     return statusError(provider, new Response(null, { status, headers }), of(body));
   }
@@ -92,5 +92,5 @@ function knownError(provider: string, thrown: unknown): Error | undefined {
   return new ProtocolError(provider, 'frame', what, received.slice(0, 1000));
 }
 
-const stringsIn = (fields: Record<string, unknown>): Record<string, string> =>
+const pickStrings = (fields: Record<string, unknown>): Record<string, string> =>
   Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'));

@@ -36,24 +36,24 @@ export function toFinish(
   { finishReason: { unified, raw }, usage: counts }: SdkPartOf<'finish'>,
   hasOpenCall: boolean,
 ): FinishChunk {
-  const usage = usageIn(counts);
+  const usage = readUsage(counts);
   const hasUsage = Object.keys(usage).length > 0;
   const isUnspecified = unified === 'other' && raw === undefined;
   if (unified === 'interrupted' || (isUnspecified && (hasOpenCall || !hasUsage)))
     throw interrupted(provider, `The response of ${provider} ended without a finish reason.`);
   return {
     type: 'finish',
-    reason: isUnspecified ? 'unspecified' : finishReasonOf(unified, raw),
+    reason: isUnspecified ? 'unspecified' : toFinishReason(unified, raw),
     ...(raw === undefined ? {} : { rawReason: raw }),
     ...(hasUsage ? { usage } : {}),
   };
 }
 
-const finishReasonOf = (unified: string, raw: string | undefined): FinishReason =>
+const toFinishReason = (unified: string, raw: string | undefined): FinishReason =>
   pauseReasons.has(raw) ? 'paused' : (finishReasons.get(unified) ?? 'other');
 
 /** A middleware that writes its own `finish` may omit the usage. */
-function usageIn(usage: unknown): Usage {
+function readUsage(usage: unknown): Usage {
   const input = objectOrEmpty(objectOrEmpty(usage)['inputTokens']);
   const output = objectOrEmpty(objectOrEmpty(usage)['outputTokens']);
   return usageOf({

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { inlineDataUrl } from '../shared/files.js';
-import { providerDataOf, readReplayParts } from './providerData.js';
+import { readProviderData, readReplayParts } from './providerData.js';
 
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
@@ -46,7 +46,7 @@ function encodeUser({ parts }: Message, provider: string): LanguageModelV4Messag
 function encodeUserPart(part: Part, provider: string): readonly UserContent[] {
   if (part.type === 'file') return [encodeFile(part, provider)];
   if (part.type !== 'text' || part.text === '') return [];
-  return [{ type: 'text', text: part.text, ...providerDataOf(provider, part.providerData).options }];
+  return [{ type: 'text', text: part.text, ...readProviderData(provider, part.providerData).options }];
 }
 
 function encodeAssistant({ parts, metadata }: Message, provider: string): LanguageModelV4Message[] {
@@ -61,7 +61,7 @@ function encodeAssistant({ parts, metadata }: Message, provider: string): Langua
 /** Sources have no place in a prompt. */
 function encodeAssistantPart(part: Part, provider: string): readonly AssistantContent[] {
   if (part.type === 'toolResult' || part.type === 'source') return [];
-  const { before, options } = providerDataOf(provider, part.providerData);
+  const { before, options } = readProviderData(provider, part.providerData);
   switch (part.type) {
     case 'file':
       return [...before, encodeFile(part, provider)];
@@ -92,7 +92,7 @@ function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
     mediaType,
     data: data === undefined ? { type: 'url', url: parseUrl(url) } : { type: 'data', data },
     ...(name === undefined ? {} : { filename: name }),
-    ...providerDataOf(provider, file.providerData).options,
+    ...readProviderData(provider, file.providerData).options,
   };
 }
 

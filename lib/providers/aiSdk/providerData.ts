@@ -45,7 +45,7 @@ export function metadataField<Name extends string>(
 /**
  * What `toProviderData` has stored with a part, for the prompt. Data of another shape under this provider are ignored.
  */
-export function providerDataOf(
+export function readProviderData(
   provider: string,
   providerData: ProviderData | undefined,
 ): {

@@ -31,13 +31,13 @@ export function createSourceDecoder(provider: string, emit: (source: SourcePart)
   const emitted = new Set<string>();
   let waiting: SdkSource[] = [];
   const emitSource = (source: SdkSource) => {
-    emitted.add(identityOf(source));
+    emitted.add(getSourceKey(source));
     emit(toSource(source, provider));
   };
   const addCitation = ({ source, ...citation }: LanguageModelV4Citation) => {
-    const identity = identityOf(source);
+    const identity = getSourceKey(source);
     const passage = JSON.stringify([identity, citation.citedText]);
-    const cited = waiting.find((candidate) => identityOf(candidate) === identity);
+    const cited = waiting.find((candidate) => getSourceKey(candidate) === identity);
     waiting = waiting.filter((candidate) => candidate !== cited);
     if (emitted.has(passage) || (!cited && emitted.has(identity))) return;
     emitted.add(passage);
@@ -58,7 +58,7 @@ export function createSourceDecoder(provider: string, emit: (source: SourcePart)
   };
 }
 
-const identityOf = (source: SdkSource): string =>
+const getSourceKey = (source: SdkSource): string =>
   JSON.stringify(
     source.sourceType === 'url' ? { url: source.url } : { title: source.title, filename: source.filename },
   );

@@ -2,7 +2,7 @@ import type { FinishReason } from '../../core/chunk.js';
 import { isRecord, finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
+import { commonFinishReason } from '../shared/finishReasons.js';
 
 /**
  * The stop reasons of the Messages API (platform.claude.com, "Handling stop reasons"). After `pause_turn` and

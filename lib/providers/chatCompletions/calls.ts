@@ -9,13 +9,13 @@ import type { JsonObject } from '../../core/json/json.js';
  * @param delta The delta or message.
  * @param provider The key of the provider data.
  */
-export function fragmentsIn(delta: JsonObject, provider: string): readonly ToolCallFragment[] {
+export function readFragments(delta: JsonObject, provider: string): readonly ToolCallFragment[] {
   if (!delta['tool_calls'] && !delta['function_call']) return [];
   const toolCalls = asArray(delta['tool_calls']).filter(isJsonObject);
   const calls = toolCalls.length > 0 ? toolCalls : asArray(delta['function_call']).filter(isJsonObject);
   const fragments: ToolCallFragment[] = [];
   for (const call of calls) {
-    const fragment = fragmentOf(call, provider);
+    const fragment = readFragment(call, provider);
     if (fragment) fragments.push(fragment);
   }
   return fragments;
@@ -24,12 +24,12 @@ export function fragmentsIn(delta: JsonObject, provider: string): readonly ToolC
 type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
 
 /** The fields are set one by one: spreading them took longer than parsing the frame. */
-function fragmentOf(call: JsonObject, provider: string): ToolCallFragment | undefined {
+function readFragment(call: JsonObject, provider: string): ToolCallFragment | undefined {
   const called = isJsonObject(call['function']) ? call['function'] : call;
   const { index, extra_content: extra } = call;
   const id = typeof call['id'] === 'number' ? String(call['id']) : nonEmptyString(call['id']);
   const name = nonEmptyString(called['name']);
-  const args = argumentsOf(called['arguments']);
+  const args = readArguments(called['arguments']);
   // A signature may come in an entry of its own, after its call (open-webui/computer#224).
   const isEmpty = id === undefined && name === undefined && !args && !isJsonObject(extra);
   if (isEmpty) return undefined;
@@ -47,7 +47,7 @@ function fragmentOf(call: JsonObject, provider: string): ToolCallFragment | unde
  * Arguments are fragments of a string, or a complete object. Any other value becomes its JSON text, which is reported as
  * invalid where the fragments are joined.
  */
-function argumentsOf(value: unknown): string | JsonObject | null | undefined {
+function readArguments(value: unknown): string | JsonObject | null | undefined {
   if (value === undefined || value === null || typeof value === 'string' || isJsonObject(value)) return value;
   return JSON.stringify(value);
 }

@@ -11,32 +11,32 @@ export interface TextSegment {
 }
 
 /** The text of a string, of `{ text }`, or of a list of these; empty when there is none. */
-export function textIn(value: unknown): string {
+export function readText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';
-  return asArray(value).map(textOfItem).join('');
+  return asArray(value).map(readItemText).join('');
 }
 
-function textOfItem(item: unknown): string {
+function readItemText(item: unknown): string {
   if (typeof item === 'string') return item;
   return isRecord(item) ? (nonEmptyString(item['text']) ?? '') : '';
 }
 
 /** The segments of `content` in order: it is a string, or a list of parts (Mistral documents text and thinking parts). */
-export function contentSegments(content: unknown): readonly TextSegment[] {
-  return asArray(content).map(segmentOf);
+export function readSegments(content: unknown): readonly TextSegment[] {
+  return asArray(content).map(readSegment);
 }
 
-function segmentOf(part: unknown): TextSegment {
-  if (!isRecord(part)) return { kind: 'text', text: textIn(part) };
+function readSegment(part: unknown): TextSegment {
+  if (!isRecord(part)) return { kind: 'text', text: readText(part) };
   switch (part['type']) {
     case 'refusal':
-      return { kind: 'refusal', text: textIn(part['refusal']) };
+      return { kind: 'refusal', text: readText(part['refusal']) };
     case 'thinking':
     case 'reasoning':
-      return { kind: 'thinking', text: textIn(part['thinking']) || textIn(part['reasoning']) || textIn(part) };
+      return { kind: 'thinking', text: readText(part['thinking']) || readText(part['reasoning']) || readText(part) };
     default:
-      return { kind: 'text', text: textIn(part) };
+      return { kind: 'text', text: readText(part) };
   }
 }
 
@@ -47,16 +47,16 @@ function segmentOf(part: unknown): TextSegment {
 const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
 /** The reasoning of a delta: the first field that is not empty, since gateways send the same text under two names. */
-export function plainReasoning(delta: JsonObject): string {
+export function readPlainReasoning(delta: JsonObject): string {
   for (const field of reasoningFields) {
-    const text = textIn(delta[field]);
+    const text = readText(delta[field]);
     if (text !== '') return text;
   }
   return '';
 }
 
 /** The readable text of `reasoning_details` (OpenRouter): texts and summaries; encrypted details have none. */
-export function detailedReasoning(delta: JsonObject): string {
+export function readReasoningDetails(delta: JsonObject): string {
   const details = delta['reasoning_details'];
   if (details === undefined) return '';
   return asArray(details)

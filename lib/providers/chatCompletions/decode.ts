@@ -6,8 +6,8 @@ import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import type { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
 import { createDeltaDecoder } from './delta.js';
-import { costIn, errorIn, finishReasonOf, rawReasonIn, usageIn } from './finish.js';
-import { frameSources } from './sources.js';
+import { readCost, readError, toFinishReason, readRawReason, readUsage } from './finish.js';
+import { readFrameSources } from './sources.js';
 
 /**
  * Decodes one response of the Chat Completions API, from any server that implements it.
@@ -29,8 +29,8 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
     if (isJsonObject(delta)) deltas.delta(delta);
     if (isJsonObject(message)) deltas.message(message);
     else if (typeof text === 'string' && !isJsonObject(delta)) deltas.delta({ content: text }); // the older completions API
-    const rawReason = rawReasonIn(choice);
-    if (rawReason !== undefined) emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
+    const rawReason = readRawReason(choice);
+    if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
   };
 
   return {
@@ -38,12 +38,12 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
       if (!emitter.hasEmitted) addMetadata(emitter, frame);
       const choice = firstChoice(frame['choices']);
       if (choice) readChoice(choice);
-      const error = errorIn(provider, frame, event, choice);
+      const error = readError(provider, frame, event, choice);
       if (error) throw error;
-      frameSources(frame).forEach(deltas.emitSource);
-      const usage = usageIn(frame, choice);
+      readFrameSources(frame).forEach(deltas.emitSource);
+      const usage = readUsage(frame, choice);
       if (usage) emitter.setUsage(usage);
-      cost = costIn(frame) ?? cost;
+      cost = readCost(frame) ?? cost;
     },
     end(terminal) {
       const reason = emitter.finishReason(terminal);

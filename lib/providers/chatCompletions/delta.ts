@@ -2,11 +2,11 @@ import type { Chunk } from '../../core/chunk.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { fragmentsIn } from './calls.js';
-import { contentSegments, detailedReasoning, plainReasoning, textIn } from './content.js';
+import { readFragments } from './calls.js';
+import { readSegments, readReasoningDetails, readPlainReasoning, readText } from './content.js';
 import type { TextKind } from './content.js';
 import { createReplayCollector } from './replay.js';
-import { filesIn, sourcesIn } from './sources.js';
+import { readFiles, readSources } from './sources.js';
 
 /** Turns the deltas and messages of one response into chunks, each content once. */
 export interface DeltaDecoder {
@@ -56,28 +56,28 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
     emittedKeys.add(`${key}\nundefined`); // the same source without its passage adds nothing
   };
   const emitFragments = (delta: JsonObject) => {
-    for (const fragment of fragmentsIn(delta, provider)) {
+    for (const fragment of readFragments(delta, provider)) {
       hasCalls = true;
       emit(fragment);
     }
   };
 
   /** `reasoning_details` repeat the plain reasoning, with its signatures: they are read only where there is no plain reasoning. */
-  const reasoningIn = (delta: JsonObject) => {
-    const text = plainReasoning(delta);
+  const readReasoning = (delta: JsonObject) => {
+    const text = readPlainReasoning(delta);
     hasPlainReasoning ||= text !== '';
-    return hasPlainReasoning ? text : detailedReasoning(delta);
+    return hasPlainReasoning ? text : readReasoningDetails(delta);
   };
   /** Visits the texts of a delta or message in order. Thinking parts are skipped where a reasoning field has the same text. */
   const forEachText = (delta: JsonObject, visit: (kind: TextKind, text: string) => void) => {
     const { content } = delta;
-    const reasoning = reasoningIn(delta);
+    const reasoning = readReasoning(delta);
     visit('thinking', reasoning);
     if (typeof content === 'string') visit('text', content);
     else
-      for (const { kind, text } of contentSegments(content))
+      for (const { kind, text } of readSegments(content))
         if (kind !== 'thinking' || reasoning === '') visit(kind, text);
-    visit('refusal', textIn(delta['refusal']));
+    visit('refusal', readText(delta['refusal']));
   };
 
   return {
@@ -94,8 +94,8 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
       }
       replay.add(delta, texts.text.length);
       forEachText(delta, emitText);
-      filesIn(delta).forEach(emitFile);
-      sourcesIn(delta).forEach(emitSource);
+      readFiles(delta).forEach(emitFile);
+      readSources(delta).forEach(emitSource);
       emitFragments(delta);
     },
     message(message) {
@@ -108,8 +108,8 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
         const emitted = texts[kind].toString();
         if (complete[kind].startsWith(emitted)) emitText(kind, complete[kind].slice(emitted.length));
       }
-      filesIn(message).forEach(emitFile);
-      sourcesIn(message).forEach(emitSource);
+      readFiles(message).forEach(emitFile);
+      readSources(message).forEach(emitSource);
       if (!hasCalls) emitFragments(message);
     },
     emitSource,

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { errorDetails, errorTextFields, inParentheses, isTransient } from '../../protocol/errorDetails.js';
-import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
+import { commonFinishReason } from '../shared/finishReasons.js';
 
 /** The finish reasons of the Chat Completions API, and those that its servers add. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
@@ -23,11 +23,11 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 ] as const);
 
 /** The finish reason for a word of the wire. Gateways pass on the words of other APIs. */
-export const finishReasonOf = (rawReason: string): FinishReason =>
+export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
 /** The wire's finish reason in a choice; undefined when there is none: servers also send `""` and `"null"` for none. */
-export function rawReasonIn(choice: JsonObject): string | undefined {
+export function readRawReason(choice: JsonObject): string | undefined {
   const value = choice['finish_reason'];
   if (typeof value !== 'string') return undefined;
   const rawReason = value.trim();
@@ -38,17 +38,17 @@ export function rawReasonIn(choice: JsonObject): string | undefined {
  * The usage in a frame: at its top, in `x_groq` (Groq), or in the choice (Moonshot). Undefined when there are no counts, or
  * all of them are 0: a prompt has at least one token, so zeros are a placeholder (LocalAI sends them with every chunk).
  */
-export function usageIn(frame: JsonObject, choice: JsonObject | undefined): Usage | undefined {
+export function readUsage(frame: JsonObject, choice: JsonObject | undefined): Usage | undefined {
   const groq = frame['x_groq'];
   if (!frame['usage'] && !groq && !choice?.['usage']) return undefined; // nearly every frame
   return [frame['usage'], objectOrEmpty(groq)['usage'], choice?.['usage']]
     .filter(isJsonObject)
-    .map(readUsage)
+    .map(toUsage)
     .find((usage) => Object.values(usage).some((count) => count > 0));
 }
 
 /** Cached tokens are counted in four places: OpenAI's, DeepSeek's, that of Moonshot and Together, and that of gateways to Anthropic. */
-function readUsage(usage: JsonObject): Usage {
+function toUsage(usage: JsonObject): Usage {
   const promptDetails = objectOrEmpty(usage['prompt_tokens_details']);
   const completionDetails = objectOrEmpty(usage['completion_tokens_details']);
   const input = firstCount(usage['prompt_tokens'], usage['input_tokens']);
@@ -81,7 +81,7 @@ function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: n
 }
 
 /** The cost of the response, which OpenRouter reports with the usage. */
-export const costIn = (frame: JsonObject): number | undefined => finiteNumber(objectOrEmpty(frame['usage'])['cost']);
+export const readCost = (frame: JsonObject): number | undefined => finiteNumber(objectOrEmpty(frame['usage'])['cost']);
 
 /**
  * The error that a frame reports, if any. After a status 200, servers report errors in many ways: `error` as an object or a
@@ -93,7 +93,7 @@ export const costIn = (frame: JsonObject): number | undefined => finiteNumber(ob
  * @param event The `event:` field of the frame.
  * @param choice The choice at index 0, if the frame has one.
  */
-export function errorIn(
+export function readError(
   provider: string,
   frame: JsonObject,
   event: string | undefined,

@@ -8,7 +8,7 @@ import {
   omitUndefined,
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { textIn } from './content.js';
+import { readText } from './content.js';
 
 /**
  * Collects the fields of one response that its provider requires, unchanged, in the history of the next request:
@@ -48,7 +48,7 @@ export function createReplayCollector(): ReplayCollector {
   const files: JsonObject[] = [];
   return {
     add(delta, offset) {
-      reasoningContent += textIn(delta['reasoning_content']);
+      reasoningContent += readText(delta['reasoning_content']);
       for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(details, detail);
       for (const annotation of asArray(delta['annotations']))
         if (isJsonObject(annotation) && annotation['type'] === 'file') files.push(annotation);
@@ -99,7 +99,7 @@ function addThoughts(thoughts: Thought[], parts: readonly unknown[], offset: num
   let at = offset;
   for (const part of parts) {
     if (!isJsonObject(part) || part['type'] !== 'thinking') {
-      at += textIn(part).length;
+      at += readText(part).length;
       continue;
     }
     const previous = thoughts.at(-1);
@@ -109,7 +109,7 @@ function addThoughts(thoughts: Thought[], parts: readonly unknown[], offset: num
 }
 
 function joinThinking(previous: JsonObject, next: JsonObject): JsonObject {
-  const text = textIn(previous['thinking']) + textIn(next['thinking']);
+  const text = readText(previous['thinking']) + readText(next['thinking']);
   return { ...previous, ...next, thinking: [{ type: 'text', text }] };
 }
 
@@ -157,14 +157,14 @@ function continuesDetail(detail: JsonObject, fragment: JsonObject): boolean {
   if (id !== undefined && nextId !== undefined && id !== nextId) return false;
   const signature = nonEmptyString(detail['signature']);
   if (signature === undefined || signature === fragment['signature']) return true;
-  return streamedFields.every((field) => textIn(fragment[field]) === '');
+  return streamedFields.every((field) => readText(fragment[field]) === '');
 }
 
 function joinDetail(detail: JsonObject, fragment: JsonObject): JsonObject {
   const joined: Record<string, JsonValue> = { ...detail };
   for (const [field, value] of Object.entries(fragment)) if (value !== null && value !== '') joined[field] = value;
   for (const field of streamedFields) {
-    const text = textIn(detail[field]) + textIn(fragment[field]);
+    const text = readText(detail[field]) + readText(fragment[field]);
     if (text !== '') joined[field] = text;
   }
   return joined;

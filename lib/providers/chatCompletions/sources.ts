@@ -4,13 +4,13 @@ import type { FilePart, SourcePart } from '../../core/message.js';
 import { parseDataUrl } from '../shared/files.js';
 
 /** The images of a delta or a message (OpenRouter's `images`, and image parts in `content`), each as a file. */
-export function filesIn(delta: JsonObject): readonly FilePart[] {
+export function readFiles(delta: JsonObject): readonly FilePart[] {
   const images = asArray(delta['images']);
   const parts = contentParts(delta['content']);
-  return images.length + parts.length === 0 ? [] : [...images, ...parts].flatMap(imageFile);
+  return images.length + parts.length === 0 ? [] : [...images, ...parts].flatMap(toImageFile);
 }
 
-function imageFile(part: unknown): FilePart[] {
+function toImageFile(part: unknown): FilePart[] {
   const image = isRecord(part) ? part['image_url'] : undefined;
   const url = nonEmptyString(isRecord(image) ? image['url'] : image);
   if (url === undefined) return [];
@@ -18,19 +18,19 @@ function imageFile(part: unknown): FilePart[] {
 }
 
 /** The sources that a delta or a message cites: Mistral's reference parts, and `url_citation` annotations. */
-export function sourcesIn(delta: JsonObject): readonly SourcePart[] {
+export function readSources(delta: JsonObject): readonly SourcePart[] {
   const parts = contentParts(delta['content']);
   const annotations = asArray(delta['annotations']);
   if (parts.length + annotations.length === 0) return [];
-  return [...parts.flatMap(referencedSources), ...annotations.flatMap(annotatedSource)];
+  return [...parts.flatMap(readReferences), ...annotations.flatMap(readAnnotation)];
 }
 
 /** `reference_ids` name the documents that a tool's result numbered (Mistral, "Citations and references"). */
-function referencedSources(part: unknown): SourcePart[] {
+function readReferences(part: unknown): SourcePart[] {
   if (!isRecord(part)) return [];
   switch (part['type']) {
     case 'tool_reference':
-      return source(part['url'], part['title'], part['description']);
+      return toSource(part['url'], part['title'], part['description']);
     case 'reference':
       return asArray(part['reference_ids'])
         .filter((id) => typeof id === 'number' || nonEmptyString(id) !== undefined)
@@ -40,24 +40,24 @@ function referencedSources(part: unknown): SourcePart[] {
   }
 }
 
-function annotatedSource(annotation: unknown): SourcePart[] {
+function readAnnotation(annotation: unknown): SourcePart[] {
   if (!isRecord(annotation)) return [];
   const citation = isRecord(annotation['url_citation']) ? annotation['url_citation'] : annotation;
-  return source(citation['url'], citation['title'], citation['content']);
+  return toSource(citation['url'], citation['title'], citation['content']);
 }
 
 /** The sources of a frame: `search_results`, and the URLs in `citations` (Perplexity and xAI document them). */
-export function frameSources(frame: JsonObject): readonly SourcePart[] {
+export function readFrameSources(frame: JsonObject): readonly SourcePart[] {
   if (!frame['search_results'] && !frame['citations']) return [];
   return [
     ...asArray(frame['search_results'])
       .filter(isRecord)
-      .flatMap((result) => source(result['url'], result['title'], result['snippet'])),
-    ...asArray(frame['citations']).flatMap((url) => source(url)),
+      .flatMap((result) => toSource(result['url'], result['title'], result['snippet'])),
+    ...asArray(frame['citations']).flatMap((url) => toSource(url)),
   ];
 }
 
-function source(url: unknown, title?: unknown, text?: unknown): SourcePart[] {
+function toSource(url: unknown, title?: unknown, text?: unknown): SourcePart[] {
   if (nonEmptyString(url) === undefined) return [];
   return [
     {

@@ -5,8 +5,8 @@ import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createCallFragments } from '../shared/callFragments.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { errorIn, finishReasonOf, usageIn } from './finish.js';
-import { sourcesIn } from './sources.js';
+import { readError, toFinishReason, readUsage } from './finish.js';
+import { readSources } from './sources.js';
 
 /**
  * Decodes one response of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool use").
@@ -39,7 +39,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
   const startCalls = (index: unknown, toolCalls: unknown) => {
     for (const call of asArray(toolCalls).filter(isJsonObject)) {
       hasCalls = true;
-      calls.start(index, startedCall(call));
+      calls.start(index, readStartedCall(call));
     }
   };
   const continueCalls = (index: unknown, toolCalls: unknown) => {
@@ -49,7 +49,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
     }
   };
   const emitSources = (citations: unknown) => {
-    for (const source of asArray(citations).flatMap(sourcesIn)) {
+    for (const source of asArray(citations).flatMap(readSources)) {
       const key = JSON.stringify(source.id ?? source);
       if (sourceKeys.has(key)) continue;
       sourceKeys.add(key);
@@ -86,11 +86,11 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
     }
   };
   const readEnd = (delta: JsonObject) => {
-    const error = errorIn(delta);
+    const error = readError(delta);
     if (error) throw error;
     const rawReason = nonEmptyString(delta['finish_reason']);
-    if (rawReason !== undefined) emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
-    emitter.setUsage(usageIn(delta));
+    if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
+    emitter.setUsage(readUsage(delta));
   };
 
   return {
@@ -118,7 +118,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
   };
 }
 
-function startedCall({ id, function: called }: JsonObject): Pick<ToolCallFragment, 'id' | 'name' | 'arguments'> {
+function readStartedCall({ id, function: called }: JsonObject): Pick<ToolCallFragment, 'id' | 'name' | 'arguments'> {
   const { name, arguments: args } = objectOrEmpty(called);
   return omitUndefined({
     id: nonEmptyString(id),

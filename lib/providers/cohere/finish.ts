@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { errorDetails, inParentheses } from '../../protocol/errorDetails.js';
-import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
+import { commonFinishReason } from '../shared/finishReasons.js';
 
 /** The finish reasons of the Chat API; the last two are those of its version 1. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
@@ -18,7 +18,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 ] as const);
 
 /** The finish reason for a word of the wire. Gateways pass on the words of other APIs. */
-export const finishReasonOf = (rawReason: string): FinishReason =>
+export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason.toUpperCase()) ?? commonFinishReason(rawReason);
 
 /**
@@ -27,7 +27,7 @@ export const finishReasonOf = (rawReason: string): FinishReason =>
  *
  * @param delta The `delta` of `message-end`.
  */
-export function errorIn(delta: JsonObject): ProviderError | undefined {
+export function readError(delta: JsonObject): ProviderError | undefined {
   const rawReason = nonEmptyString(delta['finish_reason']);
   const failed = rawReason !== undefined && /^(ERROR|TIMEOUT)$/i.test(rawReason);
   if (!failed && !delta['error']) return undefined;
@@ -45,7 +45,7 @@ export function errorIn(delta: JsonObject): ProviderError | undefined {
  *
  * @param delta The `delta` of `message-end`.
  */
-export function usageIn(delta: JsonObject): Usage {
+export function readUsage(delta: JsonObject): Usage {
   const usage = objectOrEmpty(delta['usage']);
   const { tokens } = usage;
   if (!isJsonObject(tokens)) return {};

@@ -2,13 +2,13 @@ import { asArray, isRecord, nonEmptyString, omitUndefined } from '../../core/jso
 import type { SourcePart } from '../../core/message.js';
 
 /** The sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools. */
-export function sourcesIn(citation: unknown): readonly SourcePart[] {
+export function readSources(citation: unknown): readonly SourcePart[] {
   const sources = isRecord(citation) ? asArray(citation['sources']) : [];
-  return sources.filter(isRecord).map(sourceOf);
+  return sources.filter(isRecord).map(toSource);
 }
 
 /** The fields of a document or an output are the user's own: those with the usual names of a source are read. */
-function sourceOf(source: Record<string, unknown>): SourcePart {
+function toSource(source: Record<string, unknown>): SourcePart {
   const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
   const first = (...names: readonly string[]) =>
     names.map((name) => nonEmptyString(content[name])).find((text) => text !== undefined);

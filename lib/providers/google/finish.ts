@@ -2,7 +2,7 @@ import type { FinishReason } from '../../core/chunk.js';
 import { finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
+import { commonFinishReason } from '../shared/finishReasons.js';
 
 /** The values of the enum `FinishReason` (API reference). `FINISH_REASON_UNSPECIFIED` is not a finish reason. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([

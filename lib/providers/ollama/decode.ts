@@ -5,7 +5,7 @@ import type { FilePart } from '../../core/message.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { finishReasonOf, usageIn } from './finish.js';
+import { toFinishReason, readUsage } from './finish.js';
 
 /**
  * Decodes one response of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`; `docs/api/errors`):
@@ -27,9 +27,9 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
     }
     if (text !== undefined) emitter.emit({ type: 'text', text });
     for (const image of asArray(message['images']))
-      if (typeof image === 'string') emitter.emit({ type: 'file', file: imageFile(image) });
+      if (typeof image === 'string') emitter.emit({ type: 'file', file: toImageFile(image) });
     for (const call of asArray(message['tool_calls']).filter(isJsonObject)) {
-      const fragment = completeCall(call);
+      const fragment = readCall(call);
       if (!fragment) continue;
       hasCalls = true;
       emitter.emit(fragment);
@@ -42,8 +42,8 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
       if (isJsonObject(line['message'])) readMessage(line['message']);
       if (hasErrorField(line)) throw providerError('ollama', line);
       const rawReason = nonEmptyString(line['done_reason']);
-      if (rawReason !== undefined) emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
-      emitter.setUsage(usageIn(line));
+      if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
+      emitter.setUsage(readUsage(line));
       return line['done'] === true ? 'end' : undefined;
     },
     end(terminal) {
@@ -58,7 +58,7 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
  * A call, which always arrives complete. Newer versions send an id, which is stored to be sent back. The index that some
  * versions send is ignored: it restarts with each line, so that equal calls of two lines would look like one.
  */
-function completeCall(call: JsonObject): ToolCallFragment | undefined {
+function readCall(call: JsonObject): ToolCallFragment | undefined {
   const called = isJsonObject(call['function']) ? call['function'] : call;
   const id = nonEmptyString(call['id']);
   const name = nonEmptyString(called['name']);
@@ -67,13 +67,13 @@ function completeCall(call: JsonObject): ToolCallFragment | undefined {
     type: 'toolCallFragment',
     ...(id === undefined ? {} : { id, providerData: { ollama: { id } } }),
     name,
-    arguments: argumentsOf(called['arguments']),
+    arguments: readArguments(called['arguments']),
     done: true,
   };
 }
 
 /** Arguments are an object. A string is taken as JSON text; any other value becomes its JSON text, which is reported as invalid. */
-function argumentsOf(value: JsonValue | undefined): string | JsonObject | null {
+function readArguments(value: JsonValue | undefined): string | JsonObject | null {
   if (value === undefined || value === null) return null;
   return typeof value === 'string' || isJsonObject(value) ? value : JSON.stringify(value);
 }
@@ -85,7 +85,7 @@ const imageFormats = [
   ['UklGR', 'image/webp'],
 ] as const;
 
-function imageFile(data: string): FilePart {
+function toImageFile(data: string): FilePart {
   const mediaType = imageFormats.find(([firstBytes]) => data.startsWith(firstBytes))?.[1] ?? 'image/png';
   return { type: 'file', mediaType, data };
 }

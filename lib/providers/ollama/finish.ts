@@ -3,7 +3,7 @@ import { finiteNumber } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { finishReasonOf as commonFinishReason } from '../shared/finishReasons.js';
+import { commonFinishReason } from '../shared/finishReasons.js';
 
 /** The values of `done_reason`; the last two end a request without messages. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
@@ -14,10 +14,10 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 ] as const);
 
 /** The finish reason for a word of the wire. Servers that pass requests on to other APIs send their words. */
-export const finishReasonOf = (rawReason: string): FinishReason =>
+export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
 /** The usage in the last line. */
-export function usageIn(line: JsonObject): Usage {
+export function readUsage(line: JsonObject): Usage {
   return usageOf({ input: finiteNumber(line['prompt_eval_count']), output: finiteNumber(line['eval_count']) });
 }

@@ -22,6 +22,6 @@ const finishReasons: readonly (readonly [FinishReason, RegExp])[] = [
  * @param word The word, as it arrived.
  * @returns `other` for a word of no API.
  */
-export function finishReasonOf(word: string): FinishReason {
+export function commonFinishReason(word: string): FinishReason {
   return finishReasons.find(([, words]) => words.test(word))?.[0] ?? 'other';
 }

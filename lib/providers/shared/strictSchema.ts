@@ -116,7 +116,7 @@ function isStrictPart(schema: unknown, depth: number, count: Count): boolean {
   if (!isRecord(schema) || depth > limits.depth) return false;
   if (!Object.keys(schema).every((keyword) => supportedKeywords.has(keyword))) return false;
   if (schema['$ref'] !== undefined) return isLocalReference(schema);
-  if (!hasStrictType(schema) || !isStrictString(schema)) return false;
+  if (!hasStrictShape(schema) || !isStrictString(schema)) return false;
   const { properties = {}, $defs = {}, definitions = {}, items, anyOf, enum: values } = schema;
   const named = [properties, $defs, definitions].filter(isRecord).flatMap(Object.values<unknown>);
   count.properties += Object.keys(properties as object).length;
@@ -131,7 +131,7 @@ function isLocalReference(schema: Record<string, unknown>): boolean {
 }
 
 /** Whether a schema has a type, or alternatives, and what strict mode requires of objects and arrays. */
-function hasStrictType(schema: Record<string, unknown>): boolean {
+function hasStrictShape(schema: Record<string, unknown>): boolean {
   const { type, anyOf, items, properties = {} } = schema;
   if (!isRecord(properties)) return false;
   if ((type ?? anyOf) === undefined || (anyOf !== undefined && !Array.isArray(anyOf))) return false;

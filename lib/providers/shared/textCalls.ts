@@ -50,7 +50,7 @@ export function createTextCalls(offered: ReadonlySet<string>, emit: (chunk: Chun
     if (providerData) emit({ type: 'text', text: '', providerData });
   };
   const finish = () => {
-    const calls = isText ? undefined : callsIn(held);
+    const calls = isText ? undefined : parseCalls(held);
     if (!calls?.every(({ name }) => offered.has(name))) {
       flush();
       return;
@@ -132,12 +132,12 @@ const controlTokens = [...tags, '<|python_end|>', '<|eom_id|>', '<|eot_id|>', '<
  * @param text The text, with its tags.
  * @returns The calls; undefined if the text contains anything else, or no call.
  */
-export function callsIn(text: string): readonly TextCall[] | undefined {
+export function parseCalls(text: string): readonly TextCall[] | undefined {
   const calls: TextCall[] = [];
   let at = endOfSeparators(text, 0);
   while (at < text.length) {
     const end = closingEnd(text, at);
-    const parsed = end < 0 ? undefined : callsOf(tryParseJson(text.slice(at, end)));
+    const parsed = end < 0 ? undefined : toCalls(tryParseJson(text.slice(at, end)));
     if (!parsed) return undefined;
     for (const call of parsed) calls.push(call);
     at = endOfSeparators(text, end);
@@ -156,15 +156,15 @@ function endOfSeparators(text: string, from: number): number {
   }
 }
 
-function callsOf(value: JsonValue | undefined): readonly TextCall[] | undefined {
-  const calls = (Array.isArray(value) ? value : [value]).map(callOf);
+function toCalls(value: JsonValue | undefined): readonly TextCall[] | undefined {
+  const calls = (Array.isArray(value) ? value : [value]).map(toCall);
   return calls.length > 0 && calls.every((call) => call !== undefined) ? calls : undefined;
 }
 
 /** Keys that a call without arguments may have: an object with other keys is not a call. */
 const callKeys: ReadonlySet<string> = new Set(['name', 'type', 'id']);
 
-function callOf(value: unknown): TextCall | undefined {
+function toCall(value: unknown): TextCall | undefined {
   if (!isJsonObject(value)) return undefined;
   const called = isJsonObject(value['function']) ? value['function'] : value;
   const name = nonEmptyString(called['name']);

@@ -3,8 +3,8 @@ import { userMessage } from 'rivulet';
 import type { Message } from 'rivulet';
 import { acme, chunksOf, finish, question, start } from './acme.js';
 
-describe('providerDataOf', () => {
-  it('providerDataOf ignores the data of other providers, and data of another shape', async () => {
+describe('readProviderData', () => {
+  it('readProviderData ignores the data of other providers, and data of another shape', async () => {
     const { model, asked } = acme([start, finish()]);
     const message: Message = {
       role: 'model',

@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { delta, read } from './reading.js';
 
-describe('fragmentsIn', () => {
+describe('readFragments', () => {
   const fragments = (...deltas: JsonObject[]) =>
     read(deltas.map((fields) => delta(fields))).chunks.flatMap((chunk) => {
       if (chunk.type !== 'toolCallFragment') return [];
       return [Object.fromEntries(Object.entries(chunk).filter(([field]) => field !== 'type'))];
     });
 
-  it('fragmentsIn reads each entry as a fragment and joins nothing', () => {
+  it('readFragments reads each entry as a fragment and joins nothing', () => {
     expect(
       fragments(
         { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] },
@@ -29,7 +29,7 @@ describe('fragmentsIn', () => {
     ]);
   });
 
-  it('fragmentsIn skips lists that are null or empty, and empty entries', () => {
+  it('readFragments skips lists that are null or empty, and empty entries', () => {
     expect(
       fragments(
         { tool_calls: null },
@@ -39,7 +39,7 @@ describe('fragmentsIn', () => {
     ).toEqual([]);
   });
 
-  it('fragmentsIn reads the older function_call only without tool_calls', () => {
+  it('readFragments reads the older function_call only without tool_calls', () => {
     expect(fragments({ function_call: { name: 'f', arguments: '{' } }, { function_call: { arguments: '}' } })).toEqual([
       { name: 'f', arguments: '{' },
       { arguments: '}' },

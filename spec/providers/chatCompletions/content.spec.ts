@@ -34,7 +34,7 @@ describe('content of chat completions', () => {
       'Hi',
       '',
     ],
-  ])('contentSegments reads content that is %s', (_, content, text, thinking) => {
+  ])('readSegments reads content that is %s', (_, content, text, thinking) => {
     expect(read([delta({ content })])).toMatchObject({ text, thinking });
   });
 
@@ -54,11 +54,11 @@ describe('content of chat completions', () => {
     ],
     ['a summary in the details', { reasoning_details: [{ type: 'reasoning.summary', summary: 'Hm' }] }],
     ['both plain and details', { reasoning: 'Hm', reasoning_details: [{ type: 'reasoning.text', text: 'Hm' }] }],
-  ])('plainReasoning and detailedReasoning yield thinking once for %s', (_, fields) => {
+  ])('readPlainReasoning and readReasoningDetails yield thinking once for %s', (_, fields) => {
     expect(read([delta(fields)]).thinking).toBe('Hm');
   });
 
-  it('detailedReasoning is not read where it repeats plain reasoning with its signature', () => {
+  it('readReasoningDetails is not read where it repeats plain reasoning with its signature', () => {
     const { thinking, chunks } = read([
       delta({ reasoning: 'Hm' }),
       delta({ reasoning: null, reasoning_details: [{ type: 'reasoning.text', text: 'Hm', signature: 's', index: 0 }] }),

@@ -17,7 +17,7 @@ describe('finish of chat completions', () => {
     ['error', 'error'],
     ['abort', 'other'],
     ['constructor', 'other'],
-  ])('finishReasonOf maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
+  ])('toFinishReason maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
     expect(read([delta({}, word)]).chunks).toEqual([{ type: 'finish', reason, rawReason: word }]);
   });
 
@@ -63,12 +63,12 @@ describe('finish of chat completions', () => {
       { input: 9, output: 2, total: 11, cachedInput: 8 },
     ],
     ['the top, half of it unknown', { usage: { prompt_tokens: 9, completion_tokens: null } }, { input: 9 }],
-  ])('usageIn reads usage at %s', (_, data, usage) => {
+  ])('readUsage reads usage at %s', (_, data, usage) => {
     expect(read([data]).finish?.usage).toEqual(usage);
   });
 });
 
-describe('errorIn', () => {
+describe('readError', () => {
   const failed = (...frames: Parameters<typeof read>[0]) => {
     const { error, chunks } = read(frames);
     expect(error).toMatchObject({ code: 'provider', provider: 'server' });
@@ -142,13 +142,13 @@ describe('errorIn', () => {
       '400',
       true,
     ],
-  ])('errorIn reports an error as %s', (_, data, text, providerCode, retryable) => {
+  ])('readError reports an error as %s', (_, data, text, providerCode, retryable) => {
     const error = failed(data);
     expect(error.message).toContain(text);
     expect(error).toMatchObject({ retryable, providerCode, chunks: [] });
   });
 
-  it('errorIn reports an event named error, whatever its data', () => {
+  it('readError reports an event named error, whatever its data', () => {
     expect(failed({ data: { code: 503, reason: 'busy' }, event: 'error' })).toMatchObject({
       message: expect.stringContaining('busy'),
       retryable: true,
@@ -162,7 +162,7 @@ describe('errorIn', () => {
     ['a notice', { code: 0, message: 'ok' }],
     ['success of MiniMax', { base_resp: { status_code: 0, status_msg: '' } }],
     ['an empty frame', {}],
-  ])('errorIn ignores %s', (_, data) => {
+  ])('readError ignores %s', (_, data) => {
     expect(read([data, delta({ content: 'a' }, 'stop')])).toMatchObject({ error: undefined, text: 'a' });
   });
 });

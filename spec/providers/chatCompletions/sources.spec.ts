@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../lib/core/json/json.js';
 import { delta, frame, read } from './reading.js';
 
 describe('sources of chat completions', () => {
-  it('filesIn and sourcesIn read images and citations, and each is emitted once', () => {
+  it('readFiles and readSources read images and citations, and each is emitted once', () => {
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0=' } };
     const cite = { type: 'url_citation', url_citation: { url: 'https://a.test/', title: 'A', content: 'said' } };
     const { chunks } = read([
@@ -20,7 +20,7 @@ describe('sources of chat completions', () => {
     ]);
   });
 
-  it('frameSources reads search results and citations', () => {
+  it('readFrameSources reads search results and citations', () => {
     const result = { url: 'https://a.test/', title: 'A', snippet: 'Quote', date: null };
     const { chunks } = read([
       { ...delta({ content: 'Hi' }), search_results: [result, null, {}], citations: 'https://b.test/' },
@@ -34,7 +34,7 @@ describe('sources of chat completions', () => {
   it.each<[string, JsonObject, object]>([
     ['an image by URL', { image_url: 'https://a.test/i.png' }, { mediaType: 'image/*', url: 'https://a.test/i.png' }],
     ['a data URL', { image_url: { url: 'data:image/gif;base64,R0lG' } }, { mediaType: 'image/gif', data: 'R0lG' }],
-  ])('filesIn reads %s in content', (_, part, file) => {
+  ])('readFiles reads %s in content', (_, part, file) => {
     const { chunks } = read([delta({ content: [{ type: 'image_url', ...part }] })]);
     expect(chunks[0]).toEqual({ type: 'file', file: { type: 'file', ...file } });
   });

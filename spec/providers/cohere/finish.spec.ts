@@ -22,11 +22,11 @@ describe('finish of cohere', () => {
     ['tool_calls', 'toolCalls'],
     ['length', 'length'],
     ['SOMETHING_NEW', 'other'],
-  ])('finishReasonOf maps the finish reason %s to %s and keeps the word as rawReason', (word, reason) => {
+  ])('toFinishReason maps the finish reason %s to %s and keeps the word as rawReason', (word, reason) => {
     expect(read(begin, content({ text: 'a' }), end(word)).finish).toMatchObject({ reason, rawReason: word });
   });
 
-  it('usageIn counts what the model read, not what is billed', () => {
+  it('readUsage counts what the model read, not what is billed', () => {
     const billed_units = { input_tokens: 1, output_tokens: 2 };
     const last = end('COMPLETE', {
       usage: { billed_units, tokens: { input_tokens: 30, output_tokens: 4 }, cached_tokens: 20 },
@@ -35,7 +35,7 @@ describe('finish of cohere', () => {
     expect(read(begin, end('COMPLETE', { usage: { billed_units } })).finish).not.toHaveProperty('usage');
   });
 
-  it('errorIn reports a timeout', () => {
+  it('readError reports a timeout', () => {
     expect(read(begin, end('TIMEOUT')).error).toMatchObject({
       code: 'provider',
       providerCode: 'TIMEOUT',

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { decodeCohere } from '../../../lib/providers/cohere/decode.js';
-import { sourcesIn } from '../../../lib/providers/cohere/sources.js';
+import { readSources } from '../../../lib/providers/cohere/sources.js';
 import { readAnswer } from '../../support/recordedAnswers.js';
 
-describe('sourcesIn', () => {
-  it('sourcesIn reads the usual fields of documents and tool outputs', () => {
+describe('readSources', () => {
+  it('readSources reads the usual fields of documents and tool outputs', () => {
     const sources = [
       {
         type: 'document',
@@ -15,12 +15,12 @@ describe('sourcesIn', () => {
       { type: 'document', document: { id: 'y', name: 'Lakes', link: 'https://b.test/' } },
       null,
     ];
-    expect(sourcesIn({ text: 'Loire', sources })).toEqual([
+    expect(readSources({ text: 'Loire', sources })).toEqual([
       { type: 'source', id: 'doc:0', url: 'https://a.test/', title: 'Rivers', text: 'The Loire.' },
       { type: 'source', id: 'now:0', text: 'six' },
       { type: 'source', id: 'y', url: 'https://b.test/', title: 'Lakes' },
     ]);
-    expect(sourcesIn('Loire')).toEqual([]);
+    expect(readSources('Loire')).toEqual([]);
   });
 
   it('decodeCohere emits each source once', () => {

@@ -15,11 +15,11 @@ describe('finish of ollama', () => {
     ['load', 'other'],
     ['unload', 'other'],
     ['something_new', 'other'],
-  ])('finishReasonOf maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
+  ])('toFinishReason maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
     expect(read(done(word)).finish).toEqual({ type: 'finish', reason, rawReason: word });
   });
 
-  it('usageIn reads only the counts that were sent', () => {
+  it('readUsage reads only the counts that were sent', () => {
     expect(read(done('stop', { eval_count: 2 })).finish?.usage).toEqual({ output: 2 });
     expect(read(done()).finish).not.toHaveProperty('usage');
   });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import type { Request } from '../../../lib/core/model.js';
-import { callsIn, createTextCalls, extractTextCalls } from '../../../lib/providers/shared/textCalls.js';
+import { parseCalls, createTextCalls, extractTextCalls } from '../../../lib/providers/shared/textCalls.js';
 import { openTool } from '../../conformance/case.js';
 import { observe } from '../../support/observe.js';
 
@@ -127,7 +127,7 @@ describe('createTextCalls', () => {
         const { text: forwarded, calls } = read(words);
         const all = words.join('');
         if (calls.length === 0) expect(forwarded).toBe(all);
-        else expect(forwarded === '' && callsIn(all)).toHaveLength(calls.length);
+        else expect(forwarded === '' && parseCalls(all)).toHaveLength(calls.length);
       }),
     );
   });
