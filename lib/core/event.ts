@@ -66,7 +66,9 @@ export interface TurnEvent {
   readonly rawReason?: string;
   /** The usage of this turn alone, attempts that were retracted included. */
   readonly usage?: Usage;
-  /** The metadata of the turn, merged: see `mergeMetadata`. */
+  /**
+   * The metadata of the turn, merged: the last value of a key wins, `serverTools` are merged by id, and costs are added.
+   */
   readonly metadata?: Metadata;
   /** Where the next turn starts; null when none follows. Absent where the reader did not ask for checkpoints. */
   readonly next?: RunState | null;
@@ -89,7 +91,7 @@ export interface RunResult<T = unknown> {
   readonly rawReason?: string;
   /** Summed over the turns. */
   readonly usage: Usage;
-  /** The metadata of all turns, merged: see `mergeMetadata`. */
+  /** The metadata of all turns, merged in the same way. */
   readonly metadata?: Metadata;
   /** Turns of the run. */
   readonly turns: number;

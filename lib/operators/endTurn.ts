@@ -7,10 +7,10 @@ import { asKnownEvent } from '../core/eventGuards.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import type { Message, Metadata } from '../core/message.js';
 import { mergeMetadata, metadataOfRetracted } from '../core/metadata.js';
+import { turnMessages } from '../core/turnMessages.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { appendMessages } from '../core/usedIds.js';
-import { turnMessages } from './turnMessages.js';
 
 /** Options of `endTurn`. */
 export interface EndTurnOptions {

@@ -5,8 +5,8 @@ import { stateAfter } from '../core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { isTurn } from '../core/eventGuards.js';
 import type { Message } from '../core/message.js';
+import { turnMessages } from '../core/turnMessages.js';
 import type { EndTurnOptions } from './endTurn.js';
-import { turnMessages } from './turnMessages.js';
 
 /**
  * Decides what follows a turn, in place of its `turn` event: the building block of custom orchestrators.

@@ -26,7 +26,7 @@ interface Turn<E> {
   readonly last: boolean;
   readonly next: Observable<Turn<E>>;
   /** Decides what `next` emits. */
-  settle(next: RunState | null): void;
+  readonly settle: (next: RunState | null) => void;
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { StreamEvent } from '../core/event.js';
-import { asKnownEvent } from '../core/eventGuards.js';
-import type { Message } from '../core/message.js';
+import type { StreamEvent } from './event.js';
+import { asKnownEvent } from './eventGuards.js';
+import type { Message } from './message.js';
 
 /** The messages of a turn after one more event: `message` adds one, `retract` voids all. */
 export function turnMessages(messages: readonly Message[], event: StreamEvent): readonly Message[] {
