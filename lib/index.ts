@@ -112,6 +112,7 @@ export type { Usage } from './core/usage.js';
 
 export { accumulateToolCalls } from './operators/accumulateToolCalls.js';
 export { endRun } from './operators/endRun.js';
+export type { EndRunOptions } from './operators/endRun.js';
 export { consolidate } from './operators/consolidate.js';
 export { outputElements } from './operators/outputElements.js';
 export type { OutputElementsOptions } from './operators/outputElements.js';
@@ -128,6 +129,7 @@ export type { AccumulateOptions } from './operators/toolCalls/accumulator.js';
 
 export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 export { runTurns } from './orchestrators/runTurns.js';
+export type { RunTurnsOptions, TurnPosition } from './orchestrators/runTurns.js';
 export { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 export { toolLoop } from './orchestrators/toolLoop.js';
 export { twoPhase } from './orchestrators/twoPhase.js';

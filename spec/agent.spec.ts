@@ -1,13 +1,28 @@
 import { describe, expect, it } from '@jest/globals';
-import { Subject, concat, filter, firstValueFrom, of, repeat, take, throwError, toArray } from 'rxjs';
+import {
+  NEVER,
+  Subject,
+  concat,
+  filter,
+  firstValueFrom,
+  of,
+  repeat,
+  take,
+  takeUntil,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../lib/agent.js';
 import type { Chunk } from '../lib/core/chunk.js';
-import type { RunEvent } from '../lib/core/event.js';
+import type { RunEvent, RunState } from '../lib/core/event.js';
 import { modelMessage, userMessage } from '../lib/core/message.js';
 import type { Message } from '../lib/core/message.js';
 import { tool } from '../lib/core/tool.js';
 import { toolCall, scriptedModel } from '../lib/testing/index.js';
+import { followUp } from '../lib/operators/followUp.js';
+import type { Orchestrator, TurnContext } from '../lib/orchestrators/orchestrator.js';
 import { toolLoop } from '../lib/orchestrators/toolLoop.js';
 import type { Streams } from '../lib/testing/marbles/runDiagram.js';
 import { diagram } from './support/diagram.js';
@@ -22,14 +37,14 @@ const add = tool({
 const script = () => [['Let me see.', toolCall('add', { a: 1, b: 2 })], 'Three.'];
 
 describe('createAgent', () => {
-  it('runs turns, with the tools between them', () =>
+  it('createAgent runs turns, with the tools between them', () =>
     diagram('createAgent', ({ turn1, weather, turn2 }: Streams<'turn1' | 'weather' | 'turn2', Chunk>) => {
       const execute = () => weather;
       const tools = [tool({ name: 'weather', description: '', parameters: { type: 'object' }, execute })];
       return createAgent({ model: scriptedModel([turn1, turn2]), tools }).stream('How warm is it in Oslo?');
     }));
 
-  it('has no events but these, in this order; each piece once', () => {
+  it('createAgent emits these events and no others, each once and in this order', () => {
     const { values } = observe(createAgent({ model: scriptedModel(script()), tools: [add] }).stream('1 + 2?'));
     expect(values).toEqual([
       { type: 'text', text: 'Let me see.' },
@@ -52,13 +67,13 @@ describe('createAgent', () => {
     ]);
   });
 
-  it('gives the result alone by run', async () => {
+  it('run emits the result only', async () => {
     const result = await firstValueFrom(createAgent({ model: scriptedModel(script()), tools: [add] }).run('1 + 2?'));
     expect(result).toMatchObject({ text: 'Let me see.\nThree.', thinking: '', output: undefined, turns: 2 });
     expect(result.messages.map(({ role }) => role)).toEqual(['model', 'user', 'model']);
   });
 
-  it('is cold: nothing is asked before it is subscribed, and each subscription is a run of its own', () => {
+  it('run is cold: it sends no request before it is subscribed, and each subscription is a run of its own', () => {
     const model = scriptedModel(() => 'Hi');
     const run = createAgent({ model }).run('Hello');
     expect(model.requests).toHaveLength(0);
@@ -67,7 +82,7 @@ describe('createAgent', () => {
     expect(model.requests).toHaveLength(3);
   });
 
-  it('takes the history and a text, a message or messages; later changes of the list do not reach it', () => {
+  it('stream accepts a history and a text, a message or messages, and ignores later changes of the array', () => {
     const model = scriptedModel(() => 'Hi');
     const agent = createAgent({ model });
     const history: Message[] = [userMessage('a'), modelMessage('b')];
@@ -82,7 +97,7 @@ describe('createAgent', () => {
     expect(model.requests).toHaveLength(4);
   });
 
-  it('goes on from its result', () => {
+  it('createAgent continues a conversation with the messages of a result', () => {
     const model = scriptedModel(['one', 'two']);
     const agent = createAgent({ model });
     const messages: Message[] = [];
@@ -93,7 +108,7 @@ describe('createAgent', () => {
     expect(messages.map(({ parts }) => (parts[0] as { text: string }).text)).toEqual(['first', 'one', 'second', 'two']);
   });
 
-  it('says so when there is nothing to send', () => {
+  it('createAgent reports an empty input without a history', () => {
     const model = scriptedModel(() => 'Hi');
     expect(observe(createAgent({ model }).run([])).error).toMatchObject({
       code: 'configuration',
@@ -113,13 +128,13 @@ describe('createAgent', () => {
     ['an output without z.object', { output: { city: z.string() } }, 'z.object'],
     ['a name in place of an output', { output: 'City' }, 'The output'],
     ['an output that JSON cannot hold', { output: z.object({ at: z.date() }) }, 'z.iso.datetime'],
-  ])('says what to do about %s', (_, options, said) => {
+  ])('createAgent reports %s, and what to do about it', (_, options, said) => {
     const made = createAgent({ model: scriptedModel(() => 'Hi'), ...(options as object) });
     const { error } = observe(made.run('Hi'));
     expect(error).toMatchObject({ code: 'configuration', message: expect.stringContaining(said) });
   });
 
-  it('lets no system prompt and no state out, unless checkpoints are asked for; the prompt not even then', () => {
+  it('stream emits no system prompt, and a state only with checkpoints', () => {
     const make = () => createAgent({ model: scriptedModel(script()), tools: [add], system: 'A secret prompt.' });
     const plain = observe(make().stream('1 + 2?')).values;
     expect(plain.some((event) => 'next' in event)).toBe(false);
@@ -130,7 +145,7 @@ describe('createAgent', () => {
     expect(JSON.stringify([plain, checked])).not.toContain('secret');
   });
 
-  it('stops at maxTurns with the tools run and nothing lost', async () => {
+  it('createAgent ends a run at maxTurns after the tools of the last turn, with all messages', async () => {
     const model = scriptedModel(() => [toolCall('add', { a: 1, b: 2 })]);
     const result = await firstValueFrom(createAgent({ model, tools: [add], maxTurns: 2 }).run('loop'));
     expect(model.requests).toHaveLength(2);
@@ -138,7 +153,7 @@ describe('createAgent', () => {
     expect(result.messages.at(-1)?.parts[0]).toMatchObject({ type: 'toolResult', result: 3 });
   });
 
-  it('sums usage over the turns, and shows it nowhere else', async () => {
+  it('createAgent sums the usage of the turns, and emits it nowhere else', async () => {
     const used = (input: number): Chunk => ({ type: 'finish', reason: 'stop', usage: { input, output: 1 } });
     const model = scriptedModel([
       [toolCall('add', { a: 1, b: 2 }), used(10)],
@@ -154,7 +169,7 @@ describe('createAgent', () => {
     expect(events.at(-1)).toMatchObject({ result: { usage: { input: 30, output: 2 } } });
   });
 
-  it('keeps what was emitted before an error, and emits no turn and no result after it', () => {
+  it('stream emits no turn and no result after an error', () => {
     const failure = new Error('reset');
     const model = scriptedModel([
       script()[0]!,
@@ -169,14 +184,14 @@ describe('createAgent', () => {
     expect(values.filter(({ type }) => type === 'turn')).toHaveLength(1);
   });
 
-  it('says so when a model completes without a finish', () => {
+  it('createAgent reports a model that completes without a finish', () => {
     const { error } = observe(
       createAgent({ model: scriptedModel([of<Chunk>({ type: 'text', text: 'a' })]) }).run('Hi'),
     );
     expect(error).toMatchObject({ code: 'stream_interrupted', message: expect.stringContaining('without a `finish`') });
   });
 
-  it('says so when there is no model, when parameters are no object, and when an orchestrator gives no output', () => {
+  it('createAgent reports a missing model, parameters that are not an object, and an orchestrator without typed output', () => {
     expect(observe(createAgent({ model: 'gpt-5' as never }).run('Hi')).error).toMatchObject({
       code: 'configuration',
       subject: 'model',
@@ -193,7 +208,7 @@ describe('createAgent', () => {
     });
   });
 
-  it('leaves the model when it is left, and asks nothing more', () => {
+  it('stream unsubscribes from the model when it is unsubscribed', () => {
     const silent = new Subject<Chunk>();
     const { subscription } = observe(createAgent({ model: scriptedModel([silent]) }).stream('Hi'));
     expect(silent.observed).toBe(true);
@@ -201,7 +216,7 @@ describe('createAgent', () => {
     expect(silent.observed).toBe(false);
   });
 
-  it('does not ask again for a reader who has had enough', () => {
+  it('stream sends no further request for a subscriber that has completed', () => {
     const model = scriptedModel(script());
     observe(
       createAgent({ model, tools: [add] })
@@ -211,7 +226,7 @@ describe('createAgent', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it('goes on after each kind of failed tool', async () => {
+  it('createAgent continues after each kind of failed tool', async () => {
     const bad = (name: string, execute: () => unknown) =>
       tool({ name, description: '', parameters: { type: 'object' }, execute });
     const circular: unknown[] = [];
@@ -231,7 +246,7 @@ describe('createAgent', () => {
     expect(result.messages[1]?.parts).toMatchObject(names.map((name) => ({ name, error: expect.any(String) })));
   });
 
-  it('types results by the names of the tools', async () => {
+  it('stream types results by the names of the tools', async () => {
     const shout = tool({
       name: 'shout',
       description: '',
@@ -250,5 +265,94 @@ describe('createAgent', () => {
     expect(described.filter(Boolean)).toEqual(['3.0', 'a']);
     const loose: readonly RunEvent<unknown>[] = events;
     expect(loose).toBe(events);
+  });
+
+  it('createAgent ends a run at maxTurns when followUp is used as its documentation shows, and without its context', () => {
+    const again = (_: unknown, after: RunState): RunState => ({
+      ...after,
+      messages: [...after.messages, userMessage('Are you sure?')],
+    });
+    const following = (options: (context: TurnContext) => { last?: boolean }): Orchestrator => ({
+      name: 'following',
+      turn: (state, context) => toolLoop.turn(state, context).pipe(followUp(state, again, options(context))),
+    });
+    for (const orchestrator of [following((context) => context), following(() => ({}))]) {
+      const model = scriptedModel(() => 'Yes.');
+      const { values } = observe(createAgent({ model, orchestrator, maxTurns: 3 }).run('Hi'));
+      expect(model.requests).toHaveLength(3);
+      expect(values).toMatchObject([{ finishReason: 'maxTurns', turns: 3 }]);
+    }
+  });
+
+  it('createAgent sends no request with maxTurns 0, and rejects a maxTurns that is not a number', () => {
+    const model = scriptedModel(() => 'Hi');
+    expect(observe(createAgent({ model, maxTurns: 0 }).run('Hi')).values).toMatchObject([
+      { finishReason: 'maxTurns', turns: 0, messages: [], text: '' },
+    ]);
+    expect(observe(createAgent({ model, maxTurns: NaN }).run('Hi')).error).toMatchObject({ code: 'configuration' });
+    expect(model.requests).toHaveLength(0);
+  });
+
+  it.each(['run', 'stream'] as const)(
+    '%s reports an orchestrator that completes without a turn as interrupted',
+    (method) => {
+      const model = scriptedModel([NEVER]);
+      const stop = new Subject<void>();
+      const orchestrator: Orchestrator = {
+        name: 'cut',
+        turn: (state, context) => toolLoop.turn(state, context).pipe(takeUntil(stop)),
+      };
+      const seen = observe<unknown>(createAgent({ model, orchestrator })[method]('Hi'));
+      stop.next();
+      expect(seen.error).toMatchObject({ code: 'stream_interrupted', provider: 'scripted' });
+    },
+  );
+
+  it('run returns the metadata and the raw reason that stream emits', () => {
+    const script = (): Chunk[] => [
+      { type: 'metadata', metadata: { id: 'r1', cost: 1 } },
+      { type: 'finish', reason: 'other', rawReason: 'recitation' },
+    ];
+    const agent = createAgent({ model: scriptedModel(() => script()) });
+    expect(observe(agent.stream('Hi')).values).toMatchObject([
+      { type: 'metadata' },
+      { type: 'turn', rawReason: 'recitation', metadata: { id: 'r1', cost: 1 } },
+      { type: 'result' },
+    ]);
+    expect(observe(agent.run('Hi')).values).toMatchObject([
+      { finishReason: 'other', rawReason: 'recitation', metadata: { id: 'r1', cost: 1 } },
+    ]);
+  });
+
+  it('createAgent starts the first text with a prefix only if text was emitted before the tool round', () => {
+    const model = scriptedModel([[toolCall('add', { a: 1, b: 2 })], 'Three.']);
+    expect(observe(createAgent({ model, tools: [add] }).run('1 + 2?')).values).toMatchObject([{ text: 'Three.' }]);
+  });
+
+  it('createAgent passes toolConcurrency, eagerTools and toolDeadline to the tools', () => {
+    const log: string[] = [];
+    const slow = tool({
+      name: 'slow',
+      description: '',
+      execute: () => NEVER.pipe(tap({ subscribe: () => log.push('start'), unsubscribe: () => log.push('stop') })),
+    });
+    const calls = new Subject<Chunk>();
+    const fragment = (id: string): Chunk => ({
+      type: 'toolCallFragment',
+      id,
+      name: 'slow',
+      arguments: '{}',
+      done: true,
+    });
+    const options = { toolConcurrency: 2, eagerTools: true, toolDeadline: 0 };
+    const model = scriptedModel([calls, 'done']);
+    const agent = createAgent({ model, tools: [slow], ...options, toolDeadline: Infinity });
+    const { subscription } = observe(agent.stream('go'));
+    ['1', '2', '3'].forEach((id) => calls.next(fragment(id)));
+    expect(log).toEqual(['start', 'start']);
+    subscription.unsubscribe();
+    expect(
+      observe(createAgent({ model: scriptedModel(['a']), ...options, toolDeadline: -1 }).run('go')).error,
+    ).toMatchObject({ code: 'configuration', message: expect.stringContaining('deadline') });
   });
 });

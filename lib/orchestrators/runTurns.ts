@@ -81,7 +81,7 @@ export function runTurns<E extends StreamEvent>(
       if (following) next.next(following);
       next.complete();
     };
-    return { events: defer(() => turn(state, { last })), last, next: next.pipe(map(turnFrom)), settle };
+    return { events: turn(state, { last }), last, next: next.pipe(map(turnFrom)), settle };
   };
   const firstTurn = () => {
     requireNumber('maxTurns', maxTurns, 0);
@@ -122,7 +122,7 @@ function emitEvents<E extends StreamEvent>(provider: string) {
         }
         const { next = null } = turnEvent;
         out.next(next && last ? { ...turnEvent, finishReason: 'maxTurns', next: null } : turnEvent);
-        if (!out.closed) settle(last ? null : next); // a closed output takes nothing of the next turn
+        settle(last ? null : next); // without effect if the output is closed now: nothing observes `next` then
       });
     },
   }));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, concat, from, of, throwError } from 'rxjs';
+import { EMPTY, Subject, concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import type { Message } from '../../lib/core/message.js';
@@ -21,7 +21,7 @@ function messagesOf(...chunks: readonly In[]): Message[] {
 }
 
 describe('consolidate', () => {
-  it('emits the message just before the finish', () =>
+  it('consolidate emits the message just before the finish', () =>
     diagram('consolidate', ({ source }) => source.pipe(consolidate())));
 
   it.each(
@@ -30,7 +30,7 @@ describe('consolidate', () => {
     }),
   )('consolidate $title', ({ run }) => run());
 
-  it('joins consecutive text and keeps parts in order of arrival', () => {
+  it('consolidate joins consecutive text and keeps parts in order of arrival', () => {
     const file: In = { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AA==' } };
     const source: In = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
     expect(messagesOf(text('a'), text(''), text('b'), call, text('c'), file, source, text('d'))).toEqual([
@@ -48,7 +48,7 @@ describe('consolidate', () => {
     ]);
   });
 
-  it('leaves thinking and metadata out of the message, and passes them on', () => {
+  it('consolidate forwards thinking and metadata, which are not part of the message', () => {
     const chunks: In[] = [{ type: 'thinking', text: 'hm' }, { type: 'metadata', metadata: { id: 1 } }, text('a')];
     const { values } = observe(from([...chunks, finish]).pipe(consolidate()));
     expect(values.slice(0, 3)).toEqual(chunks);
@@ -65,11 +65,11 @@ describe('consolidate', () => {
         { type: 'providerData', provider: 'x', data: 1 },
       ] as In[],
     ],
-  ])('makes no message of %s', (_, chunks) => {
+  ])('consolidate emits no message for %s', (_, chunks) => {
     expect(messagesOf(...chunks)).toEqual([]);
   });
 
-  it('stores provider data under its provider: maps merged by key, lists concatenated, the rest replaced', () => {
+  it("consolidate stores provider data under the provider's name: objects merged, arrays concatenated, the rest replaced", () => {
     const data = (provider: string, value: unknown): In => ({ type: 'providerData', provider, data: value }) as In;
     const [message] = messagesOf(
       text('a'),
@@ -86,7 +86,7 @@ describe('consolidate', () => {
     });
   });
 
-  it('keeps what a provider signed apart from the text that follows', () => {
+  it('consolidate separates signed text from the text that follows', () => {
     const [message] = messagesOf(text('a'), { type: 'text', text: 'b', providerData: { google: 'sig' } }, text('c'));
     expect(message?.parts).toEqual([
       { type: 'text', text: 'ab', providerData: { google: 'sig' } },
@@ -94,7 +94,7 @@ describe('consolidate', () => {
     ]);
   });
 
-  it('drops what was gathered on retract', () => {
+  it('consolidate discards what it has collected on retract', () => {
     expect(messagesOf(text('void'), call, { type: 'retract' }, text('good'))).toEqual([
       { role: 'model', parts: [{ type: 'text', text: 'good' }] },
     ]);
@@ -103,12 +103,12 @@ describe('consolidate', () => {
   it.each([
     ['a completion without finish', EMPTY],
     ['an error', throwError(() => new Error('reset'))],
-  ])('has no message on %s', (_, end) => {
+  ])('consolidate emits no message on %s', (_, end) => {
     const seen = observe(concat(of(text('a')), end).pipe(consolidate()));
     expect(seen.values).toEqual([text('a')]);
   });
 
-  it('keeps the types: own events stay', () => {
+  it('consolidate keeps the types of events that it does not know', () => {
     interface Mine extends StreamEvent {
       readonly type: 'mine';
       readonly n: number;
@@ -116,5 +116,68 @@ describe('consolidate', () => {
     const { values } = observe(of<(Mine | Chunk)[]>({ type: 'mine', n: 1 }).pipe(consolidate()));
     const first: Exclude<Chunk, { type: 'providerData' }> | MessageEvent | Mine | undefined = values[0];
     expect(first?.type === 'mine' ? first.n : undefined).toBe(1);
+  });
+
+  it('consolidate does not change a message that it has emitted, over two turns', () => {
+    const source = new Subject<In>();
+    const { values } = observe(source.pipe(consolidate()));
+    [text('a'), finish].forEach((chunk) => source.next(chunk));
+    const [first] = values.filter((event): event is MessageEvent => event.type === 'message');
+    const emitted = JSON.stringify(first);
+    [text('b'), call, finish].forEach((chunk) => source.next(chunk));
+    const messages = values.filter((event): event is MessageEvent => event.type === 'message');
+    expect(messages.map(({ message }) => message.parts)).toEqual([
+      [{ type: 'text', text: 'a' }],
+      [{ type: 'text', text: 'b' }, call],
+    ]);
+    expect(JSON.stringify(first)).toBe(emitted);
+  });
+
+  it('consolidate keeps provider data in the message and removes it from the events', () => {
+    const providerData = { google: 'signature' };
+    const file: In = { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AA==', providerData } };
+    const source: In = { type: 'source', source: { type: 'source', url: 'https://example.org', providerData } };
+    const thinking = { type: 'thinking', text: 'hm', providerData } as In;
+    const signedText: In = { type: 'text', text: 'a', providerData };
+    const { values } = observe(
+      from<In[]>([thinking, signedText, { ...call, providerData }, file, source, finish]).pipe(consolidate()),
+    );
+    const events = values.filter((event) => event.type !== 'message');
+    expect(events).toEqual([
+      { type: 'thinking', text: 'hm' },
+      text('a'),
+      call,
+      { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AA==' } },
+      { type: 'source', source: { type: 'source', url: 'https://example.org' } },
+      finish,
+    ]);
+    const message = values.find((event): event is MessageEvent => event.type === 'message')?.message;
+    expect(message?.parts.map((part) => 'providerData' in part && part.providerData)).toEqual([
+      providerData,
+      providerData,
+      providerData,
+      providerData,
+    ]);
+  });
+
+  it('consolidate forwards no empty text and no empty thinking, and keeps a signature that they carried', () => {
+    const signature: In = { type: 'text', text: '', providerData: { google: 'signature' } };
+    const { values } = observe(
+      from<In[]>([text('a'), text(''), { type: 'thinking', text: '' }, signature, finish]).pipe(consolidate()),
+    );
+    expect(values).toEqual([
+      text('a'),
+      {
+        type: 'message',
+        message: { role: 'model', parts: [{ type: 'text', text: 'a', providerData: { google: 'signature' } }] },
+      },
+      finish,
+    ]);
+  });
+
+  it('consolidate forwards the same objects if they have no provider data', () => {
+    const chunks: In[] = [text('a'), { type: 'thinking', text: 'hm' }, call];
+    const { values } = observe(from([...chunks, finish]).pipe(consolidate()));
+    chunks.forEach((chunk, at) => expect(values[at]).toBe(chunk));
   });
 });

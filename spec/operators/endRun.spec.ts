@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, from, throwError } from 'rxjs';
 import { startState } from '../../lib/core/event.js';
 import type { RunEvent, RunState } from '../../lib/core/event.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { modelMessage } from '../../lib/core/message.js';
 import { endRun } from '../../lib/operators/endRun.js';
 import { diagram } from '../support/diagram.js';
@@ -19,13 +20,13 @@ const turn = (n: number, next: RunState | null = null): RunEvent => ({
 });
 
 describe('endRun', () => {
-  it('gives the run in one value at its end', () => diagram('endRun', ({ source }) => source.pipe(endRun())));
+  it('endRun emits the run as one value at its end', () => diagram('endRun', ({ source }) => source.pipe(endRun())));
 
   it.each(operatorContract(endRun(), { source: [text('a'), message('a'), turn(1)] }))('endRun $title', ({ run }) =>
     run(),
   );
 
-  it('sums the turns, those before a resumed run included', () => {
+  it('endRun sums the turns, those before a resumed run included', () => {
     const start = { ...startState([]), turn: 3, usage: { input: 10, output: 2 } };
     const { values } = observe(
       from<RunEvent[]>([
@@ -53,7 +54,7 @@ describe('endRun', () => {
     });
   });
 
-  it('drops what was retracted, and keeps the turns before', () => {
+  it('endRun drops what was retracted, and keeps the turns before', () => {
     const { values } = observe(
       from<RunEvent[]>([
         text('a'),
@@ -72,11 +73,11 @@ describe('endRun', () => {
   it.each<[string, RunEvent[]]>([
     ['without a turn', [text('a')]],
     ['before its last turn', [text('a'), turn(1, startState([]))]],
-  ])('has no result for a run that ends %s', (_, events) => {
+  ])('endRun emits no result for a run that ends %s', (_, events) => {
     expect(observe(from(events).pipe(endRun())).values).toEqual(events);
   });
 
-  it('has no result for a run that fails', () => {
+  it('endRun emits no result for a run that fails', () => {
     const failed = concat(
       from([text('a'), turn(1)]),
       throwError(() => new Error('reset')),
@@ -84,5 +85,39 @@ describe('endRun', () => {
     const { values, error } = observe(failed.pipe(endRun()));
     expect(values).toHaveLength(2);
     expect(error).toEqual(new Error('reset'));
+  });
+
+  it('endRun merges the metadata of all turns, and reports the last raw reason', () => {
+    const metadata = (value: JsonObject): RunEvent => ({ type: 'metadata', metadata: value });
+    const { values } = observe(
+      from<RunEvent[]>([
+        metadata({ id: 'r1', cost: 1 }),
+        { ...turn(1, startState([])), rawReason: 'tool_use' } as RunEvent,
+        metadata({ id: 'void', model: 'void', cost: 2 }),
+        { type: 'retract' },
+        metadata({ id: 'r2', cost: 4 }),
+        { ...turn(2), rawReason: 'end_turn' } as RunEvent,
+      ]).pipe(endRun()),
+    );
+    expect(values.at(-1)).toMatchObject({ result: { rawReason: 'end_turn', metadata: { id: 'r2', cost: 7 } } });
+    const { values: bare } = observe(from([turn(1)]).pipe(endRun()));
+    expect(JSON.stringify(bare)).not.toMatch(/rawReason|metadata/);
+  });
+
+  it('endRun removes next from the turn events without checkpoints', () => {
+    const events = [turn(1, startState([])), turn(2)];
+    expect(observe(from(events).pipe(endRun())).values.slice(0, 2)).toEqual(events);
+    const { values } = observe(from(events).pipe(endRun(undefined, { checkpoints: false })));
+    expect(values).toMatchObject([{ turn: 1 }, { turn: 2 }, { type: 'result', result: { turns: 2 } }]);
+    expect(values.some((event) => 'next' in event)).toBe(false);
+  });
+
+  it('endRun reports an exception of check in place of the result', () => {
+    const check = () => {
+      throw new Error('no output');
+    };
+    const { values, error } = observe(from([turn(1)]).pipe(endRun(undefined, { check })));
+    expect(values).toEqual([turn(1)]);
+    expect(error).toEqual(new Error('no output'));
   });
 });

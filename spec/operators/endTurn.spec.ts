@@ -3,6 +3,7 @@ import { EMPTY, concat, from, of, throwError } from 'rxjs';
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
 import { startState } from '../../lib/core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../../lib/core/event.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
 import { endTurn } from '../../lib/operators/endTurn.js';
@@ -31,7 +32,7 @@ function turnOf(
 }
 
 describe('endTurn', () => {
-  it('puts the turn in the place of the finish, last', () =>
+  it('endTurn emits the turn event in place of the finish, last', () =>
     diagram('endTurn', ({ source }) => source.pipe(endTurn(start))));
 
   it.each(operatorContract(endTurn(start), { source: [{ type: 'message', message: says }, finish()] }))(
@@ -39,7 +40,7 @@ describe('endTurn', () => {
     ({ run }) => run(),
   );
 
-  it('goes on when tools answered, with all messages and the summed usage', () => {
+  it('endTurn continues when tools have answered, with all messages and the summed usage', () => {
     const state = { ...start, turn: 2, usage: { input: 5, output: 1 }, memo: { mine: true } };
     const { values } = observe(
       from<(MessageEvent | Chunk)[]>([
@@ -64,22 +65,22 @@ describe('endTurn', () => {
 
   it.each<[string, Message[], FinishReason]>([
     ['an answer', [says], 'stop'],
-    ['calls that nobody answered', [asks], 'toolCalls'],
-    ['nothing at all, without tools before', [], 'stop'],
-  ])('ends the run after %s', (_, messages, reason) => {
+    ['calls without results', [asks], 'toolCalls'],
+    ['an empty reply without tools before', [], 'stop'],
+  ])('endTurn ends the run after %s', (_, messages, reason) => {
     expect(turnOf(messages, start, reason)).toMatchObject({ finishReason: reason, next: null });
   });
 
-  it('looks at the messages, not at the finish reason', () => {
+  it('endTurn decides by the messages, not by a finish reason of toolCalls', () => {
     expect(turnOf([asks, told], start, 'stop')?.next).not.toBeNull();
     expect(turnOf([says], start, 'toolCalls')?.next).toBeNull();
   });
 
-  it('goes on when the provider paused', () => {
+  it('endTurn continues when the provider paused', () => {
     expect(turnOf([says], start, 'paused')?.next?.messages).toEqual([question, says]);
   });
 
-  it('asks once more after an empty reply to tool results; a second one ends the run', () => {
+  it('endTurn continues once after an empty reply to tool results; a second empty reply ends the run', () => {
     const afterTools = { ...startState([question, asks, told]), turn: 1 };
     const first = turnOf([], afterTools);
     expect(first).toMatchObject({
@@ -89,14 +90,14 @@ describe('endTurn', () => {
     expect(turnOf([], first?.next ?? start)?.next).toBeNull();
   });
 
-  it('counts empty replies anew after each tool round', () => {
+  it('endTurn counts empty replies again after each tool round', () => {
     const again = turnOf([], startState([question, asks, told]))?.next ?? start;
     const round = turnOf([asks, told], again)?.next;
     expect(round?.memo).toBeUndefined();
     expect(turnOf([], round ?? start)?.next).not.toBeNull();
   });
 
-  it('ends the run with maxTurns on the last turn if another turn would follow; nothing is lost', () => {
+  it('endTurn ends the run with maxTurns on the last turn if another turn would follow', () => {
     expect(turnOf([asks, told], start, 'toolCalls', { last: true })).toMatchObject({
       turn: 1,
       finishReason: 'maxTurns',
@@ -105,16 +106,16 @@ describe('endTurn', () => {
     expect(turnOf([says], start, 'stop', { last: true })?.finishReason).toBe('stop');
   });
 
-  it('leaves usage out where it is not known', () => {
+  it('endTurn omits an unknown usage', () => {
     expect(turnOf([says])).not.toHaveProperty('usage');
   });
 
-  it('writes a state that is plain JSON', () => {
+  it('endTurn returns a state that is plain JSON', () => {
     const next = turnOf([asks, told])?.next;
     expect(JSON.parse(JSON.stringify(next))).toEqual(next);
   });
 
-  it('takes the messages of a retracted turn back', () => {
+  it('endTurn drops the messages of a retracted attempt', () => {
     const { values } = observe(
       from<(MessageEvent | Chunk)[]>([
         { type: 'message', message: asks },
@@ -130,12 +131,12 @@ describe('endTurn', () => {
   it.each([
     ['a completion without finish', EMPTY],
     ['an error', throwError(() => new Error('reset'))],
-  ])('has no turn on %s', (_, end) => {
+  ])('endTurn emits no turn event on %s', (_, end) => {
     const event: MessageEvent = { type: 'message', message: says };
     expect(observe(concat(of(event), end).pipe(endTurn(start))).values).toEqual([event]);
   });
 
-  it('keeps the types: own events stay, the finish leaves', () => {
+  it('endTurn keeps the types of events that it does not know, without the finish', () => {
     interface Mine extends StreamEvent {
       readonly type: 'mine';
       readonly n: number;
@@ -143,5 +144,76 @@ describe('endTurn', () => {
     const { values } = observe(of<(Mine | Chunk)[]>({ type: 'mine', n: 1 }).pipe(endTurn(start)));
     const first: Exclude<Chunk, { type: 'finish' }> | TurnEvent | Mine | undefined = values[0];
     expect(first?.type === 'mine' ? first.n : undefined).toBe(1);
+  });
+
+  it.each<FinishReason>(['length', 'contentFilter', 'error', 'stopped'])(
+    'endTurn ends the run on %s, also when the calls were answered as not executed, and after an empty reply',
+    (reason) => {
+      expect(turnOf([asks, told], start, reason)).toMatchObject({ finishReason: reason, next: null });
+      expect(turnOf([asks, told], start, reason, { last: true })?.finishReason).toBe(reason);
+      expect(turnOf([], startState([question, asks, told]), reason)).toMatchObject({
+        finishReason: reason,
+        next: null,
+      });
+    },
+  );
+
+  it('endTurn ends the run if one of two calls has no result, also when another id has two results', () => {
+    const call = (id: string) => ({ type: 'toolCall' as const, id, name: 'f', arguments: {} });
+    const result = (id: string) => ({ type: 'toolResult' as const, id, name: 'f', result: 1 });
+    const asksTwice = modelMessage([call('c1'), call('c2')]);
+    expect(turnOf([asksTwice, userMessage([result('c1')])])?.next).toBeNull();
+    expect(turnOf([asksTwice, userMessage([result('c1'), result('c1')])])?.next).toBeNull();
+    expect(turnOf([asksTwice, userMessage([result('c1'), result('c2')])])?.next).not.toBeNull();
+    expect(turnOf([asksTwice], start, 'paused')?.next).toBeNull();
+  });
+
+  it("endTurn carries the provider's own word for the reason", () => {
+    const chunk: Chunk = { type: 'finish', reason: 'other', rawReason: 'recitation' };
+    expect(observe(of(chunk).pipe(endTurn(start))).values).toMatchObject([
+      { finishReason: 'other', rawReason: 'recitation' },
+    ]);
+  });
+
+  it('endTurn keeps the first of two finishes', () => {
+    const { values } = observe(from<Chunk[]>([finish('length'), finish('stop')]).pipe(endTurn(start)));
+    expect(values).toMatchObject([{ type: 'turn', finishReason: 'length' }]);
+  });
+
+  it('endTurn merges the metadata of the turn, and forwards each metadata event once', () => {
+    const metadata = (value: JsonObject): Chunk => ({ type: 'metadata', metadata: value });
+    const searching = { id: 's1', name: 'search', status: 'running' };
+    const chunks = [
+      metadata({ id: 'r1', model: 'a', cost: 1 }),
+      metadata({ model: 'b', serverTools: [searching] }),
+      metadata({ cost: 2, serverTools: [{ ...searching, status: 'completed' }] }),
+    ];
+    const { values } = observe(from([...chunks, finish()]).pipe(endTurn(start)));
+    expect(values.slice(0, -1)).toEqual(chunks);
+    expect(values.at(-1)).toMatchObject({
+      metadata: { id: 'r1', model: 'b', cost: 3, serverTools: [{ ...searching, status: 'completed' }] },
+    });
+    expect(turnOf([says])).not.toHaveProperty('metadata');
+  });
+
+  it('endTurn keeps only the cost and the usage of a retracted attempt', () => {
+    const { values } = observe(
+      from<Chunk[]>([
+        { type: 'metadata', metadata: { id: 'void', cost: 1 } },
+        { type: 'retract', usage: { input: 10 } },
+        { type: 'metadata', metadata: { cost: 2 } },
+        { type: 'finish', reason: 'length', usage: { input: 100 } },
+        { type: 'retract' },
+        { type: 'finish', reason: 'stop', usage: { input: 1000, output: 1 } },
+      ]).pipe(endTurn(start)),
+    );
+    expect(values.at(-1)).toEqual({
+      type: 'turn',
+      turn: 1,
+      finishReason: 'stop',
+      usage: { input: 1110, output: 1 },
+      metadata: { cost: 3 },
+      next: null,
+    });
   });
 });

@@ -18,35 +18,35 @@ const ask = (_: TurnEvent, after: RunState): RunState => ({
 });
 
 describe('followUp', () => {
-  it('asks on where the run would have ended', () =>
+  it('followUp continues a run that would have ended', () =>
     diagram('followUp', ({ source }) => source.pipe(followUp(startState([]), ask))));
 
   it.each(operatorContract(followUp(start, ask), { source: events }))('followUp $title', ({ run }) => run());
 
-  it('shows the decision the state after the turn: messages, usage, memo', () => {
+  it('followUp calls decide with the state after the turn: messages, usage, memo', () => {
     const seen: RunState[] = [];
     observe(from(events).pipe(followUp(start, (_, after) => (seen.push(after), null))));
     expect(seen).toEqual([{ messages: [userMessage('Hi'), said], turn: 2, usage: { input: 3 }, memo: { mine: 1 } }]);
   });
 
-  it('leaves a turn as it was decided, and emits no message that is not new', () => {
+  it('followUp keeps the turn event if decide returns its next, and emits no message twice', () => {
     const { values } = observe(from(events).pipe(followUp(start, ({ next }) => next ?? null)));
     expect(values).toEqual(events);
   });
 
-  it('starts no turn beyond maxTurns, and says so', () => {
+  it('followUp ends the run with maxTurns on the last turn, without a new message', () => {
     const { values } = observe(from(events).pipe(followUp(start, ask, { last: true })));
     expect(values).toEqual([events[0], { ...turn, finishReason: 'maxTurns' }]);
   });
 
-  it('turns a throw of the decision into an error', () => {
+  it('followUp reports an exception of decide as an error', () => {
     const broken = () => {
       throw new Error('undecided');
     };
     expect(observe(from(events).pipe(followUp(start, broken))).error).toEqual(new Error('undecided'));
   });
 
-  it('drops the messages of a retracted turn', () => {
+  it('followUp drops the messages of a retracted attempt', () => {
     const seen: RunState[] = [];
     observe(
       from<RunEvent[]>([{ type: 'message', message: modelMessage('void') }, { type: 'retract' }, ...events]).pipe(

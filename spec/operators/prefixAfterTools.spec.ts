@@ -19,7 +19,7 @@ const textsOf = (events: readonly RunEvent[], prefix?: string) =>
     .map((event) => event.text);
 
 describe('prefixAfterTools', () => {
-  it('puts the first text after a tool round on a new line', () =>
+  it('prefixAfterTools puts the first text after a tool round on a new line', () =>
     diagram('prefixAfterTools', ({ source }) => source.pipe(prefixAfterTools())));
 
   it.each(operatorContract(prefixAfterTools(), { source: [results, text('a'), text('b')] }))(
@@ -27,7 +27,7 @@ describe('prefixAfterTools', () => {
     ({ run }) => run(),
   );
 
-  it('prefixes the first text after each tool round', () => {
+  it('prefixAfterTools prefixes the first text after each tool round', () => {
     expect(textsOf([text('o'), results, turn(1), text('a'), text('b'), results, turn(2), text('c')])).toEqual([
       'o',
       '\na',
@@ -36,17 +36,17 @@ describe('prefixAfterTools', () => {
     ]);
   });
 
-  it('adds no prefix if the run has not emitted text before', () => {
+  it('prefixAfterTools adds no prefix if the run has not emitted text before', () => {
     expect(textsOf([results, turn(1), text('a'), results, turn(2), text('b')])).toEqual(['a', '\nb']);
     expect(textsOf([text(''), results, text('a')])).toEqual(['', 'a']);
   });
 
-  it('changes no run without tools, and ignores other messages', () => {
+  it('prefixAfterTools changes no run without tools, and ignores other messages', () => {
     const model: RunEvent = { type: 'message', message: { role: 'model', parts: [{ type: 'text', text: 'a' }] } };
     expect(textsOf([text('a'), model, turn(1), text('b')])).toEqual(['a', 'b']);
   });
 
-  it('prefixes the first text that is not empty, after thinking and metadata', () => {
+  it('prefixAfterTools prefixes the first text that is not empty, after thinking and metadata', () => {
     const others: RunEvent[] = [
       { type: 'thinking', text: 'hm' },
       { type: 'metadata', metadata: {} },
@@ -54,11 +54,11 @@ describe('prefixAfterTools', () => {
     expect(textsOf([text('o'), results, ...others, text(''), text('a')])).toEqual(['o', '', '\na']);
   });
 
-  it('accepts another prefix', () => {
+  it('prefixAfterTools accepts another prefix', () => {
     expect(textsOf([text('o'), results, text('a')], ' · ')).toEqual(['o', ' · a']);
   });
 
-  describe('on retract', () => {
+  describe('prefixAfterTools on retract', () => {
     const retract: RunEvent = { type: 'retract' };
 
     it('prefixes the text of the new attempt', () => {
@@ -81,7 +81,7 @@ describe('prefixAfterTools', () => {
     });
   });
 
-  it('does not change a stored message', () => {
+  it('prefixAfterTools does not change a stored message', () => {
     const stored: RunEvent = { type: 'message', message: { role: 'model', parts: [{ type: 'text', text: 'a' }] } };
     const { values } = observe(from([text('o'), results, text('a'), stored]).pipe(prefixAfterTools()));
     expect(values.at(-1)).toBe(stored);

@@ -66,11 +66,15 @@ const setups: readonly Setup[] = [
     ending: (last) => [[...last, toolCall('return_result', {})], [toolCall('return_result', { n: 1 })]],
   },
   { name: 'twoPhase', orchestrator: twoPhase, typed: true, ending: (last) => [[...last, 'done'], ['{"n":1}']] },
-  { name: 'one of ones own', orchestrator: research, ending: (last) => [[...last, 'analysed'], ['found'], ['so']] },
+  {
+    name: 'a custom orchestrator',
+    orchestrator: research,
+    ending: (last) => [[...last, 'analysed'], ['found'], ['so']],
+  },
 ];
 
-describe.each(setups)('in $name', ({ orchestrator, capabilities, ending, typed }) => {
-  it('metadata, thinking, files, sources and usage are emitted exactly once, in order', () => {
+describe.each(setups)('a run of $name', ({ orchestrator, capabilities, ending, typed }) => {
+  it('emits metadata, thinking, files, sources and usage exactly once, in order', () => {
     fc.assert(
       fc.property(scripts, ({ rounds, last }) => {
         let marks = 0;

@@ -40,7 +40,7 @@ function countedMessage(text: string, count: { reads: number }): Message {
 }
 
 describe('toolLoop', () => {
-  it('asks, runs the tools, shows the results, and ends with an answer', () => {
+  it('toolLoop sends a request, runs the tools, sends their results back, and ends with an answer', () => {
     const { values, model, completed } = run();
     expect(values.map((event) => (event.type === 'message' ? `message of ${event.message.role}` : event.type))).toEqual(
       [
@@ -59,7 +59,7 @@ describe('toolLoop', () => {
     expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'model', 'user']);
   });
 
-  it('tells the model of the tools, with their JSON Schema', () => {
+  it('toolLoop sends the definitions of the tools, with their JSON Schema', () => {
     expect(run().model.requests[0]?.tools).toEqual(
       [
         {
@@ -77,13 +77,13 @@ describe('toolLoop', () => {
     );
   });
 
-  it('puts the system prompt before each request, and into no event and no state', () => {
+  it('toolLoop puts the system prompt before each request, and into no event and no state', () => {
     const { model, values } = run({ system: 'A secret prompt.' });
     for (const { messages } of model.requests) expect(messages[0]).toEqual(systemMessage('A secret prompt.'));
     expect(JSON.stringify(values)).not.toContain('secret');
   });
 
-  it('applies a tool choice to the first turn, a function of the state to each', () => {
+  it('toolLoop applies a tool choice to the first turn, and a function of the state to each turn', () => {
     expect(run({ toolChoice: 'required' }).model.requests.map(({ toolChoice }) => toolChoice)).toEqual([
       'required',
       undefined,
@@ -95,7 +95,7 @@ describe('toolLoop', () => {
     ]);
   });
 
-  it('passes the settings of a request on, and none of the run', () => {
+  it('toolLoop sends the settings of a request, and no settings of the run', () => {
     const settings = {
       temperature: 0,
       topP: 1,
@@ -110,18 +110,18 @@ describe('toolLoop', () => {
     expect(request).toEqual({ ...settings, messages: start.messages, tools: expect.any(Array) });
   });
 
-  it('asks once more after an empty reply to results: call, empty, empty are three requests', () => {
+  it('toolLoop sends one more request after an empty reply to results (call, empty, empty: three requests)', () => {
     const { model, values } = run({}, [add], [[toolCall('add', { a: 1, b: 2 })], '', '']);
     expect(model.requests).toHaveLength(3);
     expect(values.filter(({ type }) => type === 'message')).toHaveLength(2);
   });
 
-  it('counts empty replies anew after each round: call, empty, call, empty, empty are five', () => {
+  it('toolLoop counts empty replies again after each tool round (call, empty, call, empty, empty: five requests)', () => {
     const round = [toolCall('add', { a: 1, b: 2 })];
     expect(run({}, [add], [round, '', round, '', '']).model.requests).toHaveLength(5);
   });
 
-  it('makes ids that the conversation has used distinct', () => {
+  it('toolLoop replaces ids that the conversation has used', () => {
     const { values } = run(
       { newId: () => 'fresh' },
       [add],
@@ -130,13 +130,13 @@ describe('toolLoop', () => {
     expect(values.filter((event) => event.type === 'toolCall').map(({ id }) => id)).toEqual(['0', 'fresh']);
   });
 
-  it('shows a failure of the set-up as an error, before any request', () => {
+  it('toolLoop reports an invalid configuration as an error, before any request', () => {
     const { error, model } = run({}, [add, add]);
     expect(error).toMatchObject({ code: 'configuration', message: expect.stringContaining('"add"') });
     expect(model.requests).toHaveLength(0);
   });
 
-  it('reads the history once in a run, not once in each turn', () => {
+  it('toolLoop reads the history once in a run, not once in each turn', () => {
     const readsOf = (turns: number): number => {
       const count = { reads: 0 };
       const history = Array.from({ length: 100 }, (_, at) => countedMessage(`message ${at}`, count));

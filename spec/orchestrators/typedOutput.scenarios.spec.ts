@@ -34,8 +34,8 @@ const kinds: readonly (readonly [string, z.ZodType, unknown])[] = [
   ],
   ['unicode', z.object({ s: z.string() }), { s: 'Ålesund 🏔 "quoted"\n' }],
   ['large numbers', z.object({ n: z.number() }), { n: 9007199254740991 }],
-  ['an optional property that is there', z.object({ a: z.string(), b: z.number().optional() }), { a: 'x', b: 1 }],
-  ['an optional property that is not', z.object({ a: z.string(), b: z.number().optional() }), { a: 'x' }],
+  ['an optional property with a value', z.object({ a: z.string(), b: z.number().optional() }), { a: 'x', b: 1 }],
+  ['an optional property without a value', z.object({ a: z.string(), b: z.number().optional() }), { a: 'x' }],
   ['a text', z.string(), 'just text'],
 ];
 
@@ -45,8 +45,8 @@ const transports: readonly (readonly [string, Capabilities])[] = [
   ['instruction', { tools: false, typedOutput: false }],
 ];
 
-describe.each(transports)('typed output by %s', (transport, capabilities) => {
-  it.each(kinds)('holds %s', async (_, schema, value) => {
+describe.each(transports)('typedOutput by %s', (transport, capabilities) => {
+  it.each(kinds)('returns %s', async (_, schema, value) => {
     const isObject = typeof value === 'object' && !Array.isArray(value);
     const model = scriptedModel(
       [
@@ -61,7 +61,7 @@ describe.each(transports)('typed output by %s', (transport, capabilities) => {
     expect(JSON.parse(text)).toEqual(value);
   });
 
-  it('takes the null of an optional property for nothing: strict modes know no optional ones', async () => {
+  it('treats the null of an optional property as absent, since strict modes have no optional properties', async () => {
     const value = { a: 'x', b: null };
     const model = scriptedModel(
       [transport === 'return_result' ? [toolCall('return_result', value)] : JSON.stringify(value)],
@@ -73,7 +73,7 @@ describe.each(transports)('typed output by %s', (transport, capabilities) => {
     });
   });
 
-  it('goes on in a second run over the history of the first', async () => {
+  it('continues in a second run with the history of the first', async () => {
     const lines = ['one', 'two'].map((name) =>
       transport === 'return_result' ? [toolCall('return_result', { name })] : JSON.stringify({ name }),
     );

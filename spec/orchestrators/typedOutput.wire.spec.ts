@@ -39,7 +39,7 @@ describe.each([
   'ollama',
   'mistral',
   'cohere',
-])('typed output over the wire of %s', (provider) => {
+])('typedOutput over the wire of %s', (provider) => {
   let server: LoopbackServer;
   let script: (tools: readonly string[], turn: number) => readonly Step[];
   let turn = 0;
@@ -54,14 +54,14 @@ describe.each([
   const model = (options: ModelOptions = {}): Model =>
     modelByName(provider, { apiKey: 'key', baseUrl: server.urlFor(provider), retry: false, ...options });
 
-  it('without tools: streams the JSON and validates it', async () => {
+  it('streams the JSON and validates it (without tools)', async () => {
     begin((tools) => answer(tools, chunks(json)));
     const result = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
     expect(result.output).toEqual(oslo);
     expect(JSON.parse(result.text)).toEqual(oslo);
   });
 
-  it('with tools: they run, then the output comes', async () => {
+  it('runs the tools before it returns the output', async () => {
     begin((tools, at) =>
       tools.includes('look') && at === 1
         ? [toolCall('look', { city: 'Oslo' })]
@@ -78,7 +78,7 @@ describe.each([
     expect(events.at(-1)).toMatchObject({ type: 'result', result: { output: oslo } });
   });
 
-  it('with a repair round', async () => {
+  it('repairs an invalid output', async () => {
     begin((tools, at) => answer(tools, chunks(at === 1 ? '{"name":"Oslo","people":"many"}' : json)));
     const { output, turns } = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
     expect(output).toEqual(oslo);
@@ -86,7 +86,7 @@ describe.each([
     expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('people');
   });
 
-  it('refused', async () => {
+  it('reports a refusal', async () => {
     begin(() => ['I will not say.', { type: 'finish', reason: 'contentFilter' }]);
     await expect(lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'))).rejects.toMatchObject(
       provider === 'ollama' || provider === 'together' || provider === 'mistral' || provider === 'cohere'

@@ -1,0 +1,105 @@
+import { describe, expect, it } from '@jest/globals';
+import * as z from 'zod';
+import { tool } from '../../lib/core/tool.js';
+import { toolCall } from '../../lib/testing/index.js';
+import { add, json, onlyTools, oslo, outputOf, run, textOf } from './typedRun.js';
+
+describe('outputTool', () => {
+  it('outputTool forces return_result, hides it, and streams its arguments as text', async () => {
+    const seen = run(
+      [
+        [
+          { type: 'toolCallFragment', index: 0, id: 'c1', name: 'return_result', arguments: '{"name":' },
+          { type: 'toolCallFragment', index: 0, arguments: '"Oslo","people":700000}' },
+        ],
+      ],
+      onlyTools,
+    );
+    expect(await outputOf(seen)).toEqual(oslo);
+    expect((await seen.events).map((event) => (event.type === 'text' ? event.text : event.type))).toEqual([
+      '{"name":',
+      '"Oslo","people":700000}',
+      'message',
+      'message',
+      'turn',
+      'result',
+    ]);
+    expect(seen.model.requests[0]).toMatchObject({
+      toolChoice: { name: 'return_result' },
+      tools: [{ name: 'return_result' }],
+    });
+    expect(seen.model.requests[0]?.output).toBeUndefined();
+  });
+
+  it('outputTool runs all calls of the message, the other tools too, and reports text once as suppressedText', async () => {
+    const seen = run(
+      [
+        ['Hm.', toolCall('add', { a: 1, b: 2 })],
+        ['So: ', toolCall('add', { a: 1, b: 1 }), toolCall('return_result', oslo)],
+      ],
+      onlyTools,
+      { tools: [add] },
+    );
+    expect(await outputOf(seen)).toEqual(oslo);
+    const events = await seen.events;
+    expect(events.filter((event) => event.type === 'metadata').map(({ metadata }) => metadata)).toEqual([
+      { suppressedText: 'Hm.' },
+      { suppressedText: 'So: ' },
+    ]);
+    expect(await textOf(seen)).toBe(json);
+    expect(
+      events.filter(({ type }) => (type as string) === 'toolResult').map((event) => (event as { name?: string }).name),
+    ).toEqual(['add', 'add']);
+    expect(seen.model.requests.map(({ toolChoice }) => toolChoice)).toEqual(['required', 'required']);
+  });
+
+  it('outputTool answers an invalid result with an error of the tool, a limited number of times', async () => {
+    const seen = run([[toolCall('return_result', { name: 'Oslo' })], [toolCall('return_result', oslo)]], onlyTools);
+    expect(await outputOf(seen)).toEqual(oslo);
+    expect(JSON.stringify(seen.model.requests[1]?.messages)).toContain('Invalid result: people');
+    const endless = run(() => [toolCall('return_result', { name: 'Oslo' })], onlyTools);
+    await expect(endless.events).rejects.toMatchObject({
+      reason: 'invalid',
+      text: '{"name":"Oslo"}',
+      message: expect.stringContaining('people'),
+    });
+    expect(endless.model.requests).toHaveLength(3);
+  });
+
+  it('outputTool accepts JSON that was written as text, and sends other text back', async () => {
+    expect(await outputOf(run([json], onlyTools))).toEqual(oslo);
+    expect(await outputOf(run(['Oslo is big.', [toolCall('return_result', oslo)]], onlyTools))).toEqual(oslo);
+  });
+
+  it('outputTool wraps a result that is not an object', async () => {
+    const schema = z.array(z.string());
+    const seen = run([[toolCall('return_result', { result: ['a', 'b'] })]], onlyTools, { output: schema });
+    expect(await outputOf(seen)).toEqual(['a', 'b']);
+    expect(await textOf(seen)).toBe('["a","b"]');
+  });
+
+  it('outputTool drops a result that was returned eagerly by a retracted attempt', async () => {
+    const fragment = { type: 'toolCallFragment', name: 'return_result', done: true } as const;
+    const seen = run(
+      [
+        [
+          { ...fragment, id: 'void', arguments: '{"name":"Void","people":1}' },
+          { type: 'retract' },
+          toolCall('add', { a: 1, b: 2 }),
+        ],
+        [toolCall('return_result', oslo)],
+      ],
+      onlyTools,
+      { tools: [add], eagerTools: true },
+    );
+    expect(await outputOf(seen)).toEqual(oslo);
+  });
+
+  it("outputTool rejects a user's tool of the same name", async () => {
+    const shadow = tool({ name: 'return_result', description: '', execute: () => 1 });
+    await expect(run([json], onlyTools, { tools: [shadow] }).events).rejects.toMatchObject({
+      code: 'configuration',
+      subject: 'tools',
+    });
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals';
+import { toolCall } from '../../lib/testing/index.js';
+import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
+import { add, json, oneAtATime, oslo, outputOf, run, textOf } from './typedRun.js';
+
+describe('twoPhase', () => {
+  const script: Script<ScriptedRequest> = [
+    ['Let me see.', toolCall('add', { a: 1, b: 2 })],
+    [toolCall('add', { a: 3, b: 4 })],
+    'I know it now.',
+    json,
+  ];
+
+  it('twoPhase sends tools until none is called, then the schema without tools', async () => {
+    const seen = run(script, oneAtATime, { tools: [add] });
+    expect(await outputOf(seen)).toEqual(oslo);
+    expect(seen.model.requests.map(({ tools, output }) => [tools?.length ?? 0, output !== undefined])).toEqual([
+      [1, false],
+      [1, false],
+      [1, false],
+      [0, true],
+    ]);
+  });
+
+  it('twoPhase reports the text of the first phase once as suppressedText, and does not store its last reply', async () => {
+    const seen = run(script, oneAtATime, { tools: [add] });
+    expect(await textOf(seen)).toBe(json);
+    const events = await seen.events;
+    expect(events.filter((event) => event.type === 'metadata').map(({ metadata }) => metadata)).toEqual([
+      { suppressedText: 'Let me see.' },
+      { suppressedText: 'I know it now.' },
+    ]);
+    expect(JSON.stringify(seen.model.requests.at(-1)?.messages)).not.toContain('I know it now.');
+  });
+
+  it('twoPhase starts the second phase also after a reply without calls, and after empty replies', async () => {
+    expect(await outputOf(run(['No tool needed.', json], oneAtATime, { tools: [add] }))).toEqual(oslo);
+    expect(
+      await outputOf(run([[toolCall('add', { a: 1, b: 2 })], '', '', json], oneAtATime, { tools: [add] })),
+    ).toEqual(oslo);
+  });
+
+  it('twoPhase repairs in the second phase', async () => {
+    expect(await outputOf(run(['ok', '{}', json], oneAtATime, { tools: [add] }))).toEqual(oslo);
+  });
+
+  it('twoPhase does not report retracted text', async () => {
+    const seen = run([['void', { type: 'retract' }, 'good'], json], oneAtATime, { tools: [add] });
+    const events = await seen.events;
+    expect(events.filter(({ type }) => type === 'metadata')).toEqual([
+      { type: 'metadata', metadata: { suppressedText: 'good' } },
+    ]);
+    expect(events.find(({ type }) => type === 'turn')).toMatchObject({ metadata: { suppressedText: 'good' } });
+    const refusal: Script<ScriptedRequest> = [
+      ['void', { type: 'retract' }, 'I will not.', { type: 'finish', reason: 'contentFilter' }],
+    ];
+    await expect(run(refusal, oneAtATime, { tools: [add] }).events).rejects.toMatchObject({ text: 'I will not.' });
+  });
+
+  it('twoPhase fails when the model refused, or no turn is left', async () => {
+    const refused = run([['I will not.', { type: 'finish', reason: 'contentFilter' }]], oneAtATime, { tools: [add] });
+    await expect(refused.events).rejects.toMatchObject({
+      reason: 'refused',
+      text: 'I will not.',
+      orchestrator: 'twoPhase',
+    });
+    await expect(run(() => 'hm', oneAtATime, { tools: [add], maxTurns: 1 }).events).rejects.toMatchObject({
+      reason: 'maxTurns',
+    });
+  });
+});
