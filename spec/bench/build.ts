@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { bundleLibrary } from '../package/bundleLibrary.js';
 
-/** The project. */
+/** The folder of the project. */
 export const root = join(import.meta.dirname, '../..');
-/** Everything that the benchmark makes, the results too. */
+/** The output folder of the benchmark. */
 export const out = join(import.meta.dirname, 'out');
-/** The library, where the compiled processes import it. */
+/** The bundled library, which the compiled processes import. */
 export const library = join(out, 'lib');
 /** The compiled processes. */
 export const compiled = join(out, 'spec/bench');
@@ -18,8 +18,8 @@ const sources = (folder: string): string[] =>
     .map((file) => join(root, folder, file));
 
 /**
- * Bundles the library as it is published (`npm run build`), and compiles the benchmark's processes file by file: plain Node runs them, with no compiler in the
- * process. Made anew each time, so that what is measured is what stands in lib/.
+ * Bundles the library as it is published (`npm run build`), and compiles the processes of the benchmark file by file,
+ * so that Node runs them without a compiler. Each run of the benchmark does this, so that it measures the current lib/.
  */
 export async function compile(): Promise<void> {
   rmSync(library, { recursive: true, force: true });

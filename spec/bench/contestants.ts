@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { compiled, out } from './build.js';
 
-/** A library that takes part. */
+/** A library that is measured. */
 export interface Contestant {
-  /** As the table calls it. */
+  /** The name in the tables. */
   readonly title: string;
-  /** The module with the function below. */
+  /** The module of the function. */
   readonly module: string;
-  /** The function. */
+  /** The name of the exported function. */
   readonly library: string;
-  /** So far from the others that three rounds with few runs tell all there is to know, and save an hour. */
+  /** The library is so much slower that three rounds with few runs suffice, which saves an hour. */
   readonly slow?: true;
 }
 
@@ -27,28 +27,28 @@ const sdk = (title: string, file: string, library: string): Contestant => ({
 });
 const framework = (title: string, file: string): Contestant => ({ ...sdk(title, file, 'library'), slow: true });
 
-/** What all ratios are against. */
+/** The base of all ratios. */
 export const floor = ours('floor', 'floor', 'openai');
 /** The library itself. */
 export const rivulet = ours('Rivulet', 'rivulet', 'openai');
 
-/** What an import of the whole library is compared with: that of rxjs, which its users have anyway. Neither is run. */
+/** The import of the complete library, and its base: the import of rxjs, which users have anyway. Neither is run. */
 export const imported: readonly Contestant[] = [
   { title: 'rxjs', module: 'rxjs', library: '' },
   { title: rivulet.title, module: join(out, 'lib/index.js'), library: '' },
 ];
 
-/** The wires of the benchmark. */
+/** The APIs of the benchmark. */
 export type Wire = 'openai' | 'anthropic';
 
-/** The floor and Rivulet over each wire. */
-export const own: Readonly<Record<Wire, readonly Contestant[]>> = {
+/** The floor and Rivulet for each wire. */
+export const baseContestants: Readonly<Record<Wire, readonly Contestant[]>> = {
   openai: [floor, rivulet],
   anthropic: [ours(floor.title, 'floor', 'anthropic'), ours(rivulet.title, 'rivulet', 'anthropic')],
 };
 
-/** The others, each used as its documentation says. */
-export const others: Readonly<Record<Wire, readonly Contestant[]>> = {
+/** The other libraries, each used as its documentation shows. */
+export const peerContestants: Readonly<Record<Wire, readonly Contestant[]>> = {
   openai: [
     sdk('OpenAI SDK, raw iterator', 'openaiSdk', 'iterator'),
     sdk('OpenAI SDK, stream helper', 'openaiSdk', 'helper'),
@@ -65,13 +65,13 @@ export const others: Readonly<Record<Wire, readonly Contestant[]>> = {
   ],
 };
 
-/** Partial objects over the wire: of typed output, or of a call's arguments. */
+/** The contestants for partial objects over the wire: of typed output, or of a call's arguments. */
 export const partialContestants = (of: 'output' | 'toolArguments'): readonly Contestant[] => [
   ours(floor.title, 'partialFloor', of),
   ours(rivulet.title, 'partialRivulet', of),
 ];
 
-/** The floor, Rivulet, and those of the peers that have partial objects. */
+/** The floor, Rivulet, and the peers that support partial objects. */
 export const withPartialPeers = (of: 'output' | 'toolArguments'): readonly Contestant[] => [
   ...partialContestants(of),
   ...(peersInstalled()
@@ -84,12 +84,12 @@ export const withPartialPeers = (of: 'output' | 'toolArguments'): readonly Conte
   ).map(([title, file]): Contestant => ({ ...sdk(title, `${file}Partial`, of), slow: true })),
 ];
 
-/** Partial objects in process. */
+/** The contestants for partial objects in process. */
 export const partialInProcess: readonly Contestant[] = [
   ours(floor.title, 'partialInProcess', 'floor'),
   ours(`${rivulet.title}, output`, 'partialInProcess', 'output'),
   ours(`${rivulet.title}, arguments`, 'partialInProcess', 'toolArguments'),
 ];
 
-/** Whether the peers have been installed: `npm ci --prefix spec/bench/peers`. */
+/** Whether the peers are installed: `npm ci --prefix spec/bench/peers`. */
 export const peersInstalled = (): boolean => existsSync(join(peers, 'node_modules'));

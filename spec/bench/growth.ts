@@ -1,20 +1,20 @@
-import { own, partialContestants, partialInProcess, rivulet } from './contestants.js';
+import { baseContestants, partialContestants, partialInProcess, rivulet } from './contestants.js';
 import type { Contestant } from './contestants.js';
 import { runRounds, scoresOf } from './measure.js';
 import { measured } from './report.js';
 import type { Growth } from './report.js';
 import { exponent } from './statistics.js';
 
-/** What grows, and how it is measured. */
+/** A series of cases of growing size. */
 interface Kind {
-  /** Of its cases' names. Default: its own. */
+  /** The prefix of the cases' names. Default: the name of the series. */
   readonly case?: string;
   readonly sizes: readonly number[];
   readonly warmups: number;
   readonly runs: number;
-  /** Who takes part. Default: the floor and Rivulet. */
+  /** Default: the floor and Rivulet. */
   readonly contestants?: readonly Contestant[];
-  /** Which two sizes `--quick` takes. Default: it leaves this out. */
+  /** The two sizes (by index) that `--quick` measures. Default: `--quick` omits the series. */
   readonly quick?: readonly [number, number];
 }
 
@@ -41,35 +41,36 @@ const kinds = {
   },
 } satisfies Record<string, Kind>;
 
-/** What grows. */
+/** The name of a series. */
 export type Growing = keyof typeof kinds;
 const kindOf = (kind: Growing): Kind => kinds[kind];
 export const growing = Object.keys(kinds) as readonly Growing[];
-/** What of it `--quick` measures. */
+/** The series that `--quick` measures. */
 export const quicklyGrowing = growing.filter((kind) => kindOf(kind).quick);
 
-/** How thoroughly. */
-interface Care {
+/** The effort of a measurement. */
+interface Effort {
   readonly rounds: number;
-  /** Milliseconds in each process. */
+  /** Milliseconds per process. */
   readonly budget: number;
-  /** Two sizes only. */
+  /** Measures two sizes only. */
   readonly quick?: boolean;
 }
 
-const least = (values: readonly number[]) => Math.min(...values);
+const minimum = (values: readonly number[]) => Math.min(...values);
 
 /**
- * The exponents with which CPU time grows. Of a history, all grows that a request holds: the floor's exponent stands beside. It does of partial objects, too:
- * the larger what lives, the more the collector copies, a fifth of the time at 64 KB and more than half at 1 MB. The least of all runs stands
- * for a size: what the collector or the machine adds to one of them is no growth.
+ * Returns the exponents with which CPU time grows. They have no limit for a history, whose requests grow as well, so
+ * that the floor's exponent is the reference; nor has the floor. For partial objects, the garbage collector copies more
+ * the more objects live: a fifth of the time at 64 KB, more than half at 1 MB. The value of a size is the minimum of
+ * all runs: what the collector or other processes add to a single run is not growth.
  */
 export async function measureGrowth(
   kind: Growing,
   server: string,
-  { rounds, budget, quick = false }: Care,
+  { rounds, budget, quick = false }: Effort,
 ): Promise<readonly Growth[]> {
-  const { case: name = kind, sizes, warmups, runs, contestants = own.openai, quick: places } = kindOf(kind);
+  const { case: name = kind, sizes, warmups, runs, contestants = baseContestants.openai, quick: places } = kindOf(kind);
   const points = new Map<string, [number, number][]>();
   for (const size of quick ? sizes.filter((_, place) => places?.includes(place)) : sizes) {
     const found = await runRounds(
@@ -77,7 +78,7 @@ export async function measureGrowth(
       { case: `${name}-${size}`, warmups, runs, rounds, budget },
       server,
     );
-    for (const { title, value, failure } of scoresOf(found, ({ cpu }) => least(cpu), least)) {
+    for (const { title, value, failure } of scoresOf(found, ({ cpu }) => minimum(cpu), minimum)) {
       if (value === undefined) throw new Error(`${title}, ${kind} of ${size}: ${failure}`);
       points.set(title, [...(points.get(title) ?? []), [size, value]]);
     }

@@ -1,20 +1,19 @@
 /**
- * The benchmark: `npm run bench`. CPU time of the client process over real sockets, against a floor written by hand.
+ * The benchmark, `npm run bench`: CPU time of a client process over real sockets, as a ratio to a hand-written floor.
  *
- *   npm run bench                 everything, the peers too where they are installed (npm ci --prefix spec/bench/peers): results.json, and by
- *                                 npm run readme the README's tables
- *   npm run bench -- --only text  what begins so, anew; the rest of results.json stays (also with --quick: text-5000, growth of text)
- *   npm run bench -- --rounds 1   a look, with fewer processes than the limits are stated for
- *   npm run bench -- --quick      the floor and Rivulet, for CI: fails when a ratio is worse than the one on record by more than the tolerance
- *   npm run bench -- --quick --accept   puts what is found on record
- *   npm run bench -- --soak 600   one process, that many seconds of runs: heap and handles must stay flat
+ *   npm run bench                       everything, with the peers if they are installed; writes results.json
+ *   npm run bench -- --only text        the cases whose names start so, also with --quick; keeps the other results
+ *   npm run bench -- --rounds 1         fewer processes than the limits require, for a quick look
+ *   npm run bench -- --quick            the floor and Rivulet, for CI; fails if a ratio is worse than its baseline
+ *   npm run bench -- --quick --accept   writes the baseline
+ *   npm run bench -- --soak 600         runs in one process for so many seconds; heap and handles must stay flat
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { accept } from './baseline.js';
 import { compile, out } from './build.js';
-import { others, own, peersInstalled } from './contestants.js';
+import { baseContestants, peerContestants, peersInstalled } from './contestants.js';
 import { growing, measureGrowth } from './growth.js';
 import { runRounds, scoresOf } from './measure.js';
 import { plans } from './plans.js';
@@ -40,7 +39,10 @@ const { values: options } = parseArgs({
 const roundsOf = (planned: number) => Number(options.rounds ?? planned);
 
 async function runPlan(plan: Planned, server: string): Promise<readonly CaseReport[]> {
-  const { wire = 'openai', contestants = [...own[wire], ...(peersInstalled() ? others[wire] : [])] } = plan;
+  const {
+    wire = 'openai',
+    contestants = [...baseContestants[wire], ...(peersInstalled() ? peerContestants[wire] : [])],
+  } = plan;
   const found = await runRounds(contestants, { ...plan, rounds: roundsOf(plan.rounds) }, server);
   return plan.readings.map(({ read, ...reading }) => ({ ...reading, ...measured(), scores: scoresOf(found, read) }));
 }
@@ -67,12 +69,12 @@ async function full(server: string): Promise<void> {
 }
 
 async function checked(server: string): Promise<boolean> {
-  const { report, found } = await quick(server, options.only, !options.accept);
+  const { report, problems } = await quick(server, options.only, !options.accept);
   writeFileSync(join(out, 'quick.json'), asText(report));
-  if (options.accept && options.only !== '') throw new Error('What is on record is of one run: leave --only out.');
+  if (options.accept && options.only !== '') throw new Error('The baseline is that of one run: omit --only.');
   if (options.accept) accept(report);
-  if (options.accept || found.length === 0) return true;
-  console.error(`\nWorse than what is on record (spec/bench/baseline.json):\n${found.join('\n')}`);
+  if (options.accept || problems.length === 0) return true;
+  console.error(`\nWorse than the baseline (spec/bench/baseline.json):\n${problems.join('\n')}`);
   return false;
 }
 

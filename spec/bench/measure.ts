@@ -6,43 +6,43 @@ import { median } from './statistics.js';
 /** How a case is measured. */
 export interface Plan {
   readonly case: string;
-  /** Runs in each process before those that count. */
+  /** The runs of each process before the measured ones. */
   readonly warmups: number;
-  /** Runs in each process that count. */
+  /** The measured runs of each process. */
   readonly runs: number;
-  /** Processes of each contestant, in turn. */
+  /** The processes of each contestant. */
   readonly rounds: number;
-  /** After so many milliseconds a process has done enough runs. Default: 10,000. */
+  /** The milliseconds after which a process starts no more runs. Default: 10,000. */
   readonly budget?: number;
 }
 
-/** What is read from the processes of a case. */
+/** A value that is read from the processes of a case. */
 export interface Reading {
   readonly name: string;
   readonly unit: string;
-  /** Where it stands in the README: the table, and the head of the column. Default: nowhere. */
+  /** Its table and column in the README. Default: none. */
   readonly place?: readonly [table: string, column: string];
-  /** The ratio of ours that the project promises. */
+  /** The largest ratio of Rivulet that the project accepts. */
   readonly limit?: number;
   readonly read: (finding: Finding) => number;
 }
 
-/** What a contestant came to in a case. */
+/** The result of a contestant in a case. */
 export interface Score {
   readonly title: string;
-  /** The one that stands for the processes' values. */
+  /** The typical value of the processes. */
   readonly value?: number;
-  /** The processes' values, in order. */
+  /** The values of the processes, in order. */
   readonly values: readonly number[];
-  /** Against the first contestant's. */
+  /** The ratio to the first contestant. */
   readonly ratio?: number;
-  /** The ratios of the processes that ran side by side, lowest and highest. */
+  /** The lowest and the highest ratio of two processes of the same round. */
   readonly spread?: readonly [lowest: number, highest: number];
-  /** Why it is out. */
+  /** Why there is no result. */
   readonly failure?: string;
 }
 
-/** What the processes of one contestant found, in the order of the rounds; and why it is out. */
+/** The findings of the processes of one contestant, in the order of the rounds, or its failure. */
 export interface Found {
   readonly findings: Finding[];
   failure?: string;
@@ -51,10 +51,10 @@ export interface Found {
 const slow = { rounds: 3, budget: 6_000 };
 
 /**
- * Runs a case: each contestant in fresh processes, in turn (A B C, A B C), so that what else the machine does meets all alike. Who gives a wrong answer,
- * or none in two and a half minutes, is out.
+ * Runs a case: each contestant in new processes, in turn (A B C, A B C), so that other load affects all equally. A
+ * contestant with a wrong result, or without a result after two and a half minutes, has failed.
  *
- * @param found Where the findings are added.
+ * @param found The map to which the findings are added.
  */
 export async function runRounds(
   contestants: readonly Contestant[],
@@ -89,9 +89,9 @@ export async function runRounds(
 }
 
 /**
- * @param found By contestant; the first is what the others are compared with.
- * @param typical Which of the processes' values stands for them.
- * @returns A score for each, in their order.
+ * @param found The findings by contestant. The first contestant is the base of the ratios.
+ * @param typical Computes the typical value. Default: the median.
+ * @returns The scores, in the order of the contestants.
  */
 export function scoresOf(
   found: ReadonlyMap<Contestant, Found>,

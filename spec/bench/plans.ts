@@ -4,14 +4,14 @@ import type { Contestant, Wire } from './contestants.js';
 import type { Plan, Reading } from './measure.js';
 import { median, quantile } from './statistics.js';
 
-/** A case of the benchmark, and what is read from it. */
+/** A case of the benchmark, and the values that are read from it. */
 export interface Planned extends Plan {
   readonly readings: readonly Reading[];
   /** Default: `openai`. */
   readonly wire?: Wire;
-  /** Who takes part, if not the floor, ours, and the peers. The first is what the others are compared with. */
+  /** The first is the base of the ratios. Default: the floor, Rivulet, and the peers. */
   readonly contestants?: readonly Contestant[];
-  /** What `--quick` makes of it. */
+  /** Its smaller variant in `--quick`. Default: none. */
   readonly quick?: Plan;
 }
 
@@ -41,12 +41,12 @@ const peak = (name: string, column: string): readonly Reading[] => [
   { name, unit: 'MB', place: [around, column], limit: 1.25, read: memory },
 ];
 
-/** Warm: what is compiled late is compiled before it counts. */
+/** Enough warm-ups that late compilation happens before the measured runs. */
 const warm = { warmups: 8, runs: 9, rounds: 5 };
-/** The slower cases have more work in a run. */
+/** For slower cases, whose runs do more work. */
 const warmSlow = { warmups: 3, runs: 3, rounds: 5 };
 const few = { warmups: 2, runs: 4, rounds: 5 };
-/** Smaller, and more of it: of short runs more have the machine for themselves. */
+/** Smaller cases with more runs: other processes disturb fewer of them. */
 const quickly = (name: string, warmups: number, runs: number): Plan => ({
   case: name,
   warmups,
@@ -55,7 +55,10 @@ const quickly = (name: string, warmups: number, runs: number): Plan => ({
   budget: 30_000,
 });
 
-/** Partial objects without a wire, against the parser by hand and nothing else: all deltas in one read, and each a read of its own. */
+/**
+ * Partial objects without a wire, compared with a hand-written parser: with all deltas in one read, and with one read
+ * per delta.
+ */
 const inProcess = (size: string, records: number, times: Pick<Plan, 'warmups' | 'runs'>): readonly Planned[] =>
   (['one read', 'a read each'] as const).map((reads) => ({
     ...times,
@@ -65,7 +68,7 @@ const inProcess = (size: string, records: number, times: Pick<Plan, 'warmups' | 
     readings: cost(`partial objects in process, ${reads}: ${size}`, 2),
   }));
 
-/** Everything that is measured in processes of its own, growth excepted. */
+/** All cases except those of growth. */
 export const plans: readonly Planned[] = [
   {
     ...warm,
@@ -151,7 +154,7 @@ export const plans: readonly Planned[] = [
   ...inProcess('64 KB', 650, { warmups: 30, runs: 30 }),
   ...inProcess('200 KB', 2_000, { warmups: 15, runs: 15 }),
   ...inProcess('1 MB', 10_500, { warmups: 5, runs: 7 }),
-  // The import is in none of these times, for anyone: it has a case of its own.
+  // No time includes the import: it has its own case.
   {
     case: 'text-500',
     warmups: 0,
@@ -170,7 +173,8 @@ export const plans: readonly Planned[] = [
       { name: 'import of the whole library', unit: 'CPU ms', limit: 1.5, read: (finding) => finding.imported },
     ],
   },
-  // Four runs in each process: after one, the peak depends on whether the collector happened to come by (78 to 100 MB for the floor; after four, 97 to 100).
+  // Four runs in each process: after one, the peak depends on whether the garbage collector has run (78 to 100 MB for
+  // the floor; after four, 97 to 100).
   { case: 'text-20000', warmups: 3, runs: 1, rounds: 5, readings: peak('peak memory: text', 'memory, text') },
   {
     case: 'concurrent-200',

@@ -11,7 +11,7 @@ export interface Server {
   close(): void;
 }
 
-/** Starts the loopback server in a process of its own; it ends with this one. */
+/** Starts the loopback server in a separate process, which ends with this one. */
 export async function startServer(): Promise<Server> {
   const server = fork(join(compiled, 'server.js'), { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
   const lines = createInterface({ input: server.stdout! });
@@ -22,26 +22,26 @@ export async function startServer(): Promise<Server> {
   return { url: `http://127.0.0.1:${port}`, close: () => server.disconnect() };
 }
 
-/** What a client process found, or why it found nothing. */
+/** The finding of a client process, or the reason of its failure. */
 export type Outcome =
   { readonly finding: Finding; readonly failure?: never } | { readonly failure: string; readonly finding?: never };
 
-/** Runs one task in a fresh process, for two and a half minutes at most: what takes less than a second by hand has failed when it takes that long. */
-export function runClient(task: Task, patience = 150_000): Promise<Outcome> {
+/** Runs one task in a new process, with a limit of two and a half minutes: the floor takes less than a second. */
+export function runClient(task: Task, limit = 150_000): Promise<Outcome> {
   return new Promise((resolve) => {
     const args = [join(compiled, 'client/main.js'), JSON.stringify(task)];
     execFile(
       process.execPath,
       args,
-      { timeout: patience, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
+      { timeout: limit, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
       (error, stdout, stderr) => {
         const line = stdout.trim().split('\n').at(-1) ?? '';
-        if (error?.killed) resolve({ failure: `does not finish in ${patience / 1000} s` });
+        if (error?.killed) resolve({ failure: `does not finish in ${limit / 1000} s` });
         else if (!line.startsWith('{'))
           resolve({ failure: [stderr.trim().split('\n').at(-1), `ends with ${error?.code}`].find(Boolean) ?? '' });
         else {
-          const said = JSON.parse(line) as Finding | { readonly failure: string };
-          resolve('failure' in said ? said : { finding: said });
+          const output = JSON.parse(line) as Finding | { readonly failure: string };
+          resolve('failure' in output ? output : { finding: output });
         }
       },
     );

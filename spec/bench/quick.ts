@@ -1,4 +1,4 @@
-import { isSteep, slower, worse } from './baseline.js';
+import { isSteep, regressionOf, regressions } from './baseline.js';
 import { floor, rivulet } from './contestants.js';
 import type { Contestant } from './contestants.js';
 import { measureGrowth, quicklyGrowing } from './growth.js';
@@ -11,47 +11,47 @@ import type { CaseReport, Growth, Report } from './report.js';
 import { bundleSizes } from './sizes.js';
 import { median } from './statistics.js';
 
-/** How often a case that looks worse than on record is given more rounds before it counts as worse. */
-const doubts = 2;
+/** How often a case that is worse than its baseline is measured again before it counts as worse. */
+const retries = 2;
 
 /**
- * The floor and Rivulet, for CI. Both run in one process, run by run in turn, so that a machine that is busy is so for both alike; the median of the pairs'
- * ratios counts. (The least of runs in processes of their own was tried: with ten busy processes on two cores it strayed by 40 %.) A case that looks worse
- * than on record gets more rounds before it counts as worse.
+ * Compares Rivulet with the floor, for CI. Both run in turn in one process, so that other load affects both equally.
+ * The result is the median of the ratios of the pairs. (The minimum of runs in separate processes varied by 40 % with
+ * ten busy processes on two cores.) A case that is worse than its baseline is measured again before it counts as worse.
  *
- * @param only What the names begin with.
- * @param doubting Whether what looks worse is measured again.
- * @returns What was found, and what of it is worse than on record, in sentences.
+ * @param only The prefix of the names.
+ * @param canRetry Whether a case that is worse is measured again.
+ * @returns The report, and its regressions in sentences.
  */
 export async function quick(
   server: string,
   only: string,
-  doubting: boolean,
-): Promise<{ readonly report: Report; readonly found: readonly string[] }> {
+  canRetry: boolean,
+): Promise<{ readonly report: Report; readonly problems: readonly string[] }> {
   const cases: CaseReport[] = [];
-  const found: string[] = [];
-  for (const { quick: plan, contestants: [base = floor, ours = rivulet] = [] } of plans) {
+  const problems: string[] = [];
+  for (const { quick: plan, contestants: [base = floor, candidate = rivulet] = [] } of plans) {
     if (!plan?.case.startsWith(only)) continue;
-    const { report, problem } = await quickCase(plan, [base, ours], server, doubting ? doubts : 0);
+    const { report, problem } = await quickCase(plan, [base, candidate], server, canRetry ? retries : 0);
     cases.push(report);
-    if (problem !== undefined) found.push(problem);
+    if (problem !== undefined) problems.push(problem);
     const score = report.scores[1];
-    say(
+    print(
       `${report.name}: ${score?.ratio?.toFixed(2) ?? score?.failure} times the floor (${score?.values.length} pairs)`,
     );
   }
   const growth: Growth[] = [];
   for (const kind of quicklyGrowing.filter((one) => `growth of ${one}`.startsWith(only)))
-    growth.push(...(await quickGrowth(kind, server, doubting ? doubts : 0)));
-  for (const { name, exponent } of growth) say(`growth of ${name}: ${exponent.toFixed(2)}`);
+    growth.push(...(await quickGrowth(kind, server, canRetry ? retries : 0)));
+  for (const { name, exponent } of growth) print(`growth of ${name}: ${exponent.toFixed(2)}`);
   const report: Report = { ...circumstances(), cases, growth, sizes: await bundleSizes() };
-  for (const { what, bytes } of report.sizes) say(`${what}: ${bytes} bytes`);
-  return { report, found: [...found, ...worse(report)] };
+  for (const { what, bytes } of report.sizes) print(`${what}: ${bytes} bytes`);
+  return { report, problems: [...problems, ...regressions(report)] };
 }
 
 async function quickCase(plan: Plan, pair: readonly [Contestant, Contestant], server: string, again: number) {
   const pairs: Pair[] = [];
-  for (let doubt = 0; ; doubt++) {
+  for (let attempt = 0; ; attempt++) {
     const failure = await addPairs(pairs, plan, pair, server);
     const report: CaseReport = {
       name: plan.case,
@@ -59,19 +59,19 @@ async function quickCase(plan: Plan, pair: readonly [Contestant, Contestant], se
       ...measured(),
       scores: scoresOfPairs(pairs, failure),
     };
-    const problem = slower(report);
-    if (problem === undefined || failure !== undefined || doubt >= again) return { report, problem };
+    const problem = regressionOf(report);
+    if (problem === undefined || failure !== undefined || attempt >= again) return { report, problem };
   }
 }
 
-/** CPU milliseconds of the floor and of ours, one right after the other. */
-type Pair = readonly [floor: number, ours: number];
+/** CPU milliseconds of a run of the floor and of the run of Rivulet after it. */
+type Pair = readonly [floor: number, candidate: number];
 
-/** Adds what the processes of a plan find. A single run needs a process for each of the two. Returns why there is none. */
+/** Adds the pairs of a plan. A single run requires a process for each of the two. Returns the reason of a failure. */
 async function addPairs(
   pairs: Pair[],
   plan: Plan,
-  [base, ours]: readonly [Contestant, Contestant],
+  [base, candidate]: readonly [Contestant, Contestant],
   server: string,
 ): Promise<string | undefined> {
   const { warmups, runs, rounds, budget = 30_000 } = plan;
@@ -87,7 +87,7 @@ async function addPairs(
     });
   for (let round = 0; round < rounds; round++) {
     const alone = runs === 1 ? await run(base) : undefined;
-    const together = await run(ours, alone ? undefined : base);
+    const together = await run(candidate, alone ? undefined : base);
     const failure = alone?.failure ?? together.failure;
     if (failure !== undefined) return failure;
     const before = alone?.finding?.cpu ?? together.finding?.against ?? [];
@@ -99,7 +99,7 @@ async function addPairs(
 const task = ({ module, library }: Contestant) => ({ module, library });
 
 function scoresOfPairs(pairs: readonly Pair[], failure: string | undefined): readonly Score[] {
-  const ratios = pairs.map(([before, ours]) => ours / before);
+  const ratios = pairs.map(([before, candidate]) => candidate / before);
   const of = ({ title }: Contestant, values: readonly number[]) => ({ title, value: median(values), values });
   const base: Score = {
     ...of(
@@ -116,7 +116,7 @@ function scoresOfPairs(pairs: readonly Pair[], failure: string | undefined): rea
     {
       ...of(
         rivulet,
-        pairs.map(([, ours]) => ours),
+        pairs.map(([, candidate]) => candidate),
       ),
       ratio: median(ratios),
       spread,
@@ -124,10 +124,10 @@ function scoresOfPairs(pairs: readonly Pair[], failure: string | undefined): rea
   ];
 }
 
-/** The exponents between two sizes, measured again while they look too steep. */
+/** Returns the exponents between two sizes. They are measured again if they are too large. */
 async function quickGrowth(kind: Growing, server: string, again: number): Promise<readonly Growth[]> {
   const growth = await measureGrowth(kind, server, { rounds: 1, budget: 3_000, quick: true });
   return again > 0 && growth.some(isSteep) ? quickGrowth(kind, server, again - 1) : growth;
 }
 
-const say = (line: string) => console.log(line);
+const print = (line: string) => console.log(line);

@@ -6,14 +6,14 @@ import { root } from './build.js';
 import type { Score } from './measure.js';
 import type { Size } from './sizes.js';
 
-/** Where, when and with what something was measured. */
+/** The machine and the versions of a measurement. */
 export interface Circumstances {
   readonly machine: string;
   readonly node: string;
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** What was measured when, of what. */
+/** The date and the commit of a measurement. */
 export interface Measured {
   readonly date: string;
   readonly commit: string;
@@ -23,9 +23,9 @@ export interface Measured {
 export interface CaseReport extends Measured {
   readonly name: string;
   readonly unit: string;
-  /** Where it stands in the README: the table, and the head of the column. */
+  /** Its table and column in the README. */
   readonly place?: readonly [table: string, column: string];
-  /** The ratio of ours that the project promises. */
+  /** The largest ratio of Rivulet that the project accepts. */
   readonly limit?: number;
   readonly scores: readonly Score[];
 }
@@ -35,18 +35,18 @@ export interface Growth extends Measured {
   readonly name: string;
   readonly points: readonly (readonly [size: number, cost: number])[];
   readonly exponent: number;
-  /** The exponent that the project promises. */
+  /** The largest exponent that the project accepts. */
   readonly limit?: number;
 }
 
-/** All that was found. */
+/** The results of the benchmark. */
 export interface Report extends Circumstances {
   readonly cases: readonly CaseReport[];
   readonly growth: readonly Growth[];
   readonly sizes: readonly Size[];
 }
 
-/** Where and with what it is measured. */
+/** Returns the current machine and versions. */
 export function circumstances(): Circumstances {
   const [cpu] = cpus();
   const peers = createRequire(join(root, 'spec/bench/peers/package.json'))('./package.json') as {
@@ -60,7 +60,7 @@ export function circumstances(): Circumstances {
   };
 }
 
-/** Of what it is measured, today. A commit with a plus: what is measured is not quite that commit's. */
+/** Returns the current date and commit. A plus after the commit means that lib/ has uncommitted changes. */
 export function measured(): Measured {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
   const changed = git('status', '--porcelain', '--', 'lib') !== '';
@@ -74,7 +74,7 @@ const number = (value: number) => (value >= 100 ? value.toFixed(0) : value >= 10
 
 function row({ title, value, ratio, spread, failure }: Score): readonly string[] {
   if (value === undefined || ratio === undefined || spread === undefined)
-    return [title, '-', '-', `out: ${failure ?? ''}`];
+    return [title, '-', '-', `failed: ${failure ?? ''}`];
   return [title, number(value), ratio.toFixed(2), `${spread[0].toFixed(2)} - ${spread[1].toFixed(2)}`];
 }
 
@@ -87,10 +87,10 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-/** A case as a table in Markdown. */
+/** Formats a case as a table in Markdown. */
 export function caseTable({ name, unit, limit, scores }: CaseReport): string {
-  const promise = limit === undefined ? '' : ` (ours: at most ${limit})`;
-  return `### ${name}${promise}\n\n${table(['library', unit, 'x the first', 'side by side'], scores.map(row))}\n`;
+  const promise = limit === undefined ? '' : ` (Rivulet: at most ${limit})`;
+  return `### ${name}${promise}\n\n${table(['library', unit, 'ratio', 'ratios of the rounds'], scores.map(row))}\n`;
 }
 
 export const growthTable = (growth: readonly Growth[]): string =>

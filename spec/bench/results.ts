@@ -4,12 +4,14 @@ import { root } from './build.js';
 import { circumstances } from './report.js';
 import type { Circumstances, Report } from './report.js';
 
-/** What was found at last, in the repository: the README's table is made from it. */
+/** The latest results, from which the README's tables are made. */
 const file = join(root, 'spec/bench/results.json');
 
 export const readResults = (): Report => JSON.parse(readFileSync(file, 'utf8')) as Report;
 
-/** Four digits are more than the noise leaves; lists of numbers stand on one line. */
+/**
+ * Serializes a report with four significant digits, more than the noise permits, and with lists of numbers on one line.
+ */
 export const asText = (report: Report): string =>
   JSON.stringify(
     report,
@@ -18,16 +20,17 @@ export const asText = (report: Report): string =>
     1,
   ).replace(/\[\s+(-?\d[^[\]"]*?)\s+\]/g, (_, numbers: string) => `[${numbers.replace(/\s+/g, ' ')}]`) + '\n';
 
-const same = (one: Circumstances, other: Circumstances) =>
+const isSameSetup = (one: Circumstances, other: Circumstances) =>
   one.machine === other.machine &&
   one.node === other.node &&
   JSON.stringify(one.versions) === JSON.stringify(other.versions);
 
 /**
- * The record of a run. It is written after each step, so that an interrupted run is not lost. A case that is measured again replaces its older result.
+ * Opens the results. They are written after each step, so that an interrupted run is not lost. A case that is measured
+ * again replaces its earlier result.
  *
- * @param scope `all` replaces a record of another machine or other versions. `some` refuses it: ratios of two machines do not belong in one table.
- * `sizes` keeps it: the size of a bundle does not depend on the machine.
+ * @param scope `all` replaces results of another machine or other versions. `some` rejects them: one table must not mix
+ * ratios of two machines. `sizes` keeps them: the size of a bundle does not depend on the machine.
  */
 export function openResults(scope: 'all' | 'some' | 'sizes'): {
   add(found: Partial<Pick<Report, 'cases' | 'growth' | 'sizes'>>): void;
@@ -35,9 +38,9 @@ export function openResults(scope: 'all' | 'some' | 'sizes'): {
 } {
   const now = circumstances();
   const known = existsSync(file) ? readResults() : undefined;
-  const isSame = known !== undefined && same(known, now);
+  const isSame = known !== undefined && isSameSetup(known, now);
   if (scope === 'some' && known && !isSame)
-    throw new Error('spec/bench/results.json is of another machine or of other versions: measure everything.');
+    throw new Error('spec/bench/results.json is from another machine or other versions: run the complete benchmark.');
   let report: Report = known && (isSame || scope === 'sizes') ? known : { ...now, cases: [], growth: [], sizes: [] };
   const keep = (next: Report) => {
     report = next;

@@ -1,6 +1,6 @@
 /**
- * The loopback server of the benchmark: a process of its own, so that its work is not in the client's CPU time. A request's path says which scenario is
- * played: `/text-20000/v1/chat/completions`. Prints its port.
+ * The loopback server of the benchmark, in a separate process, so that the client's CPU time does not include it. The
+ * path of a request contains the scenario: `/text-20000/v1/chat/completions`. Prints its port.
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -10,7 +10,7 @@ import {
   deltasOf,
   outputOf,
   parallelCallsOf,
-  piecesOf,
+  fragmentsOf,
   recordsOf,
   textAnswer,
   textFrame,
@@ -18,11 +18,11 @@ import {
 } from './wire.js';
 import type { Api } from './wire.js';
 
-/** As much as a socket's read takes at most. The larger, the smaller is what all libraries share, and the clearer the difference. */
-const pieceSize = 64 * 1024;
-/** Between two writes of a paced answer, in milliseconds. */
+/** The size of a write: that of the largest read of a socket. Large reads reduce the cost that all libraries share. */
+const writeSize = 64 * 1024;
+/** The milliseconds between two writes of a paced response. */
 const pace = 5;
-/** The deltas of a paced answer. */
+/** The number of deltas of a paced response. */
 const pacedDeltas = 60;
 
 const answers = new Map<string, Buffer>();
@@ -36,10 +36,11 @@ function built(key: string, build: () => Buffer): Buffer {
 function answerTo(api: Api, scenario: string, size: number, results: number): Buffer {
   const last = () => built(`${api} closing`, () => textAnswer(api, closing));
   if (scenario === 'text') return built(`${api} text ${size}`, () => textAnswer(api, deltasOf(size)));
-  if (scenario === 'output') return built(`${api} output ${size}`, () => textAnswer(api, piecesOf(outputOf(size))));
+  if (scenario === 'output') return built(`${api} output ${size}`, () => textAnswer(api, fragmentsOf(outputOf(size))));
   if (scenario === 'arguments')
     return results > 0 ? last() : built(`${api} arguments ${size}`, () => callsAnswer(api, parallelCallsOf(size)));
-  if (scenario === 'records') return built(`${api} records ${size}`, () => textAnswer(api, piecesOf(recordsOf(size))));
+  if (scenario === 'records')
+    return built(`${api} records ${size}`, () => textAnswer(api, fragmentsOf(recordsOf(size))));
   if (scenario === 'recordcall') {
     const call = { id: 'call_0', name: 'save', arguments: recordsOf(size) };
     return built(`${api} recordcall ${size}`, () => callsAnswer(api, [call]));
@@ -51,7 +52,7 @@ function answerTo(api: Api, scenario: string, size: number, results: number): Bu
   return last();
 }
 
-/** How many tool results a request brings: in either API each names the call it answers. */
+/** Counts the tool results of a request. In both APIs each contains the id of its call. */
 function countResults(api: Api, body: Buffer): number {
   const field = api === 'openai' ? '"tool_call_id"' : '"tool_use_id"';
   let count = 0;
@@ -63,7 +64,7 @@ function send(response: ServerResponse, answer: Buffer): void {
   let at = 0;
   const more = () => {
     while (at < answer.length) {
-      const free = response.write(answer.subarray(at, (at += pieceSize)));
+      const free = response.write(answer.subarray(at, (at += writeSize)));
       if (!free) {
         response.once('drain', more);
         return;
@@ -74,7 +75,10 @@ function send(response: ServerResponse, answer: Buffer): void {
   more();
 }
 
-/** All paced answers are written in one tick; each delta is the clock at its write: CLOCK_MONOTONIC, which processes share. */
+/**
+ * All paced responses are written in the same tick. The text of a delta is the time of its write: CLOCK_MONOTONIC,
+ * which processes share.
+ */
 const paced = new Set<() => void>();
 setInterval(() => {
   for (const write of paced) write();
@@ -96,15 +100,15 @@ function sendPaced(response: ServerResponse, api: Api, deltas: number): void {
   else paced.add(write);
 }
 
-/** Half of an answer, and then the connection breaks. */
+/** Sends half of a response, then resets the connection. */
 function sendBroken(response: ServerResponse, answer: Buffer): void {
   response.write(answer.subarray(0, answer.length / 2), () => response.destroy());
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of request) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces);
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
 }
 
 async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {

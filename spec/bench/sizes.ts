@@ -34,7 +34,7 @@ const ours: readonly Program[] = [
   rivulet('everything', '*'),
 ];
 
-/** The programs that the other cases run: a provider of OpenAI's, a loop and tools. */
+/** The programs of the other cases: the OpenAI provider, a loop and tools. */
 const peers: readonly Program[] = [
   peer('OpenAI SDK, a loop by hand', '{ iterator }', 'openaiSdk.mjs'),
   peer('TanStack AI', '{ library }', 'tanstackOpenai.mjs'),
@@ -49,7 +49,10 @@ export interface Size {
   readonly bytes: number;
 }
 
-/** Bundles each program as a browser gets it, without rxjs and zod. Requires `compile`. The peers take part where they are installed. */
+/**
+ * Bundles each program for a browser, without rxjs and zod, and with the peers if they are installed. Requires
+ * `compile`.
+ */
 export async function bundleSizes(): Promise<readonly Size[]> {
   const measured = [...ours, ...(peersInstalled() ? peers : [])].map(async ({ what, code, from }): Promise<Size> => {
     const { outputFiles } = await build({

@@ -1,17 +1,11 @@
-/** The middle of the values; of an even number, the mean of the two in the middle. */
+/** The median: for an even number of values, the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
-  return (
-    (quantile(values, 0.5) +
-      quantile(
-        [...values].map((value) => -value),
-        0.5,
-      ) *
-        -1) /
-    2
-  );
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? NaN) + (sorted[Math.floor(middle)] ?? NaN)) / 2;
 }
 
-/** The value below which a share of them lie, by the nearest rank. */
+/** The quantile by the nearest-rank method. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? NaN;

@@ -1,12 +1,12 @@
 /**
- * The answers of the loopback server, built before anything is measured, in the providers' own wire formats; and what must come of them. Deterministic:
- * the server and the client that verifies make the same.
+ * The responses of the loopback server in the wire formats of the providers, and their content. They are built before a
+ * measurement, and deterministic: the client that verifies the output builds the same content.
  */
 
-/** The APIs that the server speaks. */
+/** The APIs of the server. */
 export type Api = 'openai' | 'anthropic';
 
-/** The number of calls in the answer of an `arguments` scenario. */
+/** The number of calls in the response of an `arguments` scenario. */
 export const parallelCalls = 8;
 
 const syllables = [
@@ -28,25 +28,25 @@ const syllables = [
   ' and',
 ];
 
-/** The deltas of a text: about four characters each, some beyond ASCII, some that JSON escapes. */
+/** The deltas of a text: about four characters each, some not in ASCII, some escaped in JSON. */
 export function deltasOf(count: number): readonly string[] {
   return Array.from({ length: count }, (_, at) => syllables[(at * 7 + (at >> 4)) % syllables.length] ?? '');
 }
 
-/** The argument of one of the parallel calls, `size` characters long. */
+/** The argument of one of the parallel calls, with `size` characters. */
 export function documentOf(call: number, size: number): string {
   return `${call}:${deltasOf(Math.ceil(size / 3)).join('')}`.slice(0, size);
 }
 
-/** The answer after the tools have run. */
+/** The text after the last tool round. */
 export const closing = deltasOf(20);
 
-/** Cuts a text into pieces of four characters, as a model streams its arguments. */
-export function piecesOf(text: string): readonly string[] {
+/** Cuts a text into fragments of four characters, as a model streams arguments. */
+export function fragmentsOf(text: string): readonly string[] {
   return Array.from({ length: Math.ceil(text.length / 4) }, (_, at) => text.slice(at * 4, at * 4 + 4));
 }
 
-/** JSON of so many records, some hundred characters each, with strings that JSON escapes. */
+/** JSON of `count` records with about a hundred characters each, and with escaped strings. */
 export function recordsOf(count: number): string {
   const records = Array.from({ length: count }, (_, id) => ({
     id,
@@ -58,11 +58,11 @@ export function recordsOf(count: number): string {
   return JSON.stringify({ records });
 }
 
-/** The JSON text of an `output` scenario: a list of so many names. */
+/** The JSON text of an `output` scenario: `count` names. */
 export const outputOf = (count: number): string =>
   JSON.stringify({ names: Array.from({ length: count }, (_, at) => `name ${at}`) });
 
-/** One call of an answer. */
+/** One call of a response. */
 export interface WireCall {
   readonly id: string;
   readonly name: string;
@@ -70,7 +70,7 @@ export interface WireCall {
   readonly arguments: string;
 }
 
-/** The calls of an `arguments` scenario of so many characters in all. */
+/** The calls of an `arguments` scenario, with about `size` characters in total. */
 export function parallelCallsOf(size: number): readonly WireCall[] {
   return Array.from({ length: parallelCalls }, (_, call) => ({
     id: `call_${call}`,
@@ -79,7 +79,7 @@ export function parallelCallsOf(size: number): readonly WireCall[] {
   }));
 }
 
-/** An answer's frames. */
+/** Returns the frames of a response. */
 interface Dialect {
   text(deltas: readonly string[]): Generator<string>;
   calls(calls: readonly WireCall[]): Generator<string>;
@@ -129,14 +129,14 @@ const openai: Dialect = {
   },
   *calls(calls) {
     yield openaiDelta({ role: 'assistant', content: null, refusal: null });
-    const cut = calls.map((call) => piecesOf(call.arguments));
+    const cut = calls.map((call) => fragmentsOf(call.arguments));
     for (const [index, { id, name }] of calls.entries()) {
       yield openaiDelta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] });
     }
     for (let at = 0; at < Math.max(...cut.map(({ length }) => length)); at++) {
-      for (const [index, pieces] of cut.entries()) {
-        if (pieces[at] !== undefined)
-          yield openaiDelta({ tool_calls: [{ index, function: { arguments: pieces[at] } }] });
+      for (const [index, fragments] of cut.entries()) {
+        if (fragments[at] !== undefined)
+          yield openaiDelta({ tool_calls: [{ index, function: { arguments: fragments[at] } }] });
       }
     }
     yield openaiDelta({}, 'tool_calls');
@@ -191,7 +191,7 @@ const anthropic: Dialect = {
     yield messageStart;
     for (const [index, { id, name, arguments: json }] of calls.entries()) {
       yield event({ type: 'content_block_start', index, content_block: { type: 'tool_use', id, name, input: {} } });
-      for (const partial_json of piecesOf(json)) {
+      for (const partial_json of fragmentsOf(json)) {
         yield event({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json } });
       }
       yield event({ type: 'content_block_stop', index });
@@ -202,18 +202,18 @@ const anthropic: Dialect = {
 
 const dialects: Readonly<Record<Api, Dialect>> = { openai, anthropic };
 
-/** A text answer as bytes. */
+/** The bytes of a text response. */
 export const textAnswer = (api: Api, deltas: readonly string[]): Buffer =>
   Buffer.from([...dialects[api].text(deltas)].join(''));
 
-/** An answer of tool calls as bytes. */
+/** The bytes of a response with tool calls. */
 export const callsAnswer = (api: Api, calls: readonly WireCall[]): Buffer =>
   Buffer.from([...dialects[api].calls(calls)].join(''));
 
-/** The frames of an answer one by one, for a server that paces them. */
+/** The frames of a text response, for a paced response. */
 export const textFrames = (api: Api, deltas: readonly string[]): readonly string[] => [...dialects[api].text(deltas)];
 
-/** One frame of text, made at the moment it is written. */
+/** One frame of text, built when it is written. */
 export const textFrame = (api: Api, text: string): string =>
   api === 'openai'
     ? openaiDelta({ content: text })

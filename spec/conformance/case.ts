@@ -7,74 +7,74 @@ import type { Framing } from '../../lib/protocol/wire.js';
 /** What a server sends after a 200. */
 export interface Body {
   readonly framing: Framing;
-  /** Each is one write, with its framing. */
+  /** The writes, with their framing. */
   readonly writes: readonly string[];
-  /** Whether the connection is destroyed after them; otherwise the body ends cleanly. */
+  /** Whether the connection is reset after the last write. Otherwise the body ends cleanly. */
   readonly reset: boolean;
-  /** Whether a protocol that marks its end with `[DONE]` may also leave the mark out, or one that does not may have it. */
+  /** Whether the body is also sent without its `[DONE]`, or with one if it has none. */
   readonly optionalDone: boolean;
 }
 
-/** A call that is due. `id`: the exact one, one that was `generated` (any, not empty), or `any`. */
+/** An expected call. `id` is the exact id, `generated` (any id that is not empty) or `any`. */
 export interface ExpectedCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: JsonValue;
 }
 
-/** What is due. A field that is absent is not judged. */
+/** The expected output. An absent field is not compared. */
 export interface Expectation {
   readonly text?: string;
   readonly thinking?: string;
-  /** Any one of these lists is right. */
+  /** Each of these lists is correct. */
   readonly toolCalls?: readonly (readonly ExpectedCall[])[];
-  /** Any one of these is right. */
+  /** Each of these is correct. */
   readonly finishReason?: readonly FinishReason[];
-  /** The counts that are judged; 0 is the same as absent. `null`: there must be none. */
+  /** The counts that are compared; 0 is the same as absent. `null`: there must be no usage. */
   readonly usage?: Usage | null;
-  /** Whether there must be an error; a text: one whose text contains it, whatever the case. */
+  /** Whether there must be an error. A string must occur in the error's text, in any case. */
   readonly error?: boolean | string;
-  /** The provider's code, which the error must hold. */
+  /** The provider's code that the error must contain. */
   readonly errorCode?: string;
-  /** A call was cut off: it must not appear, at any time. */
+  /** The response ends inside a call, which must never be emitted. */
   readonly droppedPartial?: true;
-  /** Fields that each file must have, in order. */
+  /** The fields of each file, in order. */
   readonly files?: readonly JsonObject[];
-  /** The same for the sources. */
+  /** The fields of each source, in order. */
   readonly sources?: readonly JsonObject[];
 }
 
-/** One answer of a server, and what must come out. */
+/** One response of a server, and the expected output. */
 export interface Case {
   readonly id: string;
   readonly wire: string;
-  /** The file it stands in. */
+  /** The file of the case. */
   readonly source: string;
-  /** The model's name, where the case has one. */
+  /** The model's name. Default: that of the wire. */
   readonly model?: string;
   readonly thinkTags: boolean;
-  /** What the request offers. */
+  /** The tools of the request. */
   readonly tools: readonly ToolDefinition[];
   readonly body: Body;
   readonly expected: Expectation;
 }
 
-/** Something that should have been a case. */
+/** A file or an entry that is not a valid case. */
 export interface Unreadable {
   readonly id: string;
   readonly source: string;
   readonly wire?: string;
-  /** Why it is none. */
+  /** Why it is not valid. */
   readonly problem: string;
 }
 
-/** What was found at a path. */
+/** A case, or an entry that cannot be read as one. */
 export type Found = Case | Unreadable;
 
-/** Whether something is no case. */
+/** Whether an entry is not a valid case. */
 export const isUnreadable = (found: Found): found is Unreadable => 'problem' in found;
 
-/** A tool that takes any arguments. */
+/** A tool that accepts any arguments. */
 export const openTool = (name: string): ToolDefinition => ({
   name,
   description: `The tool ${name}.`,

@@ -6,99 +6,109 @@ import type { Usage } from '../../lib/core/usage.js';
 import type { Case, Expectation, ExpectedCall } from './case.js';
 import type { Observation } from './observe.js';
 
-/** A field that is not as it must be. */
+/** A field that differs from its expectation. */
 export interface Difference {
   readonly field: string;
-  readonly came: unknown;
-  readonly due: unknown;
+  readonly actual: unknown;
+  readonly expected: unknown;
 }
 
-type Judge = (due: Expectation, came: Observation) => readonly Difference[];
+type Comparison = (expected: Expectation, actual: Observation) => readonly Difference[];
 
-/** What is wrong about an observation, field by field; nothing when all is right. */
-export function differences({ expected }: Pick<Case, 'expected'>, came: Observation): readonly Difference[] {
-  if (came.hung !== null)
-    return [{ field: 'time', came: `nothing more, and no end, within ${came.hung} ms`, due: 'an end' }];
-  return judges.flatMap((judge) => judge(expected, came));
+/** Compares an observation with its expectation, field by field. Returns an empty list if they agree. */
+export function differences({ expected }: Pick<Case, 'expected'>, actual: Observation): readonly Difference[] {
+  if (actual.hung !== null) return [{ field: 'time', actual: `no end within ${actual.hung} ms`, expected: 'an end' }];
+  return comparisons.flatMap((compare) => compare(expected, actual));
 }
 
-const differs = (field: string, came: unknown, due: unknown): readonly Difference[] =>
-  isDeepStrictEqual(plain(came), plain(due)) ? [] : [{ field, came, due }];
+const differs = (field: string, actual: unknown, expected: unknown): readonly Difference[] =>
+  isDeepStrictEqual(plain(actual), plain(expected)) ? [] : [{ field, actual, expected }];
 
 const plain = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));
 
-const text: Judge = (due, came) => (due.text === undefined ? [] : differs('text', came.text, due.text));
+const text: Comparison = (expected, actual) =>
+  expected.text === undefined ? [] : differs('text', actual.text, expected.text);
 
-const thinking: Judge = (due, came) =>
-  due.thinking === undefined ? [] : differs('thinking', came.thinking, due.thinking);
+const thinking: Comparison = (expected, actual) =>
+  expected.thinking === undefined ? [] : differs('thinking', actual.thinking, expected.thinking);
 
-const toolCalls: Judge = (due, { toolCalls: came }) => {
-  const lists = due.toolCalls ?? (due.droppedPartial ? [[]] : undefined);
-  if (!lists || lists.some((list) => sameCalls(came, list))) return [];
+const toolCalls: Comparison = (expected, { toolCalls: actual }) => {
+  const lists = expected.toolCalls ?? (expected.droppedPartial ? [[]] : undefined);
+  if (!lists || lists.some((list) => sameCalls(actual, list))) return [];
   return [
     {
       field: 'toolCalls',
-      came: came.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
-      due: lists.length === 1 ? lists[0] : { anyOf: lists },
+      actual: actual.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
+      expected: lists.length === 1 ? lists[0] : { anyOf: lists },
     },
   ];
 };
 
-function sameCalls(came: readonly ToolCallPart[], due: readonly ExpectedCall[]): boolean {
-  return came.length === due.length && due.every((call, at) => isCall(came[at], call));
+function sameCalls(actual: readonly ToolCallPart[], expected: readonly ExpectedCall[]): boolean {
+  return actual.length === expected.length && expected.every((call, at) => isCall(actual[at], call));
 }
 
-function isCall(came: ToolCallPart | undefined, due: ExpectedCall): boolean {
-  if (came?.name !== due.name || !isDeepStrictEqual(plain(came.arguments), plain(due.arguments))) return false;
-  return due.id === 'any' || (due.id === 'generated' ? came.id !== '' : came.id === due.id);
+function isCall(actual: ToolCallPart | undefined, expected: ExpectedCall): boolean {
+  if (actual?.name !== expected.name || !isDeepStrictEqual(plain(actual.arguments), plain(expected.arguments)))
+    return false;
+  return expected.id === 'any' || (expected.id === 'generated' ? actual.id !== '' : actual.id === expected.id);
 }
 
-/** A call that was cut off may be in no message either, and its answer has not finished whole. */
-const droppedPartial: Judge = (due, { messages }) => {
-  if (!due.droppedPartial) return [];
+/** An incomplete call may not be in a message either. */
+const droppedPartial: Comparison = (expected, { messages }) => {
+  if (!expected.droppedPartial) return [];
   const called = messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'toolCall'));
-  const lists = due.toolCalls ?? [[]];
+  const lists = expected.toolCalls ?? [[]];
   return called.every((call) => lists.some((list) => list.some((one) => isCall(call, one))))
     ? []
-    : [{ field: 'droppedPartial', came: called, due: 'no call in a message that was cut off' }];
+    : [{ field: 'droppedPartial', actual: called, expected: 'no incomplete call in a message' }];
 };
 
-/** An interruption is what a stream gives that ends without a reason: the wire's word for it is `unspecified`. */
-const finishReason: Judge = (due, came) => {
-  if (!due.finishReason) return [];
-  const accepted: readonly (FinishReason | null)[] = due.finishReason;
-  const interrupted = came.error?.code === 'stream_interrupted' && accepted.includes('unspecified');
-  return accepted.includes(came.finishReason) || interrupted
+/** Rivulet reports a stream without a finish reason as interrupted; expectations call this reason `unspecified`. */
+const finishReason: Comparison = (expected, actual) => {
+  if (!expected.finishReason) return [];
+  const accepted: readonly (FinishReason | null)[] = expected.finishReason;
+  const interrupted = actual.error?.code === 'stream_interrupted' && accepted.includes('unspecified');
+  return accepted.includes(actual.finishReason) || interrupted
     ? []
-    : [{ field: 'finishReason', came: came.finishReason, due: accepted.length === 1 ? accepted[0] : accepted }];
+    : [
+        {
+          field: 'finishReason',
+          actual: actual.finishReason,
+          expected: accepted.length === 1 ? accepted[0] : accepted,
+        },
+      ];
 };
 
-const usage: Judge = (due, came) => {
-  if (due.usage === undefined) return [];
-  if (due.usage === null)
-    return Object.values(came.usage ?? {}).some((count) => count > 0)
-      ? [{ field: 'usage', came: came.usage, due: null }]
+const usage: Comparison = (expected, actual) => {
+  if (expected.usage === undefined) return [];
+  if (expected.usage === null)
+    return Object.values(actual.usage ?? {}).some((count) => count > 0)
+      ? [{ field: 'usage', actual: actual.usage, expected: null }]
       : [];
-  const counts = Object.entries(due.usage) as [keyof Usage, number][];
-  return counts.flatMap(([count, value]) => differs(`usage.${count}`, came.usage?.[count] ?? 0, value));
+  const counts = Object.entries(expected.usage) as [keyof Usage, number][];
+  return counts.flatMap(([count, value]) => differs(`usage.${count}`, actual.usage?.[count] ?? 0, value));
 };
 
-const error: Judge = (due, { error: came }) => {
-  if (due.error === undefined) return [];
-  if (due.error === false) return came ? [{ field: 'error', came, due: 'none' }] : [];
-  if (!came) return [{ field: 'error', came: 'none', due: due.error === true ? 'an error' : due.error }];
-  if (due.error !== true && !came.message.toLowerCase().includes(due.error.toLowerCase()))
-    return [{ field: 'error', came: came.message, due: `a text with "${due.error}"` }];
-  const { errorCode: code } = due;
-  return code === undefined || came.providerCode === code || came.message.includes(code)
+const error: Comparison = (expected, { error: actual }) => {
+  if (expected.error === undefined) return [];
+  if (expected.error === false) return actual ? [{ field: 'error', actual, expected: 'none' }] : [];
+  if (!actual)
+    return [{ field: 'error', actual: 'none', expected: expected.error === true ? 'an error' : expected.error }];
+  if (expected.error !== true && !actual.message.toLowerCase().includes(expected.error.toLowerCase()))
+    return [{ field: 'error', actual: actual.message, expected: `a text with "${expected.error}"` }];
+  const { errorCode: code } = expected;
+  return code === undefined || actual.providerCode === code || actual.message.includes(code)
     ? []
-    : [{ field: 'error.code', came: came.providerCode, due: code }];
+    : [{ field: 'error.code', actual: actual.providerCode, expected: code }];
 };
 
-const files: Judge = (due, came) => (due.files ? listed('files', came.files, due.files) : []);
-const sources: Judge = (due, came) => (due.sources ? listed('sources', came.sources, due.sources) : []);
+const files: Comparison = (expected, actual) =>
+  expected.files ? partDifferences('files', actual.files, expected.files) : [];
+const sources: Comparison = (expected, actual) =>
+  expected.sources ? partDifferences('sources', actual.sources, expected.sources) : [];
 
-/** The fields that a part of a message has, under the names that others give them. */
+/** The fields of a part, by the names that they have in expectations. */
 const partFields: Readonly<Record<string, string>> = {
   mediaType: 'mediaType',
   media_type: 'mediaType',
@@ -112,23 +122,27 @@ const partFields: Readonly<Record<string, string>> = {
   text: 'text',
 };
 
-/** Of each part, the fields that both sides know. */
-function listed(field: string, came: readonly object[], due: readonly JsonObject[]): readonly Difference[] {
-  if (came.length !== due.length) return [{ field, came, due }];
-  return due.flatMap((wanted, at) =>
-    Object.entries(wanted).flatMap(([name, value]) => {
-      const ours = Object.hasOwn(partFields, name) ? partFields[name] : undefined;
-      return ours === undefined
+/** Compares the fields that parts have, and ignores others. */
+function partDifferences(
+  field: string,
+  actual: readonly object[],
+  expected: readonly JsonObject[],
+): readonly Difference[] {
+  if (actual.length !== expected.length) return [{ field, actual, expected }];
+  return expected.flatMap((part, at) =>
+    Object.entries(part).flatMap(([name, value]) => {
+      const ownName = Object.hasOwn(partFields, name) ? partFields[name] : undefined;
+      return ownName === undefined
         ? []
-        : differs(`${field}[${at}].${name}`, Reflect.get(came[at] ?? {}, ours) as unknown, value);
+        : differs(`${field}[${at}].${name}`, Reflect.get(actual[at] ?? {}, ownName) as unknown, value);
     }),
   );
 }
 
-const stream: Judge = (_, { breaches }) =>
-  breaches.map((breach) => ({ field: 'stream', came: breach, due: 'the contract of a model' }));
+const stream: Comparison = (_, { breaches }) =>
+  breaches.map((breach) => ({ field: 'stream', actual: breach, expected: 'the contract of a model' }));
 
-const judges: readonly Judge[] = [
+const comparisons: readonly Comparison[] = [
   text,
   thinking,
   toolCalls,

@@ -39,7 +39,8 @@ import { runCase } from './runCase.js';
 import type { Outcome } from './runCase.js';
 import { variantsOf } from './variants.js';
 
-// Some specs run a case in a thousand variants, over sockets: on a busy machine that takes more than jest's five seconds.
+// Some tests run a thousand variants of a case over sockets: on a busy machine that takes longer than jest's five
+// seconds.
 jest.setTimeout(60_000);
 
 const data = (fields: unknown) => `data: ${JSON.stringify(fields)}\n\n`;
@@ -78,40 +79,40 @@ function quirk(fields: object = {}): Case {
   return found;
 }
 
-/** All framings, and one in twenty of the splits: `npm run conformance` runs them all. */
+/** All framings, and one in twenty of the splits: `npm run conformance` runs all of them. */
 const fewer = {
   variants: (body: Body) => variantsOf(body).filter(({ name }, at) => !/ split .*at \d+$/.test(name) || at % 20 === 0),
 };
-/** What is wrong whatever the cut shows in the first. */
+/** The first variants: enough for an error that does not depend on the cut. */
 const first = { variants: (body: Body) => variantsOf(body).slice(0, 4) };
 
 const fields = ({ differences: found }: Outcome) => found.map(({ field }) => field);
 
-/** openai, with its chunks changed. */
-const doctored =
+/** A factory of `openai` whose chunks are changed. */
+const withChunks =
   (change: MonoTypeOperatorFunction<Chunk>): ModelFactory =>
   (name, options) => {
     const model = openai(name, options);
     return { ...model, stream: (request) => model.stream(request).pipe(change) };
   };
 
-/** openai, with the pieces of a body changed before it reads them. */
-const misreading =
-  (change: (piece: Uint8Array) => Uint8Array): ModelFactory =>
+/** A factory of `openai` that receives a body with changed bytes. */
+const withBytes =
+  (change: (chunk: Uint8Array) => Uint8Array): ModelFactory =>
   (name, options) =>
     openai(name, {
       ...options,
       fetch: async (...to) => {
         const { body, headers } = await (options.fetch ?? fetch)(...to);
         const changed = new TransformStream<Uint8Array, Uint8Array>({
-          transform: (piece, out) => out.enqueue(change(piece)),
+          transform: (chunk, out) => out.enqueue(change(chunk)),
         });
         return new Response(body?.pipeThrough(changed), { headers });
       },
     });
 
-describe('conformance: a case', () => {
-  it('passes when all that is due comes, in every framing and cut', async () => {
+describe('runCase', () => {
+  it('runCase passes a case whose output is as expected, in every framing and cut', async () => {
     const outcome = await runCase(quirk(), openai);
     expect(outcome).toMatchObject({
       id: 'tide',
@@ -145,7 +146,7 @@ describe('conformance: a case', () => {
     ['an error with a text', { error: 'overloaded' }, 'error'],
     ['files', { files: [{ mediaType: 'image/png' }] }, 'files'],
     ['sources', { sources: [{ url: 'https://example.org' }] }, 'sources'],
-  ])('fails when something else is due: %s', async (_, wrong, field) => {
+  ])('runCase fails a case with another expectation: %s', async (_, wrong, field) => {
     const outcome = await runCase(quirk({ expected: { ...expected, ...wrong } }), openai, first);
     expect(outcome.passed).toBe(false);
     expect(fields(outcome)).toContain(field);
@@ -153,7 +154,7 @@ describe('conformance: a case', () => {
     expect(outcome.failedVariants).toBe(outcome.variants);
   });
 
-  it('does not judge what its expectation leaves out', async () => {
+  it('runCase does not compare fields that are absent from the expectation', async () => {
     expect((await runCase(quirk({ expected: {} }), openai, first)).passed).toBe(true);
     expect(
       (await runCase(quirk({ expected: { toolCallsAnyOf: [[], expected.toolCalls] } }), openai, first)).passed,
@@ -162,7 +163,7 @@ describe('conformance: a case', () => {
     expect((await runCase(quirk({ expected: { toolCalls: anyId } }), openai, first)).passed).toBe(true);
   });
 
-  it('holds an interruption for an error or for an unspecified end, and nothing else', async () => {
+  it('runCase accepts an interruption as the finish reasons error and unspecified only', async () => {
     const outcome = (finishReason: unknown) =>
       runCase(quirk({ ...cut, expected: { ...cut.expected, finishReason } }), openai, first);
     expect((await outcome('error')).passed).toBe(true);
@@ -170,7 +171,7 @@ describe('conformance: a case', () => {
     expect(fields(await outcome('stop'))).toEqual(['finishReason']);
   });
 
-  it('sees a connection that breaks, over a socket and through fetch', async () => {
+  it('runCase reports a connection that is reset, over a socket and through fetch', async () => {
     const broken = quirk({
       frames: [...frames.slice(0, 4), { end: 'reset' }],
       expected: { text: expected.text, error: true },
@@ -180,7 +181,7 @@ describe('conformance: a case', () => {
     expect(fields(await runCase(clean, openai, first))).toEqual(['error']);
   });
 
-  it('asks for <think> to be read as thinking where it says so', async () => {
+  it('runCase extracts thinking from <think> tags if the case has the option', async () => {
     const tagged = { frames: [delta({ content: '<think>so</think>yes' }, 'stop'), 'data: [DONE]\n\n'] };
     const separate = { expected: { text: 'yes', thinking: 'so' }, options: { thinkTags: true } };
     expect((await runCase(quirk({ ...tagged, ...separate }), openai, first)).passed).toBe(true);
@@ -191,32 +192,32 @@ describe('conformance: a case', () => {
   });
 });
 
-describe('conformance: the ways to send a case', () => {
+describe('variantsOf', () => {
   const crlf = quirk({ frames: frames.map((frame) => frame.replaceAll('\n', '\r\n')) });
   const names = variantsOf(crlf.body).map(({ name }) => name);
 
-  it('begins with the own framing, a write a frame, over HTTP', () => {
-    expect(names[0]).toBe('its own framing, HTTP, one write a frame');
-    expect(variantsOf(crlf.body)[0]?.pieces).toHaveLength(frames.length);
+  it('variantsOf starts with the original framing over HTTP, one write per frame', () => {
+    expect(names[0]).toBe('original framing, HTTP, one write per frame');
+    expect(variantsOf(crlf.body)[0]?.chunks).toHaveLength(frames.length);
   });
 
-  it('says the same bytes in every cut of a framing', () => {
+  it('variantsOf returns the same bytes in every cut of a framing', () => {
     const bodies = new Map<string, Set<string>>();
-    for (const { name, pieces } of variantsOf(crlf.body)) {
+    for (const { name, chunks } of variantsOf(crlf.body)) {
       const framing = name.split(', HTTP')[0]?.split(', fetch')[0] ?? '';
-      bodies.set(framing, (bodies.get(framing) ?? new Set()).add(Buffer.concat(pieces).toString('hex')));
+      bodies.set(framing, (bodies.get(framing) ?? new Set()).add(Buffer.concat(chunks).toString('hex')));
     }
     expect([...bodies.values()].map(({ size }) => size)).toEqual([...bodies].map(() => 1));
   });
 
-  it('splits at every point of a small body: inside characters, and between CR and LF', () => {
+  it('variantsOf splits a small body at every byte, also inside characters and between CR and LF', () => {
     const length = Buffer.byteLength(crlf.body.writes.join(''));
-    expect(names.filter((name) => /^its own framing, fetch, split .*at \d+$/.test(name))).toHaveLength(length - 1);
+    expect(names.filter((name) => /^original framing, fetch, split .*at \d+$/.test(name))).toHaveLength(length - 1);
     expect(names.filter((name) => name.includes('inside a character'))).not.toHaveLength(0);
     expect(names.filter((name) => name.includes('between CR and LF'))).not.toHaveLength(0);
   });
 
-  it('splits a long body at a bounded number of points, the telling ones among them', () => {
+  it('variantsOf splits a long body at a bounded number of bytes, some inside characters and between CR and LF', () => {
     const long = variantsOf({
       ...crlf.body,
       writes: [data({ text: 'Ålesund '.repeat(5000) }).replaceAll('\n', '\r\n')],
@@ -236,26 +237,26 @@ describe('conformance: the ways to send a case', () => {
     'no space after the colon',
     'data in several lines',
     'id and retry fields',
-  ])('has the framing "%s", over HTTP and through fetch', (framing) => {
-    const of = variantsOf(quirk().body).filter(({ name }) => name.startsWith(`${framing}, `));
-    expect(new Set(of.map(({ over }) => over))).toEqual(new Set(['http', 'fetch']));
+  ])('variantsOf returns the framing "%s" over HTTP and through fetch', (framing) => {
+    const framed = variantsOf(quirk().body).filter(({ name }) => name.startsWith(`${framing}, `));
+    expect(new Set(framed.map(({ over }) => over))).toEqual(new Set(['http', 'fetch']));
   });
 
-  it('leaves a body as it is that does not end with a whole event', () => {
+  it('variantsOf does not change the framing of a body that ends with an incomplete event', () => {
     const [own, ...others] = variantsOf({ ...quirk().body, writes: ['data: {"a":1}\n\n', 'data: {"b"'] });
-    expect([own, ...others].every((variant) => variant?.name.startsWith('its own framing'))).toBe(true);
+    expect([own, ...others].every((variant) => variant?.name.startsWith('original framing'))).toBe(true);
   });
 
-  it('keeps the names of events where they say more than the payloads', () => {
+  it('variantsOf removes names of events only if the payloads contain them too', () => {
     const named = variantsOf({ ...quirk().body, writes: ['event: error\ndata: {"message":"no"}\n\n'] });
     expect(named.filter(({ name }) => name.startsWith('no event names'))).toEqual([]);
     const redundant = variantsOf({ ...quirk().body, writes: ['event: ping\ndata: {"type":"ping"}\n\n'] });
-    expect(redundant.find(({ name }) => name.startsWith('no event names'))?.pieces.map(String)).toEqual([
+    expect(redundant.find(({ name }) => name.startsWith('no event names'))?.chunks.map(String)).toEqual([
       String(new TextEncoder().encode('data: {"type":"ping"}\n\n')),
     ]);
   });
 
-  it('varies the line ends and the blank lines of line-delimited JSON', () => {
+  it('variantsOf varies the line ends and the blank lines of line-delimited JSON', () => {
     const lines = variantsOf({
       framing: 'ndjson',
       writes: ['{"a":1}\n', '{"b":2}\n'],
@@ -264,7 +265,7 @@ describe('conformance: the ways to send a case', () => {
     });
     const framings = new Set(lines.map(({ name }) => name.split(/, (?:HTTP|fetch)/)[0]));
     expect([...framings]).toEqual([
-      'its own framing',
+      'original framing',
       'CRLF',
       'LF and CRLF mixed',
       'blank lines',
@@ -274,22 +275,22 @@ describe('conformance: the ways to send a case', () => {
   });
 });
 
-describe('conformance: what is wrong is caught', () => {
-  it('a decoder that loses a character', async () => {
-    const lossy = doctored(
+describe('runCase: errors', () => {
+  it('runCase reports a decoder that drops a character', async () => {
+    const lossy = withChunks(
       map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.replace('!', '') } : chunk)),
     );
     const outcome = await runCase(quirk(), lossy, first);
     expect(outcome).toMatchObject({
       passed: false,
-      differences: [{ field: 'text', came: 'Ålesund — “now” 🌊', due: expected.text }],
+      differences: [{ field: 'text', actual: 'Ålesund — “now” 🌊', expected: expected.text }],
     });
   });
 
-  it('a reader that takes each piece of bytes for whole characters, in the cuts inside a character', async () => {
+  it('runCase reports a reader that decodes each chunk separately, in the cuts inside a character', async () => {
     const outcome = await runCase(
       quirk(),
-      misreading((piece) => new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(piece))),
+      withBytes((chunk) => new TextEncoder().encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(chunk))),
     );
     expect(outcome.passed).toBe(false);
     expect(outcome.variant).toContain('fetch, byte by byte');
@@ -297,25 +298,25 @@ describe('conformance: what is wrong is caught', () => {
     expect(outcome.failedVariants).toBeLessThan(outcome.variants / 2);
   });
 
-  it('a reader that does not know CRLF, over a real socket', async () => {
+  it('runCase reports a reader that does not support CRLF, over a real socket', async () => {
     const outcome = await runCase(
       quirk(),
-      misreading((piece) => piece.map((byte) => (byte === 13 ? 120 : byte))),
+      withBytes((chunk) => chunk.map((byte) => (byte === 13 ? 120 : byte))),
     );
-    expect(outcome).toMatchObject({ passed: false, variant: 'CRLF, HTTP, one write a frame' });
+    expect(outcome).toMatchObject({ passed: false, variant: 'CRLF, HTTP, one write per frame' });
   });
 
-  it('a difference between two cuts, even in what is not judged', async () => {
+  it('runCase reports a difference between two cuts in a field without an expectation', async () => {
     let runs = 0;
-    const fickle = doctored(
+    const fickle = withChunks(
       map((chunk) => (chunk.type === 'thinking' && ++runs > 20 ? { ...chunk, text: '?' } : chunk)),
     );
     const outcome = await runCase(quirk({ expected: { text: expected.text } }), fickle);
-    expect(fields(outcome)).toEqual(["thinking (another than in the wire's own framing)"]);
+    expect(fields(outcome)).toEqual(['thinking (differs from the original framing)']);
   });
 
-  it('a call that was cut off and is shown all the same', async () => {
-    const pretending = doctored(catchError(() => of<Chunk>({ type: 'finish', reason: 'stop' })));
+  it('runCase reports an incomplete call that is emitted', async () => {
+    const pretending = withChunks(catchError(() => of<Chunk>({ type: 'finish', reason: 'stop' })));
     const outcome = await runCase(quirk({ ...cut, expected: { droppedPartial: true } }), pretending, first);
     expect(fields(outcome)).toEqual(['toolCalls', 'droppedPartial']);
   });
@@ -325,40 +326,40 @@ describe('conformance: what is wrong is caught', () => {
   const metadata: Chunk = { type: 'metadata', metadata: { model: 'm' } };
   it.each<[string, Observable<Chunk>, string]>([
     ['two finishes', of(text, finish, finish), '2 finish chunks'],
-    ['a chunk behind the finish', of(finish, text), 'behind the finish'],
+    ['a chunk after the finish', of(finish, text), 'after the finish'],
     ['no finish', of(text), 'completed without a finish'],
     [
-      'an error behind the finish',
+      'an error after the finish',
       concat(
         of(text, finish),
         throwError(() => new Error('late')),
       ),
-      'failed although',
+      'failed after its finish',
     ],
-    ['the same metadata twice', of(metadata, metadata, finish), 'Metadata were emitted twice'],
-  ])('a model that breaks its contract: %s', async (_, stream, told) => {
+    ['the same metadata twice', of(metadata, metadata, finish), 'Metadata was emitted twice'],
+  ])('observe reports a model that violates its contract: %s', async (_, stream, breach) => {
     const model: Model = { provider: 'mine', name: 'm', stream: () => stream };
     const observed = await firstValueFrom(observe(model, { messages: [] }));
-    expect(differences({ expected: {} }, observed).map(({ came }) => came)).toEqual(
-      expect.arrayContaining([expect.stringContaining(told)]),
+    expect(differences({ expected: {} }, observed).map(({ actual }) => actual)).toEqual(
+      expect.arrayContaining([expect.stringContaining(breach)]),
     );
   });
 
-  it('an answer that never ends', () => {
-    const testing = new TestScheduler((came, due) => expect(came).toEqual(due));
+  it('observe reports a response that never ends', () => {
+    const testing = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
     testing.run(({ expectObservable, cold, expectSubscriptions }) => {
       const source = cold<Chunk>('a-', { a: text });
       const found = observe({ provider: 'mine', name: 'm', stream: () => source }, { messages: [] }, 20_000).pipe(
         map((observed) => differences({ expected: {} }, observed)),
       );
       expectObservable(found).toBe('20s (d|)', {
-        d: [{ field: 'time', came: 'nothing more, and no end, within 20000 ms', due: 'an end' }],
+        d: [{ field: 'time', actual: 'no end within 20000 ms', expected: 'an end' }],
       });
       expectSubscriptions(source.subscriptions).toBe('^ 19999ms !');
     });
   });
 
-  it('an answer that never ends, once: the other variants are not waited for', async () => {
+  it('runCase runs no more variants after one that never ends', async () => {
     let asked = 0;
     const silent: ModelFactory = () => ({
       provider: 'mine',
@@ -376,7 +377,7 @@ describe('conformance: what is wrong is caught', () => {
     expect({ asked, fields: fields(outcome) }).toEqual({ asked: 1, fields: ['time'] });
   });
 
-  it('an error that is another than the one due', async () => {
+  it('runCase reports an error that differs from the expected one', async () => {
     const failing: ModelFactory = () => ({
       provider: 'mine',
       name: 'm',
@@ -386,12 +387,12 @@ describe('conformance: what is wrong is caught', () => {
   });
 });
 
-describe('conformance: recordings', () => {
+describe('recording', () => {
   const payloads = frames
     .slice(0, -1)
     .map((frame) => frame.slice('data: '.length).trim())
     .join('\n');
-  const due = {
+  const expectation = {
     text: expected.text,
     reasoning: expected.thinking,
     toolCalls: expected.toolCalls,
@@ -402,23 +403,23 @@ describe('conformance: recordings', () => {
   const recorded = (change: object = {}, document: object = {}) => {
     const found = recording('here/openai-chat/tide', payloads, {
       protocol: 'openai-chat',
-      expected: { ...due, ...change },
+      expected: { ...expectation, ...change },
       ...document,
     });
     if (isUnreadable(found)) throw new Error(found.problem);
     return found;
   };
 
-  it('pass by their own words for what is due', async () => {
+  it('recording translates the names of a recording', async () => {
     const outcome = await runCase(recorded(), openai, first);
     expect(outcome).toMatchObject({ id: 'openai-chat/tide', wire: 'openai-chat', passed: true });
     expect(
       (await runCase(recorded({ finishReason: 'stop', finishReasonAlsoAccepted: ['tool-calls'] }), openai, first))
         .passed,
     ).toBe(true);
-    expect((await runCase(recorded({ toolCalls: [{ ...due.toolCalls[0], id: null }] }), openai, first)).passed).toBe(
-      true,
-    );
+    expect(
+      (await runCase(recorded({ toolCalls: [{ ...expectation.toolCalls[0], id: null }] }), openai, first)).passed,
+    ).toBe(true);
   });
 
   it.each([
@@ -429,11 +430,11 @@ describe('conformance: recordings', () => {
     [{ usage: { cacheRead: 3 } }, 'usage.cachedInput'],
     [{ usage: { cacheWrite: 3 } }, 'usage.cacheWriteInput'],
     [{ error: { message: 'overloaded' } }, 'error'],
-  ])('fail when something else is due: %j', async (wrong, field) => {
+  ])('recording reads the expectation %j', async (wrong, field) => {
     expect(fields(await runCase(recorded(wrong), openai, first))).toContain(field);
   });
 
-  it('come with and without the mark of the end, and framed as they say', () => {
+  it('recording reads the framing, and makes [DONE] optional after a finish reason', () => {
     const names = (found: Case) => new Set(variantsOf(found.body).map(({ name }) => name.split(/, (?:HTTP|fetch)/)[0]));
     expect(names(recorded()).has('no [DONE] at the end')).toBe(true);
     expect(names(recorded({ finishReason: 'unknown' })).has('no [DONE] at the end')).toBe(false);
@@ -445,28 +446,28 @@ describe('conformance: recordings', () => {
     expect(framed.body.writes.at(-1)).toBe('data: [DONE]\r\n\r\n');
   });
 
-  it('that hold no payload, or an expectation of another shape, say so', () => {
-    expect(recording('a/b', '\n', { expected: {} })).toMatchObject({ problem: 'b.chunks.txt holds no payload.' });
+  it('recording reports a recording without payloads, and a malformed expectation', () => {
+    expect(recording('a/b', '\n', { expected: {} })).toMatchObject({ problem: 'b.chunks.txt contains no payload.' });
     expect(recording('a/b', '{}', { expected: { text: 1 } })).toMatchObject({
       problem: expect.stringContaining('expected.text'),
     });
   });
 });
 
-describe('conformance: paths', () => {
+describe('conform', () => {
   let folder = '';
   const write = (name: string, content: unknown) =>
     writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   const run = (...paths: string[]) => lastValueFrom(conform(paths).pipe(toArray()));
   const problems = (outcomes: readonly Outcome[]) =>
-    outcomes.flatMap((outcome) => outcome.differences.map(({ came }) => came));
+    outcomes.flatMap((outcome) => outcome.differences.map(({ actual }) => actual));
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'conformance-'));
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('that lead nowhere, or hold no case, are failures that say so', async () => {
+  it('conform reports paths that do not exist or contain no case', async () => {
     const outcomes = await run(join(folder, 'nowhere'), folder);
     expect(outcomes.map(({ passed }) => passed)).toEqual([false, false]);
     expect(problems(outcomes)).toEqual([
@@ -475,7 +476,7 @@ describe('conformance: paths', () => {
     ]);
   });
 
-  it('what cannot be read is a failure that says why, and no crash; the rest runs', async () => {
+  it('conform reports files and cases that cannot be read, and runs the others', async () => {
     await write('broken.json', '{"cases": [');
     await write('lonely.expected.json', {});
     await write('notes.json', { some: 'thing else' });
@@ -509,14 +510,14 @@ describe('conformance: paths', () => {
     expect(summaryOf(outcomes)).toBe('1 passed, 6 failed');
   });
 
-  it('a case is run once, however many paths lead to it; a recording is named by any of its files', async () => {
+  it('conform runs a case once if several paths contain it; each file of a recording is such a path', async () => {
     const file = 'spec/recordings/openai-chat/text';
     expect(await run(file, `${file}.expected.json`, `./${file}.chunks.txt`)).toEqual([
       expect.objectContaining({ id: 'openai-chat/text', passed: true }),
     ]);
   });
 
-  it('the command prints the count last, exits 1 on a failure, and writes what was observed', async () => {
+  it('the command prints the count last, exits with 1 after a failure, and writes the report', async () => {
     const good = join(folder, 'one.json');
     const json = join(folder, 'out', '..', 'report.json');
     await write('one.json', { cases: [{ id: 'good', wire: 'openai-chat', frames, expected }] });
@@ -551,7 +552,7 @@ describe('conformance: paths', () => {
     });
   });
 
-  it('the report tells the error of a case, with its code', async () => {
+  it('documentOf contains the error of a case, with its code', async () => {
     const outcome = await runCase(
       quirk({
         frames: [data({ error: { message: 'Overloaded', code: 'busy' } })],
@@ -577,8 +578,8 @@ const cases = (await Promise.all(shared.map(find)))
   .flat()
   .filter(({ wire }) => wire === 'openai-chat' || wire === 'openai-compatible');
 
-describe('conformance: Chat Completions', () => {
-  it.each(cases.map((found) => [found.id, found] as const))('%s', async (_, found) => {
+describe('conformance of Chat Completions', () => {
+  it.each(cases.map((found) => [found.id, found] as const))('openai and openaiCompatible pass %s', async (_, found) => {
     if (isUnreadable(found)) throw new Error(found.problem);
     expect(linesOf(await runCase(found, await factoryOf(found.wire), fewer))).toEqual([
       expect.stringMatching(/^passed/),

@@ -8,19 +8,20 @@ import { factoryOf } from './providers.js';
 import { notRun, runCase } from './runCase.js';
 import type { Outcome } from './runCase.js';
 
-/** Cases under way at a time: while one waits for its socket, another reads. */
-const together = 4;
+/** The number of cases that run at a time: one can wait for its socket while another decodes. */
+const concurrency = 4;
 
 /**
- * Runs all cases at some paths against the real providers.
+ * Runs all cases at some paths through the providers.
  *
- * @param paths Quirks files, recordings, and folders of these. One found twice is run once.
- * @returns What became of each, as it is known. Never errors: what cannot be read or run is a case that failed.
+ * @param paths Quirks files, recordings, and folders of these. A case that is found twice is run once.
+ * @returns The outcome of each case, as soon as it is known. Never errors: a case that cannot be read or run has
+ * failed.
  */
 export function conform(paths: readonly string[]): Observable<Outcome> {
   return defer(async () => unique(await Promise.all(paths.map((path) => find(normalize(path)))))).pipe(
     concatMap((found) => from(found)),
-    mergeMap(outcomeOf, together),
+    mergeMap(outcomeOf, concurrency),
   );
 }
 
@@ -33,7 +34,7 @@ async function outcomeOf(found: Found): Promise<Outcome> {
   }
 }
 
-/** One path and id, found by two PATHs, is one case; two cases of a list that share an id by mistake are two. */
+/** Removes a case that two paths have found. Two cases of one file may share an id: both stay. */
 function unique(found: readonly (readonly Found[])[]): readonly Found[] {
   const seen = new Set<string>();
   return found.flatMap((some) => {

@@ -9,9 +9,11 @@ const chunksEnd = '.chunks.txt';
 const expectedEnd = '.expected.json';
 
 /**
- * Finds the cases at a path: a quirks file, a recording (either of its files, or what their names have in common), or a folder of both, with all its folders.
+ * Finds the cases at a path: a quirks file, a recording (one of its two files, or their common stem), or a folder, with
+ * its subfolders.
  *
- * @returns Cases in the order of their paths, and for all that cannot be read what is wrong. A path without any case is itself such a thing.
+ * @returns The cases in the order of their paths, and a problem for each file that cannot be read and for a path
+ * without cases.
  */
 export async function find(path: string): Promise<readonly Found[]> {
   const kind = await kindOf(path);
@@ -28,7 +30,7 @@ export async function find(path: string): Promise<readonly Found[]> {
         {
           id: path,
           source: path,
-          problem: `There is no case in ${path}: no JSON file with "cases", and no *${expectedEnd} with its *${chunksEnd}.`,
+          problem: `There is no case in ${path}: neither a JSON file with "cases" nor a *${expectedEnd} with its *${chunksEnd}.`,
         },
       ];
 }
@@ -37,11 +39,11 @@ async function kindOf(path: string): Promise<'folder' | 'file' | 'nothing'> {
   try {
     return (await stat(path)).isDirectory() ? 'folder' : 'file';
   } catch {
-    return 'nothing'; // what cannot be looked at cannot be read either: the caller says so, with the path
+    return 'nothing'; // a path that is not accessible cannot be read either: the caller reports it
   }
 }
 
-/** A file that was named: it has to be a case. */
+/** Reads a file that was named explicitly: it must contain a case. */
 async function readNamed(path: string): Promise<readonly Found[]> {
   const stem = stemOf(path);
   return stem === undefined ? readQuirks(path, true) : [await readRecording(stem)];
@@ -70,7 +72,7 @@ function stemOf(path: string): string | undefined {
   return [chunksEnd, expectedEnd].flatMap((end) => (path.endsWith(end) ? [path.slice(0, -end.length)] : []))[0];
 }
 
-/** The cases of a quirks file. In a folder there may be JSON of other kinds. */
+/** Reads a quirks file. Other JSON files in a folder are ignored. */
 async function readQuirks(path: string, named: boolean): Promise<readonly Found[]> {
   try {
     const document: unknown = JSON.parse(await readFile(path, 'utf8'));

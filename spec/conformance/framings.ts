@@ -1,41 +1,43 @@
 import { isRecord } from '../../lib/core/json/json.js';
 import type { Body } from './case.js';
 
-/** A body, and what is special about its framing. */
+/** A body in one of its framings. */
 export interface Framed {
   readonly name: string;
   readonly writes: readonly string[];
 }
 
-/** The `type` that a payload calls itself, by which most protocols name their events. */
+/** Returns the `type` field of a payload, which most protocols also use as the name of the event. */
 export function typeOf(payload: string): string | undefined {
   try {
     const value: unknown = JSON.parse(payload);
     return isRecord(value) && typeof value['type'] === 'string' ? value['type'] : undefined;
   } catch {
-    return undefined; // [DONE], or a payload that is no JSON on purpose
+    return undefined; // [DONE], or a payload that is invalid JSON on purpose
   }
 }
 
 /**
- * The framings that a body can have without saying anything else; its own first.
+ * Returns the framings that a body can have without a change of its content: its own first.
  *
- * What is a matter of the event-stream standard (WHATWG HTML, "Server-sent events") or of line-delimited JSON is varied, and nothing else. A body that is not made
- * of whole events alone is left as it is: its framing may be the very point.
+ * Only what the event-stream standard (WHATWG HTML, "Server-sent events") or line-delimited JSON permits is varied. A
+ * body with incomplete events has one framing: it may be the purpose of the case.
  */
 export function framingsOf({ framing, writes, optionalDone }: Body): readonly Framed[] {
-  const own = { name: 'its own framing', writes };
+  const own = { name: 'original framing', writes };
   const text = writes.join('').replace(/\r\n?/g, '\n');
   if (text === '' || !(framing === 'sse' ? isEventStream(text) : text.endsWith('\n'))) return [own];
-  const varied =
-    framing === 'sse' ? eventStreams(pieces(text, /(?<=\n\n)/), optionalDone) : lineStreams(pieces(text, /(?<=\n)/));
+  const variants =
+    framing === 'sse'
+      ? eventStreams(splitText(text, /(?<=\n\n)/), optionalDone)
+      : lineStreams(splitText(text, /(?<=\n)/));
   const seen = new Set([writes.join('')]);
-  return [own, ...varied.filter((one) => !seen.has(one.writes.join('')) && seen.add(one.writes.join('')))];
+  return [own, ...variants.filter((one) => !seen.has(one.writes.join('')) && seen.add(one.writes.join('')))];
 }
 
-const pieces = (text: string, at: RegExp) => text.split(at).filter((piece) => piece.trim() !== '');
+const splitText = (text: string, at: RegExp) => text.split(at).filter((part) => part.trim() !== '');
 
-/** Whether a text is made of whole events: known fields and comments, and an empty line at the end. */
+/** Whether a text consists of complete events: known fields, comments, and an empty line at the end. */
 function isEventStream(text: string): boolean {
   return (
     text.endsWith('\n\n') && text.split('\n').every((line) => line === '' || /^(data|event|id|retry)?:/.test(line))
@@ -59,30 +61,30 @@ function eventStreams(writes: readonly string[], optionalDone: boolean): readonl
     { name: 'LF', writes },
     { name: 'CRLF', writes: ends('\r\n') },
     { name: 'CR', writes: ends('\r') },
-    { name: 'LF and CRLF mixed', writes: mixed(writes) },
+    { name: 'LF and CRLF mixed', writes: mixedLineEnds(writes) },
     ...eventNames(writes),
     { name: 'comments', writes: commented },
-    { name: 'a byte order mark', writes: marked(writes) },
+    { name: 'a byte order mark', writes: withByteOrderMark(writes) },
     { name: 'no space after the colon', writes: unspaced },
     { name: 'data in several lines', writes: inLines },
     { name: 'id and retry fields', writes: fields },
-    ...(optionalDone ? done(writes) : []),
+    ...(optionalDone ? doneVariants(writes) : []),
     {
       name: 'a byte order mark, comments, CRLF, no space',
-      writes: marked(ends('\r\n', [': hello\n\n', ...unspaced, ':\n\n'])),
+      writes: withByteOrderMark(ends('\r\n', [': hello\n\n', ...unspaced, ':\n\n'])),
     },
   ];
 }
 
-/** Every other line ends in CRLF. */
-function mixed(writes: readonly string[]): readonly string[] {
+/** Ends every second line with CRLF. */
+function mixedLineEnds(writes: readonly string[]): readonly string[] {
   let line = 0;
   return writes.map((write) => write.replace(/\n/g, () => (line++ % 2 === 0 ? '\r\n' : '\n')));
 }
 
-const marked = ([first = '', ...rest]: readonly string[]) => [`\u{feff}${first}`, ...rest];
+const withByteOrderMark = ([first = '', ...rest]: readonly string[]) => [`\u{feff}${first}`, ...rest];
 
-/** Without the names of events where they say only what the payloads say too; with names where there are none. */
+/** Removes the names of events if the payloads contain them too, and adds names if there are none. */
 function eventNames(writes: readonly string[]): readonly Framed[] {
   const events = writes
     .join('')
@@ -106,8 +108,8 @@ function eventNames(writes: readonly string[]): readonly Framed[] {
   ];
 }
 
-/** `[DONE]`, where it may be left out (the finish reason has come) or added (gateways do). */
-function done(writes: readonly string[]): readonly Framed[] {
+/** Removes `[DONE]` (it is redundant after a finish reason), or adds it (as gateways do). */
+function doneVariants(writes: readonly string[]): readonly Framed[] {
   const marks = writes.findIndex((write) => /^data: ?\[DONE\]$/m.test(write));
   return [
     marks === -1
@@ -116,7 +118,7 @@ function done(writes: readonly string[]): readonly Framed[] {
   ];
 }
 
-/** JSON over several lines: cut where white space may stand, behind the commas outside of strings. */
+/** Writes JSON on several lines: a line break after each comma that is not in a string. */
 function dataLines(data: string): string {
   const cut = data.startsWith('{')
     ? data.replace(/"(?:[^"\\]|\\.)*"|,/g, (found) => (found === ',' ? ',\n' : found))
@@ -132,9 +134,9 @@ function lineStreams(writes: readonly string[]): readonly Framed[] {
   return [
     { name: 'LF', writes },
     { name: 'CRLF', writes: writes.map((write) => write.replaceAll('\n', '\r\n')) },
-    { name: 'LF and CRLF mixed', writes: mixed(writes) },
+    { name: 'LF and CRLF mixed', writes: mixedLineEnds(writes) },
     { name: 'blank lines', writes: ['\n', ...writes.flatMap((write) => [write, '\n'])] },
-    { name: 'a byte order mark', writes: marked(writes) },
+    { name: 'a byte order mark', writes: withByteOrderMark(writes) },
     {
       name: 'no line end after the last line',
       writes: writes.map((write, at) => (at === last ? write.replace(/\n$/, '') : write)),

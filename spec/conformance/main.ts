@@ -11,11 +11,12 @@ import type { Outcome } from './runCase.js';
 
 const help = `npm run conformance -- [PATH...] [--json FILE]
 
-Serves recorded and written answers of LLM servers to Rivulet's providers, over HTTP and in every cut of their bytes, and compares what comes out with what is due.
+Serves recorded and hand-written responses of LLM servers to Rivulet's providers, over HTTP and cut at every byte,
+and compares the output with the expectation.
 
-PATH         a quirks file (JSON with "cases"), a recording (*.expected.json beside *.chunks.txt), or a folder of these
-             (default: spec/recordings, and ../shared/quirks and ../shared/recordings where they are)
---json FILE  what was observed, case by case, for another judge`;
+PATH         a quirks file (JSON with "cases"), a recording (*.expected.json and *.chunks.txt), or a folder of these
+             (default: spec/recordings, and ../shared/quirks and ../shared/recordings if they exist)
+--json FILE  writes the output of each case to a file`;
 
 const project = join(import.meta.dirname, '../..');
 const defaults = ['../shared/quirks', '../shared/recordings', 'spec/recordings']
@@ -33,21 +34,21 @@ async function main(): Promise<readonly Outcome[]> {
     print(help);
     return [];
   }
-  const told = conform(positionals.length > 0 ? positionals : defaults).pipe(tap(tell), toArray());
-  const outcomes = await lastValueFrom(told);
+  const run = conform(positionals.length > 0 ? positionals : defaults).pipe(tap(printOutcome), toArray());
+  const outcomes = await lastValueFrom(run);
   return values.json === undefined ? outcomes : [...outcomes, ...(await report(values.json, outcomes))];
 }
 
-const tell = (outcome: Outcome) => linesOf(outcome).forEach(print);
+const printOutcome = (outcome: Outcome) => linesOf(outcome).forEach(print);
 
-/** Writes the report; one that cannot be written is a failure beside the others. */
+/** Writes the report. A report that cannot be written is one more failure. */
 async function report(file: string, outcomes: readonly Outcome[]): Promise<readonly Outcome[]> {
   try {
     await writeFile(file, `${JSON.stringify(documentOf(outcomes), null, 2)}\n`);
     return [];
   } catch (error) {
     const failed = notRun('--json', file, null, error);
-    tell(failed);
+    printOutcome(failed);
     return [failed];
   }
 }

@@ -11,51 +11,51 @@ import type { Usage } from '../../lib/core/usage.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
 
-/** An error, as it is told. */
+/** The public fields of an error. */
 export interface ObservedError {
   readonly name: string;
-  /** Ours: `provider`, `stream_interrupted`, `protocol`, `http`, ... */
+  /** The code of Rivulet: `provider`, `stream_interrupted`, `protocol`, `http`, ... */
   readonly code: string | null;
   readonly message: string;
   readonly retryable: boolean | null;
-  /** The provider's own. */
+  /** The code of the provider. */
   readonly providerCode: string | null;
 }
 
-/** What came out of one answer. */
+/** The output for one response. */
 export interface Observation {
   readonly text: string;
   readonly thinking: string;
-  /** In the order in which they were emitted, whatever became of the answer afterwards. */
+  /** The calls in the order in which they were emitted, even if the response failed later. */
   readonly toolCalls: readonly ToolCallPart[];
   readonly files: readonly FilePart[];
   readonly sources: readonly SourcePart[];
-  /** The reason of the `finish`; `error` for a stream that failed; null when there was neither. */
+  /** The reason of the `finish`; `error` for a stream that failed; otherwise null. */
   readonly finishReason: FinishReason | null;
   readonly rawFinishReason: string | null;
-  /** As on the `finish`; null when it had none. */
+  /** The usage of the `finish`, or null. */
   readonly usage: Usage | null;
   readonly error: ObservedError | null;
   readonly metadata: readonly Metadata[];
   readonly messages: readonly Message[];
-  /** What is wrong about the stream itself, whatever was sent. */
+  /** Violations of the contract of a model, independent of the response. */
   readonly breaches: readonly string[];
-  /** It was given up after so many milliseconds. */
+  /** The number of milliseconds after which the test was abandoned, or null. */
   readonly hung: number | null;
 }
 
-/** How long one answer may take, in milliseconds. Each is sent at once, over loopback. */
-export const patience = 20_000;
+/** The time limit of one response in milliseconds. Each is sent at once, over loopback. */
+export const responseLimit = 20_000;
 
 /**
- * Reads one answer of a model through the operators that every turn has, and tells what came of it.
+ * Runs one response of a model through the operators of every turn, and records the output.
  *
  * @param model The model.
  * @param request The request.
- * @param limit How long it may take, in milliseconds.
+ * @param limit The time limit in milliseconds.
  * @returns One observation. Never errors.
  */
-export function observe(model: Model, request: Request, limit = patience): Observable<Observation> {
+export function observe(model: Model, request: Request, limit = responseLimit): Observable<Observation> {
   return defer(() => {
     const record = createRecord();
     const hung = timer(limit).pipe(tap(() => record.hung(limit)));
@@ -92,22 +92,22 @@ function createRecord() {
   let error: ObservedError | undefined;
   let hung: number | null = null;
 
-  const judge = () => {
-    if (finishes > 1) breaches.push(`${finishes} finish chunks were emitted; exactly one is due.`);
+  const checkContract = () => {
+    if (finishes > 1) breaches.push(`${finishes} finish chunks were emitted instead of one.`);
     if (chunksAfterFinish > 0)
-      breaches.push(`${chunksAfterFinish} chunks were emitted behind the finish, which is to be the last.`);
-    if (error && finishes > 0) breaches.push('The stream failed although its finish had been emitted.');
-    if (messages.length > 1) breaches.push(`${messages.length} messages were emitted; one turn has one.`);
-    const held = messages[0]?.parts ?? [];
-    if (finish && !isDeepStrictEqual(joinedText(held), joinedText(parts))) {
+      breaches.push(`${chunksAfterFinish} chunks were emitted after the finish, which must be the last.`);
+    if (error && finishes > 0) breaches.push('The stream failed after its finish.');
+    if (messages.length > 1) breaches.push(`${messages.length} messages were emitted instead of one.`);
+    const messageParts = messages[0]?.parts ?? [];
+    if (finish && !isDeepStrictEqual(joinedText(messageParts), joinedText(parts))) {
       breaches.push(
-        `The message is not what was emitted: it holds ${JSON.stringify(held)}, emitted were ${JSON.stringify(parts)}.`,
+        `The message differs from the events: it contains ${JSON.stringify(messageParts)} instead of ${JSON.stringify(parts)}.`,
       );
     }
-    if (!finish && held.length > 0) breaches.push('A message was emitted by an answer that did not finish.');
+    if (!finish && messageParts.length > 0) breaches.push('A message was emitted without a finish.');
     metadata.forEach((one, at) => {
       if (metadata.findIndex((other) => isDeepStrictEqual(other, one)) < at)
-        breaches.push(`Metadata were emitted twice: ${JSON.stringify(one)}.`);
+        breaches.push(`Metadata was emitted twice: ${JSON.stringify(one)}.`);
     });
     const ids = parts.flatMap((part) => (part.type === 'toolCall' ? [part.id] : []));
     if (ids.some((id) => id === '')) breaches.push('A tool call has an empty id.');
@@ -137,13 +137,13 @@ function createRecord() {
       }
     },
     failed(thrown: unknown) {
-      error = told(thrown);
+      error = publicFields(thrown);
     },
     hung(limit: number) {
       hung = limit;
     },
     result(): Observation {
-      judge();
+      checkContract();
       return {
         text: textOf(parts),
         thinking,
@@ -165,7 +165,7 @@ function createRecord() {
 
 const textOf = (parts: readonly Part[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 
-/** Parts with their neighbouring texts joined, as JSON: what a provider signs on a text does not matter here. */
+/** Returns parts as JSON with consecutive texts joined, without provider data. */
 function joinedText(parts: readonly Part[]): unknown {
   const joined: unknown[] = [];
   let text = '';
@@ -177,14 +177,14 @@ function joinedText(parts: readonly Part[]): unknown {
     if (part.type === 'text') text += part.text;
     else {
       close();
-      joined.push(JSON.parse(JSON.stringify({ ...part, providerData: undefined }))); // in the message only
+      joined.push(JSON.parse(JSON.stringify({ ...part, providerData: undefined }))); // only the message has provider data
     }
   }
   close();
   return joined;
 }
 
-function told(thrown: unknown): ObservedError {
+function publicFields(thrown: unknown): ObservedError {
   const { name, code, retryable, providerCode } = isRecord(thrown) ? thrown : {};
   return {
     name: typeof name === 'string' ? name : typeof thrown,

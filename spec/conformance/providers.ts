@@ -5,21 +5,21 @@ import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import type { CompatibleServer } from '../../lib/providers/openaiCompatible.js';
 import type { Framing } from '../../lib/protocol/wire.js';
 
-/** Makes the model that reads a wire. */
+/** Makes a model of a wire. */
 export type ModelFactory = (model: string, options: ModelOptions) => Model;
 
 interface Row {
-  /** The function of lib/providers that makes the model; its file, or folder, has the same name. */
+  /** The function of lib/providers that makes the model. Its file or folder has the same name. */
   readonly provider: string;
-  /** A model's name, where a case has none. */
+  /** The model's name for cases that have none. */
   readonly model: string;
   /** Default: `sse`. */
   readonly framing?: Framing;
-  /** Default: the function as it is. */
+  /** Makes the factory from the exported function. Default: the function itself. */
   readonly make?: (exported: unknown) => ModelFactory;
 }
 
-/** Which provider reads which wire. */
+/** The provider of each wire. */
 const wires: Readonly<Record<string, Row>> = {
   'openai-chat': { provider: 'openai', model: 'gpt-5' },
   'openai-compatible': {
@@ -42,24 +42,23 @@ const wires: Readonly<Record<string, Row>> = {
 
 const folder = join(import.meta.dirname, '../../lib/providers');
 
-/** Whether a wire is one of those that the project reads. */
+/** Whether the project has a provider for a wire. */
 export const isKnownWire = (wire: string): boolean => Object.hasOwn(wires, wire);
 
-/** How the frames of a wire are delimited. */
+/** Returns the framing of a wire. */
 export const framingOf = (wire: string): Framing => (isKnownWire(wire) ? wires[wire]?.framing : undefined) ?? 'sse';
 
-/** The model's name that is asked for, where a case has none. */
+/** Returns the model's name for cases of a wire that have none. */
 export const defaultModel = (wire: string): string => (isKnownWire(wire) ? wires[wire]?.model : undefined) ?? 'model';
 
 /**
- * Loads the provider of a wire, and only that one: another that does not compile is no concern of this wire's cases.
+ * Loads the provider of a wire, and no other: one that does not compile fails only its own cases.
  *
- * @returns What makes its models. Rejects with the reason when the wire is not known, or its provider is not there.
+ * @returns The factory of its models. Rejects if the wire is unknown or its provider does not exist.
  */
 export async function factoryOf(wire: string): Promise<ModelFactory> {
   const row = isKnownWire(wire) ? wires[wire] : undefined;
-  if (!row)
-    throw new Error(`No provider reads the wire "${wire}". The wires known are ${Object.keys(wires).join(', ')}.`);
+  if (!row) throw new Error(`No provider reads the wire "${wire}". Known wires: ${Object.keys(wires).join(', ')}.`);
   const { provider, make = (exported) => exported as ModelFactory } = row;
   const file = [`${provider}.ts`, `${provider}/${provider}.ts`]
     .map((name) => join(folder, name))

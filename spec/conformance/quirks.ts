@@ -65,9 +65,9 @@ export function quirks(
   return document.cases.map((one, at): Found => {
     const read = caseShape.safeParse(one);
     if (read.success) return caseOf(read.data, source, tools);
-    const told = isRecord(one) ? one : {};
-    const id = typeof told['id'] === 'string' ? told['id'] : `case ${at + 1}`;
-    const wire = typeof told['wire'] === 'string' ? { wire: told['wire'] } : {};
+    const entry = isRecord(one) ? one : {};
+    const id = typeof entry['id'] === 'string' ? entry['id'] : `case ${at + 1}`;
+    const wire = typeof entry['wire'] === 'string' ? { wire: entry['wire'] } : {};
     return { id, source, ...wire, problem: `This case is malformed: ${z.prettifyError(read.error)}` };
   });
 }

@@ -46,7 +46,7 @@ const recordingShape = z.object({
 
 type Recording = z.infer<typeof recordingShape>;
 
-/** The framing that each protocol has, where a recording does not say. */
+/** The framing of each protocol, for recordings that do not specify one. */
 const framings: Readonly<Record<string, NonNullable<Recording['framing']>>> = {
   'openai-chat': { kind: 'sse', doneSentinel: true },
   'openai-responses': { kind: 'sse', eventNames: true },
@@ -59,9 +59,9 @@ const framings: Readonly<Record<string, NonNullable<Recording['framing']>>> = {
 /**
  * Reads a recording.
  *
- * @param stem The path that its two files have in common.
- * @param chunks The payloads, a line each.
- * @param document What is due, parsed.
+ * @param stem The common stem of its two paths.
+ * @param chunks The payloads, one per line.
+ * @param document The expectation, parsed.
  */
 export function recording(stem: string, chunks: string, document: unknown): Found {
   const source = `${stem}.expected.json`;
@@ -75,7 +75,7 @@ export function recording(stem: string, chunks: string, document: unknown): Foun
     .split('\n')
     .map((line) => line.replace(/\r$/, ''))
     .filter((line) => line !== '');
-  if (payloads.length === 0) return { id, source, wire, problem: `${basename(stem)}.chunks.txt holds no payload.` };
+  if (payloads.length === 0) return { id, source, wire, problem: `${basename(stem)}.chunks.txt contains no payload.` };
   const expected = expectationOf(read.data.expected);
   const names = new Set((expected.toolCalls ?? []).flat().map(({ name }) => name));
   return {
@@ -88,7 +88,7 @@ export function recording(stem: string, chunks: string, document: unknown): Foun
     body: bodyOf(
       payloads,
       read.data.framing ?? framings[protocol ?? wire] ?? { kind: 'sse', doneSentinel: true },
-      endsByItself(expected),
+      hasFinishReason(expected),
     ),
     expected,
   };
@@ -114,11 +114,11 @@ function bodyOf(
   return { framing: kind, writes, reset: false, optionalDone: kind === 'sse' && optionalDone };
 }
 
-/** Whether the answer says why it ends, so that it needs no mark of its end. */
-const endsByItself = ({ error, finishReason }: Expectation) =>
+/** Whether the response has a finish reason, so that its terminal mark is redundant. */
+const hasFinishReason = ({ error, finishReason }: Expectation) =>
   error === false && finishReason?.includes('unspecified') === false;
 
-/** Their words for why an answer ended, in ours. A provider that pauses has no word of theirs. */
+/** The finish reasons of recordings, as Rivulet's. Recordings have none for a paused response. */
 const reasons: Readonly<Record<string, readonly FinishReason[]>> = {
   stop: ['stop'],
   length: ['length'],
@@ -133,20 +133,20 @@ function expectationOf(read: z.infer<typeof expectedShape>): Expectation {
   const { text, reasoning, toolCalls, usage, error, files, sources } = read;
   const words = [...(read.finishReason ? [read.finishReason] : []), ...(read.finishReasonAlsoAccepted ?? [])];
   const paused: readonly FinishReason[] = read.wireFinishReason?.includes('pause') ? ['paused'] : [];
-  const meant = words.flatMap((word) => reasons[word] ?? [word as FinishReason]);
+  const accepted = words.flatMap((word) => reasons[word] ?? [word as FinishReason]);
   return {
     ...(text === undefined ? {} : { text }),
     ...(reasoning === undefined ? {} : { thinking: reasoning }),
     ...(toolCalls ? { toolCalls: [toolCalls.map((call) => ({ ...call, id: call.id ?? 'generated' }))] } : {}),
-    ...(words.length > 0 ? { finishReason: [...meant, ...paused] } : {}),
+    ...(words.length > 0 ? { finishReason: [...accepted, ...paused] } : {}),
     ...(usage === undefined ? {} : { usage: usage === null ? null : counts(usage) }),
-    ...(error === undefined ? {} : errorOf(error, meant.includes('unspecified'))),
+    ...(error === undefined ? {} : errorOf(error, accepted.includes('unspecified'))),
     ...(files ? { files } : {}),
     ...(sources ? { sources } : {}),
   };
 }
 
-/** An answer without a finish reason may be read as interrupted, although its stream carries no error. */
+/** A response without a finish reason may be reported as interrupted, although it contains no error. */
 function errorOf(
   error: z.infer<typeof expectedShape>['error'],
   open: boolean,
@@ -154,8 +154,8 @@ function errorOf(
   if (error === null || error === undefined) return open ? {} : { error: false };
   if (typeof error !== 'object') return { error };
   const { message, code } = error;
-  const told = typeof code === 'string' || typeof code === 'number' ? { errorCode: String(code) } : {};
-  return { error: typeof message === 'string' && message !== '' ? message : true, ...told };
+  const errorCode = typeof code === 'string' || typeof code === 'number' ? { errorCode: String(code) } : {};
+  return { error: typeof message === 'string' && message !== '' ? message : true, ...errorCode };
 }
 
 function counts({
@@ -165,6 +165,6 @@ function counts({
   cacheRead,
   cacheWrite,
 }: NonNullable<z.infer<typeof expectedShape>['usage']>) {
-  const judged = { input, output, reasoning, cachedInput: cacheRead, cacheWriteInput: cacheWrite };
-  return Object.fromEntries(Object.entries(judged).filter(([, value]) => typeof value === 'number'));
+  const compared = { input, output, reasoning, cachedInput: cacheRead, cacheWriteInput: cacheWrite };
+  return Object.fromEntries(Object.entries(compared).filter(([, value]) => typeof value === 'number'));
 }

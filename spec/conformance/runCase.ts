@@ -11,133 +11,144 @@ import type { Observation } from './observe.js';
 import { defaultModel } from './providers.js';
 import type { ModelFactory } from './providers.js';
 import { serve } from './serve.js';
-import type { Reach } from './serve.js';
+import type { VariantOptions } from './serve.js';
 import { variantsOf } from './variants.js';
 import type { Variant } from './variants.js';
 
-/** What became of a case. */
+/** The outcome of a case. */
 export interface Outcome {
   readonly id: string;
   readonly wire: string | null;
   readonly source: string;
   readonly passed: boolean;
-  /** Ways in which it was sent, and how many of them were wrong. */
+  /** The number of variants that were sent, and of those that failed. */
   readonly variants: number;
   readonly failedVariants: number;
-  /** The way in which it was sent when this was observed: the first that was wrong, or the wire's own. */
+  /** The variant of `observed`: the first that failed, or the original one. */
   readonly variant: string | null;
   readonly observed: Observation | null;
   readonly differences: readonly Difference[];
 }
 
-/** One variant, run. */
+/** The run of one variant. */
 interface Run {
   readonly variant: Variant;
   readonly observed: Observation;
   readonly differences: readonly Difference[];
 }
 
-/** No word that a server would send: what is redacted as a key is nothing of the answer. */
+/** A text that no server sends: redaction of the key never changes a response. */
 const apiKey = 'conformance-key-4f1d9c7a';
 
-/** How a case is run. */
+/** The options of `runCase`. */
 export interface RunOptions {
-  /** How long one variant may take, in milliseconds; the first that takes longer is the last. Default: that of `observe`. */
+  /**
+   * The time limit of one variant in milliseconds; the first that exceeds it is the last. Default: that of `observe`.
+   */
   readonly limit?: number;
-  /** The ways to send a body, the one first that the others are compared with. Default: all. */
+  /** The variants of a body; the others are compared with the first. Default: all. */
   readonly variants?: (body: Body) => readonly Variant[];
 }
 
 /**
- * Runs a case in all its variants, and judges each.
+ * Runs all variants of a case, and compares each with the expectation.
  *
  * @param one The case.
- * @param makeModel Makes the model that reads it.
- * @param options What is run, and how long.
+ * @param makeModel Makes the model that receives the response.
+ * @param options The variants, and their time limit.
  */
 export async function runCase(
   one: Case,
   makeModel: ModelFactory,
-  { limit, variants: some = variantsOf }: RunOptions = {},
+  { limit, variants: select = variantsOf }: RunOptions = {},
 ): Promise<Outcome> {
-  const variants = some(one.body);
-  const serving = await serve(one.body, variants);
+  const variants = select(one.body);
+  const server = await serve(one.body, variants);
   try {
     const runs = from(variants).pipe(
-      concatMap((variant) => observed(one, variant, makeModel, serving.reach(variant), limit)),
+      concatMap((variant) => runVariant(one, variant, makeModel, server.optionsFor(variant), limit)),
       takeWhile(({ observed: { hung } }) => hung === null, true),
     );
-    return await firstValueFrom(judged(one, variants.length, runs));
+    return await firstValueFrom(combined(one, variants.length, runs));
   } finally {
-    await serving.close();
+    await server.close();
   }
 }
 
-function observed(
+function runVariant(
   one: Case,
   variant: Variant,
   makeModel: ModelFactory,
-  reach: Reach,
+  served: VariantOptions,
   limit: number | undefined,
 ): Observable<Run> {
-  const options = { ...reach, apiKey, retry: false, thinkTags: one.thinkTags } as const;
+  const options = { ...served, apiKey, retry: false, thinkTags: one.thinkTags } as const;
   const request = { messages: [userMessage('Go on.')], ...(one.tools.length > 0 ? { tools: one.tools } : {}) };
   return defer(() => observe(makeModel(one.model ?? defaultModel(one.wire), options), request, limit)).pipe(
-    map((came) => ({ variant, observed: came, differences: differences(one, came) })),
+    map((actual) => ({ variant, observed: actual, differences: differences(one, actual) })),
   );
 }
 
-/** The verdict over all variants. Beside what is due, every variant has to come out as the first one did. */
-function judged(one: Case, variants: number, runs: Observable<Run>): Observable<Outcome> {
+/**
+ * Combines all variants into one outcome. Besides its expectation, every variant must have the same output as the
+ * first.
+ */
+function combined(one: Case, variants: number, runs: Observable<Run>): Observable<Outcome> {
   let first: Run | undefined;
   return runs.pipe(
     tap((run) => (first ??= run)),
     map((run) =>
-      first && run.differences.length === 0 ? { ...run, differences: unlike(first.observed, run.observed) } : run,
+      first && run.differences.length === 0
+        ? { ...run, differences: invariantDifferences(first.observed, run.observed) }
+        : run,
     ),
-    // The pieces of a variant that passed are not needed any more; the first one is kept for the report.
+    // The output of a variant that passed is no longer needed, except that of the first, for the report.
     filter((run, at) => at === 0 || run.differences.length > 0 || run.observed.hung !== null),
     toArray(),
     take(1),
-    map((kept): Outcome => {
-      const failed = kept.filter((run) => run.differences.length > 0);
-      const shown = failed[0] ?? kept[0];
+    map((reportable): Outcome => {
+      const failed = reportable.filter((run) => run.differences.length > 0);
+      const reported = failed[0] ?? reportable[0];
       return {
         id: one.id,
         wire: one.wire,
         source: one.source,
-        passed: failed.length === 0 && shown !== undefined,
+        passed: failed.length === 0 && reported !== undefined,
         variants,
         failedVariants: failed.length,
-        variant: shown?.variant.name ?? null,
-        observed: shown?.observed ?? null,
-        differences: shown?.differences ?? [],
+        variant: reported?.variant.name ?? null,
+        observed: reported?.observed ?? null,
+        differences: reported?.differences ?? [],
       };
     }),
   );
 }
 
-const sameAlways = ['text', 'thinking', 'finishReason', 'usage', 'files', 'sources', 'metadata'] as const;
+const invariantFields = ['text', 'thinking', 'finishReason', 'usage', 'files', 'sources', 'metadata'] as const;
 
-/** What the framing must not change, judged or not. */
-function unlike(first: Observation, other: Observation): readonly Difference[] {
-  const told = (of: Observation) => ({
-    ...Object.fromEntries(sameAlways.map((field) => [field, of[field]])),
+/** Compares the fields that no framing may change, even those without an expectation. */
+function invariantDifferences(first: Observation, other: Observation): readonly Difference[] {
+  const comparable = (of: Observation) => ({
+    ...Object.fromEntries(invariantFields.map((field) => [field, of[field]])),
     toolCalls: of.toolCalls.map(({ name, arguments: args }) => ({ name, arguments: args })),
     error: of.error?.code ?? null,
   });
-  const now: Readonly<Record<string, unknown>> = told(other);
-  return Object.entries(told(first)).flatMap(([field, before]) =>
+  const now: Readonly<Record<string, unknown>> = comparable(other);
+  return Object.entries(comparable(first)).flatMap(([field, before]) =>
     isDeepStrictEqual(now[field], before)
       ? []
-      : [{ field: `${field} (another than in the wire's own framing)`, came: now[field], due: before }],
+      : [{ field: `${field} (differs from the original framing)`, actual: now[field], expected: before }],
   );
 }
 
-/** What became of something that cannot be run. */
+/** The outcome of a case that cannot be run. */
 export function notRun(id: string, source: string, wire: string | null, problem: unknown): Outcome {
   const differences = [
-    { field: 'case', came: typeof problem === 'string' ? problem : errorText(problem), due: 'a case that can be run' },
+    {
+      field: 'case',
+      actual: typeof problem === 'string' ? problem : errorText(problem),
+      expected: 'a case that can be run',
+    },
   ];
   return {
     id,

@@ -4,43 +4,46 @@ import type { Variant } from './variants.js';
 
 const contentTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const;
 
-/** What a model is told, so that it is answered with one variant. */
-export interface Reach {
+/** The options of a model that receives one variant. */
+export interface VariantOptions {
   readonly baseUrl: string;
   readonly fetch?: typeof fetch;
 }
 
-/** Where the variants of a body can be had. */
-export interface Serving {
-  reach(variant: Variant): Reach;
+/** A server of the variants of a body. */
+export interface VariantServer {
+  optionsFor(variant: Variant): VariantOptions;
   close(): Promise<void>;
 }
 
-/** Serves variants: those over HTTP on one loopback server, each below an address of its own; the others through a `fetch` each. */
-export async function serve({ framing }: Body, variants: readonly Variant[]): Promise<Serving> {
+/**
+ * Serves variants: those over HTTP from one loopback server with a base URL for each, the others with a `fetch` for
+ * each.
+ */
+export async function serve({ framing }: Body, variants: readonly Variant[]): Promise<VariantServer> {
   const contentType = contentTypes[framing];
   const server = await serveFrames([''], {
-    // A connection for each: an idle one would be closed by the server when it is asked for again after a while, as it is on a busy machine.
+    // A connection for each response: on a busy machine, the server may close an idle one just when it is used again.
     headers: { 'content-type': contentType, connection: 'close' },
     forRequest: ({ path }) => {
       const variant = variants[Number(/^\/v1\/(\d+)\//.exec(path)?.[1])];
-      const raw = variant?.pieces.length ? variant.pieces : ['']; // '': the headers alone
+      const raw = variant?.chunks.length ? variant.chunks : ['']; // '': only the headers
       return { raw, ...(variant?.reset ? { reset: raw.length } : {}) };
     },
   });
   return {
-    reach: (variant) => ({
+    optionsFor: (variant) => ({
       baseUrl: `${server.url}/${variants.indexOf(variant)}`,
-      ...(variant.over === 'fetch' ? { fetch: answering(variant, contentType) } : {}),
+      ...(variant.over === 'fetch' ? { fetch: fetchOf(variant, contentType) } : {}),
     }),
     close: () => server.close(),
   };
 }
 
-/** A `fetch` whose body comes in exactly these pieces, each in a read of its own. */
-function answering({ pieces, reset }: Variant, contentType: string): typeof fetch {
+/** A `fetch` whose body returns exactly these byte chunks, one for each read. */
+function fetchOf({ chunks, reset }: Variant, contentType: string): typeof fetch {
   return () => {
-    const left = pieces[Symbol.iterator]();
+    const left = chunks[Symbol.iterator]();
     const body = new ReadableStream<Uint8Array>(
       {
         pull(controller) {
@@ -50,11 +53,11 @@ function answering({ pieces, reset }: Variant, contentType: string): typeof fetc
           else controller.close();
         },
       },
-      { highWaterMark: 0 }, // nothing is read ahead: an error discards what is queued
+      { highWaterMark: 0 }, // no read-ahead: an error discards queued chunks
     );
     return Promise.resolve(new Response(body, { status: 200, headers: { 'content-type': contentType } }));
   };
 }
 
-/** As undici reports it. */
+/** A connection reset, as undici reports it. */
 const connectionReset = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });

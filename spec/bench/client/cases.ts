@@ -1,30 +1,31 @@
-import { closing, deltasOf, documentOf, parallelCalls, piecesOf, recordsOf } from '../wire.js';
+import { closing, deltasOf, documentOf, parallelCalls, fragmentsOf, recordsOf } from '../wire.js';
 import type { Job, Library } from './job.js';
 
-/** A case: what is run once, and what must come of it. */
+/** A case: the scenario of one run, and its expected output. */
 export interface Case {
-  /** The server's scenario. */
+  /** The scenario of the server. */
   readonly scenario: string;
   /** Whether the model calls the tool. */
   readonly tools: boolean;
-  /** How many runs go on at once. Default 1. */
+  /** The number of concurrent runs. Default: 1. */
   readonly concurrent?: number;
-  /** Messages of the history before the question. Default 0. */
+  /** The number of messages before the question. Default: 0. */
   readonly history?: number;
   /** The text of one run. */
   readonly text: string;
-  /** What the tool is called with in one run, in any order. */
+  /** The arguments of the tool in one run, in any order. */
   readonly saved: readonly string[];
   /** The JSON text of the last partial object. */
   readonly partial?: string;
-  /** What streams without a server, and how. */
+  /** The deltas of a case without a server, and whether each is a read of its own. */
   readonly deltas?: readonly string[];
   readonly apart?: boolean;
 }
 
 /**
- * A case by its name: `text-20000`, `arguments-400000`, `rounds-50`, `concurrent-200`, `history-1000`; partial objects of so many records: `records-2000`
- * as text, `recordcall-2000` as a call's arguments, `oneread-2000` and `reads-2000` in process.
+ * A case by its name: `text-20000`, `arguments-400000`, `rounds-50`, `concurrent-200`, `history-1000`; partial objects
+ * of so many records: `records-2000` as text, `recordcall-2000` as a call's arguments, `oneread-2000` and `reads-2000`
+ * in process.
  */
 export function caseOf(name: string): Case {
   const [kind = '', count = '0'] = name.split('-');
@@ -63,7 +64,7 @@ export function caseOf(name: string): Case {
         text: '',
         saved: [],
         partial,
-        deltas: piecesOf(partial),
+        deltas: fragmentsOf(partial),
         apart: kind === 'reads',
       };
     }
@@ -72,7 +73,7 @@ export function caseOf(name: string): Case {
   }
 }
 
-/** What one run gave, to be verified when the clock has stopped. */
+/** The output of one run, verified after the time is taken. */
 interface Outcome {
   text: string;
   readonly saved: string[];
@@ -112,7 +113,7 @@ function oneRun(
   return { outcome, done: library(job) };
 }
 
-/** Runs a case once: its CPU time in milliseconds. Throws when anything else came of it than should. */
+/** Runs a case once, and returns its CPU time in milliseconds. Throws if the output is wrong. */
 export async function measure(library: Library, which: Case, server: string): Promise<number> {
   const before = process.cpuUsage();
   const runs = Array.from({ length: which.concurrent ?? 1 }, () => oneRun(library, which, server));
@@ -124,7 +125,7 @@ export async function measure(library: Library, which: Case, server: string): Pr
 
 function verify({ text, saved, partial }: Outcome, which: Case): void {
   if (which.partial !== undefined && JSON.stringify(partial) !== which.partial)
-    throw new Error('the last partial object is not the whole');
+    throw new Error('the last partial object is incomplete');
   if (text !== which.text) throw new Error(`wrong text: ${text.length} characters instead of ${which.text.length}`);
   if (saved.length !== which.saved.length)
     throw new Error(`the tool ran ${saved.length} times instead of ${which.saved.length}`);

@@ -1,6 +1,6 @@
 /**
- * What anyone would write by hand, and no less: fetch, TextDecoder, eventsource-parser, JSON.parse, append. No errors, no retries, no cancellation: the
- * ratios of the table are against this.
+ * The least code that one would write by hand: fetch, TextDecoder, eventsource-parser, JSON.parse, append. It has no
+ * errors, retries or cancellation. It is the base of all ratios.
  */
 import { createParser } from 'eventsource-parser';
 import { maxTurns, saveDescription, saveParameters } from './job.js';
@@ -12,13 +12,13 @@ interface Call {
   json: string;
 }
 
-/** What one answer came to. */
+/** The content of one response. */
 interface Answer {
   text: string;
   readonly calls: Call[];
 }
 
-/** A provider's API, by hand. */
+/** A hand-written client of a provider's API. */
 interface ByHand {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;

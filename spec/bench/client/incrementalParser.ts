@@ -1,4 +1,7 @@
-/** A parser of JSON that comes in pieces, as one writes it by hand: one loop over the characters, one growing object, nothing checked, no snapshots. */
+/**
+ * A hand-written parser of streamed JSON: one loop over the characters, one growing object, no validation, no
+ * snapshots.
+ */
 export function incrementalParser(): { push(text: string): void; value(): unknown } {
   type Open = unknown[] | Record<string, unknown>;
   const stack: Open[] = [];

@@ -1,25 +1,25 @@
-/** What each library is given to do: ask, hand on the text, run the tool as often as the model calls it, until it calls no more. */
+/** The task of each library: send the request, emit the text, and run the tool until the model no longer calls it. */
 export interface Job {
   /** The server and the scenario, without `/v1`. */
   readonly baseUrl: string;
   /** The conversation; the last message is the user's. */
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly text: string }[];
-  /** The one tool, `save({ content })`; absent where the scenario has none. */
+  /** The tool `save({ content })`. Absent if the scenario has no tool. */
   readonly save?: ((content: string) => string) | undefined;
   /** Called with each delta. */
   readonly onText: (text: string) => void;
-  /** Called with each partial object of the JSON that streams. */
+  /** Called with each partial object of the streamed JSON. */
   readonly onPartial: (partial: unknown) => void;
-  /** What streams, where there is no server. */
+  /** The deltas of a case without a server. */
   readonly deltas?: readonly string[] | undefined;
-  /** Whether each of them comes in a read of its own. Default: all in one. */
+  /** Whether each delta is a read of its own. Default: all in one read. */
   readonly apart?: boolean | undefined;
 }
 
 /** A library, set up once; each call is one run. */
 export type Library = (job: Job) => Promise<void>;
 
-/** Makes a client or model once for each address, as all their documentations say to. */
+/** Makes a client or model once for each base URL, as the documentation of every library recommends. */
 export function once<T>(make: (baseUrl: string) => T): (baseUrl: string) => T {
   const made = new Map<string, T>();
   return (baseUrl) => {
@@ -28,7 +28,7 @@ export function once<T>(make: (baseUrl: string) => T): (baseUrl: string) => T {
   };
 }
 
-/** The tool's parameters, for all libraries alike. */
+/** The tool's parameters, the same for all libraries. */
 export const saveParameters = {
   type: 'object',
   properties: { content: { type: 'string' } },
@@ -36,7 +36,7 @@ export const saveParameters = {
   additionalProperties: false,
 } as const;
 
-/** Of the JSON that streams, as typed output or as the tool's arguments. */
+/** The schema of the streamed JSON, for typed output and for the tool's arguments. */
 export const recordsSchema = {
   type: 'object',
   properties: {
@@ -62,5 +62,5 @@ export const recordsSchema = {
 
 export const saveDescription = 'Saves a document.';
 
-/** More than any scenario has. */
+/** More turns than any scenario has. */
 export const maxTurns = 1_000;

@@ -1,32 +1,32 @@
 /**
- * The client process: one library, one case. Its task comes as JSON in the arguments; what it found goes out as one line of JSON. It runs by plain Node, so
- * that nothing but the library and the case is in its times.
+ * The client process: one library, one case. It receives its task as JSON in the arguments, and prints its finding as
+ * one line of JSON. It runs without a compiler, so that its times contain only the library and the case.
  */
 import { measure, caseOf } from './cases.js';
 import type { Job, Library } from './job.js';
 
-/** What a client process is to do. */
+/** The task of a client process. */
 export interface Task {
-  /** The library's module, and the function in it. */
+  /** The library's module, and the name of the exported function. */
   readonly module: string;
   readonly library: string;
-  /** Another one, which runs in turn with it in the same process. */
+  /** Another library that runs in turn with it in the same process. */
   readonly against?: { readonly module: string; readonly library: string };
   readonly server: string;
   readonly case: string;
-  /** Runs before those that count. */
+  /** The number of runs before the measured ones. */
   readonly warmups: number;
-  /** Runs that count, at most. 0: nothing but the import is measured. */
+  /** The largest number of measured runs. 0: only the import is measured. */
   readonly runs: number;
-  /** After so many milliseconds it has done enough: of the runs that count, one is made in any case. */
+  /** The milliseconds after which no more runs start. At least one run is measured. */
   readonly budget: number;
 }
 
-/** What it found. */
+/** The measurements of a client process. */
 export interface Finding {
   /** CPU milliseconds of each run. */
   readonly cpu: readonly number[];
-  /** CPU milliseconds of the other's run before each. */
+  /** CPU milliseconds of the run of the other library before each. */
   readonly against: readonly number[];
   /** Milliseconds from the write of a delta to its callback. */
   readonly latencies: readonly number[];
@@ -38,20 +38,22 @@ export interface Finding {
 
 const task = JSON.parse(process.argv[2] ?? '{}') as Task;
 
-const ask = { role: 'user', text: 'Go on.' } as const;
+const question = { role: 'user', text: 'Go on.' } as const;
 
-/** A run of a server that writes the clock into each delta. */
+/** A run with a server that writes the time into each delta. */
 async function clockedRun(library: Library, scenario: string, latencies: number[]): Promise<void> {
   const onText: Job['onText'] = (text) => {
     const now = process.hrtime.bigint();
     if (text !== '') latencies.push(Number(now - BigInt(text.trim())) / 1e6);
   };
   const before = latencies.length;
-  await library({ baseUrl: `${task.server}/${scenario}`, messages: [ask], onText, onPartial: () => undefined });
-  if (latencies.length === before) throw new Error('wrong text: none');
+  await library({ baseUrl: `${task.server}/${scenario}`, messages: [question], onText, onPartial: () => undefined });
+  if (latencies.length === before) throw new Error('no text');
 }
 
-/** The latency cases: `first-300`, the first delta of runs one after the other; `paced-50`, all deltas of so many runs at once. */
+/**
+ * The latency cases: `first-300`, the first delta of 300 sequential runs; `paced-50`, all deltas of 50 concurrent runs.
+ */
 async function latenciesOf(library: Library): Promise<number[]> {
   const [kind = '', count = '0'] = task.case.split('-');
   const all = async () => {
@@ -66,7 +68,7 @@ async function latenciesOf(library: Library): Promise<number[]> {
   return found.flat();
 }
 
-/** The runs of a case, one after the other. */
+/** Runs a case repeatedly. */
 async function runsOf(library: Library, other: Library | undefined): Promise<Pick<Finding, 'cpu' | 'against'>> {
   const which = caseOf(task.case);
   const cpu: number[] = [];
@@ -85,7 +87,7 @@ async function runsOf(library: Library, other: Library | undefined): Promise<Pic
 
 async function libraryOf({ module, library }: NonNullable<Task['against']>): Promise<Library> {
   const found = ((await import(module)) as Readonly<Record<string, Library>>)[library];
-  if (!found && task.runs > 0) throw new Error(`${module} has no "${library}"`);
+  if (!found && task.runs > 0) throw new Error(`${module} exports no "${library}"`);
   return found ?? (() => Promise.resolve());
 }
 
@@ -101,8 +103,8 @@ async function main(): Promise<Finding> {
   return { ...runs, latencies, imported, memory: process.resourceUsage().maxRSS / 1024 };
 }
 
-const said = await main().catch((thrown: unknown) => ({
+const output = await main().catch((thrown: unknown) => ({
   failure: thrown instanceof Error ? thrown.message : String(thrown),
 }));
-console.log(JSON.stringify(said));
-process.exit('failure' in said ? 1 : 0); // what a library leaves open is not this case's business
+console.log(JSON.stringify(output));
+process.exit('failure' in output ? 1 : 0); // a library may leave connections open

@@ -1,4 +1,7 @@
-/** The floor of partial objects: fetch, TextDecoder, eventsource-parser, JSON.parse of each frame, and a parser by hand for what streams in them. */
+/**
+ * The floor of partial objects: fetch, TextDecoder, eventsource-parser, JSON.parse of each frame, and a hand-written
+ * parser of the streamed JSON.
+ */
 import { createParser } from 'eventsource-parser';
 import { incrementalParser } from './incrementalParser.js';
 import { recordsSchema, saveDescription } from './job.js';
@@ -13,7 +16,7 @@ interface Frame {
   readonly choices: readonly { readonly delta: Delta }[];
 }
 
-async function run(job: Job, more: object, pieceOf: (delta: Delta) => string | null | undefined): Promise<void> {
+async function run(job: Job, more: object, fragmentOf: (delta: Delta) => string | null | undefined): Promise<void> {
   const messages = job.messages.map(({ role, text }) => ({ role, content: text }));
   const response = await fetch(`${job.baseUrl}/v1/chat/completions`, {
     method: 'POST',
@@ -24,8 +27,8 @@ async function run(job: Job, more: object, pieceOf: (delta: Delta) => string | n
   const onEvent = ({ data }: { readonly data: string }) => {
     if (data === '[DONE]') return;
     const delta = (JSON.parse(data) as Frame).choices[0]?.delta;
-    const piece = delta && pieceOf(delta);
-    if (piece) json.push(piece);
+    const fragment = delta && fragmentOf(delta);
+    if (fragment) json.push(fragment);
   };
   const decoder = new TextDecoder();
   const parser = createParser({ onEvent });

@@ -1,6 +1,6 @@
 /**
- * Partial objects without a wire: the deltas are in memory, so that the parser and the operators are all that is measured. All deltas in one burst, as from
- * one network read, or each in a macrotask of its own, as reads come.
+ * Partial objects without a wire: the deltas are in memory, so that only the parser and the operators are measured. All
+ * deltas are emitted synchronously, as from one network read, or each in its own macrotask, as from separate reads.
  */
 import { Observable } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
@@ -38,8 +38,14 @@ const through = <T>(
   });
 
 const textOf = (text: string) => ({ type: 'text', text });
-const pieceOf = (args: string) => ({ type: 'toolCallFragment', index: 0, id: 'call_0', name: 'save', arguments: args });
+const fragmentOf = (args: string) => ({
+  type: 'toolCallFragment',
+  index: 0,
+  id: 'call_0',
+  name: 'save',
+  arguments: args,
+});
 
 export const output: Library = (job) => through(job, textOf, partialOutput<unknown>(), job.onPartial);
 export const toolArguments: Library = (job) =>
-  through(job, pieceOf, partialArguments(), (call) => job.onPartial(call.arguments));
+  through(job, fragmentOf, partialArguments(), (call) => job.onPartial(call.arguments));

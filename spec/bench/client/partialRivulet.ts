@@ -1,4 +1,4 @@
-/** Partial objects as Rivulet's users get them: the agent's events through `partialOutput` or `partialArguments`. */
+/** Partial objects as users of Rivulet read them: `partialOutput` or `partialArguments` after the agent's events. */
 import {
   createAgent,
   modelMessage,

@@ -1,4 +1,4 @@
-/** Rivulet as its users run it: the agent, with its loop, tools, result and all. */
+/** Rivulet as users run it: the agent with its loop, tools and result. */
 import {
   anthropic as anthropicModel,
   createAgent,

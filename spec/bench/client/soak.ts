@@ -1,4 +1,7 @@
-/** The soak's process: runs of all kinds for as long as it is told, with a look at heap and handles between. Needs `--expose-gc`. */
+/**
+ * The process of the soak: runs of all kinds, with samples of the heap and the handles in between. Requires
+ * `--expose-gc`.
+ */
 import { firstValueFrom, ignoreElements, lastValueFrom, take } from 'rxjs';
 import { createAgent, openai } from '../../../lib/index.js';
 import { outputOf } from '../wire.js';
@@ -13,15 +16,15 @@ const { module, server, seconds } = JSON.parse(process.argv[2] ?? '{}') as {
   seconds: number;
 };
 const library = ((await import(module)) as { readonly openai: Library }).openai;
-// As a service has it: the models live as long as the process, and so would all that they hold on to.
+// As in a service, the models live as long as the process, and so does whatever they retain.
 const modelOf = once((scenario) =>
   openai('gpt-5', { apiKey: 'key', baseUrl: `${server}/${scenario}/v1`, retry: false }),
 );
 
-const whole = (scenario: string) => () => measure(library, caseOf(scenario), server);
+const complete = (scenario: string) => () => measure(library, caseOf(scenario), server);
 
-/** A run that its reader leaves after ten events. */
-const left = () =>
+/** A run that is unsubscribed after ten events. */
+const unsubscribed = () =>
   firstValueFrom(
     createAgent({ model: modelOf('text-50') })
       .stream('Go on.')
@@ -29,8 +32,8 @@ const left = () =>
     { defaultValue: 0 },
   );
 
-/** A run that its reader leaves while the server is silent: before it answers, or before its first words. */
-const leftInSilence = (scenario: string) => async () => {
+/** A run that is unsubscribed while the server is silent: before the response, or before its first chunk. */
+const unsubscribedInSilence = (scenario: string) => async () => {
   const run = createAgent({ model: modelOf(scenario) })
     .stream('Go on.')
     .subscribe();
@@ -38,13 +41,13 @@ const leftInSilence = (scenario: string) => async () => {
   run.unsubscribe();
 };
 
-/** A run that ends with this error, and with no other. */
+/** A run that ends with the error of this code. */
 const failing = (scenario: string, code: string) => async () => {
   const thrown: unknown = await lastValueFrom(createAgent({ model: modelOf(scenario) }).stream('Go on.')).catch(
     (error: unknown) => error,
   );
   if ((thrown as { code?: unknown }).code !== code)
-    throw new Error(`${scenario} gave ${String(thrown)} instead of ${code}`);
+    throw new Error(`${scenario} failed with ${String(thrown)} instead of ${code}`);
 };
 
 /** A run with a typed output. */
@@ -56,17 +59,17 @@ async function typed(): Promise<void> {
 }
 
 const kinds: readonly (() => Promise<unknown>)[] = [
-  whole('text-50'),
-  whole('rounds-3'),
-  whole('arguments-800'),
-  left,
-  leftInSilence('mute'),
-  leftInSilence('silent'),
+  complete('text-50'),
+  complete('rounds-3'),
+  complete('arguments-800'),
+  unsubscribed,
+  unsubscribedInSilence('mute'),
+  unsubscribedInSilence('silent'),
   failing('refused', 'http'),
   failing('broken-50', 'stream_interrupted'),
   typed,
 ];
-/** Small runs, many of them, and several at once: what leaks, leaks by the run. */
+/** Many small concurrent runs: a leak grows with the number of runs. */
 const atOnce = [...kinds, ...kinds, ...kinds];
 const samples: Sample[] = [];
 const end = performance.now() + seconds * 1000;
@@ -76,7 +79,7 @@ while (performance.now() < end) {
     await Promise.all(atOnce.map((run) => run()));
     runs += atOnce.length;
   }
-  await new Promise((resolve) => setTimeout(resolve, 50)); // what was left closes its sockets
+  await new Promise((resolve) => setTimeout(resolve, 50)); // unsubscribed runs close their sockets
   globalThis.gc?.();
   samples.push({
     runs,
