@@ -1,6 +1,7 @@
-import { mergeMap, of, Subject } from 'rxjs';
+import { finalize, mergeMap, of, Subject } from 'rxjs';
 import type { OperatorFunction, Subscriber } from 'rxjs';
-import type { FinishChunk, FinishReason } from '../core/chunk.js';
+import { vetoReasons } from '../core/chunk.js';
+import type { FinishChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
@@ -79,20 +80,25 @@ export function executeTools(
     let round = startRound(out, settings);
     let calls: readonly ToolCallPart[] = [];
     let finish: FinishChunk | undefined;
+    const startOver = () => {
+      const retracted = finish;
+      finish = undefined;
+      calls = [];
+      round.leave();
+      round = startRound(out, settings);
+      if (retracted) out.next(retracted); // its usage counts
+    };
     return {
       next(event) {
         if (isFinish(event)) {
           finish ??= event;
           return;
         }
-        if (isRetract(event)) {
-          round.leave();
-          round = startRound(out, settings);
-          calls = [];
-        }
+        if (isRetract(event)) startOver();
+        if (isModelMessage(event)) calls = [...calls, ...toolCallsOf(event.message)];
+        const { begin } = round; // of this attempt: a handler may push a `retract` into the source
         out.next(event);
-        if (isModelMessage(event)) calls = toolCallsOf(event.message);
-        else if (eager && isToolCall(event)) round.begin(event);
+        if (eager && isToolCall(event)) begin(event);
       },
       afterTeardown() {
         if (!finish) {
@@ -100,7 +106,7 @@ export function executeTools(
           out.complete();
           return;
         }
-        if (vetoes.has(finish.reason)) round.veto();
+        if (vetoReasons.has(finish.reason)) round.veto();
         calls.forEach(round.begin);
         const last = finish;
         round.end((results) => {
@@ -113,9 +119,6 @@ export function executeTools(
     };
   });
 }
-
-/** Finish reasons on which no call is executed: the model did not end its turn, or somebody else ended it. */
-const vetoes: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error', 'stopped']);
 
 /** What the calls of a turn have in common. */
 interface RoundSettings {
@@ -140,28 +143,54 @@ interface ToolRound {
 }
 
 function startRound(out: Subscriber<StreamEvent>, { concurrency, ...settings }: RoundSettings): ToolRound {
-  const queue = new Subject<ToolCallPart>();
+  const waiting: ToolCallPart[] = [];
+  const started = new Subject<ToolCallPart>();
   const cancelled = new Subject<void>();
   const begun = new Set<string>();
   const results = new Map<string, ToolResultPart>();
+  let active = 0;
+  let isStarting = false;
   let vetoed = false;
   let allEnded: ((results: Results) => void) | undefined;
-  const run = (call: ToolCallPart) =>
-    vetoed ? of(unfinishedResult(call, 'not_executed')) : runTool(call, { ...settings, cancelled });
-  const running = queue.pipe(mergeMap(run, concurrency)).subscribe({
+  const run = (call: ToolCallPart) => {
+    const events = vetoed ? of(unfinishedResult(call, 'not_executed')) : runTool(call, { ...settings, cancelled });
+    return events.pipe(
+      finalize(() => {
+        active--;
+        startWaiting();
+      }),
+    );
+  };
+  const running = started.pipe(mergeMap(run)).subscribe({
     next(event) {
       if (event.type === 'toolResult') results.set(event.id, event);
       out.next(event);
     },
     error: (thrown: unknown) => out.error(thrown),
-    complete: () => allEnded?.(results),
   });
   out.add(running);
+
+  /**
+   * Starts the calls for which there is room. It is a loop, since `mergeMap(run, concurrency)` starts a call while the
+   * call before it completes: after an asynchronous call, 160 synchronous ones overflowed the stack, and RxJS dropped
+   * the error.
+   */
+  function startWaiting() {
+    if (isStarting || running.closed) return;
+    isStarting = true;
+    for (let call; active < concurrency && (call = waiting.shift());) {
+      active++;
+      started.next(call);
+    }
+    isStarting = false;
+    if (active === 0 && waiting.length === 0) allEnded?.(results);
+  }
   return {
     begin(call) {
       if (begun.has(call.id)) return;
       begun.add(call.id);
-      queue.next(call);
+      waiting.push(call);
+      startWaiting();
     },
     veto() {
       vetoed = true;
@@ -170,7 +199,7 @@ function startRound(out: Subscriber<StreamEvent>, { concurrency, ...settings }: 
     leave: () => running.unsubscribe(),
     end(ended) {
       allEnded = ended;
-      queue.complete();
+      startWaiting();
     },
   };
 }

@@ -647,18 +647,19 @@ describe('accumulateToolCalls', () => {
 
   describe('several turns', () => {
     const call = fragment({ index: 0, id: 'x', name: 'f', arguments: '{}' });
+    const doneCall: Chunk = { ...call, done: true }; // emitted before the finish
     const finishesOf = (chunks: readonly Chunk[]) =>
       observe(from(chunks).pipe(accumulateToolCalls({ newId: () => 'new' }))).values.filter(
         ({ type }) => type === 'finish',
       );
 
-    it('a turn without calls after a turn with calls keeps its finish of stop', () =>
-      expect(finishesOf([call, finish('stop'), finish('stop')])).toEqual([finish('toolCalls'), finish('stop')]));
+    it.each([call, doneCall])('a turn without calls after a turn with calls keeps its finish of stop', (called) =>
+      expect(finishesOf([called, finish('stop'), finish('stop')])).toEqual([finish('toolCalls'), finish('stop')]),
+    );
 
     it('a finish of stop after retract does not count the retracted calls', () => {
-      const emitted = fragment({ index: 0, id: 'x', name: 'f', arguments: '{}', done: true });
       expect(finishesOf([call, { type: 'retract' }, finish('stop')])).toEqual([finish('stop')]);
-      expect(finishesOf([emitted, { type: 'retract' }, finish('stop')])).toEqual([finish('stop')]);
+      expect(finishesOf([doneCall, { type: 'retract' }, finish('stop')])).toEqual([finish('stop')]);
     });
 
     it('an id of an earlier turn is replaced, and an id of a retracted turn is not', () => {
@@ -691,13 +692,13 @@ describe('accumulateToolCalls', () => {
       expect(events).toEqual(['toolCall', 'toolCalls']);
     });
 
-    it('a turn that is pushed while a finish is emitted starts without calls', () => {
+    it.each([call, doneCall])('a turn that is pushed while a finish is emitted starts without calls', (called) => {
       const source = new Subject<Chunk>();
       const reasons: FinishReason[] = [];
       source.pipe(accumulateToolCalls()).subscribe((event) => {
         if (event.type === 'finish' && reasons.push(event.reason) === 1) source.next(finish('stop'));
       });
-      source.next(call);
+      source.next(called);
       source.next(finish('stop'));
       expect(reasons).toEqual(['toolCalls', 'stop']);
     });

@@ -153,6 +153,51 @@ describe('executeTools', () => {
       expect(values.at(-2)).toMatchObject({ message: { parts: [{ name: 'good', result: 1 }] } });
     });
 
+    it('executeTools starts over when retract follows the finish, which it emits first', () => {
+      const good = callOf('good');
+      const cut = { ...finishOf('length'), usage: { output: 7 } };
+      const events: StreamEvent[] = [messageOf(callOf('void')), cut, { type: 'retract' }, messageOf(good), finishOf()];
+      const { values } = observe(
+        from(events).pipe(executeTools([anyTool('good', () => 1), anyTool('void', () => 2)], { eager })),
+      );
+      expect(values.slice(1, 3)).toEqual([cut, { type: 'retract' }]);
+      expect(values.filter(isToolResult)).toMatchObject([{ name: 'good', result: 1 }]);
+      expect(values.at(-1)).toEqual(finishOf());
+    });
+
+    it('executeTools runs no call of an attempt that a handler of its events retracts', () => {
+      const execute = jest.fn(() => 1);
+      const f = callOf('f');
+      for (const retracted of ['toolCall', 'message']) {
+        const source = new Subject<StreamEvent>();
+        const events: string[] = [];
+        source.pipe(executeTools([anyTool('f', execute)], { eager })).subscribe(({ type }) => {
+          events.push(type);
+          if (type === retracted) source.next({ type: 'retract' });
+        });
+        source.next(retracted === 'message' ? messageOf(f) : f);
+        source.next(finishOf());
+        source.complete();
+        expect(events).toEqual([retracted, 'retract', 'finish']);
+      }
+      expect(execute).not.toHaveBeenCalled();
+    });
+
+    it('executeTools runs the calls of all messages of the model', () => {
+      const events: StreamEvent[] = [
+        messageOf(callOf('f')),
+        { type: 'message', message: modelMessage('And more.') } as MessageEvent,
+        finishOf(),
+      ];
+      const { values } = observe(from(events).pipe(executeTools([anyTool('f', () => 1)], { eager })));
+      expect(values.filter(isToolResult)).toMatchObject([{ name: 'f', result: 1 }]);
+    });
+
+    it('executeTools emits the first finish of several', () => {
+      const { values } = observe(of(finishOf('stop'), finishOf('length')).pipe(executeTools([], { eager })));
+      expect(values).toEqual([finishOf('stop')]);
+    });
+
     it('executeTools runs nothing when an empty reply follows retract', () => {
       const execute = jest.fn(() => 1);
       const events: StreamEvent[] = [messageOf(callOf('void')), { type: 'retract' }, finishOf('stop')];
@@ -302,6 +347,50 @@ describe('executeTools', () => {
       source.next(finishOf());
       source.complete();
       expect(types(values)).toEqual(['toolCall', 'toolStart', 'retract', 'finish']);
+    });
+  });
+
+  it('executeTools with eager tears a running tool down before it completes without a finish', () => {
+    const order: string[] = [];
+    const slow = NEVER.pipe(finalize(() => order.push('torn down')));
+    of(callOf('slow'))
+      .pipe(executeTools([anyTool('slow', () => slow)], { eager: true }))
+      .subscribe({ complete: () => order.push('complete') });
+    expect(order).toEqual(['torn down', 'complete']);
+  });
+
+  describe('many calls that wait for an asynchronous one', () => {
+    const tools = (first: Observable<number>) => [anyTool('first', () => first), anyTool('f', () => of(1))];
+    const calls = [callOf('first'), ...Array.from({ length: 2000 }, (_, index) => callOf('f', {}, `id-${index}`))];
+
+    it('executeTools runs 2,000 synchronous calls after it without nesting', () => {
+      const first = new Subject<number>();
+      const { values } = observe(turnOf(...calls).pipe(executeTools(tools(first))));
+      first.next(1);
+      first.complete();
+      expect(values.filter(isToolResult).filter(({ result }) => result === 1)).toHaveLength(2001);
+      expect(values.at(-1)).toEqual(finishOf());
+    });
+
+    it('executeTools with eager answers 2,000 calls after it as not executed when the model ends with length', () => {
+      const source = from<StreamEvent[]>([...calls, messageOf(...calls), finishOf('length')]);
+      const { values } = observe(source.pipe(executeTools(tools(NEVER), { eager: true })));
+      const codes = values.filter(isToolResult).map(({ code }) => code);
+      expect(codes).toEqual(['cancelled', ...Array.from({ length: 2000 }, () => 'not_executed')]);
+    });
+
+    it('executeTools tears a synchronous tool down before the next one starts', () => {
+      const first = new Subject<number>();
+      const order: string[] = [];
+      const stream = (name: string) => of(1).pipe(finalize(() => order.push(`${name} ends`)));
+      const named = (name: string) => anyTool(name, () => (order.push(name), stream(name)));
+      observe(
+        turnOf(callOf('first'), callOf('a'), callOf('b')).pipe(
+          executeTools([anyTool('first', () => first), named('a'), named('b')]),
+        ),
+      );
+      first.complete();
+      expect(order).toEqual(['a', 'a ends', 'b', 'b ends']);
     });
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, defer, of, throwError } from 'rxjs';
+import { asapScheduler, concat, defer, finalize, lastValueFrom, observeOn, of, switchMap, throwError } from 'rxjs';
 import type { ObservableNotification } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ConfigurationError, ConnectionError, HttpError, TimeoutError } from '../../lib/core/errors.js';
@@ -131,6 +131,24 @@ describe('catchBeforeFirst', () => {
       expectSubscriptions(source.subscriptions).toBe('^-!');
       expectSubscriptions(other.subscriptions).toBe('--^--!');
     });
+  });
+
+  it.each([
+    ['synchronously', throwError(() => lost)],
+    ['later', throwError(() => lost, asapScheduler)],
+    [
+      'later and is subscribed late',
+      of(1).pipe(
+        observeOn(asapScheduler),
+        switchMap(() => throwError(() => lost)),
+      ),
+    ],
+  ])('catchBeforeFirst subscribes the other source after the teardown of one that fails %s', async (_, failing) => {
+    const order: string[] = [];
+    const source = failing.pipe(finalize(() => order.push('first is gone')));
+    const other = defer(() => of(order.push('other begins')));
+    await lastValueFrom(source.pipe(catchBeforeFirst(() => other)));
+    expect(order).toEqual(['first is gone', 'other begins']);
   });
 
   it('catchBeforeFirst emits an error for which there is no other source, and one that follows a value', () => {

@@ -1,4 +1,5 @@
 import { nanoid } from 'nanoid/non-secure';
+import { vetoReasons } from '../../core/chunk.js';
 import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
@@ -32,9 +33,6 @@ export interface ToolCallAccumulator {
   /** Drops all calls since the turn began. */
   retract(): void;
 }
-
-/** Reasons that cut the answer: an incomplete call is dropped, never repaired. */
-const cutReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error', 'stopped']);
 
 const none: readonly ToolCallEvent[] = [];
 
@@ -149,14 +147,14 @@ export function createToolCallAccumulator({
       return done;
     },
     finish(reason) {
-      const isCut = cutReasons.has(reason);
+      const isCut = vetoReasons.has(reason); // an incomplete call is dropped, never repaired
       const remaining = calls
         .slice(taken)
         .filter((call) => call.name !== '' && (!isCut || isComplete(call)) && !isRepeat(call))
         .map(toEvent);
       const finishedIds = turnIds;
       retract();
-      for (const id of finishedIds) earlierIds?.add(id);
+      for (const id of finishedIds) earlierIds.add(id);
       return remaining;
     },
     retract,
