@@ -5,7 +5,8 @@ import { toolCall, scriptedModel } from 'rivulet/testing';
 import * as z from 'zod';
 import { research } from './research.js';
 
-// An orchestrator of one's own. `npm run example:research` is offline; with `-- openai:gpt-5` and the key it asks a real model.
+// A custom orchestrator. `npm run example:research` is offline; with `-- openai:gpt-5` and an API key it uses a real
+// model.
 
 const areas: Readonly<Record<string, number>> = { Norway: 385_207, Portugal: 92_230 };
 const area = tool({
@@ -15,7 +16,7 @@ const area = tool({
   execute: ({ country }) => areas[country] ?? `There is no ${country} in the table: ${Object.keys(areas).join(', ')}.`,
 });
 
-const standIn = () =>
+const offlineModel = () =>
   scriptedModel([
     'Needed: the areas of Norway and of Portugal.',
     [toolCall('area', { country: 'Norway' }), toolCall('area', { country: 'Portugal' })],
@@ -24,7 +25,7 @@ const standIn = () =>
   ]);
 
 const name = process.argv[2];
-const agent = createAgent({ model: name ? modelByName(name) : standIn(), tools: [area], orchestrator: research });
+const agent = createAgent({ model: name ? modelByName(name) : offlineModel(), tools: [area], orchestrator: research });
 
 await lastValueFrom(
   agent.stream('How many times as large as Portugal is Norway?').pipe(

@@ -1,4 +1,4 @@
-import { from } from 'rxjs';
+import { from, of } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
@@ -18,7 +18,8 @@ import type { EndTurnOptions } from './endTurn.js';
  * `decide` receives the `turn` event and the state after the turn, with its messages and its usage, and returns the
  * state of the next turn, or null. Messages that it adds to that state are emitted as `message` events before the
  * `turn` event, so that the run's result holds them. On the `last` turn no turn follows: nothing is added, and if
- * `decide` returns a state, `finishReason` is `maxTurns`.
+ * `decide` returns a state, `finishReason` is `maxTurns`. A turn with the finish reason `stopped` ends the run without a
+ * decision.
  *
  * ```ts
  * const checked: Orchestrator = {
@@ -54,9 +55,10 @@ export function followUp(
   { last = false }: Pick<EndTurnOptions, 'last'> = {},
 ): MonoTypeOperatorFunction<StreamEvent> {
   return replaceTurnEvent((turn, messages) => {
+    if (turn.finishReason === 'stopped') return of<StreamEvent>(turn);
     const after = stateAfter(state, turn, messages);
     const next = decide(turn, after);
-    if (next && last) return from([{ ...turn, finishReason: 'maxTurns', next: null }]);
+    if (next && last) return of<StreamEvent>({ ...turn, finishReason: 'maxTurns', next: null } as TurnEvent);
     const added = next?.messages.slice(after.messages.length) ?? [];
     return from<StreamEvent[]>([
       ...added.map((message): MessageEvent => ({ type: 'message', message })),

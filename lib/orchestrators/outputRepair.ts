@@ -41,7 +41,7 @@ export function acceptOrRepair(
   messages: readonly Message[],
   feedback?: string,
 ): Observable<RunEvent> {
-  if (turn.next) return of(turn);
+  if (turn.next || turn.finishReason === 'stopped') return of(turn);
   const text = lastReply(messages);
   const failure = unrepairable(typed, turn, text);
   if (failure) return throwError(() => failure);

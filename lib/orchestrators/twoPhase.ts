@@ -70,7 +70,7 @@ const isReplyWithoutCalls = (message: Message): boolean =>
 
 /** After the last turn with tools, the next turn requests the output. */
 function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
-  if (turn.next) return of(turn);
+  if (turn.next || turn.finishReason === 'stopped') return of(turn);
   const failure = failureOfFirstPhase(typed, turn);
   if (failure) return throwError(() => failure);
   const next: RunState = {

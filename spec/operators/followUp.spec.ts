@@ -55,4 +55,12 @@ describe('followUp', () => {
     );
     expect(seen[0]?.messages).toEqual([userMessage('Hi'), said]);
   });
+
+  it('followUp does not continue a turn that was stopped', () => {
+    const stopped: RunEvent[] = [
+      { type: 'message', message: said },
+      { ...turn, finishReason: 'stopped' },
+    ];
+    expect(observe(from(stopped).pipe(followUp(start, ask))).values).toEqual(stopped);
+  });
 });

@@ -68,4 +68,10 @@ describe('twoPhase', () => {
       reason: 'maxTurns',
     });
   });
+
+  it('twoPhase ends a run that was stopped in its first phase', async () => {
+    const seen = run([['Let', { type: 'finish', reason: 'stopped' }], json], oneAtATime, { tools: [add] });
+    expect((await seen.events).at(-1)).toMatchObject({ result: { finishReason: 'stopped', output: undefined } });
+    expect(seen.model.requests).toHaveLength(1);
+  });
 });

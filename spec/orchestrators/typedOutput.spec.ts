@@ -69,6 +69,12 @@ describe('typedOutput', () => {
       expect(seen.model.requests).toHaveLength(1);
     });
 
+    it('ends a run that was stopped, without output and without repair', async () => {
+      const seen = run([['{"name":', { type: 'finish', reason: 'stopped' }], json], native);
+      expect((await seen.events).at(-1)).toMatchObject({ result: { finishReason: 'stopped', output: undefined } });
+      expect(seen.model.requests).toHaveLength(1);
+    });
+
     it('fails when tools have used all turns', async () => {
       await expect(
         run(() => [toolCall('add', { a: 1, b: 2 })], native, { tools: [add], maxTurns: 2 }).events,
