@@ -6,9 +6,9 @@ import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
 
-// A name that appears here is a promise to users; one that goes is a breaking change.
+// Users depend on these names: removing one is a breaking change.
 describe('the public names', () => {
-  it('of rivulet', () => {
+  it('rivulet exports these names', () => {
     expect(Object.keys(rivulet).sort()).toEqual([
       'ConfigurationError',
       'ConnectionError',
@@ -89,7 +89,7 @@ describe('the public names', () => {
       'userMessage',
     ]);
   });
-  it('of rivulet/registry', () => {
+  it('rivulet/registry exports these names', () => {
     expect(Object.keys(registry).sort()).toEqual([
       'createRegistry',
       'modelByName',
@@ -97,13 +97,13 @@ describe('the public names', () => {
       'registeredProviders',
     ]);
   });
-  it('of rivulet/mcp', () => {
+  it('rivulet/mcp exports these names', () => {
     expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpTools']);
   });
-  it('of rivulet/ai-sdk', () => {
+  it('rivulet/ai-sdk exports these names', () => {
     expect(Object.keys(aiSdk).sort()).toEqual(['fromAiSdk']);
   });
-  it('of rivulet/testing', () => {
+  it('rivulet/testing exports these names', () => {
     expect(Object.keys(testing).sort()).toEqual([
       'operatorContract',
       'parseDiagram',
@@ -113,7 +113,7 @@ describe('the public names', () => {
       'toolCall',
     ]);
   });
-  it('of rivulet/testing/server', () => {
+  it('rivulet/testing/server exports these names', () => {
     expect(Object.keys(server).sort()).toEqual(['serveFrames', 'serveModel', 'serveRecording']);
   });
 });

@@ -9,7 +9,7 @@ import { withCapabilityTable } from './support/capabilityTable.js';
 import { withSpeedTable } from './support/speedTable.js';
 import type { LoopbackServer } from '../lib/testing/server/index.js';
 
-/** Every code block of the README is compiled as it stands, with the strictest settings, and run against the loopback provider. */
+/** The code blocks of the README: each is compiled with the strictest settings, and run with the loopback server. */
 const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```ts(.*)\n([\s\S]*?)^```$/gm)].map(
   ([, info, code], index) => ({
     info: info?.trim(),
@@ -23,7 +23,7 @@ const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```ts(.*)\n([\s\
 const folder = resolve('spec/.readme');
 const fileOf = (name: string) => join(folder, `${name}.ts`);
 
-/** What the model says to the README's questions; each tool that a block has is called once. */
+/** Serves responses to the README's requests: each tool of a block is called once. */
 async function serveAnswers(): Promise<LoopbackServer> {
   const args: Record<string, object> = {
     weather: { city: 'Oslo' },
@@ -46,7 +46,7 @@ async function serveAnswers(): Promise<LoopbackServer> {
   });
 }
 
-/** The comment lines that end a block are all that it prints. */
+/** Returns the complete output of a block: the comment lines at its end. */
 const allPrinted = (code: string) =>
   /(?:^\/\/ .*\n)+(?![^])/m
     .exec(code)?.[0]
@@ -81,19 +81,19 @@ describe('the README', () => {
     await server.close();
   });
 
-  it('has only code blocks that run', () => {
+  it('the README has only code blocks that run', () => {
     expect(blocks.length).toBeGreaterThan(8);
     expect(blocks.filter(({ info }) => info !== 'run')).toEqual([]);
   });
 
-  it('shows the agent in under 15 lines and the pipe in under 30', () => {
+  it('the README shows the agent in less than 15 lines and the pipe in less than 30', () => {
     const lines = (index: number) => blocks[index]?.code.split('\n').filter((line) => line.trim() !== '').length;
     expect(lines(0)).toBeLessThan(15);
     expect(blocks[2]?.code).toContain('expand(');
     expect(lines(2)).toBeLessThan(30);
   });
 
-  it('has a view that is busy at each question to the end of its run, shows an error, and goes on after it', () => {
+  it('the view of the README is busy during each run, shows an error, and continues after it', () => {
     const views = blocks.flatMap(({ code }) => (code.includes('busy') ? allPrinted(code)?.split('\n') : []));
     expect(views.map((view) => JSON.parse(view ?? '') as unknown)).toEqual([
       { busy: true },
@@ -108,19 +108,19 @@ describe('the README', () => {
     ]);
   });
 
-  it('has the table of capabilities that the data gives (npm run readme writes it)', () => {
+  it('the README has an up-to-date table of capabilities (npm run readme writes it)', () => {
     const readme = readFileSync('README.md', 'utf8');
     expect(withCapabilityTable(readme)).toBe(readme);
     expect(readme).toContain('| `anthropic`, `claude` |');
   });
 
-  it('has the tables of speed that the recorded run of the benchmark gives (npm run readme writes them)', () => {
+  it('the README has up-to-date tables of the benchmark (npm run readme writes them)', () => {
     const readme = readFileSync('README.md', 'utf8');
     expect(withSpeedTable(readme, readResults())).toBe(readme);
     expect(readme).toContain('| **Rivulet** |');
   });
 
-  it('has code that compiles', () => {
+  it('the code of the README compiles', () => {
     const config = ts.parseJsonConfigFileContent(
       ts.readConfigFile('tsconfig.json', (path) => ts.sys.readFile(path)).config,
       ts.sys,
@@ -136,7 +136,7 @@ describe('the README', () => {
     expect(problems).toEqual([]);
   }, 60_000);
 
-  it.each(blocks)('runs: $title', async ({ name, code }) => {
+  it.each(blocks)('the block "$title" of the README runs', async ({ name, code }) => {
     const log = jest.spyOn(console, 'log').mockImplementation(() => undefined);
     const write = jest.spyOn(process.stdout, 'write').mockImplementation(() => true);
     const before = server.requests.length;
@@ -160,7 +160,7 @@ describe('the README', () => {
   });
 });
 
-/** Waits until the block's run is over: so many requests were made and answered, and what follows the last has been done. */
+/** Waits until a block has made its requests, all responses have ended, and the work after the last one is done. */
 async function settled(server: LoopbackServer, requests: number): Promise<void> {
   for (let quiet = 0; quiet < 20;) {
     await new Promise((resolve) => setImmediate(resolve));

@@ -6,19 +6,19 @@ import { serveModel } from '../lib/testing/server/index.js';
 const words = ['Rivers', 'run', 'towards', 'the', 'sea'];
 const encoder = new TextEncoder();
 
-/** An answer as a provider sends it, cut at its frames. */
+/** Returns the frames of a response of a provider. */
 async function framesOf(provider: string): Promise<{ readonly frames: readonly string[]; readonly type: string }> {
   const server = await serveModel([words]);
   try {
     let answer = '';
     let type = '';
-    const listening: typeof fetch = async (url, init) => {
+    const recordBody: typeof fetch = async (url, init) => {
       const response = await fetch(url, init);
       answer = await response.clone().text();
       type = response.headers.get('content-type') ?? '';
       return response;
     };
-    const model = modelByName(provider, { apiKey: 'key', baseUrl: server.urlFor(provider), fetch: listening });
+    const model = modelByName(provider, { apiKey: 'key', baseUrl: server.urlFor(provider), fetch: recordBody });
     await new Promise<void>((complete, error) =>
       createAgent({ model }).stream('Go on.').subscribe({ error, complete }),
     );
@@ -28,8 +28,8 @@ async function framesOf(provider: string): Promise<{ readonly frames: readonly s
   }
 }
 
-/** A `fetch` that answers with a body whose bytes come when the spec sends them. */
-function underControl(type: string) {
+/** A `fetch` whose response has a body that the test writes. */
+function controlledResponse(type: string) {
   let feed: ReadableStreamDefaultController<Uint8Array> | undefined;
   let requests = 0;
   const fake: typeof fetch = () => {
@@ -45,8 +45,8 @@ function underControl(type: string) {
   };
 }
 
-/** Lets what waits for promises run, and nothing else: no timer, no message, no I/O. */
-async function promisesRun(): Promise<void> {
+/** Runs the microtasks, but no timer, message or I/O. */
+async function flushMicrotasks(): Promise<void> {
   const macrotasks: string[] = [];
   const [soon, timer] = [setImmediate(() => macrotasks.push('immediate')), setTimeout(() => macrotasks.push('timer'))];
   const { port1, port2 } = new MessageChannel();
@@ -59,25 +59,25 @@ async function promisesRun(): Promise<void> {
   expect(macrotasks).toEqual([]);
 }
 
-describe.each(registeredProviders().map(({ name }) => name))('a run over the wire of %s', (provider) => {
+describe.each(registeredProviders().map(({ name }) => name))('a run with a model of %s', (provider) => {
   it('a delta is emitted in the macrotask of its bytes, and no request is sent before subscription', async () => {
     const { frames, type } = await framesOf(provider);
-    const server = underControl(type);
+    const server = controlledResponse(type);
     const model = modelByName(provider, { apiKey: 'key', baseUrl: 'http://127.0.0.1:1', fetch: server.fetch });
     const agent = createAgent({ model });
     const run = agent.stream('Go on.');
     void agent.run('Go on.');
-    await promisesRun();
+    await flushMicrotasks();
     expect(server.requests()).toBe(0);
 
     let text = '';
     let seen = '';
     const subscription = run.subscribe((event) => event.type === 'text' && (text += event.text));
-    await promisesRun();
+    await flushMicrotasks();
     expect(server.requests()).toBe(1);
     for (const frame of frames) {
       server.send(frame);
-      await promisesRun();
+      await flushMicrotasks();
       seen += frame;
       expect(text).toBe(words.filter((word) => seen.includes(word)).join(''));
     }

@@ -1,4 +1,5 @@
-// npm run build: the JavaScript of the package. The declarations are there already; CommonJS has a package.json of its own, which says that it is that.
+// npm run build: the JavaScript of the package. The declarations are there already; CommonJS has a package.json of its
+// own, which says that it is that.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleLibrary } from './bundleLibrary.js';

@@ -3,13 +3,13 @@ import { build } from 'esbuild';
 
 interface Budget {
   readonly code: string;
-  /** Bytes of minified code. */
+  /** The largest size of the minified code, in bytes. */
   readonly most: number;
-  /** And gzipped. */
+  /** The largest size of it gzipped. Default: no limit. */
   readonly gzipped?: number;
 }
 
-/** What users may pay at most, without their own rxjs. A budget is raised on purpose, not by accident. */
+/** The largest bundles that are accepted, without rxjs. */
 const budgets: readonly Budget[] = [
   { code: "import 'rivulet';", most: 0 },
   { code: "export { consolidate } from 'rivulet';", most: 2_500, gzipped: 1_000 },
@@ -21,7 +21,10 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet/testing';", most: 20_000 },
 ];
 
-/** Bundles the installed package for a browser: what needs Node fails here, and what grows. Returns the sizes, to be shown. */
+/**
+ * Bundles the installed package for a browser, which fails if it needs Node or exceeds a budget. Returns the sizes as
+ * text.
+ */
 export async function bundles(consumer: string): Promise<string> {
   const sizes = await Promise.all(
     budgets.map(async ({ code, most, gzipped = Infinity }) => {
@@ -39,8 +42,13 @@ export async function bundles(consumer: string): Promise<string> {
       const bytes = outputFiles[0]?.contents ?? new Uint8Array();
       const size = gzipSync(bytes).length;
       if (bytes.length > most)
-        throw new Error(`${code} bundles ${bytes.length} bytes, and ${most} are allowed (spec/package/bundle.ts).`);
-      if (size > gzipped) throw new Error(`${code} bundles ${size} bytes gzipped, and ${gzipped} are allowed.`);
+        throw new Error(
+          `The bundle of ${code} has ${bytes.length} bytes; at most ${most} are allowed (spec/package/bundle.ts).`,
+        );
+      if (size > gzipped)
+        throw new Error(
+          `The bundle of ${code} has ${size} bytes gzipped; at most ${gzipped} are allowed (spec/package/bundle.ts).`,
+        );
       return `     ${String(bytes.length).padStart(6)} B (${size} gz)  ${code}`;
     }),
   );

@@ -6,7 +6,7 @@ import { root } from './shell.js';
 
 const lib = join(root, 'lib');
 
-/** The files that package.json's `exports` name, in each format. */
+/** The entry points in the `exports` of package.json. */
 const entries = [
   'index',
   'registry/index',
@@ -18,7 +18,7 @@ const entries = [
 
 const isOurs = (id: string): boolean => /^[./]/.test(id);
 
-/** Types out, nothing else: what is left is the code as it was written. */
+/** Removes the types, and changes nothing else. */
 const typescript: Plugin = {
   name: 'typescript',
   resolveId: (id, importer) =>
@@ -33,30 +33,32 @@ const typescript: Plugin = {
   },
 };
 
-const layerOf = (id: string): string | undefined => relative(lib, id).split(sep)[0];
+const roomOf = (id: string): string | undefined => relative(lib, id).split(sep)[0];
 
-/** Whether a module imports from a package, itself or through other modules of its layer. */
+/** Whether a module imports a package, directly or through other modules of its room. */
 const needsPackages = (id: string, meta: ManualChunkMeta): boolean =>
   meta
     .getModuleInfo(id)
-    ?.importedIds.some((to) => !isOurs(to) || (layerOf(to) === layerOf(id) && needsPackages(to, meta))) ?? false;
+    ?.importedIds.some((to) => !isOurs(to) || (roomOf(to) === roomOf(id) && needsPackages(to, meta))) ?? false;
 
 /**
- * The part a module goes to: the layers of the library. A file a layer, since each costs an import a file's resolution and reading: 9 files in place of 180.
- * Not one file for all, since bundlers that leave rxjs out keep all names that a file imports from it, used or not. So the operators that are built on ours
- * alone stand apart from those that import from rxjs; and what providers share from the providers, for rivulet/ai-sdk.
+ * Returns the output file of a module: one per room, 9 instead of 180 files, since each file that an import reads costs
+ * its resolution and reading. It is not one file for everything, since bundlers that leave rxjs out keep all names that
+ * a file imports from it, used or not. For the same reason, operators that do not import rxjs have a file of their own;
+ * and so has the code that providers share, for rivulet/ai-sdk.
  */
 function partOf(id: string, meta: ManualChunkMeta): string | undefined {
-  const [layer = '', inner = ''] = relative(lib, id).split(sep);
-  if (layer === 'agent.ts') return 'agent';
-  if (layer === 'operators') return needsPackages(id, meta) ? 'operatorsOverRxjs' : layer;
-  if (layer === 'providers') return inner === 'aiSdk' ? undefined : inner === 'shared' ? 'providersShared' : layer;
-  return ['core', 'protocol', 'orchestrators'].includes(layer) ? layer : undefined;
+  const [room = '', inner = ''] = relative(lib, id).split(sep);
+  if (room === 'agent.ts') return 'agent';
+  if (room === 'operators') return needsPackages(id, meta) ? 'operatorsOverRxjs' : room;
+  if (room === 'providers') return inner === 'aiSdk' ? undefined : inner === 'shared' ? 'providersShared' : room;
+  return ['core', 'protocol', 'orchestrators'].includes(room) ? room : undefined;
 }
 
 /**
- * Bundles the library as it is published: a file for each entry, and the parts that they share, so that all entries of a format have one copy of each class
- * and cache. All dependencies are left out. Not minified, each function under its name: a stack trace is read in the code itself, without source maps.
+ * Bundles the library as it is published: a file for each entry point, and the parts that they share, so that all entry
+ * points of a format have one copy of each class and cache. Dependencies are external. The code is not minified, and
+ * functions keep their names, so that stack traces are readable without source maps.
  */
 export async function bundleLibrary(format: 'esm' | 'cjs', folder: string): Promise<void> {
   const bundle = await rollup({
@@ -64,7 +66,7 @@ export async function bundleLibrary(format: 'esm' | 'cjs', folder: string): Prom
     external: (id) => !isOurs(id),
     plugins: [typescript],
     onwarn({ message }) {
-      throw new Error(message); // a cycle between parts would be one
+      throw new Error(message); // for example, a cycle between parts
     },
   });
   await bundle.write({

@@ -1,5 +1,5 @@
-// npm run package: the package as its users get it. It is packed, judged by the tools that judge packages, and installed in a folder outside the
-// checkout, where an ESM script, a CommonJS script, a plain CommonJS jest and the type checker use it.
+// npm run package: tests the published package. It is packed, checked by publint and attw, and installed in a folder
+// outside the checkout, where an ESM script, a CommonJS script, a CommonJS jest and the type checker use it.
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ async function manifestOf(folder: string) {
   return JSON.parse(text) as Record<'devDependencies' | 'peerDependencies', Record<string, string>>;
 }
 
-/** The consumer has the versions that the lock file has already brought into npm's cache. */
+/** Installs the versions of package.json, which are already in npm's cache. */
 async function install(): Promise<void> {
   const { devDependencies } = await manifestOf(root);
   const versions = (...names: string[]) => Object.fromEntries(names.map((name) => [name, devDependencies[name]]));
@@ -36,26 +36,26 @@ async function install(): Promise<void> {
   await run(consumer, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock');
 }
 
-/** Source maps and sources are not packed: nothing may point to them. */
-async function onlyWhatIsMeant(): Promise<void> {
+/** Checks that the package contains the expected files only. Since it has no source maps, no file may refer to one. */
+async function onlyExpectedFiles(): Promise<void> {
   const installed = join(consumer, 'node_modules/rivulet');
-  const meant = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'];
-  const others = (await readdir(installed)).filter((name) => !meant.includes(name));
-  if (others.length > 0) throw new Error(`The package also holds ${others.join(', ')}.`);
+  const expected = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'];
+  const others = (await readdir(installed)).filter((name) => !expected.includes(name));
+  if (others.length > 0) throw new Error(`Unexpected files in the package: ${others.join(', ')}.`);
   const files = await readdir(join(installed, 'dist'), { recursive: true });
   const stray = files.filter((name) => /\.[cm]?[jt]sx?$|\.map$/.test(name) && !/\.(js|d\.ts)$/.test(name));
-  if (stray.length > 0) throw new Error(`dist also holds ${stray.join(', ')}.`);
+  if (stray.length > 0) throw new Error(`Unexpected files in dist: ${stray.join(', ')}.`);
   for (const name of files.filter((each) => each.endsWith('.js'))) {
     if ((await readFile(join(installed, 'dist', name), 'utf8')).includes('sourceMappingURL'))
-      throw new Error(`${name} points to a source map.`);
+      throw new Error(`${name} refers to a source map.`);
   }
 }
 
-/** The libraries' own declarations are checked as well: a user without `skipLibCheck` gets them checked. */
+/** Checks the declarations of the libraries as well, as for a user without `skipLibCheck`. */
 const typeCheck = (...files: string[]) =>
   run(consumer, 'npx', 'tsc', '--noEmit', '--strict', '--target', 'es2022', '--types', 'node', ...files);
 
-/** What the peer ranges promise at their lower end. */
+/** Tests the oldest versions that the peer ranges permit. */
 async function oldestPeers(): Promise<void> {
   const oldest = Object.entries((await manifestOf(root)).peerDependencies).map(
     ([name, range]) => `${name}@${range.replace(/^\^| .*$/g, '')}`,
@@ -77,25 +77,25 @@ async function oldestPeers(): Promise<void> {
 }
 
 const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
-  ['builds and packs', pack],
+  ['build and pack', pack],
   ['publint', async () => run(root, 'publint', 'run', await tarball(), '--strict')],
   [
     'are the types wrong',
     async () => run(root, 'attw', await tarball(), '--profile', 'node16', '--no-definitely-typed'),
   ],
-  ['installs', install],
-  ['holds what it should, and no more', onlyWhatIsMeant],
+  ['install', install],
+  ['the expected files only', onlyExpectedFiles],
   ['an ESM script', () => run(consumer, 'node', 'esm.mjs')],
   ['a CommonJS script', () => run(consumer, 'node', 'commonjs.cjs')],
-  ['a plain CommonJS jest, in Node and in jsdom', () => run(consumer, 'npx', 'jest')],
+  ['a CommonJS jest, in Node and in jsdom', () => run(consumer, 'npx', 'jest')],
   [
     'types of an ESM and of a CommonJS module (nodenext)',
     () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts'),
   ],
   ['types of a bundled module', () => typeCheck('--module', 'esnext', '--moduleResolution', 'bundler', 'typed.mts')],
-  ['an import reads few files, and does nothing', () => imports(consumer)],
-  ['the oldest rxjs and zod that are allowed', oldestPeers],
-  ['bundles for a browser, within its budget', () => bundles(consumer)],
+  ['an import reads few files and has no side effects', () => imports(consumer)],
+  ['the oldest peers', oldestPeers],
+  ['bundles for a browser, within the budgets', () => bundles(consumer)],
 ];
 
 let failed = 0;
@@ -108,7 +108,7 @@ for (const [name, step] of steps) {
   } catch (error) {
     failed++;
     console.log(`FAIL ${name}\n${error instanceof Error ? error.message : String(error)}`);
-    if (step === pack || step === install) break; // nothing is left to try
+    if (step === pack || step === install) break; // the other steps need the package
   }
 }
 await rm(consumer, { recursive: true, force: true });

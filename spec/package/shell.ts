@@ -3,7 +3,7 @@ import { delimiter, resolve } from 'node:path';
 
 export const root = resolve(import.meta.dirname, '../..');
 
-/** The caller's environment, less what this npm script and a running jest would tell to the commands below. */
+/** The caller's environment without the variables that npm and jest set, which would affect the commands. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) =>
@@ -11,7 +11,7 @@ const env = Object.fromEntries(
   ),
 );
 
-/** Runs a command, one of the project's own tools included. Rejects with all that it printed. */
+/** Runs a command, or a tool of the project. Rejects with its complete output. */
 export function run(cwd: string, command: string, ...args: string[]): Promise<string> {
   const path = `${resolve(root, 'node_modules/.bin')}${delimiter}${env['PATH'] ?? ''}`;
   return new Promise((done, failed) => {

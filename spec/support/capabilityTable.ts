@@ -10,7 +10,7 @@ const columns = [
   ['files', 'PDF'],
 ] as const;
 
-/** The README's table of what each provider can do, from the capability data of its default model. */
+/** Returns the README's table of the capabilities of each provider's default model. */
 export function capabilityTable(): string {
   const mark = (known: boolean | undefined) => (known === undefined ? '?' : known ? 'yes' : 'no');
   const rows = registeredProviders().map(({ name, aliases, defaultModel, capabilities }) => [
@@ -22,7 +22,7 @@ export function capabilityTable(): string {
   return [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** The README with a fresh table between its marks. */
+/** Replaces the table between its markers in the README. */
 export function withCapabilityTable(readme: string): string {
   return readme.replace(
     /(<!-- capabilities -->\n)[\s\S]*?(\n<!-- end -->)/,

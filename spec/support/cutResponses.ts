@@ -82,7 +82,10 @@ export function describeCutResponses({ name, modelAt, maxCuts }: CutProvider): v
           .pipe(accumulateToolCalls()),
       );
 
-    /** Checks that all events are correct, and that the stream was interrupted or is complete. Returns the number of calls. */
+    /**
+     * Checks that all events are correct, and that the stream was interrupted or is complete. Returns the number of
+     * calls.
+     */
     function expectNothingIncomplete({ values, error }: Outcome<StreamEvent>): number {
       expect(text.startsWith(textIn(values))).toBe(true);
       const calls = values.filter(({ type }) => type === 'toolCall');

@@ -1,7 +1,7 @@
 import { Observable } from 'rxjs';
 import type { StreamEvent } from '../../lib/core/event.js';
 
-/** Subscribes and records what an Observable emits, and how it ends. */
+/** Subscribes, and records the notifications of an Observable. */
 export function observe<T>(source: Observable<T>) {
   const log = { values: [] as T[], error: undefined as unknown, completed: false, closed: () => subscription.closed };
   const subscription = source.subscribe({
@@ -12,7 +12,7 @@ export function observe<T>(source: Observable<T>) {
   return Object.assign(log, { subscription });
 }
 
-/** An endless synchronous source that counts what was pulled from it. */
+/** An endless synchronous source that counts its values, subscriptions and teardowns. */
 export function countedSource(make: (n: number) => StreamEvent) {
   const count = { pulled: 0, subscribed: 0, torndown: 0 };
   const source = new Observable<StreamEvent>((out) => {

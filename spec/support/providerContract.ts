@@ -115,7 +115,11 @@ const silentAfter = (value: string) => [concat(of(text(value)), NEVER)];
 
 /** All texts of an error, in which no key may appear. */
 const allTexts = (error: unknown) =>
-  `${String(error)} ${error instanceof Error ? error.stack : ''} ${JSON.stringify(error, Object.getOwnPropertyNames(error ?? {}))}`;
+  [
+    String(error),
+    error instanceof Error ? error.stack : '',
+    JSON.stringify(error, Object.getOwnPropertyNames(error ?? {})),
+  ].join(' ');
 
 /**
  * The contract of every provider over real sockets, whatever its wire. The spec of each provider calls it.

@@ -12,7 +12,7 @@ import type { ExpectedAnswer } from './recordings.js';
 
 type Decode = Wire['decode'];
 
-/** What a decoder and the operators behind it make of an answer. */
+/** The output of a decoder, and of the operators after it, for one response. */
 export interface Read {
   readonly chunks: readonly Chunk[];
   readonly text: string;
@@ -23,7 +23,7 @@ export interface Read {
   readonly error: unknown;
 }
 
-/** Decodes frames up to the terminal mark or their end, and joins what came. */
+/** Decodes frames to the terminal mark or their end. Whatever is thrown is in `error`. */
 export function readAnswer(decode: Decode, frames: readonly JsonObject[]): Read {
   const chunks: Chunk[] = [];
   let error: unknown;
@@ -39,13 +39,13 @@ export function readAnswer(decode: Decode, frames: readonly JsonObject[]): Read 
     .pipe(accumulateToolCalls(), consolidate(), materialize(), toArray())
     .subscribe((all) => all.forEach((one) => one.kind === 'N' && events.push(one.value)));
   const joined = (type: 'text' | 'thinking') => chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
-  const said = events.find((event): event is { type: 'message'; message: Message } => event.type === 'message');
+  const messageEvent = events.find((event): event is { type: 'message'; message: Message } => event.type === 'message');
   return {
     chunks,
     text: joined('text'),
     thinking: joined('thinking'),
     calls: events.filter((event): event is ToolCallEvent => event.type === 'toolCall'),
-    message: said?.message,
+    message: messageEvent?.message,
     finish: events.find((event): event is FinishChunk => event.type === 'finish'),
     error,
   };

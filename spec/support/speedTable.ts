@@ -1,31 +1,31 @@
 import type { CaseReport, Measured, Report } from '../bench/report.js';
 
-const ours = 'Rivulet';
+const rivulet = 'Rivulet';
 
-/** One of the project's promises, and what was found. */
-interface Promised {
+/** A limit of the project, and the result. */
+interface LimitResult {
   readonly what: string;
   readonly found: string;
   readonly met: boolean;
 }
 
-/** The README's tables of how fast it is, from what the benchmark found. */
+/** Returns the README's tables of the benchmark. */
 export function speedTable(report: Report): string {
   const tables = [...new Set(report.cases.flatMap(({ place }) => (place ? [place[0]] : [])))];
-  const promised = [...promisedRatios(report), ...aheadOfPeers(report), ...promisedGrowth(report)];
-  const missed = promised.filter(({ met }) => !met).map(({ what, found }) => `${what}: ${found}`);
+  const limits = [...promisedRatios(report), ...aheadOfPeers(report), ...promisedGrowth(report)];
+  const missed = limits.filter(({ met }) => !met).map(({ what, found }) => `${what}: ${found}`);
   return [
     circumstances(report),
     ...tables.map((title) => tableOf(title, report.cases)),
     ...(report.growth.length > 0 ? [growthOf(report)] : []),
     elsewhere(report),
     ...(report.sizes.length > 0 ? [bundles(report)] : []),
-    `Of the ${promised.length} limits that the project sets itself, ${promised.length - missed.length} are met. ` +
+    `${limits.length - missed.length} of the project's ${limits.length} limits are met. ` +
       (missed.length === 0 ? 'None is missed.' : `Missed: ${missed.join('; ')}.`),
   ].join('\n\n');
 }
 
-/** The README with fresh tables between their marks. */
+/** Replaces the tables between their markers in the README. */
 export function withSpeedTable(readme: string, report: Report): string {
   return readme.replace(
     /(<!-- speed -->\n)[\s\S]*?(\n<!-- end -->)/,
@@ -46,7 +46,7 @@ function tableOf(table: string, cases: readonly CaseReport[]): string {
   const columns = cases.filter(({ place }) => place?.[0] === table);
   const libraries = [...new Set(columns.flatMap(({ scores }) => scores.map(({ title }) => title)))];
   const rows = libraries.map((title) => [
-    title === ours ? `**${title}**` : title,
+    title === rivulet ? `**${title}**` : title,
     ...columns.map((one) => cell(title, one)),
   ]);
   const limits = ['limit', ...columns.map(({ limit }) => (limit === undefined ? '' : limit.toFixed(2)))];
@@ -54,14 +54,14 @@ function tableOf(table: string, cases: readonly CaseReport[]): string {
   return [head, head.map(() => '---'), ...rows, limits].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** A ratio, for times are the machine's; of ours, how far the rounds lie apart. */
+/** Formats a ratio (times depend on the machine), and for Rivulet the range of the rounds. */
 function cell(title: string, { scores }: CaseReport): string {
   const score = scores.find((one) => one.title === title);
   if (score?.failure !== undefined) return `out: ${score.failure}`;
   if (score?.value === undefined || score.ratio === undefined || !score.spread) return '';
   if (score === scores[0]) return '1';
   const ratio = score.ratio.toFixed(2);
-  return title === ours ? `**${ratio}** (${score.spread.map((end) => end.toFixed(2)).join(' to ')})` : ratio;
+  return title === rivulet ? `**${ratio}** (${score.spread.map((end) => end.toFixed(2)).join(' to ')})` : ratio;
 }
 
 function growthOf({ growth }: Report): string {
@@ -86,25 +86,25 @@ function bundles({ sizes }: Report): string {
 }
 
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-const isOurs = ({ title }: { readonly title: string }) => title.startsWith(ours);
+const isRivulet = ({ title }: { readonly title: string }) => title.startsWith(rivulet);
 
-/** Where several of ours take part (partial objects of output and of arguments), the worst of them. */
+/** Returns the ratio of Rivulet: the largest, if Rivulet has several (partial objects of output and of arguments). */
 function ratioOf({ scores }: CaseReport): number | undefined {
-  const ratios = scores.filter(isOurs).map(({ ratio = Infinity }) => ratio);
+  const ratios = scores.filter(isRivulet).map(({ ratio = Infinity }) => ratio);
   return ratios.length === 0 ? undefined : Math.max(...ratios);
 }
 
-const promisedRatios = ({ cases }: Report): readonly Promised[] =>
+const promisedRatios = ({ cases }: Report): readonly LimitResult[] =>
   cases.flatMap((one) => {
     if (one.limit === undefined) return [];
     const ratio = ratioOf(one) ?? Infinity;
     return [{ what: one.name, found: `${ratio.toFixed(2)} instead of ${one.limit}`, met: ratio <= one.limit }];
   });
 
-const aheadOfPeers = ({ cases }: Report): readonly Promised[] =>
+const aheadOfPeers = ({ cases }: Report): readonly LimitResult[] =>
   cases.flatMap((one) => {
     const [best] = one.scores
-      .filter((score, place) => place > 0 && !isOurs(score) && score.ratio !== undefined)
+      .filter((score, place) => place > 0 && !isRivulet(score) && score.ratio !== undefined)
       .sort((a, b) => (a.ratio ?? 0) - (b.ratio ?? 0));
     if (!best || one.unit !== 'CPU ms') return [];
     const ratio = ratioOf(one) ?? Infinity;
@@ -112,7 +112,7 @@ const aheadOfPeers = ({ cases }: Report): readonly Promised[] =>
     return [{ what, found: `${ratio.toFixed(2)} against ${best.ratio?.toFixed(2)}`, met: ratio < (best.ratio ?? 0) }];
   });
 
-const promisedGrowth = ({ growth }: Report): readonly Promised[] =>
+const promisedGrowth = ({ growth }: Report): readonly LimitResult[] =>
   growth.flatMap(({ name, exponent, limit }) =>
     limit === undefined
       ? []

@@ -33,7 +33,7 @@ export const messageOf = (...calls: ToolCallEvent[]): MessageEvent => ({
 /** A turn in which the model calls tools. */
 export const turnOf = (...calls: ToolCallEvent[]) => of<(MessageEvent | Chunk)[]>(messageOf(...calls), finishOf());
 
-/** Runs calls to their end, also asynchronous ones: the results without their ids, and all events. */
+/** Runs calls until they have ended. Returns their results without ids, and all events. */
 export async function runCalls(tools: readonly Tool[], calls: readonly ToolCallEvent[], options?: ExecuteToolsOptions) {
   const events: StreamEvent[] = [];
   await new Promise<void>((resolve, reject) =>
