@@ -136,28 +136,32 @@ describe('the README', () => {
     expect(problems).toEqual([]);
   }, 60_000);
 
-  it.each(blocks)('the block "$title" of the README runs', async ({ name, code }) => {
-    const log = jest.spyOn(console, 'log').mockImplementation(() => undefined);
-    const write = jest.spyOn(process.stdout, 'write').mockImplementation(() => true);
-    const before = server.requests.length;
-    try {
-      await import(fileOf(name));
-      if (/openai(Compatible)?\(|modelByName\(/.test(code) && !code.includes('serveModel'))
-        await settled(server, before + (code.includes('tool({') ? 2 : 1));
-      const printed = [
-        ...log.mock.calls.map((args) => args.join(' ')),
-        ...write.mock.calls.map(([text]) => String(text)),
-      ].join('\n');
-      for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm))
-        expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
-      const all = allPrinted(code);
-      if (all) expect(printed).toBe(all);
-      expect(printed).not.toBe('');
-    } finally {
-      log.mockRestore();
-      write.mockRestore();
-    }
-  });
+  it.each(blocks)(
+    'the block "$title" of the README runs',
+    async ({ name, code }) => {
+      const log = jest.spyOn(console, 'log').mockImplementation(() => undefined);
+      const write = jest.spyOn(process.stdout, 'write').mockImplementation(() => true);
+      const before = server.requests.length;
+      try {
+        await import(fileOf(name));
+        if (/openai(Compatible)?\(|modelByName\(/.test(code) && !code.includes('serveModel'))
+          await settled(server, before + (code.includes('tool({') ? 2 : 1));
+        const printed = [
+          ...log.mock.calls.map((args) => args.join(' ')),
+          ...write.mock.calls.map(([text]) => String(text)),
+        ].join('\n');
+        for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm))
+          expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
+        const all = allPrinted(code);
+        if (all) expect(printed).toBe(all);
+        expect(printed).not.toBe('');
+      } finally {
+        log.mockRestore();
+        write.mockRestore();
+      }
+    },
+    30_000,
+  );
 });
 
 /** Waits until a block has made its requests, all responses have ended, and the work after the last one is done. */
