@@ -15,7 +15,7 @@ import type { ModelFactory, ProviderOptions, RegisteredProvider, Registry } from
 export { createRegistry };
 export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
-const builtIn: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
+const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
   ['openai', openai, { defaultModel: 'gpt-5', keyVariable: 'OPENAI_API_KEY' }],
   [
     'openai-responses',
@@ -46,7 +46,8 @@ const builtIn: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
     google,
     { aliases: ['gemini', 'googleai', 'google-ai'], defaultModel: 'gemini-2.5-flash', keyVariable: 'GEMINI_API_KEY' },
   ],
-  // A model that can think and call tools; one that cannot think rejects a request for thinking (400).
+  // Ollama's default model has to support thinking and tools: models without thinking reject a request for it (status
+  // 400).
   ['ollama', ollama, { defaultModel: 'qwen3' }],
   [
     'mistral',
@@ -56,17 +57,17 @@ const builtIn: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
   ['cohere', cohere, { defaultModel: 'command-a-03-2025', keyVariable: 'COHERE_API_KEY' }],
 ];
 
-/** The shared registry. Only this file imports every provider: importing one of them bundles no other. */
+/** The shared registry. Only this file imports all providers; importing a single provider bundles no other provider. */
 const registry: Registry = /* @__PURE__ */ createBuiltInRegistry();
 
 function createBuiltInRegistry(): Registry {
   const builtInRegistry = createRegistry();
-  for (const [name, factory, options] of builtIn) builtInRegistry.registerProvider(name, factory, options);
+  for (const [name, factory, options] of builtInProviders) builtInRegistry.registerProvider(name, factory, options);
   return builtInRegistry;
 }
 
 /**
- * Makes a model from its name: `provider:model`, or the provider alone for its default model.
+ * Creates a model from its name: `provider:model`, or only the provider's name for its default model.
  *
  * ```ts
  * modelByName('anthropic:claude-sonnet-4-5');
@@ -75,14 +76,14 @@ function createBuiltInRegistry(): Registry {
  * modelByName('gemini'); // an alias, and its default model
  * ```
  *
- * The provider is the part before the first colon (or slash), in any case; everything after it is the model's name. No
- * key is required before the model is used.
+ * The part before the first colon or slash is the provider's name (case-insensitive); the text after it is the model's
+ * name. A key is not required until the model is used.
  *
- * @param name The name.
+ * @param name The provider's name, or the names of the provider and the model.
  * @param options The model's options: key, base URL, transport, capabilities.
  * @returns The model, as the provider's own function returns it.
- * @throws ConfigurationError `model` for an unknown provider (the message lists the known ones), and for a provider
- * alone that has no default model.
+ * @throws ConfigurationError `model` for an unknown provider (the message lists the registered providers), and for a
+ * name without a model if the provider has no default model.
  */
 export function modelByName(name: string, options?: ModelOptions): Model {
   return registry.modelByName(name, options);
@@ -105,16 +106,17 @@ export function modelByName(name: string, options?: ModelOptions): Model {
  * modelByName('groq');
  * ```
  *
- * @param name The name, without colons and slashes, in any case. A provider that is registered under it is replaced.
- * @param factory Makes a model from its name and options.
- * @param options Aliases, the default model, and the variable of the key (default of each: none).
- * @throws ConfigurationError `provider` for an invalid name, and for a name or alias of another provider.
+ * @param name The name (case-insensitive), without whitespace, colons and slashes. A provider that is already
+ * registered under this name is replaced.
+ * @param factory Creates a model from its name and options.
+ * @param options The aliases, the default model, and the environment variable of the key. Default of each: none.
+ * @throws ConfigurationError `provider` for an invalid name, and for a name or alias that another provider uses.
  */
 export function registerProvider(name: string, factory: ModelFactory, options?: ProviderOptions): void {
   registry.registerProvider(name, factory, options);
 }
 
-/** The registered providers, with their aliases, default models, the variables of their keys, and capabilities. */
+/** Returns the registered providers with their aliases, default models, environment variables and capabilities. */
 export function registeredProviders(): readonly RegisteredProvider[] {
   return registry.providers();
 }

@@ -3,18 +3,21 @@ import { omitUndefined } from '../core/json/json.js';
 import type { Capabilities, Model } from '../core/model.js';
 import type { ModelOptions } from '../providers/httpModel.js';
 
-/** Makes a provider's model. */
+/** Creates a model of a provider from the model's name. */
 export type ModelFactory = (name: string, options?: ModelOptions) => Model;
 
-/** What is registered of a provider besides its factory. */
+/** The options of a registered provider, in addition to its factory. */
 export interface ProviderOptions {
   /** Other names of the provider. Default: none. */
   readonly aliases?: readonly string[] | undefined;
-  /** The model for a name without one. Default: a model has to be named. */
+  /**
+   * The model's name if `modelByName` is called with only the provider's name. Default: none, so the model has to be
+   * named.
+   */
   readonly defaultModel?: string | undefined;
   /**
    * The environment variable from which the provider's models read their key. Informational only: the registry does not
-   * read it. Default: none, no key is required.
+   * read the variable. Default: none, which means that no key is required.
    */
   readonly keyVariable?: string | undefined;
 }
@@ -24,13 +27,13 @@ export interface RegisteredProvider {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly defaultModel?: string;
-  /** The environment variable of its key; absent where none is required. */
+  /** The environment variable of its key; absent if no key is required. */
   readonly keyVariable?: string;
-  /** The capabilities of its default model; empty where it has none. The README shows them in a table. */
+  /** The capabilities of its default model; empty if it has no default model. The README shows them in a table. */
   readonly capabilities: Capabilities;
 }
 
-/** Providers by name. */
+/** A registry of providers by name. */
 export interface Registry {
   modelByName(name: string, options?: ModelOptions): Model;
   registerProvider(name: string, factory: ModelFactory, options?: ProviderOptions): void;
@@ -41,7 +44,7 @@ interface Entry extends ProviderOptions {
   readonly factory: ModelFactory;
 }
 
-/** Makes an empty registry. `rivulet/registry` has one with all providers; this is for a registry of your own. */
+/** Creates an empty registry. `rivulet/registry` also contains a shared registry with all providers. */
 export function createRegistry(): Registry {
   const entries = new Map<string, Entry>();
   const aliasTargets = new Map<string, string>();
@@ -50,28 +53,28 @@ export function createRegistry(): Registry {
     modelByName(name, options) {
       const { provider, model } = splitName(name);
       const entry = entries.get(aliasTargets.get(provider) ?? provider);
-      if (!entry) throw unknownProvider(name, provider, describe(entries));
+      if (!entry) throw unknownProviderError(name, provider, describeProviders(entries));
       const modelName = model === '' ? entry.defaultModel : model;
-      if (modelName === undefined) throw missingModel(name, provider);
+      if (modelName === undefined) throw missingModelError(name, provider);
       return entry.factory(modelName, options);
     },
     registerProvider(name, factory, options = {}) {
-      const canonicalName = validName(name);
-      const aliases = (options.aliases ?? []).map(validName);
-      if (aliasTargets.has(canonicalName)) throw nameInUse(canonicalName);
+      const canonicalName = normalizeValidName(name);
+      const aliases = (options.aliases ?? []).map(normalizeValidName);
+      if (aliasTargets.has(canonicalName)) throw nameInUseError(canonicalName);
       const conflict = aliases.find(
         (alias) => entries.has(alias) || (aliasTargets.get(alias) ?? canonicalName) !== canonicalName,
       );
-      if (conflict !== undefined) throw nameInUse(conflict);
+      if (conflict !== undefined) throw nameInUseError(conflict);
       for (const [alias, target] of aliasTargets) if (target === canonicalName) aliasTargets.delete(alias);
       for (const alias of aliases) aliasTargets.set(alias, canonicalName);
       entries.set(canonicalName, { ...options, aliases, factory });
     },
-    providers: () => [...entries].map(([name, entry]) => registeredProvider(name, entry)),
+    providers: () => [...entries].map(([name, entry]) => toRegisteredProvider(name, entry)),
   };
 }
 
-function registeredProvider(
+function toRegisteredProvider(
   name: string,
   { factory, aliases = [], defaultModel, keyVariable }: Entry,
 ): RegisteredProvider {
@@ -81,19 +84,19 @@ function registeredProvider(
 
 const normalize = (name: string): string => name.trim().toLowerCase();
 
-function validName(name: string): string {
+function normalizeValidName(name: string): string {
   const normalized = normalize(name);
   if (/^[^\s:/]+$/.test(normalized)) return normalized;
   throw new ConfigurationError(
     'provider',
     `"${normalized}" is not a valid provider name.`,
-    'Use a name without white space, colons and slashes.',
+    'Use a name without whitespace, colons and slashes.',
   );
 }
 
 /**
- * The provider is before the first colon or slash; what follows is the model, with any further ones (`qwen2.5:7b`,
- * `google/gemini`).
+ * Splits a name at its first colon or slash into the provider and the model. The model may contain further colons and
+ * slashes (`qwen2.5:7b`, `google/gemini`).
  */
 function splitName(name: string): { readonly provider: string; readonly model: string } {
   const separator = name.search(/[:/]/);
@@ -101,29 +104,33 @@ function splitName(name: string): { readonly provider: string; readonly model: s
   if (provider !== '') return { provider, model: separator === -1 ? '' : name.slice(separator + 1).trim() };
   throw new ConfigurationError(
     'model',
-    `"${name}" names no provider.`,
+    `"${name}" does not name a provider.`,
     'Write "provider:model", for example "openai:gpt-5".',
   );
 }
 
-const nameInUse = (name: string) =>
-  new ConfigurationError('provider', `"${name}" is in use for another provider.`, 'Choose another name or alias.');
-
-const missingModel = (name: string, provider: string) =>
+const nameInUseError = (name: string) =>
   new ConfigurationError(
-    'model',
-    `"${name}" names no model, and ${provider} has no default model.`,
-    `Name one: "${provider}:...".`,
+    'provider',
+    `The name "${name}" is already used by another provider.`,
+    'Choose another name or alias.',
   );
 
-const unknownProvider = (name: string, provider: string, knownProviders: string) =>
+const missingModelError = (name: string, provider: string) =>
+  new ConfigurationError(
+    'model',
+    `"${name}" does not name a model, and ${provider} has no default model.`,
+    `Name a model: "${provider}:...".`,
+  );
+
+const unknownProviderError = (name: string, provider: string, knownProviders: string) =>
   new ConfigurationError(
     'model',
     `There is no provider "${provider}" ("${name}"). The registered providers are: ${knownProviders}.`,
     'Use one of these, or call registerProvider.',
   );
 
-const describe = (entries: ReadonlyMap<string, Entry>): string =>
+const describeProviders = (entries: ReadonlyMap<string, Entry>): string =>
   [...entries]
     .map(([name, { aliases = [] }]) => (aliases.length > 0 ? `${name} (${aliases.join(', ')})` : name))
     .join(', ') || 'none';

@@ -36,7 +36,7 @@ describe('modelByName', () => {
       errorOf('model', /"opnai".*openai, .*anthropic \(claude\).*google \(gemini,/s),
     );
     for (const name of ['', ':gpt-5', '/x'])
-      expect(() => modelByName(name)).toThrow(errorOf('model', /names no provider/));
+      expect(() => modelByName(name)).toThrow(errorOf('model', /does not name a provider/));
   });
 
   it('modelByName passes the options on, and requires a key only when the model is used', async () => {
@@ -88,12 +88,12 @@ describe('registerProvider', () => {
     expect(named(registry.modelByName('z'))).toBe('groq two');
     expect(() => registry.modelByName('x')).toThrow(errorOf('model', /no provider "x"/));
     expect(() => registry.registerProvider('c', groq, { aliases: ['b'] })).toThrow(
-      errorOf('provider', /"b" is in use/),
+      errorOf('provider', /"b" is already used/),
     );
     expect(() => registry.registerProvider('c', groq, { aliases: ['y'] })).toThrow(
-      errorOf('provider', /"y" is in use/),
+      errorOf('provider', /"y" is already used/),
     );
-    expect(() => registry.registerProvider('y', groq)).toThrow(errorOf('provider', /"y" is in use/));
+    expect(() => registry.registerProvider('y', groq)).toThrow(errorOf('provider', /"y" is already used/));
     for (const bad of ['', 'a:b', 'a/b', 'a b'])
       expect(() => registry.registerProvider(bad, groq)).toThrow(errorOf('provider', /not a valid provider name/));
   });

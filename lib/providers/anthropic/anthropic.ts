@@ -7,9 +7,12 @@ import { findFamily } from './models.js';
 import { withBetas } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
 
-/** The options of an Anthropic model, besides those of the transport. */
+/** The options of an Anthropic model, in addition to the transport's options. */
 export interface AnthropicOptions extends ModelOptions {
-  /** The tools that Anthropic runs, made by `anthropicTools`. If two share a name, the later one is used. Default: none. */
+  /**
+   * The tools that Anthropic runs, created by `anthropicTools`. If two tools have the same name, the later tool is
+   * used. Default: none.
+   */
   readonly serverTools?: readonly AnthropicTool[] | undefined;
 }
 
@@ -20,22 +23,23 @@ export interface AnthropicOptions extends ModelOptions {
  * anthropic('claude-sonnet-4-5').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * The API requires a limit for the answer. Without `maxOutputTokens` it is the longest answer that the model's family
- * can write, as Anthropic's overview of models documents it, and 4096 for unknown models. Thinking counts towards it.
+ * The API requires a limit for the length of the response. The default for `maxOutputTokens` is the longest response
+ * that the model's family can write, according to Anthropic's overview of models, and 4096 for unknown models. Thinking
+ * counts towards the limit.
  *
- * Anthropic runs `serverTools` itself. What they do arrives as metadata (`serverTool`: the unchanged block), sources and
- * files, never as a tool call, and is sent back with the conversation. A turn that ends with `paused` goes on when the
- * same conversation is sent again. Code goes on in the container of the previous answer
- * (`metadata.anthropic.container` of its message). Another container, caching, and any other field that a request has no
- * place for go in its `providerOptions`, under `anthropic`; beta features go in the `headers` (`anthropic-beta`, to which
- * the betas of the tools are added).
+ * Anthropic runs the `serverTools` itself. Their calls and results arrive as metadata (`serverTool`: the unchanged
+ * content block), sources and files, never as tool calls. They are sent back with the conversation. If a turn ends with
+ * `paused`, send the same conversation again to continue the turn. Code continues to run in the container of the
+ * previous response (`metadata.anthropic.container` of that response's message). To choose another container, to enable
+ * caching, or to set any other field that `Request` does not have, use `providerOptions.anthropic`. To enable beta
+ * features, set the header `anthropic-beta` in `headers`; the betas that the tools require are added to it.
  *
  * @param name The model's name.
  * @param options Key (default: ANTHROPIC_API_KEY), base URL (default: https://api.anthropic.com/v1), transport, and the
  * tools that Anthropic runs.
- * @returns A cold model. Its streams error as those of `httpModel` do; also with ConfigurationError `options` for a
- * seed, for a file that the API does not accept, for a `thinking` setting that the model does not support, and for a
- * tool that has the name of one of the `serverTools`.
+ * @returns A cold model. In addition to the errors of `httpModel`, its streams fail with ConfigurationError `options`
+ * for a `seed`, for a file that the API does not accept, for a `thinking` setting that the model does not support, and
+ * for a tool that has the same name as one of the `serverTools`.
  */
 export function anthropic(name: string, options: AnthropicOptions = {}): Model {
   const { serverTools = [], ...transport } = options;

@@ -5,30 +5,36 @@ import { createCallFragments } from '../shared/callFragments.js';
 import type { CallFragments } from '../shared/callFragments.js';
 import { citedSource, isServerToolBlock, resultChunks } from './sources.js';
 
-/** Turns the content blocks of one answer into chunks. */
+/** Turns the content blocks of one response into chunks. */
 export interface BlockDecoder {
-  /** `content_block_start`. */
+  /** Handles `content_block_start`. */
   start(index: unknown, block: unknown): void;
-  /** `content_block_delta`. Without a start it opens the block that it belongs to: some compatible servers omit starts. */
+  /**
+   * Handles `content_block_delta`. If the block has not been started, the delta opens it: some compatible servers omit
+   * starts.
+   */
   delta(index: unknown, delta: unknown): void;
-  /** `content_block_stop`. */
+  /** Handles `content_block_stop`. */
   stop(index: unknown): void;
-  /** The answer is complete. */
+  /** Closes the blocks that are still open, except tool calls. Call it at the end of the response. */
   end(): void;
 }
 
-/** A block that has started and not stopped. */
+/** A block that has started but has not stopped. */
 interface OpenBlock {
   readonly type: string;
   readonly index: unknown;
-  /** The block as it will be sent back. For texts only the citations, for tool calls nothing: chunks carry the rest. */
+  /**
+   * The fields to send back in the next request: for a text only its citations, for a tool call none (their other
+   * content is emitted as chunks), for any other block all fields.
+   */
   readonly fields: Record<string, JsonValue>;
-  /** The `partial_json` received so far, except that of tool calls. */
+  /** The `partial_json` received so far. Always empty for tool calls, whose JSON is emitted at once. */
   json: string;
 }
 
-/** The type of the block that a delta without a start belongs to. */
-const blockTypes: ReadonlyMap<unknown, string> = new Map([
+/** The type of block to open for each type of delta, if the block has not been started. */
+const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
   ['text_delta', 'text'],
   ['citations_delta', 'text'],
   ['thinking_delta', 'thinking'],
@@ -37,29 +43,30 @@ const blockTypes: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * Creates a decoder for the content blocks of one answer.
+ * Creates a decoder for the content blocks of one response.
  *
- * Text blocks become text, `tool_use` blocks become fragments of tool calls. All other blocks have to be sent back
- * unchanged and at their place (signed thinking, what Anthropic's own tools did, unknown types): each becomes
- * `providerData` (`after`) of an empty text, which marks its place after the text before it. The citations of a text
- * block are marked in the same way (`citations`).
+ * Text blocks become text chunks, and `tool_use` blocks become fragments of tool calls. All other blocks (signed
+ * thinking, calls and results of Anthropic's own tools, unknown types) have to be sent back unchanged and in the same
+ * position. The decoder stores each of them in the `providerData` (`after`) of an empty text chunk, called a marker:
+ * its position in the message records that the block follows the text before it. The citations of a text block are
+ * stored in the same way (`citations`).
  *
- * @param emit Takes the chunks, in order.
+ * @param emit Receives the chunks, in order.
  */
 export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
   const openBlocks = new Map<unknown, OpenBlock>();
   const emittedOnce = new Set<string>();
   const calls = createCallFragments(emit);
-  /** Whether text was emitted after the last mark. */
-  let hasUnmarkedText = false;
+  /** Whether text was emitted after the last marker. */
+  let hasTextSinceMarker = false;
 
-  const emitMark = (data: JsonObject) => {
-    hasUnmarkedText = false;
+  const emitMarker = (data: JsonObject) => {
+    hasTextSinceMarker = false;
     emit({ type: 'text', text: '', providerData: { anthropic: data } });
   };
   const emitText = (type: 'text' | 'thinking', text: unknown) => {
     if (typeof text !== 'string' || text === '') return;
-    if (type === 'text') hasUnmarkedText = true;
+    if (type === 'text') hasTextSinceMarker = true;
     emit({ type, text });
   };
   const emitOnce = (chunk: SourceChunk | FileChunk) => {
@@ -73,24 +80,24 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     emitOnce({ type: 'source', source: citedSource(citation) });
   };
 
-  const open = (index: unknown, wireBlock: JsonObject): OpenBlock => {
+  const open = (index: unknown, startedBlock: JsonObject): OpenBlock => {
     calls.endPending();
-    closeAllButCalls();
-    const block: OpenBlock = { type: nonEmptyString(wireBlock['type']) ?? 'text', index, fields: {}, json: '' };
+    closeBlocksExceptCalls();
+    const block: OpenBlock = { type: nonEmptyString(startedBlock['type']) ?? 'text', index, fields: {}, json: '' };
     openBlocks.set(index, block);
     switch (block.type) {
       case 'tool_use':
-        calls.start(index, callFields(wireBlock));
+        calls.start(index, readCallFields(startedBlock));
         break;
       case 'text':
-        // A mark ends the text before: the citations to come do not belong to it.
-        if (hasUnmarkedText && wireBlock['citations']) emitMark({});
-        emitText('text', wireBlock['text']);
-        for (const citation of asArray(wireBlock['citations']).filter(isJsonObject)) addCitation(block, citation);
+        // The marker separates this text from the text before it, to which the coming citations do not apply.
+        if (hasTextSinceMarker && startedBlock['citations']) emitMarker({});
+        emitText('text', startedBlock['text']);
+        for (const citation of asArray(startedBlock['citations']).filter(isJsonObject)) addCitation(block, citation);
         break;
       default:
-        Object.assign(block.fields, wireBlock);
-        if (block.type === 'thinking') emitText('thinking', wireBlock['thinking']);
+        Object.assign(block.fields, startedBlock);
+        if (block.type === 'thinking') emitText('thinking', startedBlock['thinking']);
     }
     return block;
   };
@@ -99,25 +106,25 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     openBlocks.delete(index);
     switch (type) {
       case 'tool_use':
-        hasUnmarkedText = false;
+        hasTextSinceMarker = false;
         calls.end(index);
         return;
       case 'text':
-        if (fields['citations'] !== undefined) emitMark({ citations: fields['citations'] });
+        if (fields['citations'] !== undefined) emitMarker({ citations: fields['citations'] });
         return;
       default:
         if (json !== '') fields['input'] = tryParseJson(json) ?? json;
         if (isEmptyThinking(type, fields)) return;
         if (isServerToolBlock(type)) emit({ type: 'metadata', metadata: { serverTool: { ...fields } } });
-        emitMark({ after: [{ ...fields }] });
+        emitMarker({ after: [{ ...fields }] });
         resultChunks(fields).forEach(emitOnce);
     }
   };
-  const closeAllButCalls = () => {
+  const closeBlocksExceptCalls = () => {
     for (const block of openBlocks.values()) if (block.type !== 'tool_use') close(block);
   };
-  const openFor = (index: unknown, deltaType: unknown): OpenBlock | undefined => {
-    const type = blockTypes.get(deltaType);
+  const openForDelta = (index: unknown, deltaType: unknown): OpenBlock | undefined => {
+    const type = blockTypesByDelta.get(deltaType);
     return type === undefined ? undefined : open(index, { type });
   };
   const appendJson = (block: OpenBlock, json: string) => {
@@ -131,11 +138,11 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     },
     delta(index, delta) {
       if (!isJsonObject(delta)) return;
-      const block = openBlocks.get(index) ?? openFor(index, delta['type']);
+      const block = openBlocks.get(index) ?? openForDelta(index, delta['type']);
       if (!block) return;
-      const { partial_json: partial, citation } = delta;
-      // Compatible servers send the arguments as an object, in one delta.
-      const json = isJsonObject(partial) ? JSON.stringify(partial) : partial;
+      const { partial_json: partialJson, citation } = delta;
+      // Some compatible servers send the arguments as an object, in one delta.
+      const json = isJsonObject(partialJson) ? JSON.stringify(partialJson) : partialJson;
       if (typeof json === 'string') appendJson(block, json);
       else if (isJsonObject(citation)) addCitation(block, citation);
       else if (block.type === 'text') emitText('text', delta['text']);
@@ -148,16 +155,19 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
       const block = openBlocks.get(index);
       if (block) close(block);
     },
-    end: closeAllButCalls,
+    end: closeBlocksExceptCalls,
   };
 }
 
-/** Appends strings to the fields of their name (thinking, signature, those of unknown blocks); replaces other values. */
+/**
+ * Copies the fields of a delta to a block. A string is appended to the block's field of the same name (`thinking`,
+ * `signature`, fields of unknown blocks); any other value replaces it.
+ */
 function appendFields(fields: Record<string, JsonValue>, delta: JsonObject): void {
   for (const [name, value] of Object.entries(delta)) {
     if (name === 'type' || value === null) continue;
-    const before = fields[name];
-    fields[name] = typeof value === 'string' && typeof before === 'string' ? before + value : value;
+    const previous = fields[name];
+    fields[name] = typeof value === 'string' && typeof previous === 'string' ? previous + value : value;
   }
 }
 
@@ -165,10 +175,10 @@ const isEmptyThinking = (type: string, { thinking, signature }: Readonly<Record<
   type === 'thinking' && nonEmptyString(thinking) === undefined && nonEmptyString(signature) === undefined;
 
 /**
- * The fields of a tool call that come with its start. Compatible servers send the arguments here. A call that was made
- * by code in Anthropic's container has a `caller`, which has to be sent back.
+ * Reads the fields that arrive at the start of a tool call. Some compatible servers send the complete arguments here. A
+ * call made by code that runs in Anthropic's container has a `caller`, which has to be sent back.
  */
-function callFields({ id, name, input, caller }: JsonObject): Parameters<CallFragments['start']>[1] {
+function readCallFields({ id, name, input, caller }: JsonObject): Parameters<CallFragments['start']>[1] {
   const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : nonEmptyString(input);
   const providerData = isJsonObject(caller) && caller['type'] !== 'direct' ? { anthropic: { caller } } : undefined;
   return omitUndefined({ id: nonEmptyString(id), name: nonEmptyString(name), arguments: args, providerData });

@@ -8,13 +8,13 @@ import { createBlockDecoder } from './blocks.js';
 import { createUsageCounter, finishReasonOf } from './finish.js';
 
 /**
- * Decodes one streamed answer of the Messages API (platform.claude.com, "Streaming messages").
+ * Decodes one streamed response of the Messages API (platform.claude.com, "Streaming messages").
  *
- * Content comes in blocks, which start, receive deltas and stop. `message_delta` brings the stop reason and the last
- * usage; `message_stop` ends the answer. Unknown events and blocks are not errors: the API's versioning policy announces
- * that there will be new ones.
+ * Content arrives in blocks. A block starts, receives deltas and stops. `message_delta` contains the stop reason and
+ * the final usage; `message_stop` ends the response. Unknown events and blocks are not errors: the API's versioning
+ * policy says that new types may be added.
  *
- * @param emit Takes the chunks, in order.
+ * @param emit Receives the chunks, in order.
  */
 export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
   const emitter = createChunkEmitter('anthropic', emit);
@@ -22,7 +22,7 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
   const usage = createUsageCounter();
   const endMetadata: Record<string, JsonValue> = {};
 
-  /** Compatible servers send the complete answer in `message_start`. */
+  /** Some compatible servers send the complete response in `message_start`. */
   const startMessage = (message: unknown) => {
     if (!isJsonObject(message)) return;
     emitter.addMetadata('responseId', nonEmptyString(message['id']));
@@ -88,8 +88,8 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
 }
 
 /**
- * The fields of `message_delta` that become metadata: the stop sequence that was met, why the answer was refused, and
- * the container that code ran in, which the next request needs too.
+ * The fields of `message_delta` that become metadata, with the names of their metadata: the stop sequence that ended
+ * the response, the reason for a refusal, and the container that code ran in, which the next request needs.
  */
 const endFields = [
   ['stop_sequence', 'stopSequence'],

@@ -5,21 +5,22 @@ import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { encodeMessages } from './messages.js';
-import { encodeThinking, withoutRefusedThinking } from './models.js';
+import { encodeThinking, withoutRejectedThinking } from './models.js';
 import { outputSchema } from './schema.js';
-import { isContainerLost, lastContainer, runsCode, uniqueTools } from './serverTools.js';
+import { isContainerNotFound, lastContainer, runsCode, uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
 
 /**
- * Encodes a streaming request of the Messages API (its reference, "Create a Message"). What the request does not set is
- * left to the API, except for `max_tokens`, which the API requires.
+ * Encodes a streaming request of the Messages API (its reference, "Create a Message"). Settings that the request omits
+ * keep the API's defaults, except for `max_tokens`, which the API requires.
  *
  * @param model The model's name.
  * @param request The request.
- * @param serverTools The tools that Anthropic runs. Their code runs in the container of the last answer, or in a new one
- * if that is gone. Default: none.
- * @throws ConfigurationError `options` for a seed, for a file or a `thinking` setting that the API does not support, and
- * for a tool that has the name of one of the `serverTools`.
+ * @param serverTools The tools that Anthropic runs. Code runs in the container of the last response that has one, or in
+ * a new container if that one no longer exists. Default: none.
+ * @returns The request. If its container no longer exists, its fallback is the same request without a container.
+ * @throws ConfigurationError `options` for a `seed`, for a file or a `thinking` setting that the API does not support,
+ * and for a tool that has the same name as one of the `serverTools`.
  */
 export function encodeAnthropic(
   model: string,
@@ -28,7 +29,7 @@ export function encodeAnthropic(
 ): WireRequest {
   rejectSeed(request);
   const { system, messages } = encodeMessages(request.messages);
-  const { effort, ...limits } = withoutRefusedThinking(encodeThinking(model, request), messages);
+  const { effort, ...limits } = withoutRejectedThinking(encodeThinking(model, request), messages);
   const body = omitUndefined({
     model,
     system,
@@ -47,7 +48,7 @@ export function encodeAnthropic(
   return {
     ...wireRequest,
     body: { ...body, container },
-    fallback: (error) => (isContainerLost(error) ? wireRequest : undefined),
+    fallback: (error) => (isContainerNotFound(error) ? wireRequest : undefined),
   };
 }
 
@@ -56,7 +57,7 @@ function rejectSeed({ seed }: Request): void {
   throw new ConfigurationError(
     'options',
     `anthropic does not support seed (${seed}).`,
-    'Omit seed; temperature: 0 varies least.',
+    'Omit seed. temperature: 0 gives the most repeatable output.',
   );
 }
 
@@ -66,7 +67,7 @@ function encodeOutputConfig({ output }: Request, effort: string | undefined): Js
   return omitUndefined({ format, effort });
 }
 
-/** The API refuses a tool choice without tools. */
+/** Without tools, the tool choice is omitted, because the API rejects it. */
 function encodeTools(
   { tools = [], toolChoice, parallelToolCalls }: Request,
   serverTools: readonly AnthropicTool[],
@@ -74,9 +75,12 @@ function encodeTools(
   const definitions = serverTools.map(({ definition }) => definition);
   rejectDuplicateName(tools, definitions);
   if (tools.length + definitions.length === 0) return {};
-  const single = parallelToolCalls === false;
-  const choice = toolChoice ?? (single ? 'auto' : undefined);
-  return { tools: [...tools.map(encodeTool), ...definitions], tool_choice: choice && encodeToolChoice(choice, single) };
+  const disableParallel = parallelToolCalls === false;
+  const choice = toolChoice ?? (disableParallel ? 'auto' : undefined);
+  return {
+    tools: [...tools.map(encodeTool), ...definitions],
+    tool_choice: choice && encodeToolChoice(choice, disableParallel),
+  };
 }
 
 function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: readonly JsonObject[]): void {
@@ -84,18 +88,18 @@ function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: read
   if (!duplicate) return;
   throw new ConfigurationError(
     'options',
-    `Two tools are named "${duplicate.name}": one of Anthropic's (serverTools), and one of yours.`,
-    'Rename yours, or omit one of the two.',
+    `Two tools are named "${duplicate.name}": one of the serverTools, which Anthropic runs, and one of your own tools.`,
+    'Rename your tool, or omit one of the two.',
   );
 }
 
-/** The API requires a schema of type object. */
+/** The API requires a schema whose type is `object`. */
 function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
   return { name, description, input_schema: { ...parameters, type: 'object' } };
 }
 
-function encodeToolChoice(choice: ToolChoice, single: boolean): JsonObject {
-  const parallel = single ? { disable_parallel_tool_use: true } : {};
+function encodeToolChoice(choice: ToolChoice, disableParallel: boolean): JsonObject {
+  const parallel = disableParallel ? { disable_parallel_tool_use: true } : {};
   if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...parallel };
   switch (choice) {
     case 'none':

@@ -5,8 +5,8 @@ import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
 /**
- * The stop reasons of the Messages API (platform.claude.com, "Handling stop reasons"). After `pause_turn` and
- * `compaction` the API expects the same conversation again.
+ * The finish reasons for the stop reasons of the Messages API (platform.claude.com, "Handling stop reasons"). After
+ * `pause_turn` and `compaction`, the API expects the same conversation again.
  */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['end_turn', 'stop'],
@@ -19,13 +19,13 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['compaction', 'paused'],
 ] as const);
 
-/** The finish reason for a stop reason. Compatible servers pass on the words of other APIs. */
+/** Returns the finish reason for a stop reason. Compatible servers also send the stop reasons of other APIs. */
 export const finishReasonOf = (stopReason: string): FinishReason =>
   finishReasons.get(stopReason) ?? commonFinishReason(stopReason);
 
-/** Collects the token counts of one answer. */
+/** Collects the token counts of one response. */
 export interface UsageCounter {
-  /** Takes the `usage` of `message_start` or `message_delta`. */
+  /** Adds the `usage` of `message_start` or `message_delta`. */
   add(usage: unknown): void;
   total(): Usage;
 }
@@ -33,9 +33,9 @@ export interface UsageCounter {
 /**
  * Creates a usage counter.
  *
- * The API's counts are cumulative: a later count replaces an earlier one, also of the input, which server tools raise.
- * Cached tokens are not included in `input_tokens`; thinking is included in `output_tokens`. A 0 replaces nothing:
- * compatible servers fill the second report with zeros.
+ * The API's counts are cumulative: a later count replaces an earlier one. This includes the input, which grows when
+ * server tools run. `input_tokens` does not include cached tokens; `output_tokens` includes thinking. A 0 does not
+ * replace an earlier count, because compatible servers fill the second report with zeros.
  */
 export function createUsageCounter(): UsageCounter {
   const counts = new Map<string, number>();
@@ -51,7 +51,7 @@ export function createUsageCounter(): UsageCounter {
       if (isRecord(details)) setCount('thinking_tokens', details['thinking_tokens']);
     },
     total() {
-      // A prompt has at least one token, so that all zeros are a placeholder.
+      // A prompt has at least one token, so a report in which all counts are 0 is a placeholder.
       if ([...counts.values()].every((count) => count === 0)) return {};
       const inputs = inputNames.map((name) => counts.get(name)).filter((count) => count !== undefined);
       return usageOf({

@@ -4,16 +4,16 @@ import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import { mergeHeaders } from '../../protocol/request.js';
 
-/** A tool that Anthropic runs, in the API's format. Made by `anthropicTools`, or by hand if it is not among them. */
+/** A tool that Anthropic runs, in the API's format. `anthropicTools` creates the common ones; write others by hand. */
 export interface AnthropicTool {
   /** An entry of the request's `tools`. */
   readonly definition: JsonObject;
-  /** What the `anthropic-beta` header has to name for the tool. Default: nothing. */
+  /** The betas that the tool requires in the `anthropic-beta` header. Default: none. */
   readonly betas?: readonly string[];
 }
 
-/** Limits of a tool that searches or reads the web. The API accepts one of the two lists of domains. */
-interface DomainOptions {
+/** The limits of a tool that searches or reads the web. The API accepts only one of the two lists of domains. */
+interface WebLimits {
   /** How often the tool may run in one request. Default: no limit. */
   readonly maxUses?: number | undefined;
   /** The only domains to use, without `https://`; subdomains are included. Default: all. */
@@ -23,41 +23,44 @@ interface DomainOptions {
 }
 
 /** The options of the web search. */
-export interface AnthropicWebSearchOptions extends DomainOptions {
+export interface AnthropicWebSearchOptions extends WebLimits {
   /** The user's approximate location. Country: two letters; time zone: its IANA name. Default: not sent. */
   readonly userLocation?:
     | { readonly city?: string; readonly region?: string; readonly country?: string; readonly timezone?: string }
     | undefined;
   /**
-   * The tool's version. Since `20260209` the model filters the results by code, which models before the 4.6 family
+   * The tool's version. Since `20260209`, the model filters the results with code, which models before the 4.6 family
    * cannot do. Default: `20250305`.
    */
   readonly version?: string | undefined;
 }
 
 /** The options of the web fetch. */
-export interface AnthropicWebFetchOptions extends DomainOptions {
-  /** Whether answers cite passages of the fetched pages. Default: false. */
+export interface AnthropicWebFetchOptions extends WebLimits {
+  /** Whether responses cite passages of the fetched pages. Default: false. */
   readonly citations?: boolean | undefined;
-  /** The longest content that the model reads, in tokens; longer content is truncated. Default: no limit. */
+  /**
+   * The maximum length of the content that the model reads, in tokens; longer content is truncated. Default: no limit.
+   */
   readonly maxContentTokens?: number | undefined;
   /**
-   * The tool's version. Since `20260209` the model filters pages by code, which models before the 4.6 family cannot do.
-   * Default: `20250910`.
+   * The tool's version. Since `20260209`, the model filters the pages with code, which models before the 4.6 family
+   * cannot do. Default: `20250910`.
    */
   readonly version?: string | undefined;
 }
 
-/** The options of the code execution. */
+/** The options of code execution. */
 export interface AnthropicCodeExecutionOptions {
   /**
-   * The tool's version. Since `20260120` variables outlive an execution, and code can call tools. Default: `20250825`.
+   * The tool's version. Since `20260120`, variables persist between executions, and code can call tools. Default:
+   * `20250825`.
    */
   readonly version?: string | undefined;
 }
 
 /**
- * The tools that Anthropic runs on its side of the Messages API (platform.claude.com, "Web search tool", "Web fetch
+ * The tools that Anthropic runs on its own servers (platform.claude.com, "Web search tool", "Web fetch
  * tool", "Code execution tool"). Pass them to the model:
  *
  * ```ts
@@ -66,47 +69,52 @@ export interface AnthropicCodeExecutionOptions {
  * });
  * ```
  *
- * Each call and each result is reported as metadata (`serverTool`: the unchanged block), in order of arrival. What the
- * tools find and make becomes sources and files. The default versions run on every model that has the tool.
+ * Each call and each result is emitted as metadata (`serverTool`: the unchanged content block), in order of arrival.
+ * Pages that the tools find become sources; content that they fetch becomes files. The default versions run on every
+ * model that supports the tool.
  */
 export const anthropicTools = {
-  /** Searches the web. The passages that the answer cites are sources; the metadata holds all results. */
-  webSearch({ userLocation, version = '20250305', ...domains }: AnthropicWebSearchOptions = {}): AnthropicTool {
+  /** Searches the web. The passages that the response cites are sources; the metadata contains all results. */
+  webSearch({ userLocation, version = '20250305', ...limits }: AnthropicWebSearchOptions = {}): AnthropicTool {
     return createTool(`web_search_${version}`, 'web_search', {
-      ...encodeDomains(domains),
+      ...encodeLimits(limits),
       user_location: userLocation && { type: 'approximate', ...omitUndefined({ ...userLocation }) },
     });
   },
 
-  /** Fetches pages and PDFs that the conversation names. Each is a source, and its content a file. */
+  /**
+   * Fetches pages and PDFs whose URLs are in the conversation. Each page is emitted as a source, and its content as a
+   * file.
+   */
   webFetch(options: AnthropicWebFetchOptions = {}): AnthropicTool {
-    const { citations, maxContentTokens, version = '20250910', ...domains } = options;
+    const { citations, maxContentTokens, version = '20250910', ...limits } = options;
     return createTool(`web_fetch_${version}`, 'web_fetch', {
-      ...encodeDomains(domains),
+      ...encodeLimits(limits),
       citations: citations === undefined ? undefined : { enabled: citations },
       max_content_tokens: maxContentTokens,
     });
   },
 
   /**
-   * Runs commands and edits files in a container. A conversation goes on in the container of its last answer; if that
-   * has expired, in a new one. Files that the code makes are sources whose `id` is that of the Files API
-   * (`GET /v1/files/{id}/content`).
+   * Runs commands and edits files in a container. A conversation continues in the container of its last response, or in
+   * a new container if that one has expired. A file that the code creates is emitted as a source; its `id` is the
+   * file's id in the Files API (`GET /v1/files/{id}/content`).
    */
   codeExecution({ version = '20250825' }: AnthropicCodeExecutionOptions = {}): AnthropicTool {
     return createTool(`code_execution_${version}`, 'code_execution', {});
   },
 } as const;
 
-const encodeDomains = ({ maxUses, allowedDomains, blockedDomains }: DomainOptions) => ({
+const encodeLimits = ({ maxUses, allowedDomains, blockedDomains }: WebLimits) => ({
   max_uses: maxUses,
   allowed_domains: allowedDomains,
   blocked_domains: blockedDomains,
 });
 
 /**
- * The beta names of versions that began as betas, as the tools' documentation gave them. The header is still sent:
- * compatible servers that lag behind Anthropic's own require it. Later versions need none.
+ * The beta name of each tool version that started as a beta (from the tools' documentation). Anthropic no longer
+ * requires the header, but it is still sent, because some compatible servers implement an older state of the API. Later
+ * versions need no beta.
  */
 const betaNames: ReadonlyMap<string, string> = new Map([
   ['web_fetch_20250910', 'web-fetch-2025-09-10'],
@@ -122,17 +130,17 @@ function createTool(type: string, name: string, fields: Fields): AnthropicTool {
   });
 }
 
-/** Keeps the later of two tools that share a name: the API requires unique names. */
+/** Removes a tool if a later tool has the same name: the API requires unique names. */
 export function uniqueTools(tools: readonly AnthropicTool[]): readonly AnthropicTool[] {
   return [...new Map(tools.map((tool) => [nonEmptyString(tool.definition['name']) ?? tool, tool])).values()];
 }
 
 /**
- * Adds the betas of tools to the user's `anthropic-beta` header, each once.
+ * Adds the betas of the tools to the user's `anthropic-beta` header, without duplicates.
  *
  * @param headers The user's headers.
  * @param tools The tools that Anthropic runs.
- * @returns The user's headers unchanged if no tool needs a beta.
+ * @returns The headers with the betas added; `headers` itself if no tool requires a beta.
  */
 export function withBetas(
   headers: Readonly<Record<string, string>> | undefined,
@@ -146,20 +154,22 @@ export function withBetas(
   return { ...merged, 'anthropic-beta': [...new Set(betas)].join(',') };
 }
 
-/** Whether one of the tools runs code: to execute the model's code, or to filter what it found. */
+/**
+ * Whether one of the tools runs code, either to execute the model's code or to filter the results of a search or fetch.
+ */
 export function runsCode(tools: readonly AnthropicTool[]): boolean {
   return tools.some(({ definition }) => {
-    const [, kind, version = ''] = toolType.exec(nonEmptyString(definition['type']) ?? '') ?? [];
+    const [, kind, version = ''] = codeToolType.exec(nonEmptyString(definition['type']) ?? '') ?? [];
     return kind === 'code_execution' || (kind !== undefined && version >= '20260209');
   });
 }
 
-const toolType = /^(code_execution|web_search|web_fetch)_(\d{8})$/;
+const codeToolType = /^(code_execution|web_search|web_fetch)_(\d{8})$/;
 
 /**
- * The id of the container that the conversation's code ran in last. Its files are there, and the API requires it while
- * code waits for the result of a call ("container_id is required when there are pending tool uses generated by code
- * execution with tools").
+ * Returns the id of the container that the conversation's code last ran in; undefined if no code has run. The code's
+ * files are in that container. The API requires the id while code waits for a tool result ("container_id is required
+ * when there are pending tool uses generated by code execution with tools").
  */
 export function lastContainer(messages: readonly Message[]): string | undefined {
   for (const { metadata } of [...messages].reverse()) {
@@ -169,8 +179,11 @@ export function lastContainer(messages: readonly Message[]): string | undefined 
   return undefined;
 }
 
-/** Whether a request failed because its container is gone. The API's documentation says to send it again without one. */
-export function isContainerLost(error: unknown): boolean {
+/**
+ * Whether a request failed because its container no longer exists. The API's documentation says to send the request
+ * again without a container.
+ */
+export function isContainerNotFound(error: unknown): boolean {
   if (!(error instanceof HttpError)) return false;
   const isClientError = error.status >= 400 && error.status < 500 && error.status !== 429;
   return isClientError && /container/i.test(error.body);

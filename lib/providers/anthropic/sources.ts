@@ -4,10 +4,10 @@ import type { JsonObject } from '../../core/json/json.js';
 import { base64 } from '../../core/message.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 
-/** Whether a block is a call of a tool that Anthropic runs, or the result of one. */
+/** Whether a block of this type is a call or a result of a tool that Anthropic runs. */
 export const isServerToolBlock = (type: string): boolean => /^(server|mcp)_tool_use$|_tool_result$/.test(type);
 
-/** The source of a citation: a page, a search result, or a passage in a document of the request. */
+/** Returns the source that a citation names: a page, a search result, or a passage in a document of the request. */
 export function citedSource(citation: JsonObject): SourcePart {
   const url = nonEmptyString(citation['url']) ?? nonEmptyString(citation['source']);
   const title = nonEmptyString(citation['title']) ?? nonEmptyString(citation['document_title']);
@@ -16,11 +16,12 @@ export function citedSource(citation: JsonObject): SourcePart {
 }
 
 /**
- * The sources and files in the result of a tool that Anthropic runs: a fetched page and its content
- * (`web_fetch_result`), and the ids of files that code made (`..._output`; their bytes are not on the wire). The results
- * of a search are not sources until the answer cites them.
+ * Returns the sources and files in a result of a tool that Anthropic runs: a fetched page and its content
+ * (`web_fetch_result`), and the ids of files that code created (`..._output`; the stream does not contain their bytes).
+ * The results of a search become sources only when the response cites them.
  *
- * @param block The block of the result; any other has none.
+ * @param block The content block. Only result blocks contain sources and files.
+ * @returns The chunks; an empty array for any other block.
  */
 export function resultChunks({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
   if (!isJsonObject(content)) return [];
@@ -39,7 +40,7 @@ function fetchedPage({ url: pageUrl, content: document }: JsonObject): readonly 
   return chunks;
 }
 
-/** The file of a document block, which holds bytes or text. */
+/** Returns the file for the `source` of a document block, which contains bytes or text. */
 function documentFile(source: JsonObject, documentName: string | undefined): FilePart | undefined {
   const data = nonEmptyString(source['data']);
   if (data === undefined) return undefined;

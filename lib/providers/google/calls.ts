@@ -3,29 +3,32 @@ import { asArray, isJsonObject, isRecord, nonEmptyString, omitUndefined } from '
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toProviderData } from './providerData.js';
 
-/** Turns the `functionCall` parts of one response into fragments. */
+/** Turns the `functionCall` parts of one response into fragments of tool calls. */
 export interface CallDecoder {
   /**
-   * Takes the call of a part.
+   * Adds the `functionCall` of a part.
    *
    * @param call The `functionCall`.
    * @param signature The `thoughtSignature` of the part.
    */
   add(call: JsonObject, signature: string | undefined): void;
-  /** The response has ended. Unless it was truncated, the last call is complete. */
+  /** Ends the response, and completes the last call unless the response was truncated. */
   end(truncated: boolean): void;
 }
 
-/** A call whose end has not been seen. */
+/** A call that is not known to be complete. */
 interface OpenCall {
-  /** Counted here: the wire has no index, but shows where the next call begins. */
+  /** The position of the call in the response. Assigned here, because Google sends no index. */
   readonly index: number;
   readonly name: string | undefined;
   readonly id: string | undefined;
-  /** Sent back with the call. Each fragment has all of it, since fragments are joined without merging it. */
+  /**
+   * The provider data to send back with the call. Each fragment repeats all of it, because the accumulator does not
+   * merge the fields of one provider's data.
+   */
   data: JsonObject;
-  /** Whether `willContinue` was seen, so that its absence means the end. */
-  hasMark: boolean;
+  /** Whether a part with `willContinue` has arrived. After it, a part without `willContinue` ends the call. */
+  sawWillContinue: boolean;
   pathArguments: PathArguments | undefined;
 }
 
@@ -39,17 +42,21 @@ interface CallFields {
 }
 
 /**
- * Creates the decoder of the calls of one response.
+ * Creates a decoder for the calls of one response.
  *
- * A part with a name and arguments is a complete call (API reference, `FunctionCall`). Two forms take several parts, of
- * which only the first has a name: arguments at JSON paths (`partialArgs`, until `willContinue` is absent or an empty
- * `functionCall: {}` arrives), and, from gateways, a name with empty arguments that is followed by the arguments. So a
- * call without arguments is complete only when the next call begins or the response ends.
+ * A part with a name and arguments is a complete call (API reference, `FunctionCall`). Two forms of a call take several
+ * parts, of which only the first has a name:
  *
- * Arguments at paths are emitted when they are complete: half an object looks like a complete one, and must not run
- * when the response is truncated.
+ * - arguments at JSON paths (`partialArgs`); the call ends with a part without `willContinue`, or with an empty
+ *   `functionCall: {}`;
+ * - from gateways: a name with empty arguments, followed by a part with the arguments.
  *
- * @param emit Takes the fragments.
+ * Therefore a call without arguments is complete only when the next call begins or the response ends.
+ *
+ * Arguments at paths are emitted when they are complete. A partial object looks complete, so a call with partial
+ * arguments would run if the response were truncated.
+ *
+ * @param emit Receives the fragments.
  */
 export function createCallDecoder(emit: (chunk: Chunk) => void): CallDecoder {
   let openCall: OpenCall | undefined;
@@ -64,10 +71,21 @@ export function createCallDecoder(emit: (chunk: Chunk) => void): CallDecoder {
       emitFragment(openCall, { ...omitUndefined({ arguments: openCall.pathArguments?.value() }), done: true });
     openCall = undefined;
   };
+
+  const extendCall = (call: OpenCall, fields: CallFields) => {
+    const { args, partialArgs, willContinue } = fields;
+    const isEnd = (call.sawWillContinue && !willContinue) || isEndMarker(fields);
+    call.sawWillContinue ||= willContinue;
+    if (partialArgs.length > 0) call.pathArguments ??= createPathArguments();
+    if (call.pathArguments && isJsonObject(args)) call.pathArguments.merge(args);
+    else if (args !== undefined) emitFragment(call, { arguments: args });
+    for (const partial of partialArgs) call.pathArguments?.add(partial);
+    if (isEnd) closeCall();
+  };
   const startCall = (fields: CallFields, data: JsonObject) => {
     closeCall();
     const { id, name, args, partialArgs, willContinue } = fields;
-    const call: OpenCall = { index: count++, name, id, data, hasMark: false, pathArguments: undefined };
+    const call: OpenCall = { index: count++, name, id, data, sawWillContinue: false, pathArguments: undefined };
     if (name !== undefined && args !== undefined && partialArgs.length === 0 && !willContinue) {
       emitFragment(call, { name, arguments: args, done: true });
       return;
@@ -75,16 +93,6 @@ export function createCallDecoder(emit: (chunk: Chunk) => void): CallDecoder {
     openCall = call;
     if (name !== undefined) emitFragment(call, { name });
     extendCall(call, fields);
-  };
-  const extendCall = (call: OpenCall, fields: CallFields) => {
-    const { args, partialArgs, willContinue } = fields;
-    const isEnd = (call.hasMark && !willContinue) || isBare(fields);
-    call.hasMark ||= willContinue;
-    if (partialArgs.length > 0) call.pathArguments ??= createPathArguments();
-    if (call.pathArguments && isJsonObject(args)) call.pathArguments.merge(args);
-    else if (args !== undefined) emitFragment(call, { arguments: args });
-    for (const partial of partialArgs) call.pathArguments?.add(partial);
-    if (isEnd) closeCall();
   };
 
   return {
@@ -96,8 +104,7 @@ export function createCallDecoder(emit: (chunk: Chunk) => void): CallDecoder {
         extendCall(openCall, fields);
         return;
       }
-      const isEmpty = fields.id === undefined && isBare({ ...fields, willContinue: false });
-      if (!isEmpty) startCall(fields, data);
+      if (fields.id !== undefined || hasContent(fields)) startCall(fields, data);
     },
     end(truncated) {
       if (!truncated) closeCall();
@@ -115,48 +122,53 @@ function readFields(call: JsonObject): CallFields {
   };
 }
 
-/** Arguments that are not empty: an object, or, from gateways, its JSON text. */
+/** Reads the arguments: an object, or its JSON text from gateways; undefined if they are empty. */
 function readArguments(args: unknown): JsonObject | string | undefined {
   if (isJsonObject(args)) return Object.keys(args).length > 0 ? args : undefined;
   if (typeof args === 'string') return nonEmptyString(args);
   return args === undefined || args === null ? undefined : JSON.stringify(args);
 }
 
-/** Whether a call has neither a name nor arguments, and does not continue: it ends the call before it. */
-const isBare = ({ name, args, partialArgs, willContinue }: CallFields): boolean =>
-  name === undefined && args === undefined && partialArgs.length === 0 && !willContinue;
+/** Whether the fields contain a name or arguments. */
+const hasContent = ({ name, args, partialArgs }: CallFields): boolean =>
+  name !== undefined || args !== undefined || partialArgs.length > 0;
+
+/** Whether a `functionCall` is empty, which ends the open call. */
+const isEndMarker = (fields: CallFields): boolean => !hasContent(fields) && !fields.willContinue;
 
 /**
- * A part without a name continues the open call; a part with a name does if the call announced it, or has the same id.
+ * Whether a part continues the open call. A part without a name continues it unless the ids differ. A part with the
+ * same name continues it if the ids are equal, or if `willContinue` announced more parts and the ids do not differ.
  */
 function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
   const hasSameId = id !== undefined && id === call.id;
   const mayHaveSameId = hasSameId || id === undefined || call.id === undefined;
   if (name === undefined) return mayHaveSameId;
-  return name === call.name && (hasSameId || (call.hasMark && mayHaveSameId));
+  return name === call.name && (hasSameId || (call.sawWillContinue && mayHaveSameId));
 }
 
 /**
- * The arguments of a call that arrive as values at JSON paths (`partialArgs`; reference of the type `PartialArg`: a
- * path of RFC 9535, a value, and `willContinue` while the same path continues). A further string at a path is appended;
- * any other value replaces the one at its path.
+ * Collects the arguments of a call that arrive as values at JSON paths (`partialArgs`). According to the reference of
+ * the type `PartialArg`, each entry has a path (RFC 9535), a value, and `willContinue` if more of the value follows at
+ * the same path. A string is appended to a string that is already at its path; any other value replaces the earlier
+ * value.
  *
- * They are kept in maps, not in objects: a path may contain `__proto__`, or an index in the billions.
+ * The values are stored in maps, not in objects, because a path may contain `__proto__`, or an index in the billions.
  */
 interface PathArguments {
-  /** Takes arguments that arrived as an object. */
+  /** Adds arguments that arrived as an object. */
   merge(args: JsonObject): void;
-  /** Takes an entry of `partialArgs`. An entry without a path or a value is ignored. */
+  /** Adds an entry of `partialArgs`. An entry without a path or a value is ignored. */
   add(partial: unknown): void;
-  /** The arguments so far. */
+  /** Returns the arguments so far. */
   value(): JsonObject;
 }
 
 type Key = string | number;
-type Node = Map<Key, Node | JsonValue>;
+type PathNode = Map<Key, PathNode | JsonValue>;
 
 function createPathArguments(): PathArguments {
-  const root: Node = new Map();
+  const root: PathNode = new Map();
   return {
     merge(args) {
       for (const [key, value] of Object.entries(args)) root.set(key, toNode(value));
@@ -167,32 +179,32 @@ function createPathArguments(): PathArguments {
       const value = readValue(partial);
       const lastKey = keys.pop();
       if (lastKey === undefined || value === undefined) return;
-      const parent = keys.reduce<Node>(childNode, root);
-      const before = parent.get(lastKey);
-      parent.set(lastKey, typeof before === 'string' && typeof value === 'string' ? before + value : value);
+      const parent = keys.reduce<PathNode>(getOrCreateChild, root);
+      const previous = parent.get(lastKey);
+      parent.set(lastKey, typeof previous === 'string' && typeof value === 'string' ? previous + value : value);
     },
     value: () => toObject(root),
   };
 }
 
-function childNode(node: Node, key: Key): Node {
+function getOrCreateChild(node: PathNode, key: Key): PathNode {
   const child = node.get(key);
   if (child instanceof Map) return child;
-  const created: Node = new Map();
+  const created: PathNode = new Map();
   node.set(key, created);
   return created;
 }
 
-/** `.name`, `[0]`, `['name']` or `["name"]`. */
+/** A segment of a path: `.name`, `[0]`, `['name']` or `["name"]`. */
 const pathSegment = /\.?([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
 
 function parsePath(path: string): Key[] {
   const keys: Key[] = [];
   pathSegment.lastIndex = path.startsWith('$') ? 1 : 0;
   for (let match = pathSegment.exec(path); match; match = pathSegment.exec(path)) {
-    const [, plain, index, single, double] = match;
+    const [, unquoted, index, singleQuoted, doubleQuoted] = match;
     if (index !== undefined) keys.push(Number(index));
-    else keys.push(plain ?? (single ?? double ?? '').replace(/\\(.)/g, '$1'));
+    else keys.push(unquoted ?? (singleQuoted ?? doubleQuoted ?? '').replace(/\\(.)/g, '$1'));
   }
   pathSegment.lastIndex = 0;
   return keys;
@@ -204,20 +216,24 @@ function readValue(partial: Record<string, unknown>): JsonValue | undefined {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined;
 }
 
-/** A value that arrived complete may still be continued by path. Empty containers stay as they are. */
-function toNode(value: JsonValue): Node | JsonValue {
+/**
+ * Converts objects and arrays to maps, because later paths may still extend them. Empty objects and arrays are not
+ * converted, because an empty map does not record which of the two it was; a path that extends an empty object or array
+ * replaces it.
+ */
+function toNode(value: JsonValue): PathNode | JsonValue {
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return value;
   if (isJsonObject(value)) return new Map(Object.entries(value).map(([key, child]) => [key, toNode(child)]));
   return new Map(value.map((child, index) => [index, toNode(child)]));
 }
 
-function toValue(node: Node | JsonValue): JsonValue {
+function toValue(node: PathNode | JsonValue): JsonValue {
   if (!(node instanceof Map)) return node;
   const isArray = [...node.keys()].every((key) => typeof key === 'number');
   if (!isArray) return toObject(node);
   return [...node].sort(([a], [b]) => Number(a) - Number(b)).map(([, child]) => toValue(child));
 }
 
-function toObject(node: Node): JsonObject {
+function toObject(node: PathNode): JsonObject {
   return Object.fromEntries([...node].map(([key, child]) => [key, toValue(child)]));
 }

@@ -9,19 +9,19 @@ import { firstChoice } from '../shared/firstChoice.js';
 import { createUsageCounter, finishReasonOf } from './finish.js';
 import { createPartDecoder } from './parts.js';
 import { provider } from './providerData.js';
-import { sourcesIn } from './sources.js';
+import { readSources } from './sources.js';
 
 /**
  * Decodes one response of `streamGenerateContent` (API reference, `GenerateContentResponse`).
  *
- * Each event has the next parts of the candidate, and the usage so far. The protocol has no terminal mark: the finish
- * is held until the body ends, since parts and usage may follow the finish reason. A refused prompt has a
- * `promptFeedback.blockReason` and no candidate.
+ * Each event contains the next parts of the candidate and the usage so far. The protocol has no terminal marker. The
+ * `finish` is emitted when the body ends, because parts and usage may follow the finish reason. For a refused prompt,
+ * the response contains `promptFeedback.blockReason` and no candidate.
  *
- * The grounding of the response, and the reasons why it did not simply stop, are emitted as metadata once, before the
- * finish.
+ * The grounding of the response, and an explanation of any finish reason other than `stop` and `length`, are emitted as
+ * metadata once, before the finish.
  *
- * @param emit Takes the chunks, in order.
+ * @param emit Receives the chunks, in order.
  */
 export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
   const emitter = createChunkEmitter(provider, emit);
@@ -38,7 +38,7 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
   };
   const readCandidate = (candidate: JsonObject) => {
     for (const part of asArray(objectOrEmpty(candidate['content'])['parts'])) if (isJsonObject(part)) parts.add(part);
-    sourcesIn(candidate).forEach(emitSource);
+    readSources(candidate).forEach(emitSource);
     copyNonEmpty(candidate, ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'], grounding);
     copyNonEmpty(candidate, ['finishMessage', 'safetyRatings'], explanation);
     const rawReason = nonEmptyString(candidate['finishReason']);
@@ -71,10 +71,10 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
   };
 }
 
-/** After these reasons, a call whose end was not seen may be incomplete. */
+/** The finish reasons after which the last call may be incomplete. */
 const truncatingReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error'] as const);
 
-/** Copies the fields that are neither missing nor empty; the last value of a field wins. */
+/** Copies the fields that are neither missing nor empty. They replace earlier values. */
 function copyNonEmpty(from: JsonObject, fields: readonly string[], to: Record<string, JsonValue>): void {
   for (const field of fields) {
     const value = from[field];

@@ -10,7 +10,7 @@ import { combinesTools } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
 
 /**
- * The request of `streamGenerateContent` (API reference, "Generating content"). Fields that the request does not set
+ * Encodes a request of `streamGenerateContent` (API reference, "Generating content"). Settings that the request omits
  * keep the API's defaults.
  *
  * @param model The model's name, with or without `models/`.
@@ -50,20 +50,22 @@ export function encodeGoogle(model: string, request: Request, serverTools: reado
   return { path: `${modelPath(model)}:streamGenerateContent?alt=sse`, body };
 }
 
-/** Models are under `models/`, except tuned models, whose names contain their folder. */
+/**
+ * Returns the model's path. It is under `/models/`, unless the name already contains a folder (`models/`,
+ * `tunedModels/`).
+ */
 function modelPath(model: string): string {
   const name = model.split('/').map(encodeURIComponent).join('/');
   return name.includes('/') ? `/${name}` : `/models/${name}`;
 }
 
 const parallelToolCallsError = () =>
-  new ConfigurationError(
-    'options',
-    'google has no field that forbids several calls in one turn.',
-    'Omit parallelToolCalls.',
-  );
+  new ConfigurationError('options', 'google cannot disable parallel tool calls.', 'Omit parallelToolCalls.');
 
-/** A tool without parameters declares none: the API refuses an object schema without properties. */
+/**
+ * Encodes a tool. Without parameters, the schema is omitted, because the API rejects an object schema without
+ * properties.
+ */
 function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
   const { properties, ...others } = parameters;
   const hasProperties = Object.keys(properties ?? {}).length > 0;
@@ -82,8 +84,8 @@ const emptyObjectKeywords: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The modes of `FunctionCallingConfig`. Combined with Google's own tools, `VALIDATED` replaces `AUTO` (guide "Combine
- * built-in tools and function calling").
+ * Encodes the tool choice as `FunctionCallingConfig`. If the request also has Google's own tools, the mode `VALIDATED`
+ * replaces `AUTO` (guide "Combine built-in tools and function calling").
  */
 function encodeToolChoice(choice: ToolChoice, isCombined: boolean): JsonObject {
   if (typeof choice === 'object') return { mode: 'ANY', allowedFunctionNames: [choice.name] };

@@ -4,7 +4,7 @@ import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
-/** The values of the enum `FinishReason` (API reference). `FINISH_REASON_UNSPECIFIED` is not a finish reason. */
+/** The finish reasons for the values of the enum `FinishReason` (API reference), except `FINISH_REASON_UNSPECIFIED`. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['STOP', 'stop'],
   ['MAX_TOKENS', 'length'],
@@ -27,13 +27,13 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['OTHER', 'other'],
 ] as const);
 
-/** The finish reason for a word of the wire. Gateways pass on the words of other APIs. */
+/** Returns the finish reason for a raw finish reason. Gateways also send the raw finish reasons of other APIs. */
 export const finishReasonOf = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
 /** Collects the token counts of one response. */
 export interface UsageCounter {
-  /** Takes the `usageMetadata` of a frame. */
+  /** Adds the `usageMetadata` of a frame. */
   add(counts: Record<string, unknown>): void;
   total(): Usage;
 }
@@ -41,9 +41,9 @@ export interface UsageCounter {
 /**
  * Creates a usage counter.
  *
- * The counts are cumulative; the last report may have fewer fields than the one before, and then keeps the earlier
- * counts. Thoughts are not included in the candidates, and the results of the API's own tools are not included in the
- * prompt; cached tokens are (`UsageMetadata` of the API reference).
+ * The counts are cumulative. The last report may lack some fields; the earlier counts of these fields are kept.
+ * According to `UsageMetadata` in the API reference, `candidatesTokenCount` does not include thoughts, and
+ * `promptTokenCount` includes cached tokens but not the results of the API's own tools.
  */
 export function createUsageCounter(): UsageCounter {
   const counts = new Map<string, number>();
@@ -65,6 +65,6 @@ export function createUsageCounter(): UsageCounter {
   };
 }
 
-/** The sum of two counts; undefined where both are unknown. */
+/** Adds two counts; undefined if both are unknown. */
 const sum = (a: number | undefined, b: number | undefined) =>
   a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);

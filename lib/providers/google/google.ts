@@ -7,9 +7,9 @@ import { modelGeneration } from './models.js';
 import { provider } from './providerData.js';
 import type { GoogleTool } from './serverTools.js';
 
-/** The options of a Google model, besides those of the transport. */
+/** The options of a Google model, in addition to the transport's options. */
 export interface GoogleOptions extends ModelOptions {
-  /** The tools that Google runs, made by `googleTools`. Default: none. */
+  /** The tools that Google runs, created by `googleTools`. Default: none. */
   readonly serverTools?: readonly GoogleTool[] | undefined;
 }
 
@@ -20,22 +20,22 @@ export interface GoogleOptions extends ModelOptions {
  * google('gemini-2.5-flash').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * Google runs `serverTools` itself. What they do arrives as metadata, sources and files, never as a tool call, and is
- * sent back with the conversation. Fields that a request has no place for go in its `providerOptions`, under `google`:
- * `{ google: { safetySettings: [...], generationConfig: { topK: 20 } } }`.
+ * Google runs the `serverTools` itself. Their calls and results arrive as metadata, sources and files, never as tool
+ * calls. They are sent back with the conversation. To set a field of the API that `Request` does not have, use
+ * `providerOptions`: `{ google: { safetySettings: [...], generationConfig: { topK: 20 } } }`.
  *
  * @param name The model's name (`gemini-2.5-flash`), with or without `models/`; for a tuned model, with `tunedModels/`.
  * @param options Key (default: GEMINI_API_KEY), base URL (default:
  * https://generativelanguage.googleapis.com/v1beta), transport, and the tools that Google runs.
- * @returns A cold model. Its streams error as those of `httpModel` do; also with ConfigurationError for `thinking:
- * false` on a model that always thinks, for `parallelToolCalls: false`, and, before Gemini 3, for Google's own tools
- * together with other tools or with a JSON Schema.
+ * @returns A cold model. In addition to the errors of `httpModel`, its streams fail with ConfigurationError for
+ * `thinking: false` on a model that always thinks, for `parallelToolCalls: false`, and, before Gemini 3, for Google's
+ * own tools in combination with other tools or with a JSON Schema.
  */
 export function google(name: string, options: GoogleOptions = {}): Model {
   const { serverTools = [], ...transport } = options;
   const generation = modelGeneration(name);
-  // Before Gemini 3 a request with both is refused: "Function calling with a response mime type: 'application/json' is
-  // unsupported".
+  // Before Gemini 3, the API rejects a request with both: "Function calling with a response mime type:
+  // 'application/json' is unsupported".
   const typedOutputWithTools = generation !== undefined && generation >= 3;
   return httpModel(
     {

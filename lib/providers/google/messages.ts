@@ -5,25 +5,25 @@ import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } 
 import { nonEmptyTexts } from '../shared/encode.js';
 import { inlineDataUrl } from '../shared/files.js';
 import { isGemini3 } from './models.js';
-import { providerDataOf } from './providerData.js';
+import { readProviderData } from './providerData.js';
 
 /**
- * The signature for calls of another model, which have none (guide "Thought signatures", under "FAQs"; Vertex AI
- * accepts no other). Gemini 3 refuses a request with status 400 when the first call of a step of the current turn has
- * no signature.
+ * The signature for calls of other models, which have no signature (guide "Thought signatures", under "FAQs"; Vertex AI
+ * accepts no other placeholder). Gemini 3 rejects a request with status 400 if the first call of a step in the current
+ * turn has no signature.
  */
 const placeholderSignature = 'skip_thought_signature_validator';
 
-/** The instructions of a conversation, a part for each; undefined where there are none. */
+/** Encodes the instructions of a conversation, one part for each; undefined if there are none. */
 export function encodeInstructions(messages: readonly Message[]): JsonObject | undefined {
   const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
   return texts.length === 0 ? undefined : { parts: texts.map((text) => ({ text })) };
 }
 
 /**
- * The conversation as the contents of a request. The results of a turn are one content, in the order of their calls,
- * and the user's other parts are the next content: the API requires as many results as there were calls, directly after
- * them. Sources have no place in a request.
+ * Encodes a conversation as the contents of a request. The tool results of a user message are one content, in the order
+ * of their calls; the message's other parts are the next content. The API requires the same number of results as calls,
+ * directly after the calls. Sources are omitted, because a request cannot contain them.
  */
 export function encodeContents(model: string, messages: readonly Message[]): readonly JsonObject[] {
   const contents: JsonObject[] = [];
@@ -31,12 +31,12 @@ export function encodeContents(model: string, messages: readonly Message[]): rea
     if (parts.length > 0) contents.push({ role, parts });
   };
   const conversation = messages.filter(({ role }) => role !== 'system');
-  const currentTurn = conversation.map(beginsTurn).lastIndexOf(true);
+  const turnStart = conversation.map(beginsTurn).lastIndexOf(true);
   let calls: readonly ToolCallPart[] = [];
   conversation.forEach((message, index) => {
     if (message.role === 'model') {
       const parts = message.parts.flatMap(encodePart);
-      addContent('model', isGemini3(model) && index > currentTurn ? signFirstCall(parts) : parts);
+      addContent('model', isGemini3(model) && index > turnStart ? signFirstCall(parts) : parts);
       calls = toolCallsOf(message);
       return;
     }
@@ -46,10 +46,10 @@ export function encodeContents(model: string, messages: readonly Message[]): rea
   return contents;
 }
 
-/** Whether a message begins a turn in the API's sense: the user's own content, without results of calls. */
+/** Whether a message begins a turn as the API defines it: with content of the user, without tool results. */
 const beginsTurn = (message: Message): boolean => message.role === 'user' && !hasToolResults(message);
 
-/** Adds the placeholder signature to the first call of a step if it has none. */
+/** Adds the placeholder signature to the first call of a step if that call has no signature. */
 function signFirstCall(parts: readonly JsonObject[]): readonly JsonObject[] {
   const firstCall = parts.find((part) => part['functionCall'] !== undefined);
   if (firstCall?.['thoughtSignature'] !== undefined) return parts;
@@ -70,12 +70,12 @@ function encodePart(part: Part): readonly JsonObject[] {
 }
 
 /**
- * A text, then the part that was stored with it. If the text is signed, its last `signed` characters are the signed
- * part.
+ * Encodes a text, followed by the API part that is stored in its provider data. If the text is signed, its last
+ * `signed` characters become a separate part with the signature.
  */
 function encodeText(textPart: TextPart): readonly JsonObject[] {
   const { text } = textPart;
-  const { part, thoughtSignature, signed } = providerDataOf(textPart);
+  const { part, thoughtSignature, signed } = readProviderData(textPart);
   const unsigned = text === '' ? [] : [{ text }];
   if (isJsonObject(part)) return [...unsigned, part];
   if (thoughtSignature === undefined) return unsigned;
@@ -84,17 +84,20 @@ function encodeText(textPart: TextPart): readonly JsonObject[] {
   return start === 0 ? [signedPart] : [{ text: text.slice(0, start) }, signedPart];
 }
 
-/** An id is sent only if the API sent one. */
+/** Encodes a call. Its id is sent only if the API created it. */
 function encodeCall(call: ToolCallPart): JsonObject {
-  const { id, thoughtSignature } = providerDataOf(call);
+  const { id, thoughtSignature } = readProviderData(call);
   const functionCall = omitUndefined({ id, name: call.name, args: call.arguments });
   return omitUndefined({ functionCall, thoughtSignature });
 }
 
-/** Bytes, or a URL: of the Files API, of YouTube, or public (guide "File input methods"). */
+/**
+ * Encodes a file as bytes or as a URL: a URL of the Files API, of YouTube, or a public URL (guide "File input
+ * methods").
+ */
 function encodeFile(file: FilePart): JsonObject {
   const { mediaType, data, url } = inlineDataUrl(file);
-  const { thoughtSignature } = providerDataOf(file);
+  const { thoughtSignature } = readProviderData(file);
   if (data !== undefined) return omitUndefined({ inlineData: { mimeType: mediaType, data }, thoughtSignature });
   const mimeType = mediaType.includes('*') ? undefined : mediaType;
   return omitUndefined({ fileData: omitUndefined({ mimeType, fileUri: url }), thoughtSignature });
@@ -109,5 +112,5 @@ function encodeResults(message: Message, calls: readonly ToolCallPart[]): readon
 function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
   const call = calls.find(({ id }) => id === result.id);
   const response = result.error === undefined ? { result: result.result } : { error: result.error };
-  return { functionResponse: omitUndefined({ id: call && providerDataOf(call)['id'], name: result.name, response }) };
+  return { functionResponse: omitUndefined({ id: call && readProviderData(call)['id'], name: result.name, response }) };
 }

@@ -4,31 +4,31 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { Thinking } from '../../core/model.js';
 
 /**
- * The generation in a model's name (`gemini-2.5-flash`: 2.5, `models/gemini-3-pro-preview`: 3); undefined for a name
- * without one (`gemini-flash-latest`, a tuned model).
+ * Returns the generation in a model's name (2.5 for `gemini-2.5-flash`, 3 for `models/gemini-3-pro-preview`); undefined
+ * for a name without a generation (`gemini-flash-latest`, a tuned model).
  */
 export function modelGeneration(model: string): number | undefined {
   const generation = /(?:^|\/)gemini-(\d+(?:\.\d+)?)(?![\d.])/.exec(model)?.[1];
   return generation === undefined ? undefined : Number(generation);
 }
 
-/** Whether the model is known to be of Gemini 3 or later. */
+/** Whether a model's name shows that it is Gemini 3 or later. */
 export const isGemini3 = (model: string): boolean => (modelGeneration(model) ?? 0) >= 3;
 
 /**
- * The budgets for the efforts, for models before Gemini 3, which have no levels (Google's guide "OpenAI
- * compatibility").
+ * The budget in tokens for each effort, for models before Gemini 3, which do not support thinking levels (Google's
+ * guide "OpenAI compatibility").
  */
-const budgets = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
+const budgetsByEffort = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
 
 /**
- * The `thinkingConfig` of a request (guide "Gemini thinking").
+ * Encodes the `thinkingConfig` of a request (guide "Gemini thinking").
  *
- * Gemini 3 accepts a level, and a budget for compatibility. Gemini 2.5 accepts a budget: -1 lets the model decide, 0
- * turns thinking off. A request cannot have both: from an effort and a budget, Gemini 3 gets the effort, older models
- * get the budget. Thoughts are included whenever there may be any.
+ * Gemini 3 accepts a level, and also a budget for compatibility. Gemini 2.5 accepts a budget: -1 lets the model decide,
+ * 0 turns thinking off. A request cannot have both. If the user sets both an effort and a budget, the effort is sent to
+ * Gemini 3, and the budget to older models. Thoughts are requested unless thinking is off.
  *
- * @throws ConfigurationError `capability` when thinking is turned off on a model that always thinks.
+ * @throws ConfigurationError `capability` if thinking is turned off for a model that always thinks.
  */
 export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   const hasLevels = isGemini3(model);
@@ -37,16 +37,19 @@ export function encodeThinking(model: string, thinking: Thinking): JsonObject {
     return omitUndefined({ includeThoughts: true, thinkingBudget: modelGeneration(model) === 2.5 ? -1 : undefined });
   const { effort, budget } = thinking;
   if (effort !== undefined && hasLevels) return { includeThoughts: true, thinkingLevel: effort };
-  if (effort !== undefined && budget === undefined) return { includeThoughts: true, thinkingBudget: budgets[effort] };
+  if (effort !== undefined && budget === undefined)
+    return { includeThoughts: true, thinkingBudget: budgetsByEffort[effort] };
   return omitUndefined({ includeThoughts: budget !== 0, thinkingBudget: budget });
 }
 
-/** Pro models always think. For the Flash models of Gemini 3, `minimal` is the lowest level. */
+/**
+ * Encodes `thinking: false`. Pro models always think. For the Flash models of Gemini 3, `minimal` is the lowest level.
+ */
 function encodeNoThinking(model: string, hasLevels: boolean): JsonObject {
   if (/-pro\b/.test(model) && (modelGeneration(model) ?? 0) >= 2.5) {
     throw new ConfigurationError(
       'capability',
-      `google: ${model} always thinks; thinking cannot be turned off.`,
+      `google:${model} always thinks; thinking cannot be turned off.`,
       "Use a Flash model, or a low effort: thinking: { effort: 'low' }.",
     );
   }

@@ -5,15 +5,19 @@ import type { FilePart } from '../../core/message.js';
 import { createCallDecoder } from './calls.js';
 import { toProviderData } from './providerData.js';
 
-/** Turns the parts of one response into chunks. */
+/** Turns the parts of one response (text, thoughts, calls, files and others) into chunks. */
 export interface PartDecoder {
   add(part: JsonObject): void;
-  /** The response has ended. Truncated means that its last call may be incomplete. */
+  /**
+   * Ends the response.
+   *
+   * @param truncated Whether the last call may be incomplete.
+   */
   end(truncated: boolean): void;
 }
 
-/** The fields of a part that are not content. */
-const attributes: ReadonlySet<string> = new Set([
+/** The fields of a part that describe its content. All other fields are content. */
+const descriptiveFields: ReadonlySet<string> = new Set([
   'thought',
   'thoughtSignature',
   'partMetadata',
@@ -22,37 +26,40 @@ const attributes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Creates the decoder of the parts of one response.
+ * Creates a decoder for the parts of one response.
  *
- * Text, thoughts, calls and files become chunks of their kind. Any other part (`executableCode`, `codeExecutionResult`,
- * calls of the API's own tools) becomes metadata, and is kept, since the API requires it again at its place.
+ * Text, thoughts, calls and files become chunks of the corresponding types. Any other part (`executableCode`,
+ * `codeExecutionResult`, calls of the API's own tools) becomes metadata. It is also stored in the message, because the
+ * API requires it in the same position in later requests.
  *
- * A signature is sent back on the part that it arrived with, and a part with a signature must not be joined with
- * another (guide "Thought signatures"). Text is joined in the message, so a signed text stores how many of its last
- * characters were signed. A part without a place in the message (a signed thought, code) is stored on an empty text.
- * Empty texts alone are not a reply: they are held until there is content, and dropped if there is none.
+ * A signature has to be sent back on the part that it arrived with, and a part with a signature must not be joined with
+ * another part (guide "Thought signatures"). A message joins its texts, so a signed text stores the number of
+ * characters at its end that were signed. A part that a message cannot represent (a signed thought, code) is stored in
+ * the provider data of an empty text. Empty texts alone are not a reply, so they are held back until content arrives,
+ * and dropped if no content arrives.
  *
- * @param emit Takes the chunks.
+ * @param emit Receives the chunks, in order.
  */
 export function createPartDecoder(emit: (chunk: Chunk) => void): PartDecoder {
-  let held: Chunk[] = [];
+  let heldChunks: Chunk[] = [];
   let hasContent = false;
   const emitHeld = () => {
-    const chunks = held;
-    held = [];
+    const chunks = heldChunks;
+    heldChunks = [];
     for (const chunk of chunks) emit(chunk);
   };
   const emitContent = (chunk: Chunk) => {
     hasContent = true;
-    if (held.length > 0) emitHeld();
+    if (heldChunks.length > 0) emitHeld();
     emit(chunk);
   };
-  const hold = (data: JsonObject) => held.push({ type: 'text', text: '', providerData: toProviderData(data) });
+  const holdEmptyText = (data: JsonObject) =>
+    heldChunks.push({ type: 'text', text: '', providerData: toProviderData(data) });
   const calls = createCallDecoder(emitContent);
 
   const addThought = (text: string, part: JsonObject, signature: string | undefined) => {
     if (text !== '') emit({ type: 'thinking', text });
-    if (signature !== undefined) hold({ part });
+    if (signature !== undefined) holdEmptyText({ part });
   };
   const addText = (text: string, thoughtSignature: string | undefined) => {
     if (thoughtSignature === undefined) {
@@ -60,7 +67,7 @@ export function createPartDecoder(emit: (chunk: Chunk) => void): PartDecoder {
       return;
     }
     const data = { thoughtSignature, signed: text.length };
-    if (text === '') hold(data);
+    if (text === '') holdEmptyText(data);
     else emitContent({ type: 'text', text, providerData: toProviderData(data) });
   };
   const addFile = (file: FilePart, isThought: boolean) => {
@@ -68,9 +75,9 @@ export function createPartDecoder(emit: (chunk: Chunk) => void): PartDecoder {
     else emitContent({ type: 'file', file });
   };
   const addOther = (part: JsonObject, signature: string | undefined) => {
-    const content = Object.entries(part).filter(([field]) => !attributes.has(field));
+    const content = Object.entries(part).filter(([field]) => !descriptiveFields.has(field));
     if (content.length > 0) emit({ type: 'metadata', metadata: Object.fromEntries(content) });
-    if (content.length > 0 || signature !== undefined) hold({ part });
+    if (content.length > 0 || signature !== undefined) holdEmptyText({ part });
   };
 
   return {
@@ -81,7 +88,7 @@ export function createPartDecoder(emit: (chunk: Chunk) => void): PartDecoder {
       else if (typeof text === 'string' && thought === true) addThought(text, part, signature);
       else if (typeof text === 'string') addText(text, signature);
       else {
-        const file = fileIn(part, signature);
+        const file = readFilePart(part, signature);
         if (file) addFile(file, thought === true);
         else addOther(part, signature);
       }
@@ -93,12 +100,13 @@ export function createPartDecoder(emit: (chunk: Chunk) => void): PartDecoder {
   };
 }
 
-/** The file of a part, as bytes or by URL. */
-function fileIn({ inlineData, fileData }: JsonObject, signature: string | undefined): FilePart | undefined {
+/** Reads the file of a part, as bytes or as a URL; undefined if the part has no file. */
+function readFilePart({ inlineData, fileData }: JsonObject, signature: string | undefined): FilePart | undefined {
   const file = objectOrEmpty(inlineData ?? fileData);
   const [data, url] = [nonEmptyString(file['data']), nonEmptyString(file['fileUri'])];
   const mediaType = nonEmptyString(file['mimeType']) ?? 'application/octet-stream';
-  const signed = signature === undefined ? {} : { providerData: toProviderData({ thoughtSignature: signature }) };
-  if (data !== undefined) return { type: 'file', mediaType, data, ...signed };
-  return url === undefined ? undefined : { type: 'file', mediaType, url, ...signed };
+  const signatureData =
+    signature === undefined ? {} : { providerData: toProviderData({ thoughtSignature: signature }) };
+  if (data !== undefined) return { type: 'file', mediaType, data, ...signatureData };
+  return url === undefined ? undefined : { type: 'file', mediaType, url, ...signatureData };
 }

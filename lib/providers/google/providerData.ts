@@ -2,13 +2,13 @@ import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ProviderData } from '../../core/message.js';
 
-/** The provider's name: the key of its data. */
+/** The provider's name, in errors and as the key of its provider data. */
 export const provider = 'google';
 
-/** Data of this provider, for a chunk or a part. */
+/** Creates the provider data of a chunk or a part. */
 export const toProviderData = (data: JsonObject): ProviderData => ({ [provider]: data });
 
-/** The data of this provider on a part; empty where there are none. The data of other providers are ignored. */
-export function providerDataOf(part: { readonly providerData?: ProviderData }): JsonObject {
+/** Returns this provider's data of a part; an empty object if the part has none. */
+export function readProviderData(part: { readonly providerData?: ProviderData }): JsonObject {
   return objectOrEmpty(part.providerData?.[provider]);
 }

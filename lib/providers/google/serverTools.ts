@@ -4,8 +4,8 @@ import type { Request } from '../../core/model.js';
 import { modelGeneration } from './models.js';
 
 /**
- * A tool that Google runs. `googleTools` makes the common ones; others are written by hand (`{ definition: {
- * googleMaps: {} } }`).
+ * A tool that Google runs. `googleTools` creates the common ones; write others by hand: `{ definition: { googleMaps: {}
+ * } }`.
  */
 export interface GoogleTool {
   /** An entry of the request's `tools`, in the API's format. */
@@ -14,24 +14,27 @@ export interface GoogleTool {
 
 /** The options of a web search. */
 export interface GoogleSearchOptions {
-  /** Only pages published in this interval: dates, or texts in the API's format (RFC 3339). Default: any time. */
+  /**
+   * The interval in which the pages were published: dates, or strings in the API's format (RFC 3339). Default: any
+   * time.
+   */
   readonly published?: { readonly from: Date | string; readonly to: Date | string } | undefined;
 }
 
 /**
- * The tools that Google runs on its side of the Gemini API (ai.google.dev, "Grounding with Google Search", "Code
- * execution", "URL context"). They are options of the model:
+ * The tools that Google runs on its own servers (ai.google.dev, "Grounding with Google Search", "Code execution", "URL
+ * context"). Pass them to the model:
  *
  * ```ts
  * const model = google('gemini-2.5-flash', { serverTools: [googleTools.search(), googleTools.urlContext()] });
  * ```
  *
- * Together with your own tools, or with a JSON Schema, they require Gemini 3.
+ * To combine them with your own tools or with a JSON Schema, use Gemini 3 or later.
  */
 export const googleTools = {
   /**
-   * Searches the web. The pages that ground the answer are sources. The queries, and which passage is grounded in which
-   * page, are metadata (`groundingMetadata`).
+   * Searches the web. The pages on which the response is based are emitted as sources. The queries, and the pages that
+   * support each passage, are emitted as metadata (`groundingMetadata`).
    */
   search({ published }: GoogleSearchOptions = {}): GoogleTool {
     const interval = published && { startTime: toTimestamp(published.from), endTime: toTimestamp(published.to) };
@@ -39,16 +42,16 @@ export const googleTools = {
   },
 
   /**
-   * Writes Python code and runs it. The code and its result are metadata (`executableCode`, `codeExecutionResult`), in
-   * order; the images that it draws are files.
+   * Lets the model write Python code, and runs it. The code and its result are emitted as metadata (`executableCode`,
+   * `codeExecutionResult`), in order; images that the code draws are emitted as files.
    */
   codeExecution(): GoogleTool {
     return { definition: { codeExecution: {} } };
   },
 
   /**
-   * Reads the pages whose URLs are in the conversation. Pages that were read are sources; the state of every page is
-   * metadata (`urlContextMetadata`).
+   * Reads the pages whose URLs are in the conversation. Each page that was read is emitted as a source; the status of
+   * all pages is emitted as metadata (`urlContextMetadata`).
    */
   urlContext(): GoogleTool {
     return { definition: { urlContext: {} } };
@@ -60,9 +63,10 @@ const toTimestamp = (time: Date | string): string => (typeof time === 'string' ?
 /**
  * Whether a request combines the user's tools with tools that Google runs.
  *
- * @param model The model's name. If the name has no generation, the server decides what is allowed.
- * @throws ConfigurationError `capability` where the model is known to accept Google's tools only alone: before Gemini 3
- * (guides "Combine built-in tools and function calling", and "Structured outputs" on structured outputs with tools).
+ * @param model The model's name. If it contains no generation, any combination is sent, and the API may reject it.
+ * @throws ConfigurationError `capability` for a model before Gemini 3 if the request also contains the user's tools or
+ * a JSON Schema (guides "Combine built-in tools and function calling", and "Structured outputs" on structured outputs
+ * with tools).
  */
 export function combinesTools(
   model: string,
@@ -70,13 +74,13 @@ export function combinesTools(
   serverTools: readonly GoogleTool[],
 ): boolean {
   if (serverTools.length === 0) return false;
-  const other = tools.length > 0 ? 'tools of yours' : output === undefined ? undefined : 'a JSON Schema';
+  const conflict = tools.length > 0 ? 'your own tools' : output === undefined ? undefined : 'a JSON Schema';
   const generation = modelGeneration(model);
-  if (other !== undefined && generation !== undefined && generation < 3) {
+  if (conflict !== undefined && generation !== undefined && generation < 3) {
     throw new ConfigurationError(
       'capability',
-      `google:${model} cannot use Google's own tools (serverTools) in a request that has ${other}.`,
-      'Use a model of Gemini 3, or omit one of the two.',
+      `google:${model} cannot combine Google's own tools (serverTools) with ${conflict} in one request.`,
+      'Use a Gemini 3 model, or omit one of the two.',
     );
   }
   return tools.length > 0;

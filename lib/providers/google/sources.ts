@@ -2,22 +2,22 @@ import { asArray, isRecord, nonEmptyString, omitUndefined } from '../../core/jso
 import type { SourcePart } from '../../core/message.js';
 
 /**
- * The sources of a candidate: what grounds it (`groundingMetadata.groundingChunks`: web pages, files, places on maps),
- * what it recites (`citationMetadata.citationSources`), and the pages that the URL context tool has read
- * (`urlContextMetadata.urlMetadata`). A source that is named several times is returned several times.
+ * Returns the sources of a candidate: web pages, files and map places that support it
+ * (`groundingMetadata.groundingChunks`), works that it recites (`citationMetadata.citationSources`), and pages that the
+ * URL context tool has read (`urlContextMetadata.urlMetadata`). Duplicates are not removed.
  */
-export function sourcesIn(candidate: Record<string, unknown>): readonly SourcePart[] {
-  const grounding = recordsIn(candidate['groundingMetadata'], 'groundingChunks');
-  const citations = recordsIn(candidate['citationMetadata'], 'citationSources', 'citations');
-  const pages = recordsIn(candidate['urlContextMetadata'] ?? candidate['url_context_metadata'], 'urlMetadata');
+export function readSources(candidate: Record<string, unknown>): readonly SourcePart[] {
+  const grounding = readRecords(candidate['groundingMetadata'], 'groundingChunks');
+  const recitations = readRecords(candidate['citationMetadata'], 'citationSources', 'citations');
+  const pages = readRecords(candidate['urlContextMetadata'] ?? candidate['url_context_metadata'], 'urlMetadata');
   return [
     ...grounding.flatMap((chunk) => Object.values(chunk).filter(isRecord)), // { web: { uri, title } }
-    ...citations,
+    ...recitations,
     ...pages.filter(wasRead),
   ].flatMap(toSource);
 }
 
-const recordsIn = (holder: unknown, ...fields: string[]): Record<string, unknown>[] =>
+const readRecords = (holder: unknown, ...fields: string[]): Record<string, unknown>[] =>
   isRecord(holder) ? fields.flatMap((field) => asArray(holder[field])).filter(isRecord) : [];
 
 const wasRead = ({ urlRetrievalStatus: status }: Record<string, unknown>) =>

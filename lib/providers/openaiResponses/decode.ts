@@ -4,17 +4,18 @@ import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { endStatus, finishOf, isErrorEvent, responseError, responseUsage } from './finish.js';
+import { endStatus, readFinish, isErrorEvent, responseError, responseUsage } from './finish.js';
 import { provider } from './models.js';
 import { createOutputDecoder } from './output.js';
-import { replayData } from './replay.js';
+import { createReplayData } from './replay.js';
 import { isServerItem } from './serverItems.js';
 
 /**
- * Decodes one streamed response of the Responses API ("Streaming events" of its reference), and of servers that send
- * less than documented: only deltas, only snapshots of parts or items, or only the complete response at its end.
+ * Decodes one streamed response of the Responses API ("Streaming events" in its reference). Servers that send fewer
+ * events than documented are supported: those that send only deltas, only snapshots of parts or items, or only the
+ * complete response at the end.
  *
- * @param emit Takes the chunks, in order.
+ * @param emit Receives the chunks, in order.
  */
 export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
   const emitter = createChunkEmitter(provider, emit);
@@ -33,7 +34,7 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
   const finishResponse = (status: string, response: JsonObject) => {
     output.finalOutput(response['output'], status !== 'completed');
     if (status === 'failed' || status === 'cancelled') throw responseError(status, response);
-    const { reason, rawReason } = finishOf(status, response, output.hasCalls);
+    const { reason, rawReason } = readFinish(status, response, output.hasCalls);
     emitter.setFinishReason(output.isRefused ? 'contentFilter' : reason, rawReason);
   };
 
@@ -41,7 +42,7 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
     next(frame, event) {
       const type = nonEmptyString(frame['type']) ?? nonEmptyString(event);
       if (isErrorEvent(type, frame)) throw providerError(provider, frame);
-      // A response that is not streamed is one frame.
+      // A response that is not streamed arrives as one frame.
       const isResponse = frame['object'] === 'response';
       const name = isResponse ? 'response.completed' : (type ?? '');
       const response = isResponse ? frame : frame['response'];
@@ -58,10 +59,11 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
     end(terminal) {
       emitter.finishReason(terminal);
       output.end();
-      // Provider data alone makes no message, but an approval request has to be in one to be answered.
+      // Provider data alone does not create a message, but the user can reply to an approval request only if a message
+      // contains it. An empty text creates that message.
       if (!output.hasParts && output.items.some(({ type, done }) => done && isServerItem(type)))
         emitter.emit({ type: 'text', text: '', providerData: { [provider]: {} } });
-      const data = replayData(output.items, { responseId, stored }, output.isInterleaved);
+      const data = createReplayData(output.items, { responseId, stored }, output.isInterleaved);
       if (data) emitter.emit({ type: 'providerData', provider, data });
       emitter.emitFinish();
     },

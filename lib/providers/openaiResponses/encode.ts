@@ -9,44 +9,49 @@ import { isStrict, strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
 import { provider } from './models.js';
 import { lastContainer } from './replay.js';
-import { hasAutoContainer, isUsable, secretsIn, withContainer } from './serverTools.js';
+import { hasAutoContainer, isUsable, readSecrets, withContainer } from './serverTools.js';
 import type { ResponsesTool } from './serverTools.js';
-import { findSession, isContainerLost, isResponseLost } from './session.js';
+import { findSession, isContainerNotFound, isResponseNotFound } from './session.js';
 
-/** The options of the model that a request depends on. */
+/** The options of the model that affect its requests. */
 export interface EncodeOptions {
-  /** Whether the API keeps the response. Default: the API's. */
+  /** Whether the API stores the response. Default: the API's default. */
   readonly store?: boolean | undefined;
-  /** Whether the model reasons. Undefined: not known. */
+  /** Whether the model reasons; undefined if that is unknown. */
   readonly reasoning?: boolean | undefined;
-  /** Whether to continue responses that the API keeps. Default: true. */
+  /** Whether to continue stored responses. Default: true. */
   readonly session?: boolean | undefined;
   /** The tools that OpenAI runs. Default: none. */
   readonly serverTools?: readonly ResponsesTool[] | undefined;
 }
 
-/** What the API no longer has, as an earlier attempt has shown. */
-interface Lost {
+/** Resources that an earlier attempt referred to, and that the API no longer has. */
+interface LostResources {
+  /** Set if the response to continue was not found. */
   readonly session?: true;
+  /** The id of the container that was not found. */
   readonly container?: string;
 }
 
 /**
- * Encodes a streaming request of the Responses API ("Create a model response" of its reference). It continues the newest
- * response that the API keeps, and holds only what is newer; without one it holds the complete conversation as input
- * items. If the API no longer has that response, its fallback is a request with the complete conversation; if a container
- * has expired, one with a new container for the code interpreter. Each happens once.
+ * Encodes a streaming request of the Responses API ("Create a model response" in its reference). The request
+ * continues the newest response that the API stores and contains only newer messages. If there is no such response,
+ * the request contains the complete conversation as input items. If the API no longer has that response, the fallback
+ * is a request with the complete conversation; if a container has expired, the fallback is a request with a new
+ * container for the code interpreter. Each fallback is used at most once.
  *
- * The system prompt is sent as `instructions`, not as an input item: instructions are valid for one request, so that a
- * changed prompt replaces the old one, and a request that continues a stored response does not repeat it in the context
- * ("when using along with previous_response_id, the instructions from a previous response will not be carried over").
+ * The system prompt is sent as `instructions`, not as an input item, because instructions apply to one request only. So
+ * a changed prompt replaces the old one, and a request that continues a stored response does not repeat the prompt in
+ * the context ("when using along with previous_response_id, the instructions from a previous response will not be
+ * carried over").
  *
- * Encrypted reasoning is requested whether or not responses are stored: a history that holds it outlives the 30 days of
- * the store, and works in organisations without one.
+ * Encrypted reasoning is requested even if responses are stored. A history that contains it can be continued after the
+ * 30 days for which responses are stored, and in organisations that do not store responses.
  *
  * @param model The model's name.
  * @param request The request.
  * @param options The options of the model.
+ * @returns The request, with its fallback.
  * @throws ConfigurationError `options` for a setting that the API does not support.
  */
 export function encodeResponses(model: string, request: Request, options: EncodeOptions = {}): WireRequest {
@@ -54,17 +59,18 @@ export function encodeResponses(model: string, request: Request, options: Encode
   return encodeAttempt(model, request, options, {});
 }
 
-function encodeAttempt(model: string, request: Request, options: EncodeOptions, lost: Lost): WireRequest {
+function encodeAttempt(model: string, request: Request, options: EncodeOptions, lost: LostResources): WireRequest {
   const { messages, thinking, output } = request;
   const providerOptions = request.providerOptions?.[provider] ?? {};
   const stored = (providerOptions['store'] ?? options.store) !== false;
-  // The user may have the API keep the conversation in another way.
-  const hasOwnSession = 'previous_response_id' in providerOptions || 'conversation' in providerOptions;
-  const continues = stored && options.session !== false && !lost.session && !hasOwnSession;
-  const session = continues ? findSession(messages) : undefined;
+  // The user may already continue a stored conversation through `providerOptions`.
+  const hasUserSession = 'previous_response_id' in providerOptions || 'conversation' in providerOptions;
+  const canContinue = stored && options.session !== false && !lost.session && !hasUserSession;
+  const session = canContinue ? findSession(messages) : undefined;
   const serverTools = (options.serverTools ?? []).filter(isUsable);
-  const container = containerFor(serverTools, request, lost);
-  // What the lost response referred to by id is lost with it: the history must not depend on it.
+  const container = findContainer(serverTools, request, lost);
+  // If the response was not found, the stored items that the history refers to by id may be missing too, so the
+  // complete items are sent.
   const input =
     session?.input ?? encodeInput(messages, { stored: stored && !lost.session, lostContainer: lost.container });
   const body = omitUndefined({
@@ -82,34 +88,44 @@ function encodeAttempt(model: string, request: Request, options: EncodeOptions, 
     store: options.store,
     stream: true,
   });
-  const lostNow = (error: unknown): Lost | undefined => {
-    if (session && isResponseLost(error, session.previousResponseId)) return { ...lost, session: true };
-    return container !== undefined && isContainerLost(error) ? { ...lost, container } : undefined;
+  const updateLost = (error: unknown): LostResources | undefined => {
+    if (session && isResponseNotFound(error, session.previousResponseId)) return { ...lost, session: true };
+    return container !== undefined && isContainerNotFound(error) ? { ...lost, container } : undefined;
   };
   return {
     path: '/responses',
     body,
-    secrets: serverTools.flatMap(secretsIn),
+    secrets: serverTools.flatMap(readSecrets),
     fallback(error) {
-      const lostThen = lostNow(error);
-      return lostThen && encodeAttempt(model, request, options, lostThen);
+      const nextLost = updateLost(error);
+      return nextLost && encodeAttempt(model, request, options, nextLost);
     },
   };
 }
 
-/** The API refuses unknown parameters, and a setting must not be dropped silently. */
+/**
+ * Throws for settings that the API does not support. They are not sent, because the API rejects unknown parameters, and
+ * not dropped silently.
+ */
 function rejectUnsupported({ stopSequences, seed }: Request): void {
   const [setting, value] = stopSequences?.length ? ['stopSequences', stopSequences] : ['seed', seed];
   if (value === undefined) return;
   throw new ConfigurationError(
     'options',
     `The Responses API does not support ${setting} (${JSON.stringify(value)}).`,
-    `Omit it, or use openai(), whose API supports it.`,
+    `Omit ${setting}, or use openai(), whose API supports it.`,
   );
 }
 
-/** The container that the conversation's code ran in last, if a tool may use it and the API still has it. */
-function containerFor(tools: readonly ResponsesTool[], { messages }: Request, lost: Lost): string | undefined {
+/**
+ * Returns the id of the container that the conversation's code last ran in; undefined if no tool can use it or if the
+ * API no longer has it.
+ */
+function findContainer(
+  tools: readonly ResponsesTool[],
+  { messages }: Request,
+  lost: LostResources,
+): string | undefined {
   if (!tools.some(({ definition }) => hasAutoContainer(definition))) return undefined;
   const container = lastContainer(messages);
   return container === lost.container ? undefined : container;
@@ -119,7 +135,10 @@ function encodeSchema(schema: JsonObject): JsonObject {
   return { type: 'json_schema', name: 'output', ...strictSchema(schema) };
 }
 
-/** Summaries of thinking are only sent on request. `none` switches thinking off; models before gpt-5.1 refuse it. */
+/**
+ * Encodes `reasoning`. The API sends summaries only if they are requested. `none` switches thinking off; models before
+ * gpt-5.1 reject it.
+ */
 function encodeThinking(thinking: Thinking): JsonObject {
   if (thinking === false) return { effort: 'none' };
   const { effort, budget } = thinking === true ? {} : thinking;
@@ -140,7 +159,10 @@ function encodeInclude(
   return nonEmptyArray([...new Set(include)]);
 }
 
-/** Encodes tools, those that OpenAI runs last, and the tool choice. The API refuses a tool choice without tools. */
+/**
+ * Encodes the user's tools, then the tools that OpenAI runs, and the tool choice. Without tools, the tool choice is
+ * omitted, because the API rejects it.
+ */
 function encodeTools(
   { tools = [], toolChoice, parallelToolCalls }: Request,
   serverTools: readonly ResponsesTool[],
@@ -156,15 +178,18 @@ function encodeTools(
 }
 
 /**
- * `strict` is always sent: without it the API makes a schema strict where it can, so that optional parameters become
- * required.
+ * Encodes a tool. `strict` is always sent: without it, the API makes a schema strict if it can, and optional parameters
+ * become required.
  */
 function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
   const hasParameters = Object.keys(parameters['properties'] ?? {}).length > 0;
   return { type: 'function', name, description, parameters, strict: hasParameters && isStrict(parameters) };
 }
 
-/** A name is that of a function, the type of a tool that OpenAI runs (`web_search`), or the label of an MCP server. */
+/**
+ * Encodes the tool choice. A name refers to a function, to a type of tool that OpenAI runs (`web_search`), or to the
+ * label of an MCP server.
+ */
 function encodeToolChoice(
   choice: ToolChoice,
   tools: readonly ToolDefinition[],

@@ -7,7 +7,7 @@ import type { Usage } from '../../core/usage.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import { provider } from './models.js';
 
-/** The events that carry the complete response at its end, and the status that each stands for. */
+/** The events that contain the complete response at its end, and the status that each event implies. */
 const endEvents: ReadonlyMap<string, string> = new Map([
   ['response.completed', 'completed'],
   ['response.done', 'completed'],
@@ -17,7 +17,10 @@ const endEvents: ReadonlyMap<string, string> = new Map([
 ]);
 const endStatuses: ReadonlySet<unknown> = new Set(endEvents.values());
 
-/** The reasons of `incomplete_details` (reference, "The response object"); other servers send `max_tokens`. */
+/**
+ * The finish reasons for the reasons in `incomplete_details` (reference, "The response object"). `max_tokens` is sent
+ * by other servers.
+ */
 const finishReasons: ReadonlyMap<string | undefined, FinishReason> = new Map([
   ['max_output_tokens', 'length'],
   ['max_tokens', 'length'],
@@ -25,17 +28,17 @@ const finishReasons: ReadonlyMap<string | undefined, FinishReason> = new Map([
 ] as const);
 
 /**
- * How a response ended: `completed`, `incomplete`, `failed` or `cancelled`; undefined if the event does not end it. A
- * `completed` event may carry a response whose own status says otherwise.
+ * Returns how a response ended: `completed`, `incomplete`, `failed` or `cancelled`; undefined if the event does not end
+ * the response. If a `completed` event contains a response with another final status, that status is returned.
  */
 export function endStatus(eventType: string, response: JsonObject): string | undefined {
-  const byEvent = endEvents.get(eventType);
+  const eventStatus = endEvents.get(eventType);
   const status = nonEmptyString(response['status']);
-  return byEvent === 'completed' && endStatuses.has(status) ? status : byEvent;
+  return eventStatus === 'completed' && endStatuses.has(status) ? status : eventStatus;
 }
 
-/** The finish reason of a response that did not fail. A completed one with tool calls stopped for these. */
-export function finishOf(
+/** Returns the finish reason of a response that did not fail: `toolCalls` for a completed response with tool calls. */
+export function readFinish(
   status: string,
   response: JsonObject,
   hasCalls: boolean,
@@ -45,7 +48,7 @@ export function finishOf(
   return { reason: finishReasons.get(rawReason) ?? 'other', rawReason: rawReason ?? status };
 }
 
-/** The error of a response that failed or was cancelled. */
+/** Creates the error for a response that failed or was cancelled. */
 export function responseError(status: string, response: JsonObject): ProviderError {
   if (hasErrorField(response)) return providerError(provider, { error: response['error'] ?? null });
   const problem = status === 'failed' ? 'failed' : 'was cancelled';
@@ -57,14 +60,17 @@ export function responseError(status: string, response: JsonObject): ProviderErr
 }
 
 /**
- * Whether an event is an error. By the reference it is `error`, with code and message at its top; gateways send
- * `{ error: { ... } }` without a type.
+ * Whether an event is an error. According to the reference, its type is `error`, and its code and message are at the
+ * top level; gateways send `{ error: { ... } }` without a type.
  */
 export function isErrorEvent(type: string | undefined, event: JsonObject): boolean {
   return type === 'error' || type === 'response.error' || (type === undefined && hasErrorField(event));
 }
 
-/** The usage of a response. None if all counts are 0, which is a placeholder: a prompt has at least one token. */
+/**
+ * Returns the usage of a response; undefined if all counts are 0. Zeros are a placeholder, because a prompt has at
+ * least one token.
+ */
 export function responseUsage({ usage }: JsonObject): Usage | undefined {
   if (!isJsonObject(usage)) return undefined;
   const input = objectOrEmpty(usage['input_tokens_details']);

@@ -5,31 +5,31 @@ import type { FilePart, Message, Part, ToolResultPart } from '../../core/message
 import { shortCallId } from '../shared/callIds.js';
 import { nonEmptyTexts, resultText } from '../shared/encode.js';
 import { baseMediaType, dataUrl, fileName, inlineDataUrl } from '../shared/files.js';
-import { containerOf, encodeModelMessage } from './replay.js';
+import { readContainerId, encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
 import { replyItems } from './serverTools.js';
 
-/** Encodes the system prompt. Several instructions are separated by an empty line. */
+/** Encodes the system prompt. A blank line separates the instructions. */
 export function encodeInstructions(messages: readonly Message[]): string | undefined {
   const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
   return nonEmptyArray(texts)?.join('\n\n');
 }
 
-/** How a history is encoded. */
+/** The options for encoding a history. */
 export interface InputOptions {
   /** Whether the API may look items up by their ids. */
   readonly stored: boolean;
-  /** The ids that the API knows the calls by, where the history has other ids. Default: the history's. */
+  /** The API's id for each call id of the history that differs from it. Default: the ids of the history. */
   readonly callIds?: ReadonlyMap<string, string> | undefined;
-  /** A container that the API no longer has: what ran in it is omitted. Default: none. */
+  /** The id of a container that the API no longer has. The calls that ran in it are omitted. Default: none. */
   readonly lostContainer?: string | undefined;
 }
 
 /**
- * Encodes a conversation as input items. One message may become several items, or none.
+ * Encodes a conversation as input items. A message may become several items, or none.
  *
- * @param messages A valid history, or its end.
- * @param options How to encode it.
+ * @param messages A valid history, or the end of a valid history.
+ * @param options The options.
  */
 export function encodeInput(
   messages: readonly Message[],
@@ -46,13 +46,16 @@ export function encodeInput(
         return encodeModelMessage(message, mapCallId, stored);
     }
   });
-  return withoutDangling(lostContainer === undefined ? items : withoutContainer(items, lostContainer));
+  return omitDanglingItems(lostContainer === undefined ? items : omitContainerItems(items, lostContainer));
 }
 
-/** The longest `call_id` that the API accepts. Other providers' ids are longer: some carry a signature. */
+/**
+ * The maximum length of a `call_id` that the API accepts. Ids of other providers may be longer: some contain a
+ * signature.
+ */
 const maxCallIdLength = 64;
 
-/** Results come first: the API requires them after the calls. */
+/** Encodes a user message. Tool results come first: the API requires them directly after the calls. */
 function encodeUserMessage({ parts }: Message, mapCallId: MapCallId): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, mapCallId));
   const content = parts.flatMap(encodeContent);
@@ -60,7 +63,7 @@ function encodeUserMessage({ parts }: Message, mapCallId: MapCallId): readonly J
   return [...results, ...parts.flatMap(replyItems), ...message];
 }
 
-/** The API has no mark for a tool that failed. */
+/** Encodes a tool result. The API has no field for the failure of a tool, so an error is sent as text. */
 function encodeResult(part: ToolResultPart, mapCallId: MapCallId): JsonObject {
   return { type: 'function_call_output', call_id: mapCallId(part.id), output: resultText(part) };
 }
@@ -71,8 +74,8 @@ function encodeContent(part: Part): readonly JsonObject[] {
 }
 
 /**
- * Encodes an image, or any other file that the API reads (its guide "File inputs" lists PDFs, documents, spreadsheets and
- * texts), as bytes or by URL.
+ * Encodes an image or another file, as bytes or by URL. The API accepts PDFs, documents, spreadsheets and texts (its
+ * guide "File inputs").
  */
 function encodeFile(file: FilePart): JsonObject {
   const mediaType = baseMediaType(file.mediaType);
@@ -82,7 +85,7 @@ function encodeFile(file: FilePart): JsonObject {
     throw new ConfigurationError(
       'options',
       `The Responses API does not accept ${mediaType} files.`,
-      'Use openai() with a model for sound, or send a transcript as text.',
+      'Use openai() with an audio model, or send a transcript as text.',
     );
   }
   if (file.url !== undefined) return { type: 'input_file', file_url: file.url };
@@ -90,39 +93,39 @@ function encodeFile(file: FilePart): JsonObject {
 }
 
 /**
- * Omits what the API refuses: calls for the client that have no output (400, "No tool output found for ..."), and
- * reasoning without a following item of the model (400, "was provided without its required following item"), which a
- * truncated response leaves.
+ * Omits items that the API rejects: calls for the client that have no output (400, "No tool output found for ..."), and
+ * reasoning that no other item of the model follows (400, "was provided without its required following item"). A
+ * truncated response can end with either.
  */
-function withoutDangling(items: readonly JsonObject[]): readonly JsonObject[] {
+function omitDanglingItems(items: readonly JsonObject[]): readonly JsonObject[] {
   const answeredIds = new Set(items.filter(isOutput).map((item) => item['call_id']));
   const accepted: JsonObject[] = [];
-  let isFollowed = false;
+  let isModelItemNext = false;
   for (const item of [...items].reverse()) {
     const isDangling: boolean =
-      item['type'] === 'reasoning' ? !isFollowed : isClientCall(item) && !answeredIds.has(item['call_id']);
+      item['type'] === 'reasoning' ? !isModelItemNext : isClientCall(item) && !answeredIds.has(item['call_id']);
     if (!isDangling) accepted.push(item);
-    isFollowed = !isDangling && item['role'] !== 'user' && !isOutput(item);
+    isModelItemNext = !isDangling && item['role'] !== 'user' && !isOutput(item);
   }
   return accepted.reverse();
 }
 
 /**
- * Omits the calls that ran in a container that has expired, which the API refuses ("Expected container_id: ..."), and the
- * reasoning before each, which it refuses without the call.
+ * Omits the calls that ran in a container that has expired, because the API rejects them ("Expected container_id:
+ * ..."). Also omits the reasoning before each of these calls, because the API rejects it without the call.
  */
-function withoutContainer(items: readonly JsonObject[], container: string): readonly JsonObject[] {
-  const ranInContainer = (item: JsonObject | undefined) => item !== undefined && containerOf(item) === container;
+function omitContainerItems(items: readonly JsonObject[], container: string): readonly JsonObject[] {
+  const ranInContainer = (item: JsonObject | undefined) => item !== undefined && readContainerId(item) === container;
   return items.filter(
-    (item, at) => !ranInContainer(item) && !(item['type'] === 'reasoning' && ranInContainer(items[at + 1])),
+    (item, index) => !ranInContainer(item) && !(item['type'] === 'reasoning' && ranInContainer(items[index + 1])),
   );
 }
 
-/** Whether an item is the output of a call, which the client or a server-side tool ran. */
-export const isOutput = (item: JsonObject): boolean => typeOf(item).endsWith('_output');
+/** Whether an item is the output of a call, run by the client or by OpenAI. */
+export const isOutput = (item: JsonObject): boolean => readType(item).endsWith('_output');
 
 /** Whether an item is a call that the client has to run. */
 export const isClientCall = (item: JsonObject): boolean =>
-  typeOf(item).endsWith('_call') && typeof item['call_id'] === 'string';
+  readType(item).endsWith('_call') && typeof item['call_id'] === 'string';
 
-const typeOf = ({ type }: JsonObject): string => (typeof type === 'string' ? type : '');
+const readType = ({ type }: JsonObject): string => (typeof type === 'string' ? type : '');

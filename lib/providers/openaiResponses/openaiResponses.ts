@@ -8,21 +8,22 @@ import { isReasoningModel, provider } from './models.js';
 import type { ResponsesTool } from './serverTools.js';
 import { isResponseMessage } from './session.js';
 
-/** The options of a model of the Responses API, besides those of the transport. */
+/** The options of a model of the Responses API, in addition to the transport's options. */
 export interface ResponsesOptions extends ModelOptions {
   /**
-   * Whether OpenAI keeps the responses (for 30 days). Default: not sent, which means `true` at OpenAI and `false` in
-   * organisations with zero data retention. With false, reasoning is only sent back in encrypted form.
-   * `providerOptions: { 'openai-responses': { store } }` sets it for one request.
+   * Whether OpenAI stores the responses (for 30 days). If it is false, reasoning is sent back only in encrypted form.
+   * To set it for one request, use `providerOptions: { 'openai-responses': { store } }`. Default: not sent, which
+   * OpenAI treats as `true`, or as `false` in organisations with zero data retention.
    */
   readonly store?: boolean | undefined;
   /**
-   * Whether a request continues the last response that the server keeps: it holds only what is newer, and
-   * `previous_response_id`. False: each request holds the complete conversation, for servers that accept the id and keep
-   * nothing, and for histories that were shortened on purpose (the server remembers what was removed). Default: true.
+   * Whether a request continues the last response that the server stores. Such a request contains
+   * `previous_response_id` and only the messages after that response. If it is false, each request contains the
+   * complete conversation. Use false for servers that accept the id but store nothing, and for histories that were
+   * shortened on purpose (a stored response still includes the removed messages). Default: true.
    */
   readonly session?: boolean | undefined;
-  /** The tools that OpenAI runs, made by `responsesTools`. Default: none. */
+  /** The tools that OpenAI runs, created by `responsesTools`. Default: none. */
   readonly serverTools?: readonly ResponsesTool[] | undefined;
 }
 
@@ -33,17 +34,18 @@ export interface ResponsesOptions extends ModelOptions {
  * openaiResponses('gpt-5').stream({ messages: [userMessage('Name a river.')], thinking: true });
  * ```
  *
- * A message of this model holds the id of its response under `metadata['openai-responses']`. A request holds that id and
- * only what is newer than the newest response that OpenAI keeps, whoever made it. With `store: false`, or once OpenAI no
- * longer has the response, it holds the complete conversation: what the model made in earlier turns is sent back item by
- * item in its order, reasoning included. OpenAI runs `serverTools` itself: their progress and results are metadata under
- * `openai-responses`, their files and sources are chunks.
+ * Each message of this model contains the id of its response in `metadata['openai-responses']`. A request contains the
+ * id of the newest response that OpenAI stores, and only the messages after that response, including messages of other
+ * models. With `store: false`, or if OpenAI no longer has the response, the request contains the complete conversation:
+ * the items of earlier responses are sent back one by one, in their order, including the reasoning. OpenAI runs the
+ * `serverTools` itself: their progress and results are emitted as metadata under `openai-responses`, and their files
+ * and sources as chunks.
  *
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1), transport, whether
  * responses are stored and continued, and the tools that OpenAI runs.
- * @returns A cold model. Its streams error as those of `httpModel` do; also with ConfigurationError `options` for what the
- * API does not support: `stopSequences`, `seed`, a budget for thinking, audio and video files.
+ * @returns A cold model. In addition to the errors of `httpModel`, its streams fail with ConfigurationError `options`
+ * for settings that the API does not support: `stopSequences`, `seed`, a thinking budget, audio and video files.
  */
 export function openaiResponses(name: string, options: ResponsesOptions = {}): Model {
   const { store, session, serverTools, ...transport } = options;

@@ -4,38 +4,39 @@ import type { JsonObject } from '../../core/json/json.js';
 import { createItems } from './items.js';
 import type { Item } from './items.js';
 import { provider } from './models.js';
-import { createServerItemReporter, isServerItem, serverEvent } from './serverItems.js';
+import { createServerItemReporter, isServerItem, parseServerEvent } from './serverItems.js';
 import { citedSources, createdFiles } from './sources.js';
-import { joinTexts, snapshotTexts, textEvent } from './texts.js';
+import { joinTexts, snapshotTexts, readTextEvent } from './texts.js';
 import type { TextEvent, TextKind } from './texts.js';
 
 /** Turns the output items of one response into chunks. */
 export interface OutputDecoder {
   readonly items: readonly Item[];
-  /** Whether the model refused. */
+  /** Whether the model refused the request. */
   readonly isRefused: boolean;
-  /** Whether there was a call for the client. */
+  /** Whether the response contains a function call, which the client has to run. */
   readonly hasCalls: boolean;
-  /** Whether the texts of two messages were interleaved, so that lengths cannot separate them in the joined text. */
+  /** Whether the texts of two messages were interleaved. Their lengths then cannot separate them in the joined text. */
   readonly isInterleaved: boolean;
-  /** Whether a chunk was emitted that becomes a part of the message. */
+  /** Whether a chunk that becomes a part of the message was emitted. */
   readonly hasParts: boolean;
-  /** Takes an event about an item or a part of one; ignores any other. */
+  /** Handles an event about an item or a part of an item; ignores any other event. */
   event(type: string, event: JsonObject): void;
   /**
-   * Takes the output of the final response, and emits what did not arrive before.
+   * Emits the content of the final response that has not been emitted yet.
    *
-   * @param truncated Whether the response did not complete. Then only a call that says so is complete.
+   * @param output The `output` of the final response.
+   * @param truncated Whether the response was not completed. A call is then complete only if its status is `completed`.
    */
   finalOutput(output: unknown, truncated: boolean): void;
-  /** The response has ended: emits what was only announced, and what was held back. */
+  /** Emits the items that have started but are not done, as far as they arrived. Call it at the end of the response. */
   end(): void;
 }
 
 /**
  * Creates a decoder for the output of one response.
  *
- * @param emit Takes the chunks, in order.
+ * @param emit Receives the chunks, in order.
  */
 export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder {
   const items = createItems();
@@ -48,8 +49,8 @@ export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder
     emittedKeys.add(key);
     emit(chunk);
   };
-  const emitSources = (holder: JsonObject) => {
-    for (const { key, source } of citedSources(holder)) emitOnce(key, { type: 'source', source });
+  const emitSources = (cited: JsonObject) => {
+    for (const { key, source } of citedSources(cited)) emitOnce(key, { type: 'source', source });
   };
 
   const addItem = (item: Item) => {
@@ -57,10 +58,10 @@ export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder
     else if (isServerItem(item.type)) serverItems.added(item);
   };
   const updateItem = (type: string, event: JsonObject) => {
-    const text = textEvent(type, event);
+    const text = readTextEvent(type, event);
     if (text) content.addText(items.find(text.itemType, event), text);
     if (text?.itemType === 'message' || type === 'response.output_text.annotation.added') emitSources(event);
-    const progress = text ? undefined : serverEvent(type);
+    const progress = text ? undefined : parseServerEvent(type);
     if (progress) serverItems.progress(items.find(progress.itemType, event), progress.step, event);
   };
   const completeItem = (item: Item, snapshot: JsonObject, truncated: boolean) => {
@@ -110,8 +111,9 @@ export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder
 }
 
 /**
- * Emits the texts, the thinking and the calls of items, each once: servers repeat them in snapshots of parts, of items
- * and of the complete response, and a snapshot only adds what no delta brought.
+ * Creates an emitter for the texts, the thinking and the calls of items. It emits their content once, although servers
+ * repeat it in snapshots of parts, of items and of the complete response: for a snapshot, it emits only the content
+ * that no delta contained.
  */
 function createContentEmitter(emit: (chunk: Chunk) => void) {
   const namedCalls = new Set<Item>();
@@ -145,12 +147,15 @@ function createContentEmitter(emit: (chunk: Chunk) => void) {
     itemsWithText.add(item);
     emit({ type: 'text', text });
   };
-  /** Emits what a complete text adds to its deltas: nothing if it contradicts them, unless these were a placeholder. */
-  const emitRest = (item: Item, kind: TextKind, index: number, text: string) => {
-    const before = item.texts.get(kind)?.get(index) ?? '';
-    if (before === '' && joinTexts(item.texts, kind) === text) return; // emitted under another index
-    if (text.startsWith(before)) emitText(item, kind, index, text.slice(before.length));
-    else if (kind === 'arguments' && /^\s*(\{\s*\}|null)\s*$/.test(before)) emitText(item, kind, index, text);
+  /**
+   * Emits the end of a complete text, after its deltas. If the text does not start with the deltas, nothing is emitted,
+   * unless the deltas were a placeholder for arguments.
+   */
+  const emitRemainder = (item: Item, kind: TextKind, index: number, text: string) => {
+    const emitted = item.texts.get(kind)?.get(index) ?? '';
+    if (emitted === '' && joinTexts(item.texts, kind) === text) return; // emitted under another index
+    if (text.startsWith(emitted)) emitText(item, kind, index, text.slice(emitted.length));
+    else if (kind === 'arguments' && /^\s*(\{\s*\}|null)\s*$/.test(emitted)) emitText(item, kind, index, text);
   };
   const addCall = (item: Item, call: JsonObject | undefined) => {
     hasCalls = true;
@@ -165,14 +170,14 @@ function createContentEmitter(emit: (chunk: Chunk) => void) {
     addCall,
     addText(item: Item, { kind, index, text, complete }: TextEvent): void {
       if (kind === 'arguments') hasCalls = true;
-      if (complete) emitRest(item, kind, index, text);
+      if (complete) emitRemainder(item, kind, index, text);
       else emitText(item, kind, index, text);
     },
     addSnapshot(item: Item, snapshot: JsonObject): void {
       if (item.type === 'function_call') addCall(item, snapshot);
       for (const [kind, texts] of snapshotTexts(snapshot)) {
         if (texts.join('') === joinTexts(item.texts, kind)) continue;
-        texts.forEach((text, index) => emitRest(item, kind, index, text));
+        texts.forEach((text, index) => emitRemainder(item, kind, index, text));
       }
     },
     endCall(item: Item, complete: boolean): void {

@@ -14,33 +14,35 @@ import type { Item } from './items.js';
 import { provider } from './models.js';
 import { joinTexts } from './texts.js';
 
-/** Maps the id of a call to the id that the API knows or accepts. */
+/** Maps a call id of the history to the API's id for that call, or to an id that the API accepts. */
 export type MapCallId = (id: string) => string;
 
-/** What the API said of a response. */
+/** The API's information about a response. */
 interface StoredResponse {
   readonly responseId: string | undefined;
-  /** Whether the API keeps the response. Undefined: it did not say. */
+  /** Whether the API stores the response; undefined if the API did not report it. */
   readonly stored: boolean | undefined;
 }
 
 /**
- * The provider data of a message, for the next request:
+ * Creates the provider data of a message, for the next request:
  *
- * - `responseId`, and `stored: false` where the API said so;
- * - `output`: the items in their order, without what the message's parts hold: for a message only the `length` of its
- *   text, for a call neither name nor arguments, for an image not its bytes.
+ * - `responseId`, and `stored: false` if the API reported it;
+ * - `output`: the items in their order, without the content that the message's parts contain: a message item has only
+ *   the `length` of its text, a call has neither name nor arguments, and an image does not have its bytes.
  *
  * @param items The items of the response.
- * @param response What the API said of the response.
- * @param isInterleaved Whether lengths cannot separate the texts of the messages: then there is no `output`.
+ * @param response The API's information about the response.
+ * @param isInterleaved Whether the texts of messages were interleaved. Lengths then cannot separate the texts, and
+ * `output` is omitted.
+ * @returns The provider data; undefined if it would be empty.
  */
-export function replayData(
+export function createReplayData(
   items: readonly Item[],
   { responseId, stored }: StoredResponse,
   isInterleaved: boolean,
 ): JsonObject | undefined {
-  const output = isInterleaved ? [] : items.flatMap(storedItem);
+  const output = isInterleaved ? [] : items.flatMap(toStoredItem);
   const data = omitUndefined({
     responseId,
     stored: stored === false ? false : undefined,
@@ -49,16 +51,16 @@ export function replayData(
   return Object.keys(data).length > 0 ? data : undefined;
 }
 
-function storedItem(item: Item): readonly JsonObject[] {
+function toStoredItem(item: Item): readonly JsonObject[] {
   const { type, id, done } = item;
   switch (type) {
     case 'message':
-      return storedMessage(item);
+      return toStoredMessage(item);
     case 'function_call': {
       const fields = omit(done ?? item.added ?? {}, 'arguments', 'name', 'status');
       return [omitUndefined({ ...fields, type, id, call_id: item.callId })];
     }
-    case 'reasoning': // the API refuses a truncated one
+    case 'reasoning': // the API rejects truncated reasoning
       return done ? [{ summary: [], ...omitNulls(done) }] : [];
     case 'image_generation_call':
       return done ? [omit(done, 'result')] : [];
@@ -69,7 +71,7 @@ function storedItem(item: Item): readonly JsonObject[] {
   }
 }
 
-function storedMessage({ id, texts, done, added }: Item): readonly JsonObject[] {
+function toStoredMessage({ id, texts, done, added }: Item): readonly JsonObject[] {
   const text = joinTexts(texts, 'text');
   const refusal = joinTexts(texts, 'refusal');
   const length = text.length + refusal.length;
@@ -78,54 +80,63 @@ function storedMessage({ id, texts, done, added }: Item): readonly JsonObject[] 
   return [omitUndefined({ type: 'message', id, phase, length, refusal: text === '' ? true : undefined })];
 }
 
-/** Servers send null for fields that they do not have (`content`, `status`), which the API refuses in a request. */
+/** Servers send null for missing fields (`content`, `status`), but the API rejects null in a request. */
 const omitNulls = (item: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
 
-/** The provider data of a model's message; undefined if another provider made it. */
-export function replayDataOf(message: Message): JsonObject | undefined {
+/** Returns the provider data of a model message; undefined for a message of another provider or role. */
+export function readReplayData(message: Message): JsonObject | undefined {
   const data = message.role === 'model' ? message.metadata?.[provider] : undefined;
   return isJsonObject(data) ? data : undefined;
 }
 
-/** The stored items of a model's message; none if another provider made it. */
-export const storedOutput = (message: Message): readonly JsonObject[] =>
-  asArray(replayDataOf(message)?.['output']).filter(isJsonObject);
+/** Returns the stored items of a model message; an empty array for a message of another provider. */
+export const readStoredItems = (message: Message): readonly JsonObject[] =>
+  asArray(readReplayData(message)?.['output']).filter(isJsonObject);
 
-/** Whether the text of a message still has the length of its items' texts, if it has items. */
+/**
+ * Whether the text of a message still has the same length as its stored items' texts. True if it has no stored items.
+ */
 export function isUnedited(message: Message): boolean {
-  const output = storedOutput(message);
+  const output = readStoredItems(message);
   return output.length === 0 || output.reduce((sum, item) => sum + textLength(item), 0) === messageText(message).length;
 }
 
 const textLength = (item: JsonObject): number => finiteNumber(item['length']) ?? 0;
 
-/** Whether the API keeps the response, as far as it said. */
-export const isStored = (message: Message): boolean => replayDataOf(message)?.['stored'] !== false;
+/** Whether the API stores the response. True unless the API reported the opposite. */
+export const isStored = (message: Message): boolean => readReplayData(message)?.['stored'] !== false;
 
-/** Whether a part came from an item: by the item's id, or by the call's where the server sends no item ids. */
-export function isPartOf(part: Part, item: JsonObject): boolean {
+/**
+ * Whether a part was created from an item. The item's id decides; if the server sends no item ids, the call's id
+ * decides.
+ */
+export function isFromItem(part: Part, item: JsonObject): boolean {
   const data = part.type === 'toolResult' ? undefined : part.providerData?.[provider];
   const { id } = objectOrEmpty(data);
   return id === undefined ? part.type === 'toolCall' && part.id === item['call_id'] : id === item['id'];
 }
 
 /**
- * Encodes a model's message: its stored items, if this provider made it and its text was not edited; otherwise one item
- * for each run of text and each call, in their order. Sources, and files of other providers, are not sent back.
+ * Encodes a model message. If this provider created it and its text has not been edited, its stored items are used.
+ * Otherwise it becomes one item for each run of text and for each call, in their order. Sources, and files of other
+ * providers, are not sent back.
  *
  * @param message The message.
  * @param mapCallId Maps the ids of calls.
  * @param stored Whether the API may look items up by their ids.
  */
 export function encodeModelMessage(message: Message, mapCallId: MapCallId, stored: boolean): readonly JsonObject[] {
-  const output = storedOutput(message);
+  const output = readStoredItems(message);
   if (output.length === 0 || !isUnedited(message)) return encodeParts(message.parts, mapCallId);
   const items = replayItems(output, message, mapCallId);
-  return stored && isStored(message) ? items : withoutReferences(items);
+  return stored && isStored(message) ? items : omitReferences(items);
 }
 
-/** The stored items, completed from the message's parts. A call that never became complete is not a part, and is omitted. */
+/**
+ * Completes the stored items with the content of the message's parts. A call that was not completed has no part, and is
+ * omitted.
+ */
 function replayItems(output: readonly JsonObject[], message: Message, mapCallId: MapCallId): readonly JsonObject[] {
   const text = messageText(message);
   const calls = new Set(toolCallsOf(message));
@@ -140,7 +151,7 @@ function replayItems(output: readonly JsonObject[], message: Message, mapCallId:
       case 'image_generation_call':
         return encodeImage(item, message.parts);
       case 'function_call': {
-        const call = [...calls].find((one) => isPartOf(one, item));
+        const call = [...calls].find((candidate) => isFromItem(candidate, item));
         if (!call) return [];
         calls.delete(call);
         return [{ ...item, ...encodeCall(call, mapCallId) }];
@@ -153,8 +164,8 @@ function replayItems(output: readonly JsonObject[], message: Message, mapCallId:
 }
 
 /**
- * Encodes a message without stored items (another provider's, or one that was edited), without ids: these would not
- * match it.
+ * Encodes the parts of a message without its stored items: a message of another provider, or a message that has been
+ * edited. Ids are omitted, because they would identify other content.
  */
 function encodeParts(parts: readonly Part[], mapCallId: MapCallId): readonly JsonObject[] {
   const items: JsonObject[] = [];
@@ -173,7 +184,7 @@ function encodeParts(parts: readonly Part[], mapCallId: MapCallId): readonly Jso
   return items;
 }
 
-/** Encodes a text of the model. `phase` is sent back, as OpenAI requires for models that send it. */
+/** Encodes a text of the model. `phase` is sent back because OpenAI requires it for models that send it. */
 function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): readonly JsonObject[] {
   if (text === '') return [];
   const content =
@@ -183,7 +194,7 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
 }
 
 function encodeImage(item: JsonObject, parts: readonly Part[]): readonly JsonObject[] {
-  const file = parts.find((part) => part.type === 'file' && isPartOf(part, item));
+  const file = parts.find((part) => part.type === 'file' && isFromItem(part, item));
   return file?.type === 'file' && file.data !== undefined ? [{ ...item, result: file.data }] : [];
 }
 
@@ -192,13 +203,14 @@ function encodeCall({ id, name, arguments: args }: ToolCallPart, mapCallId: MapC
 }
 
 /**
- * Omits what refers to items that the API does not keep: reasoning that is not encrypted (404, "Items are not persisted
- * when `store` is set to false"), and the id of the item after it, by which the API would miss the reasoning.
+ * Omits references to items that the API does not store: reasoning that is not encrypted (404, "Items are not persisted
+ * when `store` is set to false"), and the id of the item after it. With that id, the API would report that the
+ * reasoning is missing.
  */
-function withoutReferences(items: readonly JsonObject[]): readonly JsonObject[] {
+function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
   let isReasoningOmitted = false;
   return items.flatMap((item) => {
-    const refersToOmitted = isReasoningOmitted;
+    const followsOmitted = isReasoningOmitted;
     isReasoningOmitted = false;
     switch (item['type']) {
       case 'reasoning':
@@ -206,23 +218,26 @@ function withoutReferences(items: readonly JsonObject[]): readonly JsonObject[] 
         return isReasoningOmitted ? [] : [item];
       case 'message':
       case 'function_call':
-        return [refersToOmitted ? omit(item, 'id', 'status') : item];
+        return [followsOmitted ? omit(item, 'id', 'status') : item];
       default:
         return [item];
     }
   });
 }
 
-/** The id of the container that an item ran in. */
-export function containerOf(item: JsonObject): string | undefined {
+/** Returns the id of the container that an item ran in; undefined if it did not run in a container. */
+export function readContainerId(item: JsonObject): string | undefined {
   return item['type'] === 'code_interpreter_call' ? nonEmptyString(item['container_id']) : undefined;
 }
 
-/** The id of the container that the conversation's code ran in last: its files and variables are there. */
+/**
+ * Returns the id of the container that the conversation's code last ran in, which contains its files and variables;
+ * undefined if no code has run.
+ */
 export function lastContainer(messages: readonly Message[]): string | undefined {
   for (const message of [...messages].reverse()) {
-    const container = storedOutput(message)
-      .map(containerOf)
+    const container = readStoredItems(message)
+      .map(readContainerId)
       .findLast((id) => id !== undefined);
     if (container !== undefined) return container;
   }

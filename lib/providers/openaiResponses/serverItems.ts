@@ -3,58 +3,61 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Item } from './items.js';
 
 /**
- * Reports the items that OpenAI runs: calls of server-side tools, and any item that is not a message, a reasoning or a
- * function call. Each report is `{ type, id, ... }` and is made once:
+ * Reports the progress and results of server items: calls of tools that OpenAI runs, and any other item that is not a
+ * message, reasoning or a function call. Each report is `{ type, id, ... }` with one of the following, without
+ * repetitions:
  *
  * - `status` during the call (`in_progress`, `searching`, `generating`, `interpreting` ...);
- * - `delta`, a fragment of the code or the arguments;
- * - `partial_image_b64` with `partial_image_index`, a preview of an image;
- * - the complete item when it is done, without the bytes of its image (these are a file), and with the names of its
- *   tools instead of their definitions.
+ * - `delta`: a fragment of the code or of the arguments;
+ * - `partial_image_b64` with `partial_image_index`: a preview of an image;
+ * - the complete item when it is done, without the bytes of its image (which are emitted as a file), and with the names
+ *   of its tools instead of their definitions.
  */
 export interface ServerItemReporter {
   added(item: Item): void;
   progress(item: Item, step: string, event: JsonObject): void;
   snapshot(item: Item, snapshot: JsonObject): void;
-  /** The response has ended: reports an item whose end was announced but that was never sent. */
+  /** Reports the final status of an item that ended without a snapshot. Call it at the end of the response. */
   end(item: Item): void;
 }
 
-/** The types of items that become text, thinking and calls of the client. */
+/** The types of items that become text, thinking and calls for the client. */
 const clientItems: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call']);
 
-/** Whether OpenAI runs an item. */
+/** Whether an item of this type is a server item. */
 export const isServerItem = (type: string): boolean => !clientItems.has(type);
 
 /**
- * The type of the item that an event of a server-side tool belongs to, and the last word of the event's name:
- * `response.mcp_call_arguments.delta` belongs to an `mcp_call`.
+ * Parses the name of an event about a server item: the type of the item, and the last word of the name. For
+ * `response.mcp_call_arguments.delta`, the type is `mcp_call` and the step is `delta`.
+ *
+ * @returns The item type and the step; undefined for any other event.
  */
-export function serverEvent(type: string): { readonly itemType: string; readonly step: string } | undefined {
+export function parseServerEvent(type: string): { readonly itemType: string; readonly step: string } | undefined {
   const [, itemType, step] = /^response\.(\w+?_call|mcp_list_tools)(?:_\w+)?\.(\w+)$/.exec(type) ?? [];
   return itemType === undefined || step === undefined || !isServerItem(itemType) ? undefined : { itemType, step };
 }
 
-/** The statuses that the complete item reports, together with its result. */
+/** The final statuses. They are not reported separately, because the complete item contains its status. */
 const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
 
 /**
  * Creates a reporter for the items of one response.
  *
- * @param report Takes the reports, in order.
+ * @param report Receives the reports, in order.
  */
 export function createServerItemReporter(report: (data: JsonObject) => void): ServerItemReporter {
-  const reported = new Map<Item, Set<string>>();
-  const ended = new Map<Item, string>();
+  const reportedKeys = new Map<Item, Set<string>>();
+  const endStatusByItem = new Map<Item, string>();
 
   const reportOnce = (item: Item, key: string, data: JsonObject) => {
-    const keys = reported.get(item) ?? new Set();
+    const keys = reportedKeys.get(item) ?? new Set();
     if (keys.has(key) || keys.has('complete')) return;
-    reported.set(item, keys.add(key));
-    report({ ...identityOf(item), ...data });
+    reportedKeys.set(item, keys.add(key));
+    report({ ...pickIdentity(item), ...data });
   };
   const reportStatus = (item: Item, status: string) => {
-    if (endStatuses.has(status)) ended.set(item, status);
+    if (endStatuses.has(status)) endStatusByItem.set(item, status);
     else reportOnce(item, `status ${status}`, { status });
   };
   return {
@@ -65,10 +68,10 @@ export function createServerItemReporter(report: (data: JsonObject) => void): Se
     progress(item, step, event) {
       switch (step) {
         case 'done':
-          return; // the complete item holds it
+          return; // the complete item contains the same data
         case 'delta': {
           const delta = nonEmptyString(event['delta']);
-          if (delta !== undefined) report({ ...identityOf(item), delta });
+          if (delta !== undefined) report({ ...pickIdentity(item), delta });
           return;
         }
         case 'partial_image': {
@@ -86,13 +89,13 @@ export function createServerItemReporter(report: (data: JsonObject) => void): Se
       reportOnce(item, 'complete', summarize(snapshot));
     },
     end(item) {
-      const status = ended.get(item);
+      const status = endStatusByItem.get(item);
       if (status !== undefined) reportOnce(item, 'complete', { status });
     },
   };
 }
 
-const identityOf = ({ type, id }: Item): JsonObject => omitUndefined({ type, id });
+const pickIdentity = ({ type, id }: Item): JsonObject => omitUndefined({ type, id });
 
 function summarize(snapshot: JsonObject): JsonObject {
   const { tools, ...fields } = omit(snapshot, 'result', 'encrypted_content');

@@ -10,17 +10,16 @@ import type {
   WebSearchOptions,
 } from './serverToolOptions.js';
 
-/** A tool that OpenAI runs, in the API's format. Made by `responsesTools`. */
+/** A tool that OpenAI runs, in the API's format. `responsesTools` creates it. */
 export interface ResponsesTool {
   /** An entry of the request's `tools`. */
   readonly definition: JsonObject;
-  /** What the tool adds to the request's `include`. Default: nothing. */
+  /** Entries that the tool adds to the request's `include`. Default: none. */
   readonly include?: readonly string[];
 }
 
 /**
- * The tools that OpenAI runs on its side of the Responses API, as its guide "Using tools" describes them. Pass them to
- * the model:
+ * The tools that OpenAI runs on its own servers (OpenAI's guide "Using tools"). Pass them to the model:
  *
  * ```ts
  * const model = openaiResponses('gpt-5', {
@@ -28,13 +27,13 @@ export interface ResponsesTool {
  * });
  * ```
  *
- * What they do is reported as metadata under `openai-responses`, in order: `{ type, id, status }`, fragments of code as
- * `delta`, at the end the complete item. What they make becomes files and sources. They call none of your tools; two of
- * them require an answer: an MCP server's tool that needs an approval (`mcpApproval`), and the local shell
- * (`localShellOutput`).
+ * The progress of each call is emitted as metadata under `openai-responses`, in order: `{ type, id, status }`,
+ * fragments of code as `delta`, and finally the complete item. Their results become files and sources. These tools
+ * never call your own tools. Two of them require a response from you: approve a call of an MCP server with
+ * `mcpApproval`, and send the output of the local shell with `localShellOutput`.
  */
 export const responsesTools = {
-  /** Searches the web. The pages that the answer cites are sources. */
+  /** Searches the web. The pages that the response cites are emitted as sources. */
   webSearch({ allowedDomains, contextSize, location, sources = false }: WebSearchOptions = {}): ResponsesTool {
     const definition = {
       type: 'web_search',
@@ -46,8 +45,8 @@ export const responsesTools = {
   },
 
   /**
-   * Searches files in vector stores. The files that the answer cites are sources. Without a vector store the tool is
-   * omitted from the request.
+   * Searches files in vector stores. The files that the response cites are emitted as sources. If there are no vector
+   * stores, the tool is omitted from the request.
    */
   fileSearch(options: FileSearchOptions): ResponsesTool {
     const { vectorStoreIds, filters, maxResults, ranker, scoreThreshold, results = false } = options;
@@ -63,10 +62,10 @@ export const responsesTools = {
   },
 
   /**
-   * Runs Python in a container. Without `container` OpenAI creates one, and the conversation stays in it: the container
-   * that the history's code ran in last is used again, or a new one when that has expired (after 20 minutes without use).
-   * Images that the code shows are files. Files that it writes and the answer cites are sources, with their container
-   * under `providerData`.
+   * Runs Python in a container. Without `container`, OpenAI creates a container, and the conversation continues to use
+   * it; if it has expired (after 20 minutes without use), OpenAI creates another one. Images that the code displays are
+   * emitted as files. Files that the code writes and the response cites are emitted as sources, with the id of their
+   * container in `providerData`.
    */
   codeInterpreter({ container, fileIds, memoryLimit, outputs = true }: CodeInterpreterOptions = {}): ResponsesTool {
     const auto = { type: 'auto', ...omitUndefined({ file_ids: fileIds, memory_limit: memoryLimit }) };
@@ -74,7 +73,7 @@ export const responsesTools = {
     return createTool(definition, outputs ? ['code_interpreter_call.outputs'] : []);
   },
 
-  /** Makes images: each is a file. Partial images are metadata. */
+  /** Creates images. Each image is emitted as a file; partial images are emitted as metadata. */
   imageGeneration(options: ImageGenerationOptions = {}): ResponsesTool {
     return createTool({
       type: 'image_generation',
@@ -92,8 +91,8 @@ export const responsesTools = {
   },
 
   /**
-   * Calls the tools of a remote MCP server, or of one of OpenAI's connectors. By the API's default each call requires an
-   * approval (`mcpApproval`).
+   * Calls the tools of a remote MCP server or of an OpenAI connector. By default, the API requires an approval for each
+   * call (`mcpApproval`).
    */
   mcp(options: McpOptions): ResponsesTool {
     return createTool({
@@ -110,12 +109,12 @@ export const responsesTools = {
   },
 
   /**
-   * Lets the model ask for commands on your machine (`codex-mini-latest`). They are reported as metadata; run them or
-   * not, and send `localShellOutput`.
+   * Lets the model (`codex-mini-latest`) request commands on your machine. The commands are emitted as metadata. Decide
+   * whether to run each command, and reply with `localShellOutput`.
    */
   localShell: (): ResponsesTool => createTool({ type: 'local_shell' }),
 
-  /** Any other tool of the API, in the API's format: `other({ type: 'computer_use_preview', ... })`. */
+  /** Creates any other tool of the API, in the API's format: `other({ type: 'computer_use_preview', ... })`. */
   other: (definition: JsonObject & { readonly type: string }, include: readonly string[] = []): ResponsesTool =>
     createTool(definition, include),
 };
@@ -131,31 +130,31 @@ function createTool(definition: Fields, include: readonly string[] = []): Respon
   return omitUndefined({ definition: omitUndefined(definition), include: nonEmptyArray(include) });
 }
 
-/** Whether a tool can do anything: the API refuses a file search without vector stores. */
+/** Whether a tool can be sent: the API rejects a file search without vector stores. */
 export function isUsable({ definition }: ResponsesTool): boolean {
   const stores = definition['vector_store_ids'];
   return definition['type'] !== 'file_search' || (Array.isArray(stores) && stores.length > 0);
 }
 
-/** The secrets in a tool's definition: an MCP server's token and headers. */
-export function secretsIn({ definition }: ResponsesTool): readonly string[] {
+/** Returns the secrets in a tool's definition: an MCP server's token and the values of its headers. */
+export function readSecrets({ definition }: ResponsesTool): readonly string[] {
   const { authorization, headers } = definition;
   return [authorization, ...Object.values(objectOrEmpty(headers))].flatMap((value) => nonEmptyString(value) ?? []);
 }
 
-/** Whether OpenAI chooses the container of a tool (`{ type: 'auto' }`). */
+/** Whether OpenAI chooses the tool's container (`{ type: 'auto' }`). */
 export function hasAutoContainer({ type, container }: JsonObject): boolean {
   return type === 'code_interpreter' && objectOrEmpty(container)['type'] === 'auto';
 }
 
-/** Sets the container of a tool for which OpenAI would choose one. */
+/** Sets the container of a tool if OpenAI would choose it otherwise. */
 export function withContainer(definition: JsonObject, container: string | undefined): JsonObject {
   return container !== undefined && hasAutoContainer(definition) ? { ...definition, container } : definition;
 }
 
 /**
- * Answers an MCP server's request for approval (`mcp_approval_request`, reported as metadata under `openai-responses`) in
- * the next message:
+ * Replies to an approval request of an MCP server, in the next user message. The request (`mcp_approval_request`) is
+ * emitted as metadata under `openai-responses`.
  *
  * ```ts
  * agent.stream(userMessage([mcpApproval(request.id, true)]), { history });
@@ -164,28 +163,30 @@ export function withContainer(definition: JsonObject, container: string | undefi
  * @param requestId The `id` of the request.
  * @param approve Whether the tool may be called. Default: true.
  * @param reason The reason, for the model. Default: none.
- * @returns A part of a user's message. Other providers ignore it.
+ * @returns A part for a user message. Other providers ignore it.
  */
 export function mcpApproval(requestId: string, approve = true, reason?: string): TextPart {
   return replyPart(omitUndefined({ type: 'mcp_approval_response', approval_request_id: requestId, approve, reason }));
 }
 
 /**
- * Answers a command of the local shell (`local_shell_call`, reported as metadata under `openai-responses` with its
- * `action`) in the next message.
+ * Replies to a command of the local shell, in the next user message. The command (`local_shell_call`, with its
+ * `action`) is emitted as metadata under `openai-responses`.
  *
  * @param callId The `call_id` of the call.
- * @param output What the command printed, or any other text for the model.
- * @returns A part of a user's message. Other providers ignore it.
+ * @param output The output of the command, or any other text for the model.
+ * @returns A part for a user message. Other providers ignore it.
  */
 export function localShellOutput(callId: string, output: string): TextPart {
   return replyPart({ type: 'local_shell_call_output', call_id: callId, output });
 }
 
-/** An empty text that carries an input item of the Responses API. */
+/** Creates an empty text part that contains an input item of the Responses API in its provider data. */
 const replyPart = (item: JsonObject): TextPart => ({ type: 'text', text: '', providerData: { [provider]: { item } } });
 
-/** The input item that a part of a user's message carries, if any. */
+/**
+ * Returns the input item that a part of a user message contains in its provider data; an empty array if there is none.
+ */
 export function replyItems(part: Part): readonly JsonObject[] {
   const data = part.type === 'text' ? part.providerData?.[provider] : undefined;
   const item = objectOrEmpty(objectOrEmpty(data)['item']);

@@ -3,9 +3,9 @@ import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import { encodeInput, isClientCall, isOutput } from './messages.js';
-import { isPartOf, isStored, isUnedited, replayDataOf, storedOutput } from './replay.js';
+import { isFromItem, isStored, isUnedited, readReplayData, readStoredItems } from './replay.js';
 
-/** A conversation that OpenAI keeps, and the part of it that OpenAI does not have yet. */
+/** A stored response to continue, and the items to send after it. */
 export interface Session {
   /** The id of the response to continue ("Conversation state" in OpenAI's guides). */
   readonly previousResponseId: string;
@@ -14,40 +14,40 @@ export interface Session {
 }
 
 /**
- * Whether a message is a response of this API. It must not be merged with another message: then it would be unknown what
- * comes after the response.
+ * Whether a message is a response of this API. It must stay a separate message; otherwise the position of the
+ * response's end in the history would be lost.
  */
-export const isResponseMessage = (message: Message): boolean => replayDataOf(message) !== undefined;
+export const isResponseMessage = (message: Message): boolean => readReplayData(message) !== undefined;
 
 /**
- * Finds the newest response in a history that can be continued, and encodes what follows it, whoever made that. A response
- * cannot be continued
+ * Finds the newest response in a history that can be continued, and encodes all messages after it, from any provider. A
+ * response cannot be continued if
  *
- * - if it was not stored, or has no id;
- * - if the message's text was edited since: the model would not know;
- * - if one of its calls has no output in what follows (a truncated call, which never became a part of the message; a call
- *   of the local shell that nobody answered). The API refuses that: "No tool output found for ...".
+ * - it was not stored, or has no id;
+ * - its message's text has been edited since: the model would still see the original text;
+ * - one of its calls has no output in the messages after it. The API rejects such a request ("No tool output found for
+ *   ..."). Examples are a truncated call, which never became a part of the message, and an unanswered local-shell call.
  *
  * @param messages A valid history, whose responses are not merged.
- * @returns Undefined if there is none: then the complete history has to be sent.
+ * @returns The session; undefined if no response can be continued and the complete history must be sent.
  */
 export function findSession(messages: readonly Message[]): Session | undefined {
-  for (let at = messages.length - 1; at >= 0; at -= 1) {
-    const message = messages[at];
-    const previousResponseId = message && nonEmptyString(replayDataOf(message)?.['responseId']);
+  for (let index = messages.length - 1; index >= 0; index -= 1) {
+    const message = messages[index];
+    const previousResponseId = message && nonEmptyString(readReplayData(message)?.['responseId']);
     if (!message || previousResponseId === undefined || !isStored(message) || !isUnedited(message)) continue;
-    const input = encodeInput(messages.slice(at + 1), { stored: true, callIds: wireCallIds(message) });
-    if (hasAllOutputs(storedOutput(message), input)) return { previousResponseId, input };
+    const input = encodeInput(messages.slice(index + 1), { stored: true, callIds: readApiCallIds(message) });
+    if (hasAllOutputs(readStoredItems(message), input)) return { previousResponseId, input };
   }
   return undefined;
 }
 
-/** OpenAI's ids of a response's calls, by those of the message, which were made unique within the conversation. */
-function wireCallIds(message: Message): ReadonlyMap<string, string> {
-  const items = storedOutput(message);
+/** Maps the message's call ids, which are unique in the conversation, to OpenAI's `call_id`s. */
+function readApiCallIds(message: Message): ReadonlyMap<string, string> {
+  const items = readStoredItems(message);
   return new Map(
     toolCallsOf(message).map((call) => {
-      const item = items.find((one) => isPartOf(call, one));
+      const item = items.find((candidate) => isFromItem(call, candidate));
       return [call.id, nonEmptyString(item?.['call_id']) ?? call.id];
     }),
   );
@@ -58,27 +58,34 @@ function hasAllOutputs(output: readonly JsonObject[], input: readonly JsonObject
   return output.every((item) => !isClientCall(item) || answeredIds.has(item['call_id']));
 }
 
-/** The statuses of a refused reference: it is unknown, or this server does not support it. */
-const refusedStatuses: readonly unknown[] = [400, 404, 410, 422];
+/**
+ * The HTTP statuses of a request that refers to a response or a container that the server does not have or does not
+ * support.
+ */
+const notFoundStatuses: readonly unknown[] = [400, 404, 410, 422];
 
 /**
- * Whether a request failed because the response to continue does not exist: OpenAI's 400 `previous_response_not_found`,
- * also as an event of the stream, and the errors of servers that keep no responses, or have another code.
+ * Whether a request failed because the response to continue does not exist. OpenAI reports
+ * `previous_response_not_found`, with status 400 or as an event of the stream. Servers that do not store responses
+ * report equivalent errors, with other codes.
  */
-export function isResponseLost(error: unknown, previousResponseId: string): boolean {
-  const text = refusalText(error);
+export function isResponseNotFound(error: unknown, previousResponseId: string): boolean {
+  const text = readNotFoundText(error);
   return text !== undefined && (/previous.?response/i.test(text) || text.includes(previousResponseId));
 }
 
-/** Whether a request failed because a container does not exist: they end 20 minutes after they were last used. */
-export function isContainerLost(error: unknown): boolean {
-  return /container/i.test(refusalText(error) ?? '');
+/** Whether a request failed because a container does not exist. Containers expire 20 minutes after their last use. */
+export function isContainerNotFound(error: unknown): boolean {
+  return /container/i.test(readNotFoundText(error) ?? '');
 }
 
-/** The text of a refusal: of an HTTP error with such a status, or of an error event, which has none. */
-function refusalText(error: unknown): string | undefined {
+/**
+ * Returns the text of an HTTP error with one of `notFoundStatuses`, or of an error event (which has no status);
+ * undefined for any other error.
+ */
+function readNotFoundText(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined;
   const { status, code, providerCode, message, body } = error;
-  if (code !== 'provider' && !refusedStatuses.includes(status)) return undefined;
+  if (code !== 'provider' && !notFoundStatuses.includes(status)) return undefined;
   return [providerCode, message, body].map((text) => nonEmptyString(text) ?? '').join(' ');
 }

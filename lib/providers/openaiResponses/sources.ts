@@ -4,33 +4,33 @@ import type { FilePart, SourcePart } from '../../core/message.js';
 import { imageMediaType, inlineDataUrl } from '../shared/files.js';
 import { provider } from './models.js';
 
-/** A source, with a key that is the same for the same source. */
+/** A source, with a key that is equal for equal sources. */
 interface KeyedSource {
   readonly key: string;
   readonly source: SourcePart;
 }
 
-/** A file, with a key that is the same for the same file. */
+/** A file, with a key that is equal for equal files. */
 interface KeyedFile {
   readonly key: string;
   readonly file: FilePart;
 }
 
-/** The sources that an event or an item cites: in an annotation that was added, or in those of its parts. */
+/** Returns the sources that an event or an item cites, in its own annotations or in the annotations of its parts. */
 export function citedSources(holder: JsonObject): readonly KeyedSource[] {
   const { annotation, annotations: list, part, content } = holder;
   if (annotation === undefined && list === undefined && part === undefined && content === undefined) return noSources;
   const parts = [holder, part, ...asArray(content)].filter(isJsonObject);
-  const annotations = parts.flatMap((one) => [...asArray(one['annotation']), ...asArray(one['annotations'])]);
+  const annotations = parts.flatMap((cited) => [...asArray(cited['annotation']), ...asArray(cited['annotations'])]);
   return annotations.filter(isJsonObject).flatMap(citedSource);
 }
 
-/** Deltas of text have no annotations: nothing is allocated for them. */
+/** Shared, so that a text delta, which has no annotations, allocates nothing. */
 const noSources: readonly KeyedSource[] = [];
 
 /**
- * The source of an annotation: a page (`url_citation`), or a file (`file_citation`, `file_path`, and
- * `container_file_citation`, whose container is needed to fetch it).
+ * Returns the source of an annotation: a page (`url_citation`) or a file (`file_citation`, `file_path`, or
+ * `container_file_citation`, which also names the container that the file has to be fetched from).
  */
 function citedSource(annotation: JsonObject): readonly KeyedSource[] {
   const citation = isJsonObject(annotation['url_citation']) ? annotation['url_citation'] : annotation;
@@ -44,13 +44,13 @@ function citedSource(annotation: JsonObject): readonly KeyedSource[] {
   return [{ key: JSON.stringify(['source', url, container, id]), source }];
 }
 
-/** The files that a server-side tool made: a generated image, or the images that a code interpreter showed. */
+/** Returns the files that an item created: a generated image, or the images that a code interpreter displayed. */
 export function createdFiles(item: JsonObject): readonly KeyedFile[] {
   switch (item['type']) {
     case 'image_generation_call':
       return generatedImage(item);
     case 'code_interpreter_call':
-      return asArray(item['outputs']).filter(isJsonObject).flatMap(shownImage);
+      return asArray(item['outputs']).filter(isJsonObject).flatMap(displayedImage);
     default:
       return [];
   }
@@ -66,7 +66,7 @@ function generatedImage(item: JsonObject): readonly KeyedFile[] {
   return [{ key: JSON.stringify(['generated', id ?? data]), file }];
 }
 
-function shownImage(output: JsonObject): readonly KeyedFile[] {
+function displayedImage(output: JsonObject): readonly KeyedFile[] {
   const url = output['type'] === 'image' ? nonEmptyString(output['url']) : undefined;
   if (url === undefined) return [];
   return [{ key: JSON.stringify(['shown', url]), file: inlineDataUrl({ type: 'file', mediaType: 'image/png', url }) }];

@@ -4,10 +4,12 @@ import type { JsonObject } from '../../core/json/json.js';
 /** The kinds of text that an item has. */
 export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments';
 
-/** The texts of an item by kind and index: a message has several contents, and a reasoning several summaries. */
+/**
+ * The texts of an item by kind and index. A message can have several contents, and a reasoning item several summaries.
+ */
 export type ItemTexts = Map<TextKind, Map<number, string>>;
 
-/** Joins all texts of a kind, in order of their indices. */
+/** Joins all texts of a kind, in the order of their indexes. */
 export function joinTexts(texts: ItemTexts, kind: TextKind): string {
   return [...(texts.get(kind) ?? [])]
     .sort(([a], [b]) => a - b)
@@ -15,20 +17,20 @@ export function joinTexts(texts: ItemTexts, kind: TextKind): string {
     .join('');
 }
 
-/** Text that an event adds to an item. */
+/** A text that an event adds to an item. */
 export interface TextEvent {
   readonly kind: TextKind;
   /** The type of the item that the text belongs to. */
   readonly itemType: string;
   readonly index: number;
   readonly text: string;
-  /** Whether `text` is the complete text, instead of a delta. */
+  /** Whether `text` is the complete text. If false, it is a delta. */
   readonly complete: boolean;
 }
 
 /**
- * The kind of text and the type of item of each documented event (reference, "Streaming events"), and of two older names
- * of vLLM and LM Studio (`reasoning`, `reasoning_summary`).
+ * The kind of text and the type of item for each documented event (reference, "Streaming events"), and for two older
+ * events of vLLM and LM Studio (`reasoning`, `reasoning_summary`).
  */
 const textEvents: ReadonlyMap<string, readonly [kind: TextKind, itemType: string]> = new Map([
   ['output_text', ['text', 'message']],
@@ -40,19 +42,19 @@ const textEvents: ReadonlyMap<string, readonly [kind: TextKind, itemType: string
   ['function_call_arguments', ['arguments', 'function_call']],
 ] as const);
 
-/** Reads the text of an event; undefined if the event has none. */
-export function textEvent(type: string, event: JsonObject): TextEvent | undefined {
+/** Reads the text of an event; undefined if the event has no text. */
+export function readTextEvent(type: string, event: JsonObject): TextEvent | undefined {
   const [, name = '', step] = /^response\.(\w+)\.(delta|done)$/.exec(type) ?? [];
-  if (step === 'done' && /^(content|reasoning|reasoning_summary)_part$/.test(name)) return partEvent(event);
+  if (step === 'done' && /^(content|reasoning|reasoning_summary)_part$/.test(name)) return readPartEvent(event);
   const textType = textEvents.get(name);
   if (!textType) return undefined;
   const [kind, itemType] = textType;
   const complete = step === 'done';
   const value = complete ? (event['text'] ?? event['refusal'] ?? event['arguments']) : event['delta'];
-  return { kind, itemType, index: textIndex(event), text: stringOf(value), complete };
+  return { kind, itemType, index: textIndex(event), text: toText(value), complete };
 }
 
-function partEvent(event: JsonObject): TextEvent | undefined {
+function readPartEvent(event: JsonObject): TextEvent | undefined {
   const partText = readPart(objectOrEmpty(event['part']));
   if (!partText) return undefined;
   const [kind, text] = partText;
@@ -63,7 +65,7 @@ function partEvent(event: JsonObject): TextEvent | undefined {
 const textIndex = (event: JsonObject): number =>
   finiteNumber(event['content_index']) ?? finiteNumber(event['summary_index']) ?? 0;
 
-/** The kind of text of each type of part. */
+/** The kind of text for each type of part. */
 const partKinds: ReadonlyMap<unknown, TextKind> = new Map([
   ['output_text', 'text'],
   ['text', 'text'],
@@ -74,31 +76,37 @@ const partKinds: ReadonlyMap<unknown, TextKind> = new Map([
 
 function readPart(part: JsonObject): readonly [TextKind, string] | undefined {
   const kind = partKinds.get(part['type']);
-  return kind && [kind, stringOf(part[kind === 'refusal' ? 'refusal' : 'text'])];
+  return kind && [kind, toText(part[kind === 'refusal' ? 'refusal' : 'text'])];
 }
 
-/** By the reference texts and arguments are strings; some servers send `{ text }`, or the arguments as an object. */
-function stringOf(value: unknown): string {
+/**
+ * Converts a text or arguments to a string. According to the reference they are strings, but some servers send `{ text
+ * }`, or the arguments as an object.
+ */
+function toText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (!isJsonObject(value)) return '';
   return nonEmptyString(value['text']) ?? (Object.keys(value).length > 0 ? JSON.stringify(value) : '');
 }
 
-/** Reads all texts of a snapshot of an item, by kind and index. An index of another kind holds an empty text. */
+/**
+ * Reads all texts of an item's snapshot, by kind and index. If the content at an index is of another kind, the text
+ * there is empty.
+ */
 export function snapshotTexts(item: JsonObject): ReadonlyMap<TextKind, readonly string[]> {
   const { type, content, summary } = item;
   const texts = new Map<TextKind, string[]>();
   const add = (part: unknown, index: number) => {
     const [kind, text] = readContent(part, type === 'reasoning' ? 'reasoning' : 'text');
     if (text === '') return;
-    const ofKind = texts.get(kind) ?? [];
-    while (ofKind.length < index) ofKind.push('');
-    ofKind[index] = text;
-    texts.set(kind, ofKind);
+    const kindTexts = texts.get(kind) ?? [];
+    while (kindTexts.length < index) kindTexts.push('');
+    kindTexts[index] = text;
+    texts.set(kind, kindTexts);
   };
   switch (type) {
     case 'function_call':
-      texts.set('arguments', [stringOf(item['arguments'])]);
+      texts.set('arguments', [toText(item['arguments'])]);
       break;
     case 'reasoning':
       asArray(summary).forEach(add);
@@ -112,8 +120,8 @@ export function snapshotTexts(item: JsonObject): ReadonlyMap<TextKind, readonly 
   return texts;
 }
 
-/** Some servers send a string as a part. */
-function readContent(part: unknown, plainKind: TextKind): readonly [TextKind, string] {
-  if (!isJsonObject(part)) return [plainKind, stringOf(part)];
-  return readPart(part) ?? [plainKind, ''];
+/** Reads a part of the content. Some servers send a string instead of a part. */
+function readContent(part: unknown, defaultKind: TextKind): readonly [TextKind, string] {
+  if (!isJsonObject(part)) return [defaultKind, toText(part)];
+  return readPart(part) ?? [defaultKind, ''];
 }

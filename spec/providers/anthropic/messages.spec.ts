@@ -125,6 +125,6 @@ describe('encodeMessages', () => {
     ]);
     expect(() => content({ mediaType: 'audio/wav', data: 'AAAA' })).toThrow(/does not accept files of type audio\/wav/);
     expect(() => content({ mediaType: 'image/tiff', data: 'AAAA' })).toThrow(/image\/tiff/);
-    expect(() => content({ mediaType: 'text/csv', url: 'https://x.example/a.csv' })).toThrow(/Fetch it/);
+    expect(() => content({ mediaType: 'text/csv', url: 'https://x.example/a.csv' })).toThrow(/Fetch the file/);
   });
 });

@@ -50,7 +50,7 @@ describe('encodeThinking', () => {
     });
     expect(() => thinking({ budget: 500 })).toThrow(/at least 1024/);
     expect(() => thinking({ budget: 2000 }, undefined, { maxOutputTokens: 2000 })).toThrow(
-      /less than the answer's limit/,
+      /less than the response's limit/,
     );
     expect(() => thinking(true, undefined, { maxOutputTokens: 1000 })).toThrow(/maxOutputTokens/);
   });
@@ -62,7 +62,7 @@ describe('encodeThinking', () => {
       output_config: { effort: 'low' },
     });
     expect(thinking({ budget: 2000 }, 'claude-opus-4-6')['thinking']).toEqual({ type: 'enabled', budget_tokens: 2000 });
-    expect(() => thinking({ budget: 2000 }, 'claude-opus-4-7')).toThrow(/does not support a budget.*effort/);
+    expect(() => thinking({ budget: 2000 }, 'claude-opus-4-7')).toThrow(/does not support a thinking budget.*effort/);
     expect(() => thinking(false, 'claude-mythos-5')).toThrow(/always thinks/);
   });
 
@@ -72,7 +72,7 @@ describe('encodeThinking', () => {
   });
 });
 
-describe('withoutRefusedThinking', () => {
+describe('withoutRejectedThinking', () => {
   const call: Message = { role: 'model', parts: [{ type: 'toolCall', id: 'a', name: 'x', arguments: {} }] };
   const block = { type: 'thinking', thinking: 'Hm', signature: 's' };
   const thought: Message = {
@@ -83,19 +83,19 @@ describe('withoutRefusedThinking', () => {
   const thinkingAfter = (history: readonly Message[], model?: string) =>
     body({ thinking: true, messages: [...messages, ...history] }, model)['thinking'];
 
-  it('withoutRefusedThinking drops the budget after calls that were made without thinking', () => {
+  it('withoutRejectedThinking drops the budget after calls that were made without thinking', () => {
     expect(thinkingAfter([call, result])).toBeUndefined();
     expect(thinkingAfter([call, result, call, result])).toBeUndefined();
   });
 
-  it('withoutRefusedThinking keeps the budget after signed thinking, and from the next question on', () => {
+  it('withoutRejectedThinking keeps the budget after signed thinking, and from the next question on', () => {
     const enabled = { type: 'enabled', budget_tokens: 10_000 };
     expect(thinkingAfter([thought, result])).toEqual(enabled);
     expect(thinkingAfter([thought, result, call, result])).toEqual(enabled);
     expect(thinkingAfter([call, result, modelMessage('Loire'), userMessage('And?')])).toEqual(enabled);
   });
 
-  it('withoutRefusedThinking keeps adaptive thinking, which is accepted with any history', () => {
+  it('withoutRejectedThinking keeps adaptive thinking, which is accepted with any history', () => {
     expect(thinkingAfter([call, result], 'claude-opus-4-7')).toMatchObject({ type: 'adaptive' });
   });
 });

@@ -163,7 +163,7 @@ describe('lastContainer', () => {
     );
   });
 
-  it('isContainerLost makes the model send the same request again without the container', () => {
+  it('isContainerNotFound makes the model send the same request again without the container', () => {
     const gone = {
       status: 400,
       body: { type: 'error', error: { type: 'invalid_request_error', message: 'container_2: container expired' } },

@@ -65,6 +65,6 @@ describe('encodeGoogle', () => {
   });
 
   it('encodeGoogle refuses parallelToolCalls: false, for which the API has no field', () => {
-    expect(() => body({ tools, parallelToolCalls: false })).toThrow(/no field that forbids several calls/);
+    expect(() => body({ tools, parallelToolCalls: false })).toThrow(/cannot disable parallel tool calls/);
   });
 });

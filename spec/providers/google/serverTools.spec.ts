@@ -91,8 +91,8 @@ describe('googleTools', () => {
 
   it('googleTools are refused together with functions or a schema before Gemini 3, without a request', () => {
     const asked = (request: Partial<Request>) => () => body('gemini-2.5-flash', request, googleTools.search());
-    expect(asked({ tools: [temperature] })).toThrow(/a request that has tools of yours\..*Use a model of Gemini 3/);
-    expect(asked({ output: { type: 'object' } })).toThrow(/a request that has a JSON Schema/);
+    expect(asked({ tools: [temperature] })).toThrow(/with your own tools in one request\..*Use a Gemini 3 model/);
+    expect(asked({ output: { type: 'object' } })).toThrow(/with a JSON Schema in one request/);
     expect(asked({})).not.toThrow();
     expect(body('gemini-3-flash-preview', { output: { type: 'object' } }, googleTools.search())).toMatchObject({
       tools: [{ googleSearch: {} }],

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../lib/core/json/json.js';
 import { callItem, completed, created, messageItem, read, textDelta } from './frames.js';
 import type { Event } from './frames.js';
 
-describe('finishOf', () => {
+describe('readFinish', () => {
   const incomplete = (reason: string | null) => ({
     type: 'response.incomplete',
     response: {
@@ -12,7 +12,7 @@ describe('finishOf', () => {
       output: [messageItem('Half')],
     },
   });
-  it('finishOf takes the rawReason of a completed response from its status', async () => {
+  it('readFinish takes the rawReason of a completed response from its status', async () => {
     expect((await read([textDelta('Hi'), completed()])).finish).toMatchObject({
       reason: 'stop',
       rawReason: 'completed',
@@ -30,7 +30,7 @@ describe('finishOf', () => {
     ['something_new', 'other', 'something_new'],
     [null, 'other', 'incomplete'],
   ])(
-    'finishOf maps an incomplete response with the reason %s to %s, with the rawReason %s',
+    'readFinish maps an incomplete response with the reason %s to %s, with the rawReason %s',
     async (reason, expected, word) => {
       const { text, finish } = await read([textDelta('Ha'), incomplete(reason)]);
       expect(text).toBe('Half');

@@ -209,7 +209,7 @@ describe('withContainer', () => {
     expect(containerFor([userMessage('1')])).toEqual({ type: 'auto' });
   });
 
-  it('isContainerLost leads to a request with a new container, without what ran in the old one', () => {
+  it('isContainerNotFound leads to a request with a new container, without what ran in the old one', () => {
     const messages = [userMessage('1'), messageIn('cntr_1'), userMessage('2')];
     const serverTools = [responsesTools.codeInterpreter()];
     const first = encodeResponses('gpt-5', { messages }, { serverTools, session: false });
@@ -235,7 +235,7 @@ describe('withContainer', () => {
     expect(first.fallback?.(new Error('Container'))).toBeUndefined();
   });
 
-  it('isContainerLost may be followed by a lost session', () => {
+  it('isContainerNotFound may be followed by a lost session', () => {
     const options = { serverTools: [responsesTools.codeInterpreter()] };
     const first = encodeResponses(
       'gpt-5',

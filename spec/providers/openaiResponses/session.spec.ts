@@ -259,7 +259,7 @@ describe('a session over HTTP', () => {
       lost(404, { message: "Response with id 'resp_1' not found.", type: 'NotFoundError' }),
     ],
     ['a server without sessions', lost(422, { message: "Unknown parameter: 'previous_response_id'." })],
-  ])('isResponseLost recognises the error of %s', async (_, refusal) => {
+  ])('isResponseNotFound recognises the error of %s', async (_, refusal) => {
     const server = await serve(['Fine.'], { forRequest: [refusal] });
     await lastValueFrom(at(server).stream({ messages: [userMessage('1'), loire, userMessage('2')] }));
     expect(sentBy(server)).toEqual([
@@ -268,7 +268,7 @@ describe('a session over HTTP', () => {
     ]);
   });
 
-  it('isResponseLost recognises the error at the beginning of a stream', async () => {
+  it('isResponseNotFound recognises the error at the beginning of a stream', async () => {
     const event = {
       type: 'error',
       code: 'previous_response_not_found',
