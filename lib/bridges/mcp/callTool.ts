@@ -1,12 +1,17 @@
-import type { Progress as ProgressNotification, RequestOptions } from '@modelcontextprotocol/client';
+import type {
+  CallToolRequestOptions,
+  Progress as ProgressNotification,
+  Tool as ServerTool,
+} from '@modelcontextprotocol/client';
 import { defer, fromEvent, map, of, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { progress } from '../../core/progress.js';
 import type { Progress } from '../../core/progress.js';
-import { fromRequest } from './client.js';
+import { fromRequest, nestingError } from './client.js';
 import type { McpClient } from './client.js';
+import { isDeeperThan } from './depth.js';
 import { toResult } from './result.js';
 
 /**
@@ -38,30 +43,40 @@ export interface McpCallOptions {
  * Unsubscribing cancels the call: with `notifications/cancelled`, or by closing the stream of the request, depending on
  * the connection. An aborted signal cancels the call, too, and is an error notification.
  *
+ * The result is not validated against the tool's output schema, which is the server's: the client would compile its
+ * regular expressions, and one like `^(a+)+$` blocks the process for minutes. The client validates nothing for a tool
+ * definition without an output schema.
+ *
  * @param client The client.
- * @param name The tool, by the server's name.
+ * @param definition The tool, as its server describes it.
  * @param args The arguments.
  * @param signal Cancels the call.
  * @param limits The time limits.
  * @returns Progress and the result. Errors with McpToolError when the tool fails, with the client's errors, and with
- * the reason of the signal.
+ * the reason of the signal. A result that is nested more than 500 levels deep is a ProtocolError.
  */
 export function callTool(
   client: McpClient,
-  name: string,
+  definition: ServerTool,
   args: JsonObject,
   signal: AbortSignal,
   { timeout, resetTimeoutOnProgress = true, maxTotalTimeout }: McpCallOptions,
 ): Observable<JsonValue | Progress<McpProgress>> {
+  const { outputSchema: _, ...toolDefinition } = definition;
+  const { name } = definition;
   const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout, maxTotalTimeout }) };
   return fromRequest<JsonValue | Progress<McpProgress>>((requestSignal, next) => {
     const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
-    const options: RequestOptions = { ...limits, signal: requestSignal, onprogress };
-    return client
-      .callTool({ name, arguments: { ...args } }, options)
-      .then((response): JsonValue => toResult(name, response));
+    const options: CallToolRequestOptions = { ...limits, signal: requestSignal, onprogress, toolDefinition };
+    return client.callTool({ name, arguments: { ...args } }, options).then((response): JsonValue => {
+      if (isDeeperThan(response, maxResponseDepth)) throw nestingError();
+      return toResult(name, response);
+    });
   }).pipe(takeUntil(throwIfAborted(signal)));
 }
+
+/** What follows is recursive: the comparison of texts with structured content, the request with the result. */
+const maxResponseDepth = 500;
 
 const toProgress = ({ progress: done, total, message }: ProgressNotification): McpProgress => ({
   progress: done,

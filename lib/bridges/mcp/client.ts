@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { Observable } from 'rxjs';
+import { ProtocolError } from '../../core/errors.js';
 
 /** The members of the official client that are used here, so that a wrapped client or a test double works as well. */
 export type McpClient = Pick<
@@ -35,8 +36,17 @@ export function fromRequest<T>(send: (signal: AbortSignal, next: (value: T) => v
         out.complete();
       },
       (error: unknown) => {
-        if (!out.closed) out.error(error);
+        if (!out.closed) out.error(toTypedError(error));
       },
     );
   });
 }
+
+/** The client validates messages recursively: on deep nesting (some hundreds of levels) the stack overflows. */
+function toTypedError(error: unknown): unknown {
+  return error instanceof Error && error.name === 'RangeError' ? nestingError() : error;
+}
+
+/** The error for a response that is nested too deeply. */
+export const nestingError = (): ProtocolError =>
+  new ProtocolError('mcp', 'frame', 'The response of the MCP server is nested too deeply to be read.', '');

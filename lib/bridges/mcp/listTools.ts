@@ -1,5 +1,21 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
-import { defer, EMPTY, exhaustMap, filter, map, Observable, of, repeat, ReplaySubject, share, tap } from 'rxjs';
+import {
+  asyncScheduler,
+  concat,
+  defer,
+  EMPTY,
+  exhaustMap,
+  filter,
+  ignoreElements,
+  map,
+  Observable,
+  of,
+  repeat,
+  ReplaySubject,
+  share,
+  tap,
+  timer,
+} from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { ConnectionError } from '../../core/errors.js';
 import { cancelReason, fromRequest } from './client.js';
@@ -25,20 +41,48 @@ export function watchTools(client: McpClient): Observable<readonly ServerTool[]>
  * Sends one request at a time. A change during a request makes its response stale: it is not emitted, and one more
  * request follows. Cancelling the request instead would cost ten requests for a server that announces each of ten new
  * tools.
+ *
+ * A server that announces a change with every response would be asked without end: from the fourth request of a series
+ * on, each one waits, and stale responses are emitted from the second one on, since no fresh one may ever arrive.
  */
 function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
   let isStale = false;
+  const series = requestSeries();
   const listTools = defer(() => {
     isStale = false;
     // Without a cursor, the client lists all pages. Its cache may be stale: nobody may have watched for changes since.
     return fromRequest((signal) => client.listTools(undefined, { signal, cacheMode: 'refresh' }));
-  });
+  }).pipe(tap(series.addResponse));
   return changes(client).pipe(
     tap(() => (isStale = true)),
-    exhaustMap(() => listTools.pipe(repeat({ delay: () => (isStale ? of(undefined) : EMPTY) }))),
-    filter(() => !isStale),
+    exhaustMap(() => concat(series.wait(), listTools).pipe(repeat({ delay: () => (isStale ? of(undefined) : EMPTY) }))),
+    filter(() => !isStale || series.length() > 1),
     map(({ tools }) => tools),
   );
+}
+
+/** A request continues a series if it follows the previous response within this time, in milliseconds. */
+const quietTime = 1000;
+const immediateRequests = 3;
+const initialDelay = 100;
+const maxDelay = 30_000;
+
+/** Counts requests that follow each other closely, and delays them: 100 ms, doubling up to 30 s. */
+function requestSeries() {
+  let length = 0;
+  let lastResponse = -Infinity;
+  return {
+    length: () => length,
+    addResponse: () => void (lastResponse = asyncScheduler.now()),
+    wait: () =>
+      defer(() => {
+        const isContinued = asyncScheduler.now() - lastResponse < quietTime;
+        length = isContinued ? length + 1 : 1;
+        if (length <= immediateRequests) return EMPTY;
+        const delay = Math.min(initialDelay * 2 ** (length - immediateRequests - 1), maxDelay);
+        return timer(delay).pipe(ignoreElements());
+      }),
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { defer, map } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { ConfigurationError } from '../../core/errors.js';
+import { ConfigurationError, ProtocolError } from '../../core/errors.js';
 import { omit } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 import type { Progress } from '../../core/progress.js';
@@ -9,12 +9,22 @@ import type { Tool, ToolContext } from '../../core/tool.js';
 import { callTool } from './callTool.js';
 import type { McpCallOptions, McpProgress } from './callTool.js';
 import type { McpClient } from './client.js';
+import { isDeeperThan } from './depth.js';
 import { watchTools } from './listTools.js';
 
 /** Options of `mcpTools`. */
 export interface McpToolsOptions extends McpCallOptions {
   /** Precedes the name of each tool: the tools of two servers may have the same names. Default: none. */
   readonly prefix?: string;
+  /** Selects the tools to offer, by the server's definitions of them. Default: all. */
+  readonly filter?: (tool: ServerTool) => boolean;
+  /** Returns the description that the model reads. Default: the server's, or its title. */
+  readonly describe?: (tool: ServerTool) => string;
+  /**
+   * Called for each tool that is omitted because no provider could be sent its schema, with the reason. Default: such a
+   * tool is omitted without notice.
+   */
+  readonly onSkip?: (tool: ServerTool, reason: ProtocolError) => void;
 }
 
 /** A tool of an MCP server. */
@@ -64,6 +74,23 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * A name that every provider accepts is kept; in others, each character that is not a letter, a digit, `_` or `-`
  * becomes `_`, and only the first 64 characters remain. The server gets its own name.
  *
+ * **The server is not trusted.** The model reads the names, descriptions and schemas of its tools as instructions, and
+ * a server may change them at any time: a description may tell the model to send a file to it. `filter` selects the
+ * tools to offer, `describe` replaces their descriptions; both are called again for each new list. (The descriptions of
+ * the parameters are in `tool.inputSchema`.)
+ *
+ * ```ts
+ * const reviewed = new Map([['search', 'Searches the documentation.']]);
+ * const tools$ = mcpTools(client, {
+ *   filter: ({ name }) => reviewed.has(name),
+ *   describe: ({ name }) => reviewed.get(name) ?? '',
+ * });
+ * ```
+ *
+ * A tool whose schema is nested more than 200 levels deep is omitted and reported to `onSkip`. Results are not
+ * validated against the output schemas of the server: their regular expressions could block the process. A server that
+ * announces changes without end is asked at growing intervals, up to 30 s.
+ *
  * While subscribed, `mcpTools` owns the client's only handler of `notifications/tools/list_changed`: an earlier
  * handler, also of the client's `listChanged` option, is replaced. Watch the tools by subscribing instead. All
  * subscriptions to one client object share that handler. Two wrappers of a client, or two builds of this package, do
@@ -71,11 +98,12 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * connection shows at the next call, not here: after connecting the client again, subscribe again.
  *
  * @param client A connected `Client` of `@modelcontextprotocol/client`. Its owner connects and closes it.
- * @param options `prefix` of the names, and the time limits of a call: `timeout` (60 s, restarted by progress),
- * `resetTimeoutOnProgress` (true), `maxTotalTimeout` (none).
+ * @param options `prefix` of the names; `filter`, `describe` and `onSkip` to review the tools; and the time limits of a
+ * call: `timeout` (60 s, restarted by progress), `resetTimeoutOnProgress` (true), `maxTotalTimeout` (none).
  * @returns An Observable of the lists. It completes when the server can announce no further change. Errors:
  * ConfigurationError `mcp` when the client is not connected, ConnectionError when the stream of changes broke (`retry`
- * subscribes again), and the client's errors for a failed list.
+ * subscribes again), ProtocolError when the list is nested too deeply for the client (some hundreds of levels), the
+ * client's errors for a failed list, and what the options' functions throw.
  */
 export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Observable<readonly McpTool[]> {
   return defer(() => {
@@ -89,20 +117,40 @@ export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Obse
 function toTools(
   client: McpClient,
   serverTools: readonly ServerTool[],
-  { prefix = '', ...limits }: McpToolsOptions,
+  { prefix = '', filter = () => true, describe = descriptionOf, onSkip, ...limits }: McpToolsOptions,
 ): readonly McpTool[] {
   const callable = serverTools.filter(({ execution }) => execution?.taskSupport !== 'required');
   // A tool may be on two pages if the list changed between them.
-  const definitions = [...new Map(callable.map((definition) => [definition.name, definition])).values()];
+  const distinct = [...new Map(callable.map((definition) => [definition.name, definition])).values()];
+  const definitions = distinct.filter((definition) => {
+    if (!filter(definition)) return false;
+    const isUsable = !isDeeperThan(definition.inputSchema, maxSchemaDepth);
+    if (!isUsable) onSkip?.(definition, tooDeepError(definition));
+    return isUsable;
+  });
   const names = toValidNames(definitions.map(({ name }) => prefix + name));
   return definitions.map((definition, index) => ({
     name: names[index] ?? definition.name,
-    description: definition.description ?? definition.title ?? definition.annotations?.title ?? definition.name,
+    description: describe(definition),
     parameters: toParameters(definition),
     definition,
-    execute: (args, { signal }) => callTool(client, definition.name, args, signal, limits),
+    execute: (args, { signal }) => callTool(client, definition, args, signal, limits),
   }));
 }
+
+const descriptionOf = ({ name, title, description, annotations }: ServerTool): string =>
+  description ?? title ?? annotations?.title ?? name;
+
+/** Providers accept fewer levels. (OpenAI's strict mode: 10 levels of objects, two levels of JSON each.) */
+const maxSchemaDepth = 200;
+
+const tooDeepError = ({ name }: ServerTool) =>
+  new ProtocolError(
+    'mcp',
+    'frame',
+    `The tool "${name}" is omitted: its schema is nested more than ${maxSchemaDepth} levels deep.`,
+    '',
+  );
 
 /**
  * OpenAI refuses an object schema without `properties`; MCP allows one. `validate` and `~standard` are not keywords of
@@ -130,20 +178,28 @@ const isValidName = (name: string) => name.length <= maxLength && validName.test
  */
 export function toValidNames(names: readonly string[]): readonly string[] {
   const used = new Set(names.filter(isValidName));
+  const numbers = new Map<string, number>();
   return names.map((name) => {
     if (isValidName(name)) return name;
     const prefixed = /^[A-Za-z_]/.test(name) ? name : `_${name}`;
-    const unused = findUnusedName(prefixed.replace(/[^A-Za-z0-9_-]/g, '_'), used);
+    const unused = findUnusedName(prefixed.replace(/[^A-Za-z0-9_-]/g, '_'), used, numbers);
     used.add(unused);
     return unused;
   });
 }
 
-function findUnusedName(name: string, used: ReadonlySet<string>): string {
+/** The characters that remain of a name with a number of up to seven digits. */
+const stemLength = maxLength - 8;
+
+/** Continues counting where the last name with the same stem ended: 10,000 equal names are numbered in linear time. */
+function findUnusedName(name: string, used: ReadonlySet<string>, numbers: Map<string, number>): string {
+  const stem = name.slice(0, stemLength);
+  let number = numbers.get(stem) ?? 2;
   let candidate = name.slice(0, maxLength);
-  for (let number = 2; used.has(candidate); number++) {
+  for (; used.has(candidate); number++) {
     const suffix = `_${number}`;
     candidate = name.slice(0, maxLength - suffix.length) + suffix;
   }
+  numbers.set(stem, number);
   return candidate;
 }
