@@ -135,7 +135,7 @@ describe('catchBeforeFirst', () => {
 
   it.each([
     ['synchronously', throwError(() => lost)],
-    ['later', throwError(() => lost, asapScheduler)],
+    ['later', throwError(() => lost).pipe(observeOn(asapScheduler))],
     [
       'later and is subscribed late',
       of(1).pipe(

@@ -1,4 +1,4 @@
-import { defer, EMPTY, from, isObservable, map, mergeMap, Observable, of } from 'rxjs';
+import { defer, from, isObservable, map, mergeMap, Observable, of } from 'rxjs';
 import type { Observer, Unsubscribable } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import type { JsonValue } from '../../core/json/json.js';
@@ -67,8 +67,7 @@ function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<ToolSte
       else if (!out.closed) pull();
     };
     const pull = () => {
-      iterator
-        .next()
+      Promise.resolve(iterator.next()) // as in `for await`, it may be a plain object
         .then(take)
         .then(undefined, (thrown: unknown) => out.error(thrown));
       if (isGenerator(iterable)) void Promise.resolve().then(() => out.next(busy));
@@ -82,7 +81,7 @@ function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<ToolSte
 
 /** Lets a generator run its `finally` blocks. RxJS reports an error in one of them. */
 function leave(iterator: AsyncIterator<unknown>): void {
-  defer(() => iterator.return?.() ?? EMPTY).subscribe();
+  defer(() => Promise.resolve(iterator.return?.())).subscribe();
 }
 
 /** An Observable of another library. There are two names for the method, and RxJS looks for one of them only. */

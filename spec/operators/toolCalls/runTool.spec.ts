@@ -347,6 +347,12 @@ describe('runTool', () => {
       expect(await runOne(chunks)).toEqual(['start', 'progress "a"', 'result "b"']);
     });
 
+    it('runTool follows an async iterator whose next() returns plain objects, like for await', async () => {
+      const steps = [{ value: 'a' }, { value: 'b' }, { done: true }];
+      const plain = () => ({ [Symbol.asyncIterator]: () => ({ next: () => steps.shift() }) });
+      expect(await runOne(plain)).toEqual(['start', 'progress "a"', 'result "b"']);
+    });
+
     it('runTool emits held progress when the tool fails', async () => {
       expect(await runOne(() => concat(of('a', 'b'), throwing('late')))).toEqual([
         'start',
@@ -480,6 +486,18 @@ describe('runTool', () => {
     });
   });
 
+  /** Runs with a handler of unhandled errors, under fake timers, since RxJS reports in a timer. */
+  const withHandler = (handler: (error: unknown) => void, test: () => void) => {
+    jest.useFakeTimers();
+    config.onUnhandledError = handler;
+    try {
+      test();
+    } finally {
+      config.onUnhandledError = null;
+      jest.useRealTimers();
+    }
+  };
+
   describe('a tool whose teardown throws', () => {
     const failingTeardown = (act: (out: Subscriber<number>) => void) => () =>
       new Observable<number>((out) => {
@@ -489,18 +507,6 @@ describe('runTool', () => {
           throw new Error('from the teardown');
         };
       });
-
-    /** Runs with a handler of unhandled errors, under fake timers, since RxJS reports in a timer. */
-    const withHandler = (handler: (error: unknown) => void, test: () => void) => {
-      jest.useFakeTimers();
-      config.onUnhandledError = handler;
-      try {
-        test();
-      } finally {
-        config.onUnhandledError = null;
-        jest.useRealTimers();
-      }
-    };
 
     it.each([
       ['at its end', { deadline: 1000 }, (out: Subscriber<number>) => out.complete()],
@@ -582,6 +588,22 @@ describe('runTool', () => {
       );
       expect(unhandled).toHaveLength(2);
     });
+  });
+
+  it('runTool reports nothing when the return() of an async iterator that it leaves returns a plain object', () => {
+    const returned = jest.fn(() => ({ done: true }));
+    const iterator = { next: () => new Promise(() => undefined), return: returned };
+    const unhandled: unknown[] = [];
+    withHandler(
+      (error) => unhandled.push(error),
+      () => {
+        const f = anyTool('f', () => ({ [Symbol.asyncIterator]: () => iterator }));
+        observe(turnOf(callOf('f')).pipe(executeTools([f]))).subscription.unsubscribe();
+        jest.advanceTimersByTime(100);
+      },
+    );
+    expect(returned).toHaveBeenCalledTimes(1);
+    expect(unhandled).toEqual([]);
   });
 
   it('runTool maps the values of a tool only once', () => {
