@@ -23,16 +23,16 @@ export interface AnthropicOptions extends ModelOptions {
  * anthropic('claude-sonnet-4-5').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * The API requires a limit for the length of the response. The default for `maxOutputTokens` is the longest response
- * that the model's family can write, according to Anthropic's overview of models, and 4096 for unknown models. Thinking
+ * The API requires a limit for the length of the response. The default of `maxOutputTokens` is the maximum response
+ * length of the model's family, according to Anthropic's overview of models, and 4096 for unknown models. Thinking
  * counts towards the limit.
  *
  * Anthropic runs the `serverTools` itself. Their calls and results arrive as metadata (`serverTool`: the unchanged
  * content block), sources and files, never as tool calls. They are sent back with the conversation. If a turn ends with
- * `paused`, send the same conversation again to continue the turn. Code continues to run in the container of the
- * previous response (`metadata.anthropic.container` of that response's message). To choose another container, to enable
- * caching, or to set any other field that `Request` does not have, use `providerOptions.anthropic`. To enable beta
- * features, set the header `anthropic-beta` in `headers`; the betas that the tools require are added to it.
+ * `paused`, send the same conversation again to continue the turn. Code runs in the container of the previous response
+ * (`metadata.anthropic.container` of that response's message). To choose another container, to enable caching, or to
+ * set any other field that `Request` does not have, use `providerOptions.anthropic`. To enable beta features, set the
+ * header `anthropic-beta` in `headers`; the betas that the tools require are added to it.
  *
  * @param name The model's name.
  * @param options Key (default: ANTHROPIC_API_KEY), base URL (default: https://api.anthropic.com/v1), transport, and the

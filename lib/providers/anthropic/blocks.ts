@@ -3,7 +3,7 @@ import { asArray, isJsonObject, nonEmptyString, omitUndefined, tryParseJson } fr
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { createCallFragments } from '../shared/callFragments.js';
 import type { CallFragments } from '../shared/callFragments.js';
-import { citedSource, isServerToolBlock, resultChunks } from './sources.js';
+import { readCitedSource, isServerToolBlock, readResultChunks } from './sources.js';
 
 /** Turns the content blocks of one response into chunks. */
 export interface BlockDecoder {
@@ -77,7 +77,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
   };
   const addCitation = ({ fields }: OpenBlock, citation: JsonObject) => {
     fields['citations'] = [...(asArray(fields['citations']) as JsonObject[]), citation];
-    emitOnce({ type: 'source', source: citedSource(citation) });
+    emitOnce({ type: 'source', source: readCitedSource(citation) });
   };
 
   const open = (index: unknown, startedBlock: JsonObject): OpenBlock => {
@@ -90,7 +90,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
         calls.start(index, readCallFields(startedBlock));
         break;
       case 'text':
-        // The marker separates this text from the text before it, to which the coming citations do not apply.
+        // The marker separates this text from the text before it, to which the citations of this text do not apply.
         if (hasTextSinceMarker && startedBlock['citations']) emitMarker({});
         emitText('text', startedBlock['text']);
         for (const citation of asArray(startedBlock['citations']).filter(isJsonObject)) addCitation(block, citation);
@@ -117,7 +117,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
         if (isEmptyThinking(type, fields)) return;
         if (isServerToolBlock(type)) emit({ type: 'metadata', metadata: { serverTool: { ...fields } } });
         emitMarker({ after: [{ ...fields }] });
-        resultChunks(fields).forEach(emitOnce);
+        readResultChunks(fields).forEach(emitOnce);
     }
   };
   const closeBlocksExceptCalls = () => {

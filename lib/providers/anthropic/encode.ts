@@ -7,7 +7,7 @@ import type { WireRequest } from '../../protocol/wire.js';
 import { encodeMessages } from './messages.js';
 import { encodeThinking, withoutRejectedThinking } from './models.js';
 import { outputSchema } from './schema.js';
-import { isContainerNotFound, lastContainer, runsCode, uniqueTools } from './serverTools.js';
+import { isContainerNotFound, findLastContainer, runsCode, uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
 
 /**
@@ -43,7 +43,7 @@ export function encodeAnthropic(
     stream: true,
   });
   const wireRequest = { path: '/messages', headers: { 'anthropic-version': '2023-06-01' }, body };
-  const container = runsCode(serverTools) ? lastContainer(request.messages) : undefined;
+  const container = runsCode(serverTools) ? findLastContainer(request.messages) : undefined;
   if (container === undefined) return wireRequest;
   return {
     ...wireRequest,

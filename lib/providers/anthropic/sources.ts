@@ -8,7 +8,7 @@ import type { FilePart, SourcePart } from '../../core/message.js';
 export const isServerToolBlock = (type: string): boolean => /^(server|mcp)_tool_use$|_tool_result$/.test(type);
 
 /** Returns the source that a citation names: a page, a search result, or a passage in a document of the request. */
-export function citedSource(citation: JsonObject): SourcePart {
+export function readCitedSource(citation: JsonObject): SourcePart {
   const url = nonEmptyString(citation['url']) ?? nonEmptyString(citation['source']);
   const title = nonEmptyString(citation['title']) ?? nonEmptyString(citation['document_title']);
   const text = nonEmptyString(citation['cited_text']);
@@ -23,10 +23,10 @@ export function citedSource(citation: JsonObject): SourcePart {
  * @param block The content block. Only result blocks contain sources and files.
  * @returns The chunks; an empty array for any other block.
  */
-export function resultChunks({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
+export function readResultChunks({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
   if (!isJsonObject(content)) return [];
   if (type === 'web_fetch_tool_result') return fetchedPage(content);
-  return nonEmptyString(type)?.endsWith('code_execution_tool_result') ? createdFiles(content) : [];
+  return nonEmptyString(type)?.endsWith('code_execution_tool_result') ? readCreatedFiles(content) : [];
 }
 
 function fetchedPage({ url: pageUrl, content: document }: JsonObject): readonly (SourceChunk | FileChunk)[] {
@@ -49,7 +49,7 @@ function documentFile(source: JsonObject, documentName: string | undefined): Fil
   return { type: 'file', mediaType, data: bytes, ...omitUndefined({ name: documentName }) };
 }
 
-function createdFiles({ content: outputs }: JsonObject): readonly SourceChunk[] {
+function readCreatedFiles({ content: outputs }: JsonObject): readonly SourceChunk[] {
   return asArray(outputs).flatMap((output) => {
     const id = nonEmptyString(objectOrEmpty(output)['file_id']);
     return id === undefined ? [] : [{ type: 'source', source: { type: 'source', id } }];

@@ -4,15 +4,15 @@ import type { Request } from '../../core/model.js';
 import { modelGeneration } from './models.js';
 
 /**
- * A tool that Google runs. `googleTools` creates the common ones; write others by hand: `{ definition: { googleMaps: {}
- * } }`.
+ * A tool that Google runs. `googleTools` creates the common ones; write others by hand. For example, the `definition`
+ * of Google Maps is `{ googleMaps: {} }`.
  */
 export interface GoogleTool {
   /** An entry of the request's `tools`, in the API's format. */
   readonly definition: JsonObject;
 }
 
-/** The options of a web search. */
+/** The options of web search. */
 export interface GoogleSearchOptions {
   /**
    * The interval in which the pages were published: dates, or strings in the API's format (RFC 3339). Default: any

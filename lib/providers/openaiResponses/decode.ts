@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { endStatus, readFinish, isErrorEvent, responseError, responseUsage } from './finish.js';
+import { readEndStatus, readFinish, isErrorEvent, createResponseError, readUsage } from './finish.js';
 import { provider } from './models.js';
 import { createOutputDecoder } from './output.js';
 import { createReplayData } from './replay.js';
@@ -28,12 +28,12 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
     if (typeof response['store'] === 'boolean') stored = response['store'];
     emitter.addMetadata('responseId', responseId);
     emitter.addMetadata('model', nonEmptyString(response['model']));
-    const usage = responseUsage(response);
+    const usage = readUsage(response);
     if (usage) emitter.setUsage(usage);
   };
   const finishResponse = (status: string, response: JsonObject) => {
     output.finalOutput(response['output'], status !== 'completed');
-    if (status === 'failed' || status === 'cancelled') throw responseError(status, response);
+    if (status === 'failed' || status === 'cancelled') throw createResponseError(status, response);
     const { reason, rawReason } = readFinish(status, response, output.hasCalls);
     emitter.setFinishReason(output.isRefused ? 'contentFilter' : reason, rawReason);
   };
@@ -51,7 +51,7 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
         return undefined;
       }
       updateResponse(response);
-      const status = endStatus(name, response);
+      const status = readEndStatus(name, response);
       if (status === undefined) return undefined;
       finishResponse(status, response);
       return 'end';

@@ -8,14 +8,14 @@ import { unsupportedBudgetError } from '../shared/encode.js';
 import { isStrict, strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
 import { provider } from './models.js';
-import { lastContainer } from './replay.js';
+import { findLastContainer } from './replay.js';
 import { hasAutoContainer, isUsable, readSecrets, withContainer } from './serverTools.js';
 import type { ResponsesTool } from './serverTools.js';
 import { findSession, isContainerNotFound, isResponseNotFound } from './session.js';
 
 /** The options of the model that affect its requests. */
 export interface EncodeOptions {
-  /** Whether the API stores the response. Default: the API's default. */
+  /** Whether the API stores the response. Default: not sent. */
   readonly store?: boolean | undefined;
   /** Whether the model reasons; undefined if that is unknown. */
   readonly reasoning?: boolean | undefined;
@@ -40,10 +40,10 @@ interface LostResources {
  * is a request with the complete conversation; if a container has expired, the fallback is a request with a new
  * container for the code interpreter. Each fallback is used at most once.
  *
- * The system prompt is sent as `instructions`, not as an input item, because instructions apply to one request only. So
- * a changed prompt replaces the old one, and a request that continues a stored response does not repeat the prompt in
- * the context ("when using along with previous_response_id, the instructions from a previous response will not be
- * carried over").
+ * The system prompt is sent as `instructions`, not as an input item, because instructions apply to one request only.
+ * Therefore, a changed prompt replaces the old one, and a request that continues a stored response does not repeat the
+ * prompt in the context ("when using along with previous_response_id, the instructions from a previous response will
+ * not be carried over").
  *
  * Encrypted reasoning is requested even if responses are stored. A history that contains it can be continued after the
  * 30 days for which responses are stored, and in organisations that do not store responses.
@@ -104,8 +104,8 @@ function encodeAttempt(model: string, request: Request, options: EncodeOptions, 
 }
 
 /**
- * Throws for settings that the API does not support. They are not sent, because the API rejects unknown parameters, and
- * not dropped silently.
+ * Throws if a setting is not supported by the API: the API would reject the unknown parameter, and dropping it silently
+ * would hide the problem.
  */
 function rejectUnsupported({ stopSequences, seed }: Request): void {
   const [setting, value] = stopSequences?.length ? ['stopSequences', stopSequences] : ['seed', seed];
@@ -127,7 +127,7 @@ function findContainer(
   lost: LostResources,
 ): string | undefined {
   if (!tools.some(({ definition }) => hasAutoContainer(definition))) return undefined;
-  const container = lastContainer(messages);
+  const container = findLastContainer(messages);
   return container === lost.container ? undefined : container;
 }
 

@@ -31,7 +31,7 @@ const finishReasons: ReadonlyMap<string | undefined, FinishReason> = new Map([
  * Returns how a response ended: `completed`, `incomplete`, `failed` or `cancelled`; undefined if the event does not end
  * the response. If a `completed` event contains a response with another final status, that status is returned.
  */
-export function endStatus(eventType: string, response: JsonObject): string | undefined {
+export function readEndStatus(eventType: string, response: JsonObject): string | undefined {
   const eventStatus = endEvents.get(eventType);
   const status = nonEmptyString(response['status']);
   return eventStatus === 'completed' && endStatuses.has(status) ? status : eventStatus;
@@ -49,7 +49,7 @@ export function readFinish(
 }
 
 /** Creates the error for a response that failed or was cancelled. */
-export function responseError(status: string, response: JsonObject): ProviderError {
+export function createResponseError(status: string, response: JsonObject): ProviderError {
   if (hasErrorField(response)) return providerError(provider, { error: response['error'] ?? null });
   const problem = status === 'failed' ? 'failed' : 'was cancelled';
   return new ProviderError(provider, `${provider} reported that the response ${problem}, without a reason.`, {
@@ -71,7 +71,7 @@ export function isErrorEvent(type: string | undefined, event: JsonObject): boole
  * Returns the usage of a response; undefined if all counts are 0. Zeros are a placeholder, because a prompt has at
  * least one token.
  */
-export function responseUsage({ usage }: JsonObject): Usage | undefined {
+export function readUsage({ usage }: JsonObject): Usage | undefined {
   if (!isJsonObject(usage)) return undefined;
   const input = objectOrEmpty(usage['input_tokens_details']);
   const output = objectOrEmpty(usage['output_tokens_details']);

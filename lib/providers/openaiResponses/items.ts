@@ -23,7 +23,10 @@ export interface Item {
   readonly texts: ItemTexts;
 }
 
-/** The output items of one response, in the order in which they began. */
+/**
+ * The output items of one response, in the order in which they began. A snapshot is an item as it is contained in an
+ * event or in the final response.
+ */
 export interface Items {
   readonly all: readonly Item[];
   /** Returns the item that `output_item.added` announces. */

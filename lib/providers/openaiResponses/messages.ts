@@ -7,7 +7,7 @@ import { nonEmptyTexts, resultText } from '../shared/encode.js';
 import { baseMediaType, dataUrl, fileName, inlineDataUrl } from '../shared/files.js';
 import { readContainerId, encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
-import { replyItems } from './serverTools.js';
+import { readReplyItems } from './serverTools.js';
 
 /** Encodes the system prompt. A blank line separates the instructions. */
 export function encodeInstructions(messages: readonly Message[]): string | undefined {
@@ -17,7 +17,7 @@ export function encodeInstructions(messages: readonly Message[]): string | undef
 
 /** The options for encoding a history. */
 export interface InputOptions {
-  /** Whether the API may look items up by their ids. */
+  /** Whether the API can look up stored items by their ids. */
   readonly stored: boolean;
   /** The API's id for each call id of the history that differs from it. Default: the ids of the history. */
   readonly callIds?: ReadonlyMap<string, string> | undefined;
@@ -60,7 +60,7 @@ function encodeUserMessage({ parts }: Message, mapCallId: MapCallId): readonly J
   const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, mapCallId));
   const content = parts.flatMap(encodeContent);
   const message = content.length === 0 ? [] : [{ type: 'message', role: 'user', content }];
-  return [...results, ...parts.flatMap(replyItems), ...message];
+  return [...results, ...parts.flatMap(readReplyItems), ...message];
 }
 
 /** Encodes a tool result. The API has no field for the failure of a tool, so an error is sent as text. */

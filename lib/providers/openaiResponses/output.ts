@@ -5,7 +5,7 @@ import { createItems } from './items.js';
 import type { Item } from './items.js';
 import { provider } from './models.js';
 import { createServerItemReporter, isServerItem, parseServerEvent } from './serverItems.js';
-import { citedSources, createdFiles } from './sources.js';
+import { readCitedSources, readCreatedFiles } from './sources.js';
 import { joinTexts, snapshotTexts, readTextEvent } from './texts.js';
 import type { TextEvent, TextKind } from './texts.js';
 
@@ -16,7 +16,7 @@ export interface OutputDecoder {
   readonly isRefused: boolean;
   /** Whether the response contains a function call, which the client has to run. */
   readonly hasCalls: boolean;
-  /** Whether the texts of two messages were interleaved. Their lengths then cannot separate them in the joined text. */
+  /** Whether the texts of two messages were interleaved. The joined text then cannot be split by their lengths. */
   readonly isInterleaved: boolean;
   /** Whether a chunk that becomes a part of the message was emitted. */
   readonly hasParts: boolean;
@@ -50,7 +50,7 @@ export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder
     emit(chunk);
   };
   const emitSources = (cited: JsonObject) => {
-    for (const { key, source } of citedSources(cited)) emitOnce(key, { type: 'source', source });
+    for (const { key, source } of readCitedSources(cited)) emitOnce(key, { type: 'source', source });
   };
 
   const addItem = (item: Item) => {
@@ -68,7 +68,7 @@ export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder
     content.addSnapshot(item, snapshot);
     if (item.type === 'message') emitSources(snapshot);
     if (isServerItem(item.type)) serverItems.snapshot(item, snapshot);
-    for (const { key, file } of createdFiles(snapshot)) emitOnce(key, { type: 'file', file });
+    for (const { key, file } of readCreatedFiles(snapshot)) emitOnce(key, { type: 'file', file });
     item.done = snapshot;
     if (item.type !== 'function_call') return;
     const { status } = snapshot;

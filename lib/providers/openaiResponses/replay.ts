@@ -99,18 +99,17 @@ export const readStoredItems = (message: Message): readonly JsonObject[] =>
  */
 export function isUnedited(message: Message): boolean {
   const output = readStoredItems(message);
-  return output.length === 0 || output.reduce((sum, item) => sum + textLength(item), 0) === messageText(message).length;
+  return (
+    output.length === 0 || output.reduce((sum, item) => sum + readTextLength(item), 0) === messageText(message).length
+  );
 }
 
-const textLength = (item: JsonObject): number => finiteNumber(item['length']) ?? 0;
+const readTextLength = (item: JsonObject): number => finiteNumber(item['length']) ?? 0;
 
 /** Whether the API stores the response. True unless the API reported the opposite. */
 export const isStored = (message: Message): boolean => readReplayData(message)?.['stored'] !== false;
 
-/**
- * Whether a part was created from an item. The item's id decides; if the server sends no item ids, the call's id
- * decides.
- */
+/** Whether a part came from an item: the item's id decides, or the call's id if the server sends no item ids. */
 export function isFromItem(part: Part, item: JsonObject): boolean {
   const data = part.type === 'toolResult' ? undefined : part.providerData?.[provider];
   const { id } = objectOrEmpty(data);
@@ -124,12 +123,12 @@ export function isFromItem(part: Part, item: JsonObject): boolean {
  *
  * @param message The message.
  * @param mapCallId Maps the ids of calls.
- * @param stored Whether the API may look items up by their ids.
+ * @param stored Whether the API can look up stored items by their ids.
  */
 export function encodeModelMessage(message: Message, mapCallId: MapCallId, stored: boolean): readonly JsonObject[] {
   const output = readStoredItems(message);
   if (output.length === 0 || !isUnedited(message)) return encodeParts(message.parts, mapCallId);
-  const items = replayItems(output, message, mapCallId);
+  const items = completeStoredItems(output, message, mapCallId);
   return stored && isStored(message) ? items : omitReferences(items);
 }
 
@@ -137,7 +136,11 @@ export function encodeModelMessage(message: Message, mapCallId: MapCallId, store
  * Completes the stored items with the content of the message's parts. A call that was not completed has no part, and is
  * omitted.
  */
-function replayItems(output: readonly JsonObject[], message: Message, mapCallId: MapCallId): readonly JsonObject[] {
+function completeStoredItems(
+  output: readonly JsonObject[],
+  message: Message,
+  mapCallId: MapCallId,
+): readonly JsonObject[] {
   const text = messageText(message);
   const calls = new Set(toolCallsOf(message));
   let position = 0;
@@ -145,7 +148,7 @@ function replayItems(output: readonly JsonObject[], message: Message, mapCallId:
     switch (item['type']) {
       case 'message': {
         const start = position;
-        position += textLength(item);
+        position += readTextLength(item);
         return encodeText(text.slice(start, position), item);
       }
       case 'image_generation_call':
@@ -234,7 +237,7 @@ export function readContainerId(item: JsonObject): string | undefined {
  * Returns the id of the container that the conversation's code last ran in, which contains its files and variables;
  * undefined if no code has run.
  */
-export function lastContainer(messages: readonly Message[]): string | undefined {
+export function findLastContainer(messages: readonly Message[]): string | undefined {
   for (const message of [...messages].reverse()) {
     const container = readStoredItems(message)
       .map(readContainerId)

@@ -187,7 +187,7 @@ const replyPart = (item: JsonObject): TextPart => ({ type: 'text', text: '', pro
 /**
  * Returns the input item that a part of a user message contains in its provider data; an empty array if there is none.
  */
-export function replyItems(part: Part): readonly JsonObject[] {
+export function readReplyItems(part: Part): readonly JsonObject[] {
   const data = part.type === 'text' ? part.providerData?.[provider] : undefined;
   const item = objectOrEmpty(objectOrEmpty(data)['item']);
   return nonEmptyString(item['type']) === undefined ? [] : [item];

@@ -17,12 +17,12 @@ interface KeyedFile {
 }
 
 /** Returns the sources that an event or an item cites, in its own annotations or in the annotations of its parts. */
-export function citedSources(holder: JsonObject): readonly KeyedSource[] {
+export function readCitedSources(holder: JsonObject): readonly KeyedSource[] {
   const { annotation, annotations: list, part, content } = holder;
   if (annotation === undefined && list === undefined && part === undefined && content === undefined) return noSources;
   const parts = [holder, part, ...asArray(content)].filter(isJsonObject);
   const annotations = parts.flatMap((cited) => [...asArray(cited['annotation']), ...asArray(cited['annotations'])]);
-  return annotations.filter(isJsonObject).flatMap(citedSource);
+  return annotations.filter(isJsonObject).flatMap(readCitedSource);
 }
 
 /** Shared, so that a text delta, which has no annotations, allocates nothing. */
@@ -32,7 +32,7 @@ const noSources: readonly KeyedSource[] = [];
  * Returns the source of an annotation: a page (`url_citation`) or a file (`file_citation`, `file_path`, or
  * `container_file_citation`, which also names the container that the file has to be fetched from).
  */
-function citedSource(annotation: JsonObject): readonly KeyedSource[] {
+function readCitedSource(annotation: JsonObject): readonly KeyedSource[] {
   const citation = isJsonObject(annotation['url_citation']) ? annotation['url_citation'] : annotation;
   const url = nonEmptyString(citation['url']);
   const id = nonEmptyString(citation['file_id']);
@@ -45,7 +45,7 @@ function citedSource(annotation: JsonObject): readonly KeyedSource[] {
 }
 
 /** Returns the files that an item created: a generated image, or the images that a code interpreter displayed. */
-export function createdFiles(item: JsonObject): readonly KeyedFile[] {
+export function readCreatedFiles(item: JsonObject): readonly KeyedFile[] {
   switch (item['type']) {
     case 'image_generation_call':
       return generatedImage(item);

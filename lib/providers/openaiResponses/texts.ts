@@ -80,8 +80,8 @@ function readPart(part: JsonObject): readonly [TextKind, string] | undefined {
 }
 
 /**
- * Converts a text or arguments to a string. According to the reference they are strings, but some servers send `{ text
- * }`, or the arguments as an object.
+ * Converts a text or arguments to a string. According to the reference they are strings, but some servers send an
+ * object with the field `text`, or the arguments as an object.
  */
 function toText(value: unknown): string {
   if (typeof value === 'string') return value;

@@ -126,7 +126,7 @@ describe('withBetas', () => {
     }));
 });
 
-describe('lastContainer', () => {
+describe('findLastContainer', () => {
   const sent = (history: readonly Message[], ...serverTools: readonly AnthropicTool[]) =>
     encodeAnthropic(model, { messages: history }, serverTools).body['container'];
   const history = [
@@ -137,7 +137,7 @@ describe('lastContainer', () => {
     userMessage('And now?'),
   ];
 
-  it('lastContainer is sent with the next request if code can run', () => {
+  it('findLastContainer returns a container that is sent with the next request if code can run', () => {
     expect(sent(history, anthropicTools.codeExecution())).toBe('container_2');
     expect(sent(history, anthropicTools.webSearch({ version: '20260209' }))).toBe('container_2');
     expect(sent(messages, anthropicTools.codeExecution())).toBeUndefined();
@@ -145,7 +145,7 @@ describe('lastContainer', () => {
     expect(sent(history)).toBeUndefined();
   });
 
-  it('lastContainer finds the container of the previous answer of a conversation', () => {
+  it('findLastContainer finds the container of the previous answer of a conversation', () => {
     const container = { id: 'container_9', expires_at: '2026-03-01T07:00:00Z' };
     const [delta, stop] = end('end_turn');
     const endFrames = [{ ...delta, delta: { stop_reason: 'end_turn', stop_sequence: null, container } }, stop ?? {}];

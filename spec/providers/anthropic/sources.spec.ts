@@ -70,8 +70,8 @@ function joined(blocks: readonly JsonObject[]): readonly JsonObject[] {
   return all.filter(({ type, text }) => type !== 'text' || (nonEmptyString(text) ?? '').trim() !== '');
 }
 
-describe('resultChunks and citedSource, in recorded answers', () => {
-  it('resultChunks returns the pages of a web fetch as sources and their content as files', () => {
+describe('readResultChunks and readCitedSource, in recorded answers', () => {
+  it('readResultChunks returns the pages of a web fetch as sources and their content as files', () => {
     const { frames, replayed, tools, sources, files, message } = answerIn(
       'spec/recordings/anthropic/web-fetch.chunks.txt',
     );
@@ -92,7 +92,7 @@ describe('resultChunks and citedSource, in recorded answers', () => {
     expect(replayed).toEqual(joined(blocksOf(frames)));
   });
 
-  it('resultChunks returns the files of a code execution by id, and the container is reported and stored', () => {
+  it('readResultChunks returns the files of a code execution by id, and the container is reported and stored', () => {
     const { frames, replayed, tools, sources, files, containers, message } = answerIn(
       'spec/recordings/anthropic/code-execution-files.chunks.txt',
     );
@@ -111,7 +111,7 @@ describe('resultChunks and citedSource, in recorded answers', () => {
   const shared = '../shared/recordings/anthropic';
   const withShared = existsSync(shared) ? it : it.skip;
 
-  withShared('citedSource returns each cited passage of a web search, and every block is sent back', () => {
+  withShared('readCitedSource returns each cited passage of a web search, and every block is sent back', () => {
     const { frames, replayed, tools, sources, files, message } = answerIn(`${shared}/web-search-citations.chunks.txt`);
     expect(tools).toEqual(blocksOf(frames).filter(({ type }) => type !== 'text'));
     expect(tools).toHaveLength(2);
@@ -125,7 +125,7 @@ describe('resultChunks and citedSource, in recorded answers', () => {
   });
 
   withShared(
-    'resultChunks returns nothing for an execution without files, and the container is reported and stored',
+    'readResultChunks returns nothing for an execution without files, and the container is reported and stored',
     () => {
       const { frames, replayed, tools, sources, files, containers, message } = answerIn(
         `${shared}/code-execution.chunks.txt`,

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { frame, read } from './frames.js';
 
-describe('sourcesIn', () => {
-  it('sourcesIn returns the sources of all fields; each is emitted once, before the grounding', () => {
+describe('readSources', () => {
+  it('readSources returns the sources of all fields; each is emitted once, before the grounding', () => {
     const web = (uri: string) => ({ web: { uri, title: uri.slice(-1) } });
     const grounding = (...groundingChunks: JsonObject[]) => ({
       groundingMetadata: { groundingChunks, webSearchQueries: ['q'] },

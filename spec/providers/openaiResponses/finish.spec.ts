@@ -38,12 +38,12 @@ describe('readFinish', () => {
     },
   );
 
-  it('endStatus prefers the status of the response to a completed event', async () => {
+  it('readEndStatus prefers the status of the response to a completed event', async () => {
     const truncated = completed([], { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
     expect((await read([textDelta('Ha'), truncated])).finish).toMatchObject({ reason: 'length' });
   });
 
-  it('responseUsage includes cached and reasoning tokens in input and output', async () => {
+  it('readUsage includes cached and reasoning tokens in input and output', async () => {
     const usage = {
       ...{ input_tokens: 50, input_tokens_details: { cached_tokens: 20 }, output_tokens: 30 },
       ...{ output_tokens_details: { reasoning_tokens: 10 }, total_tokens: 80 },
@@ -62,7 +62,7 @@ describe('readFinish', () => {
   });
 });
 
-describe('responseError', () => {
+describe('createResponseError', () => {
   const failed = (error: JsonObject | null) => ({
     type: 'response.failed',
     response: { id: 'resp_1', status: 'failed', error, output: [messageItem('Half')] },
@@ -85,7 +85,7 @@ describe('responseError', () => {
       false,
     ],
   ];
-  it.each(failures)('responseError reports %s, after all text', async (_, event, errorText, retryable) => {
+  it.each(failures)('createResponseError reports %s, after all text', async (_, event, errorText, retryable) => {
     const { text, finish, error } = await read([created, textDelta('Ha'), event]);
     expect(text).toBe('Half');
     expect(finish).toBeUndefined();

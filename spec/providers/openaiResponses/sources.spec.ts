@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { completed, itemAdded, itemDone, messageItem, read, serverReports, textDelta } from './frames.js';
 
-describe('citedSources and createdFiles', () => {
+describe('readCitedSources and readCreatedFiles', () => {
   const page = { type: 'url_citation', url: 'https://a.example', title: 'A', start_index: 0, end_index: 5 };
   const file = {
     type: 'container_file_citation',
@@ -18,7 +18,7 @@ describe('citedSources and createdFiles', () => {
     annotation,
   });
 
-  it('citedSources of a response are emitted once, also if they are cited again or repeated in snapshots', async () => {
+  it('readCitedSources returns sources that are emitted once, even if they are cited or sent again', async () => {
     const item = messageItem('Hello', 'msg_1', [page, { ...page, start_index: 3 }, file]);
     const { chunks, text } = await read([
       textDelta('Hello'),
@@ -42,7 +42,7 @@ describe('citedSources and createdFiles', () => {
     expect(text).toBe('Hello');
   });
 
-  it('createdFiles reports a generated SVG as image/svg+xml', async () => {
+  it('readCreatedFiles reports a generated SVG as image/svg+xml', async () => {
     const item = {
       type: 'image_generation_call',
       id: 'ig_1',
@@ -54,7 +54,7 @@ describe('citedSources and createdFiles', () => {
     expect(chunks.find(({ type }) => type === 'file')).toMatchObject({ file: { mediaType: 'image/svg+xml' } });
   });
 
-  it('createdFiles returns a generated image once, and partial images are metadata', async () => {
+  it('readCreatedFiles returns a generated image once, and partial images are metadata', async () => {
     const partial = {
       type: 'response.image_generation_call.partial_image',
       item_id: 'ig_1',
@@ -96,7 +96,7 @@ describe('citedSources and createdFiles', () => {
     ]);
   });
 
-  it('createdFiles returns the images of a code interpreter', async () => {
+  it('readCreatedFiles returns the images of a code interpreter', async () => {
     const item = {
       type: 'code_interpreter_call',
       id: 'ci_1',
