@@ -20,76 +20,80 @@ import { capabilityTable } from './shared/capabilityTable.js';
 import { extractTextCalls } from './shared/textCalls.js';
 import { extractThinking } from './shared/thinkTags.js';
 
-/** The options of every model over HTTP. */
+/** The options of all models that use HTTP. */
 export interface ModelOptions {
-  /** Default: the provider's environment variable, read when a request is made. */
+  /** The API key. Default: the value of the provider's environment variable, read at each request. */
   readonly apiKey?: string | undefined;
   /**
-   * The base URL of the API. A query is kept, trailing slashes are ignored, and it may be relative to the page.
-   * Default: the provider's own.
+   * The base URL of the API. A query is kept, trailing slashes are ignored, and in a browser it may be relative to the
+   * page. Default: the provider's base URL.
    */
   readonly baseUrl?: string | undefined;
-  /** Sent with each request; they override all others, the authorization included. Default: none. */
+  /**
+   * Headers that are sent with each request. They override all other headers, including the authorization. Default:
+   * none.
+   */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * Sends the requests. Default: the global `fetch`, looked up at each request. Node's own gives up after five minutes
-   * without a response.
+   * The function that sends the requests. Default: the global `fetch`, looked up at each request. Node's `fetch` fails
+   * after five minutes without a response.
    */
   readonly fetch?: typeof fetch | undefined;
   /**
-   * How long the server may be silent: `first`, until the first byte (default: no limit); `each`, from then on
-   * (default: 120000 ms; false: no limit).
+   * How long the server may send nothing: `first` is the limit until the first byte (default: no limit), `each` is the
+   * limit after that (default: 120000 ms; false: no limit).
    */
   readonly timeout?: IdleTimeoutOptions | undefined;
   /**
-   * How a request that failed before its first chunk is retried; false: not at all. Default: 3 times, after 1, 2 and 4
-   * s with jitter.
+   * How a request that fails before its first chunk is retried; false disables retries. Default: 3 retries, after 1, 2
+   * and 4 s with jitter.
    */
   readonly retry?: RetryOptions | false | undefined;
-  /** The size limit of an event, in characters. Default: 16 Mi. */
+  /** The size limit of an event, counted in characters. Default: 16 Mi. */
   readonly maxEventBytes?: number | undefined;
-  /** Whether `<think>` at the start of the text is thinking. Default: false. */
+  /** Whether text in `<think>` tags at the start of a response is thinking. Default: false, but true for `together`. */
   readonly thinkTags?: boolean | undefined;
   /**
-   * Whether the model writes its tool calls as text (`<|python_tag|>{"name": ...}`), and the server passes them on as text. A
-   * text is then read as calls if all of it consists of calls, each names an offered tool, and the tool choice is not `none`.
-   * Default: false, except for some models of Together: a quoted document must not call a tool.
+   * Whether the model writes its tool calls as text (`<|python_tag|>{"name": ...}`), and the server passes them on as
+   * text. The text of a response is then converted to calls if it contains only calls, each call names an offered tool,
+   * and the tool choice is not `none`. Default: false, so that a quoted document cannot call a tool; true for some
+   * models of Together.
    */
   readonly textCalls?: boolean | undefined;
-  /** What this model can do; overrides what is known of it. Default: nothing. */
+  /** The model's capabilities, which override the built-in capabilities. Default: none are overridden. */
   readonly capabilities?: Capabilities | undefined;
 }
 
 /** A provider's model, as data and pure functions. */
 export interface HttpModelDefinition {
-  /** The provider's name. */
   readonly provider: string;
-  /** The model's name. */
   readonly name: string;
   /** The base URL of the API; the options may replace it. */
   readonly baseUrl: string;
-  /** The environment variable of the key. Absent: no key is required, and only one from the options is sent. */
+  /**
+   * The environment variable that contains the key. If absent, no key is required, and a key is sent only if the
+   * options contain one.
+   */
   readonly apiKey?: { readonly variable: string } | undefined;
-  /** The headers that carry the key. Default: `authorization: Bearer <key>`. */
+  /** The headers that contain the key. Default: `authorization: Bearer <key>`. */
   readonly authorize?: ((key: string) => Readonly<Record<string, string>>) | undefined;
-  /** The provider's wire. */
   readonly wire: Wire;
   readonly capabilities?: Capabilities | undefined;
 }
 
 /**
- * A model over HTTP: a provider's wire on the shared protocol.
+ * Creates a model that uses HTTP, from a provider's wire and the shared protocol.
  *
- * Each subscription to `stream(request)` reads the key, checks the history, and sends a request. As long as nothing was
- * emitted, a transient failure is retried, and another error is answered with the wire's `fallback` request if it has
- * one. Unsubscribing aborts the request in the same tick. Nothing is done, and nothing is thrown, before the
- * subscription.
+ * Each subscription to `stream(request)` reads the key, repairs the history and sends a request. If a transient error
+ * occurs before the first chunk, the request is retried. After any other error before the first chunk, the wire's
+ * `fallback` request is sent, if it has one. Unsubscribing aborts the request synchronously. Nothing happens, and
+ * nothing is thrown, before the subscription.
  *
- * @param definition The provider's part.
- * @param options The user's part.
+ * @param definition The provider, its wire and the model's name.
+ * @param options The user's options.
  * @returns The model. Its streams error with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with
- * what the wire's `encode` and `decode` throw, and with the errors of `post`, `idleTimeout` and `decodeFrames`, none of
- * which contains the key.
+ * the errors that the wire's `encode` and `decode` throw, and with the errors of `post`, `idleTimeout` and
+ * `decodeFrames`, none of which contains the key.
  */
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
   const { provider, name, wire } = definition;
@@ -107,8 +111,8 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
           if (!fallback) return chunks;
           return chunks.pipe(
             catchBeforeFirst((error) => {
-              const other = fallback(error);
-              return other && send(other);
+              const fallbackRequest = fallback(error);
+              return fallbackRequest && send(fallbackRequest);
             }),
           );
         };
@@ -166,7 +170,7 @@ function preparePost(
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-/** The key from the options or the environment. None is required where the user's headers carry one. */
+/** Finds the key in the options or the environment. No key is required if the user's headers contain one. */
 function findKey({ provider, apiKey }: HttpModelDefinition, options: ModelOptions): string | undefined {
   const optionKey = options.apiKey?.trim();
   if (optionKey) return optionKey;
@@ -181,7 +185,7 @@ function findKey({ provider, apiKey }: HttpModelDefinition, options: ModelOption
   );
 }
 
-/** The environment variables, where there is a process (Node, Bun, Deno); none in a browser. */
+/** The environment variables in Node, Bun and Deno; an empty object in a browser. */
 function environment(): Readonly<Record<string, string | undefined>> {
   return (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
 }

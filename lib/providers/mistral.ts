@@ -12,19 +12,19 @@ import { mistralCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
 
 /**
- * A model of Mistral.
+ * A Mistral model.
  *
  * ```ts
  * mistral('mistral-small-latest').stream({ messages: [userMessage('Name a river.')], thinking: true });
  * ```
  *
- * Thinking is sent back with its message, in its place: Mistral documents that dropping it makes its models worse. Fields that
- * a request does not have (`safe_prompt`, `prompt_mode`, `guardrails`) go into its `providerOptions`, under `mistral`.
+ * Thinking is sent back at its position in the message, because Mistral documents that its models perform worse without
+ * it. Pass other fields of the API (`safe_prompt`, `prompt_mode`, `guardrails`) in `providerOptions.mistral`.
  *
  * @param name The model's name.
  * @param options Key (default: MISTRAL_API_KEY), base URL (default: https://api.mistral.ai/v1) and transport.
- * @returns A cold model. Its streams error like those of `httpModel`; also with ConfigurationError `options` for a thinking
- * budget (pass an effort), and for any setting of thinking but `true` on a Magistral model.
+ * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
+ * for a thinking budget (pass an effort), and, with a Magistral model, for any `thinking` other than `true`.
  */
 export function mistral(name: string, options: ModelOptions = {}): Model {
   return httpModel(
@@ -40,11 +40,11 @@ export function mistral(name: string, options: ModelOptions = {}): Model {
   );
 }
 
-/** How Mistral's API differs from OpenAI's, by its API reference ("Chat Completion") and its guides. */
+/** How Mistral's API differs from OpenAI's, according to its API reference ("Chat Completion") and its guides. */
 export function mistralDialect(model: string): Dialect {
   return {
     provider: 'mistral',
-    streamUsage: false, // `stream_options` is refused as an unknown field; usage always comes with the finish reason
+    streamUsage: false, // `stream_options` is rejected as an unknown field; usage always arrives with the finish reason
     callId: mistralCallId,
     file: mistralFile,
     thinking: (thinking) => mistralThinking(model, thinking),
@@ -52,7 +52,10 @@ export function mistralDialect(model: string): Dialect {
   };
 }
 
-/** Magistral always thinks. The others think on request: `high` is the only effort that all of them accept (guide "Reasoning"). */
+/**
+ * Magistral models always think. Other models think on request; `high` is the only effort that all of them accept
+ * (guide "Reasoning").
+ */
 function mistralThinking(model: string, thinking: Thinking): JsonObject {
   if (!/^magistral/i.test(model))
     return thinking === true ? { reasoning_effort: 'high' } : reasoningEffort('mistral')(thinking);
@@ -64,34 +67,37 @@ function mistralThinking(model: string, thinking: Thinking): JsonObject {
   );
 }
 
-/** Images, audio and documents are sent by URL or as bytes: the guides "Vision", "Audio & Transcription" and "Document QnA". */
+/**
+ * Encodes images, audio and documents by URL or as bytes (guides "Vision", "Audio & Transcription" and "Document QnA").
+ */
 function mistralFile(file: FilePart): JsonObject | undefined {
   const { mediaType, url, data, name } = file;
   const fileUrl = url ?? dataUrl(file);
   if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: fileUrl };
   if (/^audio\//i.test(mediaType)) return { type: 'input_audio', input_audio: url ?? data };
   const isDocument = url !== undefined || /^application\/(pdf|vnd\.)/i.test(mediaType);
-  if (!isDocument) return undefined; // text files become text, as in the default dialect
+  if (!isDocument) return undefined; // text files become text, as with OpenAI
   return omitUndefined({ type: 'document_url', document_url: fileUrl, document_name: name });
 }
 
-/** Mistral has its own names for the seed and for a required call. */
+/** Applies Mistral's names for the seed and for a required call, and its rules for the order of messages. */
 function mistralBody(body: JsonObject): JsonObject {
-  const { seed, tool_choice: toolChoice, messages, ...rest } = body;
+  const { seed, tool_choice: toolChoice, messages, ...otherFields } = body;
   return omitUndefined({
-    ...rest,
-    messages: validOrder(asArray(messages).filter(isJsonObject)),
+    ...otherFields,
+    messages: fixOrder(asArray(messages).filter(isJsonObject)),
     tool_choice: toolChoice === 'required' ? 'any' : toolChoice,
     random_seed: seed,
   });
 }
 
 /**
- * Mistral refuses a user message right after tool results ("Unexpected role 'user' after role 'tool'", code 3230): a short
- * reply of the model is inserted between them. It also refuses a conversation that ends with a message of the model, unless
- * `prefix` asks the model to continue it ("Expected last role User or Tool (or Assistant with prefix True)").
+ * Mistral rejects a user message right after tool results ("Unexpected role 'user' after role 'tool'", code 3230), so a
+ * short assistant message is inserted between them. Mistral also rejects a conversation that ends with an assistant
+ * message, unless `prefix` asks the model to continue that message ("Expected last role User or Tool (or Assistant with
+ * prefix True)").
  */
-function validOrder(messages: readonly JsonObject[]): JsonValue {
+function fixOrder(messages: readonly JsonObject[]): JsonValue {
   return messages.flatMap((message, index) => {
     const isLast = index === messages.length - 1;
     if (message['role'] === 'assistant' && isLast) return [{ ...message, prefix: true }];

@@ -5,19 +5,19 @@ import type { ModelOptions } from './httpModel.js';
 import { shortCallId } from './shared/callIds.js';
 
 /**
- * A model of OpenAI, over the Chat Completions API.
+ * An OpenAI model, used through the Chat Completions API.
  *
  * ```ts
  * openai('gpt-5').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * Over this API, OpenAI's models do not send their thinking. Fields that a request does not have go into its
- * `providerOptions`, under `openai`.
+ * Through this API, OpenAI's models do not send their thinking. Pass other fields of the API in
+ * `providerOptions.openai`.
  *
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1) and transport.
- * @returns A cold model. Its streams error like those of `httpModel`; also with ConfigurationError `options` for a thinking
- * budget (pass an effort) and for files by URL other than images (pass the bytes).
+ * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
+ * for a thinking budget (pass an effort) and for files by URL other than images (pass the bytes).
  */
 export function openai(name: string, options: ModelOptions = {}): Model {
   return httpModel(

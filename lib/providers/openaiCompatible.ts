@@ -5,19 +5,22 @@ import type { Dialect } from './chatCompletions/dialect.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 
-/** A server that implements the Chat Completions API. The options apply to all its models. */
+/** A server that implements the Chat Completions API. The options apply to all models of the server. */
 export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'> {
-  /** The provider's name: in errors, and as the key of its provider data and `providerOptions`. */
+  /** The provider's name, used in errors and as the key of its provider data and `providerOptions`. */
   readonly name: string;
-  /** The URL of its API, without `/chat/completions`. */
+  /** The URL of the server's API, without `/chat/completions`. */
   readonly baseUrl: string;
-  /** The environment variable of its key. Default: none. Without a variable and an `apiKey`, no authorization is sent. */
+  /**
+   * The environment variable that contains the key. Default: none. Without this variable and without an `apiKey`, no
+   * authorization is sent.
+   */
   readonly apiKeyVariable?: string | undefined;
 }
 
 /**
- * Models of any server that implements the Chat Completions API: vLLM, llama.cpp, LM Studio, SGLang, Groq, DeepSeek, xAI, a
- * gateway.
+ * Models of any server that implements the Chat Completions API: vLLM, llama.cpp, LM Studio, SGLang, Groq, DeepSeek,
+ * xAI, or a gateway.
  *
  * ```ts
  * const groq = openaiCompatible({
@@ -28,9 +31,10 @@ export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'
  * groq('llama-3.3-70b-versatile').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * Differences in responses need no setting. For differences in requests there are the fields of the dialect (`maxTokens`,
- * `streamUsage`, `fileUrls`, `thinking`, `file`, `callId`, `body`). By their documentation, all of these servers accept the
- * defaults; they mostly differ in the field for thinking, by default `reasoning_effort` (`'none'` switches thinking off):
+ * Differences in responses need no setting. Differences in requests are configured with the fields of the dialect
+ * (`maxTokens`, `streamUsage`, `fileUrls`, `thinking`, `file`, `callId`, `body`). According to their documentation, all
+ * of the servers below accept the defaults. Most differ only in the field for thinking, which is `reasoning_effort` by
+ * default (`'none'` disables thinking):
  *
  * | server | base URL | key |
  * |---|---|---|
@@ -44,20 +48,21 @@ export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'
  *
  * | server | `thinking: true` and efforts | `thinking: false` |
  * |---|---|---|
- * | Groq | gpt-oss: `reasoning_effort`; qwen3: `'default'` | qwen3: `'none'`; gpt-oss cannot |
+ * | Groq | gpt-oss: `reasoning_effort`; qwen3: `'default'` | qwen3: `'none'`; gpt-oss: not possible |
  * | DeepSeek | `reasoning_effort` (`low`, `high`, `max`); on by default | `{ thinking: { type: 'disabled' } }` |
- * | xAI | `reasoning_effort`, refused by models that always think | grok-4.3: `'none'` |
+ * | xAI | `reasoning_effort`, rejected by models that always think | grok-4.3: `'none'` |
  * | Moonshot | on by default; kimi-k3: `reasoning_effort` | `{ thinking: { type: 'disabled' } }` |
- * | vLLM, llama.cpp | by the model's template | `{ chat_template_kwargs: { enable_thinking: false } }` |
- * | LM Studio | by the model's settings | by the model's settings |
+ * | vLLM, llama.cpp | depends on the model's template | `{ chat_template_kwargs: { enable_thinking: false } }` |
+ * | LM Studio | set in the model's settings | set in the model's settings |
  *
- * - Groq: gpt-oss always sends its reasoning; other models with `reasoning_format: 'parsed'`.
- * - DeepSeek: as output format only `json_object`.
- * - xAI: reasoning models refuse `stop`.
- * - Moonshot: a forced tool is refused while thinking; kimi models fix their own temperature.
- * - vLLM: tools need `--enable-auto-tool-choice` and a parser; without one, Llama writes calls as text: `textCalls: true`.
+ * - Groq: gpt-oss always sends its reasoning; other models send it only with `reasoning_format: 'parsed'`.
+ * - DeepSeek: the only output format is `json_object`.
+ * - xAI: reasoning models reject `stop`.
+ * - Moonshot: `toolChoice` cannot force a call while thinking is enabled; kimi models use a fixed temperature.
+ * - vLLM: tools need `--enable-auto-tool-choice` and a parser; without a parser, Llama writes calls as text: set
+ *   `textCalls: true`.
  * - llama.cpp: `toolChoice: { name }` is treated as `auto`; tools need `--jinja`.
- * - LM Studio: thinking may be sent as `<think>` text: `thinkTags: true`.
+ * - LM Studio: thinking may be sent as text in `<think>` tags: set `thinkTags: true`.
  *
  * ```ts
  * const deepseek = openaiCompatible({
@@ -69,10 +74,11 @@ export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'
  * ```
  *
  * @param server The server's name, base URL, key and dialect.
- * @returns A function that returns a model by name. A model's options override those of the server; headers are merged.
+ * @returns A function that returns a model by name. The options of a model override the options of the server; headers
+ * are merged.
  */
 export function openaiCompatible(server: CompatibleServer): (name: string, options?: ModelOptions) => Model {
-  const { name: provider, baseUrl, apiKeyVariable, ...rest } = server;
+  const { name: provider, baseUrl, apiKeyVariable, ...serverOptions } = server;
   return (name, options = {}) => {
     const headers = { ...server.headers, ...options.headers };
     return httpModel(
@@ -81,10 +87,11 @@ export function openaiCompatible(server: CompatibleServer): (name: string, optio
         name,
         baseUrl,
         apiKey: apiKeyVariable === undefined ? undefined : { variable: apiKeyVariable },
-        wire: chatCompletions(name, { ...rest, provider }),
+        wire: chatCompletions(name, { ...serverOptions, provider }),
         capabilities: server.capabilities,
       },
-      { ...rest, ...omitUndefined(options), headers }, // an option that is undefined does not override the server's
+      // An option of the model that is undefined does not override the server's option.
+      { ...serverOptions, ...omitUndefined(options), headers },
     );
   };
 }

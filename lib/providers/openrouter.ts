@@ -8,7 +8,7 @@ import { mistralCallId, shortCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
 
 /**
- * A model of any vendor, through OpenRouter.
+ * A model of any vendor, used through OpenRouter.
  *
  * ```ts
  * openrouter('google/gemini-2.5-flash').stream({
@@ -17,15 +17,15 @@ import { dataUrl } from './shared/files.js';
  * });
  * ```
  *
- * Signed and encrypted reasoning (`reasoning_details`) is sent back unchanged, and so are documents that OpenRouter has parsed.
- * The metadata contain the provider that OpenRouter chose as `upstreamProvider`, and the price as `cost` (in credits, which are
- * US dollars). `plugins` (web search, the file parser), `provider`, `models` and `transforms` go into the request's
- * `providerOptions`, under `openrouter`; the headers `HTTP-Referer` and `X-Title` into `headers`.
+ * Signed and encrypted reasoning (`reasoning_details`) is sent back unchanged, and so are documents that OpenRouter has
+ * parsed. The metadata contains `upstreamProvider`, the provider that OpenRouter chose, and `cost`, the price in
+ * credits (US dollars). Pass `plugins` (web search, the file parser), `provider`, `models` and `transforms` in
+ * `providerOptions.openrouter`, and the headers `HTTP-Referer` and `X-Title` in `headers`.
  *
  * @param name The model's name, with its vendor before the slash.
  * @param options Key (default: OPENROUTER_API_KEY), base URL (default: https://openrouter.ai/api/v1) and transport.
- * @returns A cold model. Its streams error like those of `httpModel`. The capabilities are those of the service; OpenRouter
- * itself refuses what a model does not support.
+ * @returns A cold model. Its streams error with the errors of `httpModel`. The capabilities are those of the service;
+ * OpenRouter rejects a request that a model does not support.
  */
 export function openrouter(name: string, options: ModelOptions = {}): Model {
   return httpModel(
@@ -39,7 +39,8 @@ export function openrouter(name: string, options: ModelOptions = {}): Model {
         fileUrls: true,
         thinking: openrouterThinking,
         file: openrouterFile,
-        callId: name.startsWith('mistralai/') ? mistralCallId : shortCallId, // OpenRouter passes ids on to the vendor unchanged
+        // OpenRouter forwards ids to the vendor unchanged.
+        callId: name.startsWith('mistralai/') ? mistralCallId : shortCallId,
       }),
       capabilities: {
         tools: true,
@@ -55,14 +56,17 @@ export function openrouter(name: string, options: ModelOptions = {}): Model {
   );
 }
 
-/** `reasoning` accepts either an effort or a number of tokens ("Reasoning tokens"): the effort takes precedence. `none` switches it off. */
+/**
+ * `reasoning` accepts either an effort or a number of tokens (guide "Reasoning tokens"); if both are set, the effort is
+ * sent. The effort `none` disables thinking.
+ */
 function openrouterThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { reasoning: thinking ? { enabled: true } : { effort: 'none' } };
   if (thinking.effort !== undefined) return { reasoning: { effort: thinking.effort } };
   return { reasoning: thinking.budget === undefined ? { enabled: true } : { max_tokens: thinking.budget } };
 }
 
-/** Videos have a part type of their own ("Video inputs"). */
+/** Videos have a separate part type (guide "Video inputs"). */
 function openrouterFile(file: FilePart): JsonObject | undefined {
   return /^video\//i.test(file.mediaType)
     ? { type: 'video_url', video_url: { url: file.url ?? dataUrl(file) } }

@@ -7,20 +7,20 @@ import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 
 /**
- * An open model, served by Together.
+ * An open-weight model, served by Together.
  *
  * ```ts
  * together('meta-llama/Llama-3.3-70B-Instruct-Turbo').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * Thinking that is streamed as text in `<think>` tags (its guide "DeepSeek R1") is emitted as thinking, unless `thinkTags` is
- * false. A text of a Llama model that consists of calls of offered tools (`<|python_tag|>{...}`) is emitted as calls, unless
- * `textCalls` is false.
+ * Thinking that is streamed as text in `<think>` tags (Together's guide "DeepSeek R1") is emitted as thinking, unless
+ * `thinkTags` is false. If the text of a Llama model consists of calls of offered tools (`<|python_tag|>{...}`), it is
+ * emitted as calls, unless `textCalls` is false.
  *
  * @param name The model's name.
  * @param options Key (default: TOGETHER_API_KEY), base URL (default: https://api.together.xyz/v1) and transport.
- * @returns A cold model. Its streams error like those of `httpModel`; also with ConfigurationError `options` for a thinking
- * budget (pass an effort).
+ * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
+ * for a thinking budget (pass an effort).
  */
 export function together(name: string, options: ModelOptions = {}): Model {
   return httpModel(
@@ -44,22 +44,28 @@ export function together(name: string, options: ModelOptions = {}): Model {
 }
 
 /**
- * The families that write calls as text, after a special token "to signify a tool call": `<|python_tag|>` in Llama 3.1 to 3.3
- * (https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/ and llama3_3/prompt_format.md of
- * meta-llama/llama-models), `<|python_start|>` in Llama 4 (llama4/prompt_format.md). Together's names also have the older form
- * `Meta-Llama-3.1`.
+ * The model families that write calls as text, after a special token "to signify a tool call": `<|python_tag|>` in
+ * Llama 3.1 to 3.3 (https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/ and llama3_3/prompt_format.md
+ * of meta-llama/llama-models), `<|python_start|>` in Llama 4 (llama4/prompt_format.md). Some of Together's names have
+ * the older form `Meta-Llama-3.1`.
  */
 const textCallFamilies = /^meta-llama\/(?:meta-)?llama-(?:3\.[123]|4)-/i;
 
 const writesCallsAsText = (model: string): boolean => textCallFamilies.test(model);
 
-/** `reasoning.enabled` switches hybrid models; others accept the efforts low, medium and high (its guide "Reasoning"). */
+/**
+ * `reasoning.enabled` turns thinking on or off in hybrid models; other models accept the efforts low, medium and high
+ * (Together's guide "Reasoning").
+ */
 function togetherThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { reasoning: { enabled: thinking } };
   return reasoningEffort('together')(thinking.effort === 'minimal' ? { effort: 'low' } : thinking);
 }
 
-/** Together's grammar compiler refuses strict schemas that others accept; the output follows the schema without strict mode. */
+/**
+ * Removes `strict`: Together's grammar compiler rejects strict schemas that other servers accept, and the output
+ * follows the schema even without strict mode.
+ */
 function withoutStrict(body: JsonObject): JsonObject {
   const format = body['response_format'];
   if (!isJsonObject(format) || !isJsonObject(format['json_schema'])) return body;

@@ -3,8 +3,8 @@ import { asArray, isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
 /**
- * The fragments of tool calls in a delta or a message, one per entry of `tool_calls`, or of the older `function_call`.
- * Nothing is joined here. Empty entries are skipped.
+ * Reads the fragments of tool calls in a delta or a message: one per entry of `tool_calls`, or one for the older
+ * `function_call`. Fragments are not joined here. Empty entries are skipped.
  *
  * @param delta The delta or message.
  * @param provider The key of the provider data.
@@ -23,14 +23,14 @@ export function readFragments(delta: JsonObject, provider: string): readonly Too
 
 type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
 
-/** The fields are set one by one: spreading them took longer than parsing the frame. */
+/** Sets the fields one by one, for speed: spreading them took longer than parsing the frame. */
 function readFragment(call: JsonObject, provider: string): ToolCallFragment | undefined {
-  const called = isJsonObject(call['function']) ? call['function'] : call;
+  const functionFields = isJsonObject(call['function']) ? call['function'] : call;
   const { index, extra_content: extra } = call;
   const id = typeof call['id'] === 'number' ? String(call['id']) : nonEmptyString(call['id']);
-  const name = nonEmptyString(called['name']);
-  const args = readArguments(called['arguments']);
-  // A signature may come in an entry of its own, after its call (open-webui/computer#224).
+  const name = nonEmptyString(functionFields['name']);
+  const args = readArguments(functionFields['arguments']);
+  // A signature may arrive in a separate entry, after its call (open-webui/computer#224).
   const isEmpty = id === undefined && name === undefined && !args && !isJsonObject(extra);
   if (isEmpty) return undefined;
   const fragment: Mutable<ToolCallFragment> = { type: 'toolCallFragment' };
@@ -38,14 +38,15 @@ function readFragment(call: JsonObject, provider: string): ToolCallFragment | un
   if (id !== undefined) fragment.id = id;
   if (name !== undefined) fragment.name = name;
   if (args !== undefined) fragment.arguments = args;
-  // Gemini's OpenAI endpoint signs its calls here, and refuses the next request without the signature.
+  // Gemini's OpenAI-compatible endpoint sends the signature of a call here, and rejects the next request if it is
+  // missing.
   if (isJsonObject(extra)) fragment.providerData = { [provider]: { extra_content: extra } };
   return fragment;
 }
 
 /**
- * Arguments are fragments of a string, or a complete object. Any other value becomes its JSON text, which is reported as
- * invalid where the fragments are joined.
+ * Reads the arguments of a call: a fragment of their JSON text, or a complete object. Any other value is converted to
+ * its JSON text, which is reported as invalid when the fragments are joined.
  */
 function readArguments(value: unknown): string | JsonObject | null | undefined {
   if (value === undefined || value === null || typeof value === 'string' || isJsonObject(value)) return value;

@@ -9,7 +9,7 @@ import { encodeMessage } from './messages.js';
  * The wire of the Chat Completions API, which OpenAI defined and most servers implement.
  *
  * @param model The model's name on the server.
- * @param dialect How the server's requests differ from the API.
+ * @param dialect How the server's requests differ from OpenAI's.
  */
 export function chatCompletions(model: string, dialect: Dialect): Wire {
   const messageEncoder = memoizePerMessage((message) => encodeMessage(message, dialect));

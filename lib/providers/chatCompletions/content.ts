@@ -4,13 +4,13 @@ import type { JsonObject } from '../../core/json/json.js';
 /** The kinds of text in a response. */
 export type TextKind = 'text' | 'thinking' | 'refusal';
 
-/** A stretch of text of one kind. */
+/** Consecutive text of one kind. */
 export interface TextSegment {
   readonly kind: TextKind;
   readonly text: string;
 }
 
-/** The text of a string, of `{ text }`, or of a list of these; empty when there is none. */
+/** Reads the text of a string, of an object `{ text }`, or of an array of these. Empty if there is no text. */
 export function readText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';
@@ -22,7 +22,10 @@ function readItemText(item: unknown): string {
   return isRecord(item) ? (nonEmptyString(item['text']) ?? '') : '';
 }
 
-/** The segments of `content` in order: it is a string, or a list of parts (Mistral documents text and thinking parts). */
+/**
+ * Reads the segments of `content`, in order. `content` is a string or an array of parts (Mistral documents text and
+ * thinking parts).
+ */
 export function readSegments(content: unknown): readonly TextSegment[] {
   return asArray(content).map(readSegment);
 }
@@ -41,12 +44,15 @@ function readSegment(part: unknown): TextSegment {
 }
 
 /**
- * Where servers put reasoning: DeepSeek, vLLM and SGLang in the first field; Groq, Ollama and OpenRouter in the second;
- * GitHub Copilot in the third.
+ * The fields in which servers send reasoning: DeepSeek, vLLM and SGLang use the first field; Groq, Ollama and
+ * OpenRouter use the second; GitHub Copilot uses the third.
  */
 const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
-/** The reasoning of a delta: the first field that is not empty, since gateways send the same text under two names. */
+/**
+ * Reads the reasoning of a delta from the first field that is not empty: some gateways send the same text in two
+ * fields.
+ */
 export function readPlainReasoning(delta: JsonObject): string {
   for (const field of reasoningFields) {
     const text = readText(delta[field]);
@@ -55,7 +61,7 @@ export function readPlainReasoning(delta: JsonObject): string {
   return '';
 }
 
-/** The readable text of `reasoning_details` (OpenRouter): texts and summaries; encrypted details have none. */
+/** Reads the text of `reasoning_details` (OpenRouter): texts and summaries. Encrypted details have no readable text. */
 export function readReasoningDetails(delta: JsonObject): string {
   const details = delta['reasoning_details'];
   if (details === undefined) return '';

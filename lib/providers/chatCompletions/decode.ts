@@ -12,11 +12,11 @@ import { readFrameSources } from './sources.js';
 /**
  * Decodes one response of the Chat Completions API, from any server that implements it.
  *
- * The `finish` is held until the response ends: usage follows the finish reason (OpenAI), and so do late deltas (several
- * gateways). The cost of the response (OpenRouter reports it with the usage) is emitted as the metadata `{ cost }` before the
- * `finish`.
+ * The `finish` is emitted when the response ends, because usage (OpenAI) and even deltas (several gateways) may arrive
+ * after the finish reason. The cost of the response, which OpenRouter reports with the usage, is emitted as the metadata
+ * field `cost`, before the `finish`.
  *
- * @param provider The provider's name: in errors, and as the key of provider data.
+ * @param provider The provider's name, used in errors and as the key of provider data.
  * @param emit Receives the chunks, in order.
  */
 export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
@@ -28,7 +28,8 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
     const { delta, message, text } = choice;
     if (isJsonObject(delta)) deltas.delta(delta);
     if (isJsonObject(message)) deltas.message(message);
-    else if (typeof text === 'string' && !isJsonObject(delta)) deltas.delta({ content: text }); // the older completions API
+    // The older Completions API sends `text`.
+    else if (typeof text === 'string' && !isJsonObject(delta)) deltas.delta({ content: text });
     const rawReason = readRawReason(choice);
     if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
   };
@@ -55,7 +56,9 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
   };
 }
 
-/** Fields of a frame and their names in the metadata. `provider` is the provider to which OpenRouter sent the request. */
+/**
+ * Fields of a frame and their names in the metadata. `provider` is the provider to which OpenRouter sent the request.
+ */
 const metadataFields = [
   ['id', 'responseId'],
   ['model', 'model'],
@@ -64,7 +67,7 @@ const metadataFields = [
   ['provider', 'upstreamProvider'],
 ] as const;
 
-/** Empty values are skipped: the first frame of Azure has an empty id and model. */
+/** Skips empty values: the first frame of Azure has an empty id and model. */
 function addMetadata(emitter: ChunkEmitter, frame: JsonObject): void {
   for (const [field, name] of metadataFields) {
     const value = frame[field];

@@ -8,15 +8,18 @@ import type { TextKind } from './content.js';
 import { createReplayCollector } from './replay.js';
 import { readFiles, readSources } from './sources.js';
 
-/** Turns the deltas and messages of one response into chunks, each content once. */
+/** Converts the deltas and messages of one response to chunks. Content that arrives twice is emitted once. */
 export interface DeltaDecoder {
-  /** Emits what a delta adds to the response. */
+  /** Emits the content of a delta. */
   delta(delta: JsonObject): void;
-  /** Emits what a message adds to the deltas: it holds the complete response so far, so only its new content is emitted. */
+  /**
+   * Emits the new content of a message. A message repeats the complete response so far; what the deltas contained is
+   * not emitted again.
+   */
   message(message: JsonObject): void;
   /** Emits a source, unless it was emitted before. */
   readonly emitSource: (source: SourcePart) => void;
-  /** The data that the provider requires with the message in the next request; undefined when there is none. */
+  /** The data to send back with the message in the next request; undefined if there is none. */
   providerData(): JsonObject | undefined;
   /** Whether the model refused to answer. */
   readonly hasRefusal: boolean;
@@ -53,7 +56,7 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
   const emitSource = (source: SourcePart) => {
     const key = `source ${source.url ?? source.id}`;
     emitOnce(`${key}\n${source.text}`, { type: 'source', source });
-    emittedKeys.add(`${key}\nundefined`); // the same source without its passage adds nothing
+    emittedKeys.add(`${key}\nundefined`); // the same source without its passage would add nothing
   };
   const emitFragments = (delta: JsonObject) => {
     for (const fragment of readFragments(delta, provider)) {
@@ -62,13 +65,16 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
     }
   };
 
-  /** `reasoning_details` repeat the plain reasoning, with its signatures: they are read only where there is no plain reasoning. */
+  /** Reads `reasoning_details` only if there is no plain reasoning: they repeat it, with signatures. */
   const readReasoning = (delta: JsonObject) => {
     const text = readPlainReasoning(delta);
     hasPlainReasoning ||= text !== '';
     return hasPlainReasoning ? text : readReasoningDetails(delta);
   };
-  /** Visits the texts of a delta or message in order. Thinking parts are skipped where a reasoning field has the same text. */
+  /**
+   * Visits the texts of a delta or message, in order. Thinking parts are skipped if a reasoning field contains their
+   * text.
+   */
   const forEachText = (delta: JsonObject, visit: (kind: TextKind, text: string) => void) => {
     const { content } = delta;
     const reasoning = readReasoning(delta);
@@ -100,13 +106,13 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
     },
     message(message) {
       if (texts.thinking.length === 0 && replay.isEmpty) replay.add(message, 0);
-      const complete: Record<TextKind, string> = { thinking: '', text: '', refusal: '' };
+      const messageTexts: Record<TextKind, string> = { thinking: '', text: '', refusal: '' };
       forEachText(message, (kind, text) => {
-        complete[kind] += text;
+        messageTexts[kind] += text;
       });
       for (const kind of ['thinking', 'text', 'refusal'] as const) {
-        const emitted = texts[kind].toString();
-        if (complete[kind].startsWith(emitted)) emitText(kind, complete[kind].slice(emitted.length));
+        const emittedText = texts[kind].toString();
+        if (messageTexts[kind].startsWith(emittedText)) emitText(kind, messageTexts[kind].slice(emittedText.length));
       }
       readFiles(message).forEach(emitFile);
       readSources(message).forEach(emitSource);
@@ -121,16 +127,16 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
 }
 
 /**
- * The only field of a delta that is not empty; undefined when there are several. Nearly every delta has one: checking this
- * first saves a third of the time that a delta takes here.
+ * The only field of a delta, besides `role`, that is not empty; undefined if there are several or none. Nearly every
+ * delta has only one: checking this first saves a third of the time to decode a delta (measured).
  */
 function onlyField(delta: JsonObject): string | undefined {
-  let only: string | undefined;
+  let onlyName: string | undefined;
   for (const field in delta) {
     const value = delta[field];
     if (field === 'role' || value === null || value === '') continue;
-    if (only !== undefined) return undefined;
-    only = field;
+    if (onlyName !== undefined) return undefined;
+    onlyName = field;
   }
-  return only;
+  return onlyName;
 }

@@ -9,13 +9,13 @@ import type { Dialect } from './dialect.js';
 import { encodeMessage } from './messages.js';
 
 /**
- * Encodes a request of the Chat Completions API: streamed, with usage. Settings that the request omits are left to the
- * server's defaults.
+ * Encodes a request for the Chat Completions API. The request asks for a streamed response with usage. The server's
+ * defaults apply to settings that the request omits.
  *
  * @param model The model's name.
  * @param request The request.
- * @param dialect How the server differs from the API.
- * @param messageEncoder Encodes one message. Default: in the dialect, without a cache.
+ * @param dialect How the server's requests differ from OpenAI's.
+ * @param messageEncoder Encodes one message. Default: `encodeMessage`, without a cache.
  * @throws ConfigurationError for a file or a setting that the API does not support.
  */
 export function encodeChatCompletions(
@@ -51,7 +51,7 @@ function encodeMessages(
   return encoded;
 }
 
-/** The API refuses a tool choice, an empty list and `parallel_tool_calls` where there are no tools. */
+/** Without tools, the API rejects an empty `tools` array, `tool_choice` and `parallel_tool_calls`. */
 function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
   if (tools.length === 0) return {};
   return {
@@ -65,7 +65,10 @@ function encodeToolChoice(choice: ToolChoice): JsonValue {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
 }
 
-/** Strict mode makes the output match the schema exactly, but refuses most of JSON Schema: it is requested where possible. */
+/**
+ * Requests strict mode if the schema allows it. Strict mode makes the output match the schema exactly, but rejects most
+ * of JSON Schema.
+ */
 function encodeSchema(output: JsonObject): JsonObject {
   const { strict, schema } = strictSchema(output);
   return omitUndefined({ name: 'output', strict: strict || undefined, schema });
@@ -78,11 +81,12 @@ function encodeThinking(thinking: Thinking | undefined, dialect: Dialect): JsonO
 }
 
 /**
- * Encodes thinking as `reasoning_effort`, as OpenAI documents it. `true` leaves the model's default; `none` switches thinking
- * off (models before gpt-5.1 refuse it). The API has no field for a budget: an effort takes precedence over it.
+ * Creates an encoder of `thinking` as `reasoning_effort`, as OpenAI documents it. `true` keeps the model's default.
+ * `false` becomes `none`, which disables thinking (models before gpt-5.1 reject it). The API has no field for a budget:
+ * if there is also an effort, the budget is ignored.
  *
  * @param provider The provider's name, for errors.
- * @returns A function that throws a ConfigurationError `options` for a budget without an effort.
+ * @returns The encoder. It throws a ConfigurationError `options` for a budget without an effort.
  */
 export function reasoningEffort(provider: string): (thinking: Thinking) => JsonObject {
   return (thinking) => {

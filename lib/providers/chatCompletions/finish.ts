@@ -7,7 +7,7 @@ import type { Usage } from '../../core/usage.js';
 import { errorDetails, errorTextFields, inParentheses, isTransient } from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
-/** The finish reasons of the Chat Completions API, and those that its servers add. */
+/** The finish reasons of the Chat Completions API, and the finish reasons that servers add. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -22,11 +22,13 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['network_error', 'error'], // Z.ai
 ] as const);
 
-/** The finish reason for a word of the wire. Gateways pass on the words of other APIs. */
+/** Converts a raw finish reason. Gateways forward the raw finish reasons of other APIs. */
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
-/** The wire's finish reason in a choice; undefined when there is none: servers also send `""` and `"null"` for none. */
+/**
+ * Reads the raw finish reason of a choice. Undefined if there is none, which some servers write as `""` or `"null"`.
+ */
 export function readRawReason(choice: JsonObject): string | undefined {
   const value = choice['finish_reason'];
   if (typeof value !== 'string') return undefined;
@@ -35,8 +37,9 @@ export function readRawReason(choice: JsonObject): string | undefined {
 }
 
 /**
- * The usage in a frame: at its top, in `x_groq` (Groq), or in the choice (Moonshot). Undefined when there are no counts, or
- * all of them are 0: a prompt has at least one token, so zeros are a placeholder (LocalAI sends them with every chunk).
+ * Reads the usage in a frame: at its top level, in `x_groq` (Groq), or in the choice (Moonshot). Undefined if there are
+ * no counts or all counts are 0. A prompt has at least one token, so zeros are placeholders (LocalAI sends them with
+ * every chunk).
  */
 export function readUsage(frame: JsonObject, choice: JsonObject | undefined): Usage | undefined {
   const groq = frame['x_groq'];
@@ -47,7 +50,10 @@ export function readUsage(frame: JsonObject, choice: JsonObject | undefined): Us
     .find((usage) => Object.values(usage).some((count) => count > 0));
 }
 
-/** Cached tokens are counted in four places: OpenAI's, DeepSeek's, that of Moonshot and Together, and that of gateways to Anthropic. */
+/**
+ * Servers report the number of cached tokens in four different fields: the field of OpenAI, the field of DeepSeek, the
+ * field of Moonshot and Together, and the field of gateways to Anthropic.
+ */
 function toUsage(usage: JsonObject): Usage {
   const promptDetails = objectOrEmpty(usage['prompt_tokens_details']);
   const completionDetails = objectOrEmpty(usage['completion_tokens_details']);
@@ -74,21 +80,24 @@ function toUsage(usage: JsonObject): Usage {
 const firstCount = (...values: readonly unknown[]): number | undefined =>
   values.map(finiteNumber).find((count) => count !== undefined);
 
-/** xAI does not include reasoning in the completion tokens, OpenAI does. The total shows which. */
+/**
+ * Whether the reasoning tokens are not included in the completion tokens. xAI does not include them, OpenAI does. The
+ * total shows which is the case; without a total, more reasoning tokens than completion tokens show it.
+ */
 function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: number): boolean {
   if (reasoning === 0) return false;
   return total === undefined ? reasoning > completion : total === input + completion + reasoning;
 }
 
-/** The cost of the response, which OpenRouter reports with the usage. */
+/** Reads the cost of the response, which OpenRouter reports with the usage. */
 export const readCost = (frame: JsonObject): number | undefined => finiteNumber(objectOrEmpty(frame['usage'])['cost']);
 
 /**
- * The error that a frame reports, if any. After a status 200, servers report errors in many ways: `error` as an object or a
- * string at the top (OpenAI, OpenRouter) or in the choice (OpenRouter), `event: error`, `{ "object": "error", ... }` (vLLM), a
- * bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
+ * Reads the error that a frame reports, if any. After status 200, servers report errors in many ways: `error` as an
+ * object or a string at the top level (OpenAI, OpenRouter) or in the choice (OpenRouter), `event: error`,
+ * `"object": "error"` (vLLM), or a bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
  *
- * @param provider The provider, for the error.
+ * @param provider The provider's name, for the error.
  * @param frame The parsed frame.
  * @param event The `event:` field of the frame.
  * @param choice The choice at index 0, if the frame has one.
@@ -123,13 +132,15 @@ function failedStatus(status: unknown): unknown {
   return typeof code === 'number' && code !== 0 ? status : undefined;
 }
 
-/** An `error` of null, `""`, `{}` or `{ "code": 0, "message": "" }` reports nothing. */
+/** An `error` of null, `""`, `{}` or `{ "code": 0, "message": "" }` is not an error. */
 function hasContent(value: unknown): boolean {
   if (isRecord(value)) return Object.values(value).some(hasContent);
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
-/** Whether the frame itself is an error: it is marked as one, or has an error text and nothing of a response. */
+/**
+ * Whether the frame itself is an error: it is marked as an error, or it has an error text and no part of a response.
+ */
 function isErrorFrame(frame: JsonObject): boolean {
   if (asArray(frame['choices']).length > 0 || isRecord(frame['usage'])) return false;
   const { object } = frame;
@@ -142,5 +153,5 @@ function isErrorFrame(frame: JsonObject): boolean {
   });
 }
 
-/** Gateways send notices that all is well. */
+/** Some gateways send status frames that report success. */
 const isSuccessCode = (code: string): boolean => /^(0|200|ok|success|ping)$/i.test(code);

@@ -9,7 +9,7 @@ import type { Dialect } from './dialect.js';
 import { replayFields } from './replay.js';
 
 /**
- * Encodes a message as the API's messages: one, several or none. Parts that cannot be sent are omitted.
+ * Encodes a message as zero or more messages of the API. Parts that the API does not support are omitted.
  *
  * @throws ConfigurationError `options` for a file that the API does not accept.
  */
@@ -24,7 +24,7 @@ export function encodeMessage(message: Message, dialect: Dialect): readonly Json
   }
 }
 
-/** Results come first: the API requires them right after the calls. */
+/** Puts tool results first: the API requires them right after the calls. */
 function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[] {
   const results: JsonObject[] = [];
   const content: JsonObject[] = [];
@@ -40,7 +40,7 @@ function encodeResult(part: ToolResultPart, { callId = unchanged }: Dialect): Js
   return { role: 'tool', tool_call_id: callId(part.id), content: resultText(part) };
 }
 
-/** Sources, and files that the model made, have no place in this API's history. */
+/** Omits sources and files that the model generated: the API's history has no fields for them. */
 function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
@@ -58,9 +58,13 @@ function encodeCall(call: ToolCallPart, { provider, callId = unchanged }: Dialec
 const unchanged = (id: string): string => id;
 
 /**
- * Encodes a file as a content part. Images become `image_url`, by URL or as bytes; WAV and MP3 become `input_audio`; texts
- * become text, since the API does not accept text files (OpenAI's guide to file inputs: read the file and send its contents as
- * a text part); all others, mostly PDFs, become `file`.
+ * Encodes a file as a content part:
+ *
+ * - An image becomes `image_url`, with its URL or its bytes.
+ * - WAV and MP3 audio becomes `input_audio`.
+ * - A text file becomes text, since the API does not accept text files (OpenAI's guide to file inputs: read the file
+ *   and send its contents as a text part).
+ * - Any other file, usually a PDF, becomes `file`.
  */
 function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
   const file = inlineDataUrl(part);
@@ -89,7 +93,7 @@ const documentPart = (file: FilePart, file_data: string): JsonObject => ({
   file: { filename: fileName(file), file_data },
 });
 
-/** The formats of audio by media type: the API documents WAV and MP3. */
+/** Audio formats by media type. The API documents WAV and MP3. */
 const audioFormats: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
   ['audio/wav', 'wav'],
   ['audio/wave', 'wav'],

@@ -11,29 +11,29 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { readText } from './content.js';
 
 /**
- * Collects the fields of one response that its provider requires, unchanged, in the history of the next request:
+ * Collects the fields of one response that must be sent back, unchanged, in the history of the next request:
  *
- * - `reasoning_content` with tool calls: DeepSeek and Moonshot refuse the request after the tools ran when it is missing
- *   (400, "Missing reasoning_content field"). Without calls they do not use it, so it is not stored.
- * - `reasoning_details`: OpenRouter's signed or encrypted reasoning ("Preserving reasoning": the sequence must match what the
- *   model produced).
- * - `annotations` of type `file`: OpenRouter's parsed documents, which it otherwise parses, and charges for, again ("PDF
- *   inputs").
- * - `thoughts`: thinking parts within `content` (Mistral's `{ type: 'thinking', thinking: [...] }`), each with its offset in
- *   the text of the message.
+ * - `reasoning_content` with tool calls: DeepSeek and Moonshot reject the request with the tool results if this field
+ *   is missing (400, "Missing reasoning_content field"). Without calls they do not use it, so it is not stored.
+ * - `reasoning_details`: OpenRouter's signed or encrypted reasoning ("Preserving reasoning": the sequence must match
+ *   what the model produced).
+ * - `annotations` of type `file`: the documents that OpenRouter has parsed. Without this field, it parses them again
+ *   and charges for it ("PDF inputs").
+ * - `thoughts`: thinking parts within `content` (Mistral's `{ type: 'thinking', thinking: [...] }`), each with its
+ *   offset in the text of the message.
  */
 export interface ReplayCollector {
   /**
    * Adds the fields of a delta.
    *
    * @param delta The delta.
-   * @param offset The number of characters of text before it.
+   * @param offset The number of characters of text before the delta.
    */
   add(delta: JsonObject, offset: number): void;
   /** Whether no reasoning was added. */
   readonly isEmpty: boolean;
   /**
-   * The data to store with the message; undefined when there is none.
+   * The data to store with the message; undefined if there is none.
    *
    * @param hasCalls Whether the message has tool calls.
    */
@@ -70,7 +70,7 @@ export function createReplayCollector(): ReplayCollector {
 }
 
 /**
- * The fields of an assistant message: its text, and the fields that its provider stored with it.
+ * Creates the fields of an assistant message: its text, and the fields that were stored as provider data.
  *
  * @param text The text of the message.
  * @param providerData What `ReplayCollector.data` returned for the message, if anything.
@@ -94,17 +94,21 @@ type Thought = JsonObject & { readonly at: number; readonly part: JsonObject };
 const isThought = (value: unknown): value is Thought =>
   isJsonObject(value) && typeof value['at'] === 'number' && isJsonObject(value['part']);
 
-/** Adds the thinking parts of a content. Parts at the same offset are fragments of one part and are joined. */
-function addThoughts(thoughts: Thought[], parts: readonly unknown[], offset: number): void {
-  let at = offset;
+/**
+ * Adds the thinking parts among the parts of `content`. Thinking parts at the same offset are fragments of one part and
+ * are joined.
+ */
+function addThoughts(thoughts: Thought[], parts: readonly unknown[], startOffset: number): void {
+  let offset = startOffset;
   for (const part of parts) {
     if (!isJsonObject(part) || part['type'] !== 'thinking') {
-      at += readText(part).length;
+      offset += readText(part).length;
       continue;
     }
     const previous = thoughts.at(-1);
-    if (previous?.at === at) thoughts[thoughts.length - 1] = { at, part: joinThinking(previous.part, part) };
-    else thoughts.push({ at, part });
+    if (previous?.at === offset)
+      thoughts[thoughts.length - 1] = { at: offset, part: joinThinking(previous.part, part) };
+    else thoughts.push({ at: offset, part });
   }
 }
 
@@ -113,7 +117,7 @@ function joinThinking(previous: JsonObject, next: JsonObject): JsonObject {
   return { ...previous, ...next, thinking: [{ type: 'text', text }] };
 }
 
-/** The content parts of a message: its text, cut at the offsets of the thoughts, with the thoughts in between. */
+/** The content parts of a message: its text, split at the offsets of the thoughts, with the thoughts in between. */
 function contentWithThoughts(text: string, thoughts: readonly Thought[]): readonly JsonObject[] {
   const parts: JsonObject[] = [];
   let start = 0;
@@ -130,25 +134,25 @@ function contentWithThoughts(text: string, thoughts: readonly Thought[]): readon
   return parts;
 }
 
-/** The fields of a detail that stream in fragments. */
+/** The fields of a detail whose text arrives in fragments. */
 const streamedFields = ['text', 'summary', 'data'] as const;
 
 /**
  * Adds a fragment of OpenRouter's `reasoning_details` to the detail that it continues, or as a new detail (its guide
- * "Reasoning tokens": `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`, each with an `index`). With an index it
- * may continue any detail, without one only the last.
+ * "Reasoning tokens": `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`, each with an `index`). A fragment
+ * with an index may continue any detail; a fragment without an index may continue only the last.
  */
 function addDetail(details: JsonObject[], fragment: JsonObject): void {
   const first = typeof fragment['index'] === 'number' ? 0 : details.length - 1;
-  const at = details.findLastIndex((detail, index) => index >= first && continuesDetail(detail, fragment));
-  if (at < 0) details.push(fragment);
-  else details[at] = joinDetail(objectOrEmpty(details[at]), fragment);
+  const position = details.findLastIndex((detail, index) => index >= first && continuesDetail(detail, fragment));
+  if (position < 0) details.push(fragment);
+  else details[position] = joinDetail(objectOrEmpty(details[position]), fragment);
 }
 
 /**
- * Whether a fragment continues a detail. Fragments of one type and index are one detail, whose signature comes with the last
- * fragment. Two ids are two details, and a fragment after a signature begins a new detail. Encrypted data is complete, unless
- * an id shows that it continues.
+ * Whether a fragment continues a detail. Fragments with the same type and index belong to one detail, whose signature
+ * arrives with the last fragment. Fragments with different ids belong to different details, and text after a signature
+ * begins a new detail. Encrypted data is complete in one fragment, unless both fragments have the same id.
  */
 function continuesDetail(detail: JsonObject, fragment: JsonObject): boolean {
   if (detail['type'] !== fragment['type'] || detail['index'] !== fragment['index']) return false;

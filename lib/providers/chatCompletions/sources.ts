@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { parseDataUrl } from '../shared/files.js';
 
-/** The images of a delta or a message (OpenRouter's `images`, and image parts in `content`), each as a file. */
+/** Reads the images of a delta or a message (OpenRouter's `images`, and image parts in `content`), each as a file. */
 export function readFiles(delta: JsonObject): readonly FilePart[] {
   const images = asArray(delta['images']);
   const parts = contentParts(delta['content']);
@@ -17,7 +17,7 @@ function toImageFile(part: unknown): FilePart[] {
   return [{ type: 'file', ...(parseDataUrl(url) ?? { mediaType: 'image/*', url }) }];
 }
 
-/** The sources that a delta or a message cites: Mistral's reference parts, and `url_citation` annotations. */
+/** Reads the sources that a delta or a message cites: Mistral's reference parts, and `url_citation` annotations. */
 export function readSources(delta: JsonObject): readonly SourcePart[] {
   const parts = contentParts(delta['content']);
   const annotations = asArray(delta['annotations']);
@@ -25,7 +25,7 @@ export function readSources(delta: JsonObject): readonly SourcePart[] {
   return [...parts.flatMap(readReferences), ...annotations.flatMap(readAnnotation)];
 }
 
-/** `reference_ids` name the documents that a tool's result numbered (Mistral, "Citations and references"). */
+/** `reference_ids` refer to the documents by their numbers in a tool's result (Mistral, "Citations and references"). */
 function readReferences(part: unknown): SourcePart[] {
   if (!isRecord(part)) return [];
   switch (part['type']) {
@@ -46,7 +46,7 @@ function readAnnotation(annotation: unknown): SourcePart[] {
   return toSource(citation['url'], citation['title'], citation['content']);
 }
 
-/** The sources of a frame: `search_results`, and the URLs in `citations` (Perplexity and xAI document them). */
+/** Reads the sources of a frame: `search_results`, and the URLs in `citations` (documented by Perplexity and xAI). */
 export function readFrameSources(frame: JsonObject): readonly SourcePart[] {
   if (!frame['search_results'] && !frame['citations']) return [];
   return [

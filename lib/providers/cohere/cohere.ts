@@ -5,20 +5,21 @@ import { decodeCohere } from './decode.js';
 import { encodeCohere } from './encode.js';
 
 /**
- * A model of Cohere, over its Chat API, version 2.
+ * A Cohere model, used through version 2 of Cohere's Chat API.
  *
  * ```ts
  * cohere('command-a-03-2025').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
- * The plan that a model writes before it calls tools (`tool_plan`) is not emitted; it is sent back with the calls. Citations
- * are emitted as sources. Usage counts what the model read and wrote (`tokens`), not what is billed. Fields that a request
- * does not have go into its `providerOptions`, under `cohere` (`documents`, `safety_mode`, `citation_options`).
+ * The plan that a model writes before it calls tools (`tool_plan`) is not emitted; it is sent back with the calls.
+ * Citations are emitted as sources. Usage counts the tokens that the model read and wrote (`tokens`), not the billed
+ * units. Pass other fields of the API (`documents`, `safety_mode`, `citation_options`) in `providerOptions.cohere`.
  *
  * @param name The model's name.
  * @param options Key (default: COHERE_API_KEY), base URL (default: https://api.cohere.com/v2) and transport.
- * @returns A cold model. Its streams error like those of `httpModel`; also with ConfigurationError `capability` for a schema
- * together with tools, and `options` for one call at a time and for files that are neither images nor text.
+ * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError
+ * `capability` for an output schema together with tools, and `options` for `parallelToolCalls: false` and for files
+ * that are neither images nor text.
  */
 export function cohere(name: string, options: ModelOptions = {}): Model {
   const vision = name.includes('vision');
@@ -30,7 +31,7 @@ export function cohere(name: string, options: ModelOptions = {}): Model {
       apiKey: { variable: 'COHERE_API_KEY' },
       wire: { framing: 'sse', encode: (request) => encodeCohere(name, request), decode: decodeCohere },
       capabilities: {
-        tools: !vision, // its page: Command A Vision has no tool use
+        tools: !vision, // Cohere's page on Command A Vision: no tool use
         multiToolCalls: !vision,
         typedOutput: true,
         typedOutputWithTools: false,

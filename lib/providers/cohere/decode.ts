@@ -9,8 +9,8 @@ import { readError, toFinishReason, readUsage } from './finish.js';
 import { readSources } from './sources.js';
 
 /**
- * Decodes one response of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool use").
- * `message-end` is the terminal mark. Unknown events are skipped.
+ * Decodes one response of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool
+ * use"). The event `message-end` is the terminal marker. Unknown events are ignored.
  *
  * @param emit Receives the chunks, in order.
  */
@@ -61,7 +61,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
       case 'message-start':
         readToolPlan(message['tool_plan']);
         readContent(message['content']);
-        // Some gateways send complete calls in the first event; their position replaces the index.
+        // Some gateways send complete calls in the first event, without an index: their positions serve as indexes.
         asArray(message['tool_calls']).forEach((call, position) => startCalls(position, [call]));
         break;
       case 'content-start':
@@ -118,8 +118,11 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
   };
 }
 
-function readStartedCall({ id, function: called }: JsonObject): Pick<ToolCallFragment, 'id' | 'name' | 'arguments'> {
-  const { name, arguments: args } = objectOrEmpty(called);
+function readStartedCall({
+  id,
+  function: functionFields,
+}: JsonObject): Pick<ToolCallFragment, 'id' | 'name' | 'arguments'> {
+  const { name, arguments: args } = objectOrEmpty(functionFields);
   return omitUndefined({
     id: nonEmptyString(id),
     name: nonEmptyString(name),

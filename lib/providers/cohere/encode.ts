@@ -7,8 +7,8 @@ import { functionTool } from '../shared/encode.js';
 import { encodeMessages } from './messages.js';
 
 /**
- * Encodes a request of the Chat API (docs.cohere.com, "Chat with Streaming", v2). Settings that the request omits are left to
- * the API's defaults.
+ * Encodes a request for the Chat API (docs.cohere.com, "Chat with Streaming", v2). The API's defaults apply to settings
+ * that the request omits.
  *
  * @param model The model's name.
  * @param request The request.
@@ -39,32 +39,32 @@ export function encodeCohere(model: string, request: Request): WireRequest {
   return { path: '/chat', body };
 }
 
-/** `tool_choice` cannot name a tool: only that tool is offered instead, and a call is required. */
+/** `tool_choice` cannot name a tool. To force a call of one tool, only that tool is sent, and a call is required. */
 function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
   if (tools.length === 0) return {};
-  if (parallelToolCalls === false)
-    throw unsupported('always allows several calls in one turn', 'Omit parallelToolCalls.');
+  if (parallelToolCalls === false) throw unsupported('cannot disable parallel tool calls', 'Omit parallelToolCalls.');
   if (typeof toolChoice !== 'object')
     return { tools: tools.map(functionTool), tool_choice: toolChoice && toolChoices[toolChoice] };
   const tool = tools.find(({ name }) => name === toolChoice.name);
   if (tool) return { tools: [functionTool(tool)], tool_choice: 'REQUIRED' };
   throw unsupported(
-    `cannot be made to call "${toolChoice.name}", which is not among the tools`,
+    `cannot be forced to call "${toolChoice.name}", which is not among the tools`,
     'Add the tool, or change toolChoice.',
   );
 }
 
-/** The API has no value for `auto`: it is the default. */
+/** The API has no value for `auto`, which is its default. */
 const toolChoices = { auto: undefined, required: 'REQUIRED', none: 'NONE' } as const;
 
-/** Thinking is on by default in models that support it; its only setting is a budget. */
+/** Models that support thinking think by default. The only setting is a token budget. */
 function encodeThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { type: thinking ? 'enabled' : 'disabled' };
   const { effort, budget = effort && budgets[effort] } = thinking;
   return omitUndefined({ type: 'enabled', token_budget: budget });
 }
 
-/** The budgets for efforts: the API has no efforts. `high` has no limit. */
+/** Token budgets by effort, because the API does not support efforts. `high` has no limit. */
 const budgets = { minimal: 512, low: 2048, medium: 8192, high: undefined } as const;
 
-const unsupported = (what: string, next: string) => new ConfigurationError('options', `cohere ${what}.`, next);
+const unsupported = (problem: string, nextStep: string) =>
+  new ConfigurationError('options', `cohere ${problem}.`, nextStep);

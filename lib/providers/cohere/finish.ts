@@ -7,7 +7,7 @@ import type { Usage } from '../../core/usage.js';
 import { errorDetails, inParentheses } from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
-/** The finish reasons of the Chat API; the last two are those of its version 1. */
+/** The finish reasons of the Chat API; the last two are from version 1. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['COMPLETE', 'stop'],
   ['STOP_SEQUENCE', 'stop'],
@@ -17,13 +17,13 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['ERROR_TOXIC', 'contentFilter'],
 ] as const);
 
-/** The finish reason for a word of the wire. Gateways pass on the words of other APIs. */
+/** Converts a raw finish reason. Gateways forward the raw finish reasons of other APIs. */
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason.toUpperCase()) ?? commonFinishReason(rawReason);
 
 /**
- * The error that the end of a response reports, if any. `ERROR` is "an internal error" by the reference, so that a retry may
- * succeed, as after `TIMEOUT`.
+ * Reads the error that the end of a response reports, if any. According to the reference, `ERROR` is "an internal
+ * error", so a retry may succeed, as after `TIMEOUT`.
  *
  * @param delta The `delta` of `message-end`.
  */
@@ -40,8 +40,8 @@ export function readError(delta: JsonObject): ProviderError | undefined {
 }
 
 /**
- * The usage at the end of a response. `tokens` is what the model read and wrote; `billed_units` omit what Cohere adds to a
- * prompt.
+ * Reads the usage at the end of a response. `tokens` counts everything that the model read and wrote; `billed_units`
+ * excludes what Cohere adds to a prompt.
  *
  * @param delta The `delta` of `message-end`.
  */

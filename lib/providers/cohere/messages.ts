@@ -7,11 +7,11 @@ import { encodeSystem, encodeUserContent, functionCall, resultText } from '../sh
 import { baseMediaType, dataUrl, inlineDataUrl, textOfFile } from '../shared/files.js';
 
 /**
- * Encodes the conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). A message
- * becomes one, several or none.
+ * Encodes the conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). A
+ * message becomes zero or more messages of the API.
  *
  * @param messages The conversation.
- * @param replaysThinking Whether thinking is sent back: the API accepts it "with thinking enabled" only.
+ * @param replaysThinking Whether thinking is sent back. The API accepts it only "with thinking enabled".
  * @throws ConfigurationError `options` for a file that the API does not accept.
  */
 export function encodeMessages(messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] {
@@ -27,13 +27,13 @@ export function encodeMessages(messages: readonly Message[], replaysThinking: bo
   });
 }
 
-/** Each result is a message of its own, right after the calls. */
+/** Each tool result becomes a separate message, right after the calls. */
 function encodeUser({ parts }: Message): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
   return [...results, ...encodeUserContent(parts.flatMap(encodeContent))];
 }
 
-/** An empty text carries no result; its JSON, `""`, does. */
+/** An empty result is sent as its JSON text, `""`: a message without text would contain no result. */
 function encodeResult(part: ToolResultPart): JsonObject {
   return { role: 'tool', tool_call_id: part.id, content: resultText(part) || '""' };
 }
@@ -43,7 +43,10 @@ function encodeContent(part: Part): readonly JsonObject[] {
   return part.type === 'file' ? [encodeFile(part)] : [];
 }
 
-/** Images by URL or as bytes ("Using Cohere's models to work with image inputs"), texts as text; the API accepts no other files. */
+/**
+ * Encodes an image by URL or as bytes ("Using Cohere's models to work with image inputs"), and a text file as text. The
+ * API accepts no other files.
+ */
 function encodeFile(part: FilePart): JsonObject {
   const file = inlineDataUrl(part);
   if (baseMediaType(file.mediaType).startsWith('image/'))
@@ -52,14 +55,14 @@ function encodeFile(part: FilePart): JsonObject {
   if (text !== undefined) return { type: 'text', text };
   throw new ConfigurationError(
     'options',
-    `cohere accepts images and texts, but not ${file.mediaType} files${file.url === undefined ? '' : ' by URL'}.`,
+    `cohere accepts images and text files, but not ${file.mediaType} files${file.url === undefined ? '' : ' by URL'}.`,
     'Pass the text of the document, as a text part or as documents in providerOptions.cohere.',
   );
 }
 
 /**
- * A message with calls cannot have text ("text content is not allowed when tool_calls are provided"): its text is sent as the
- * plan, which is where Cohere's own models write it. Thinking is sent back only with calls.
+ * A message with calls cannot have text ("text content is not allowed when tool_calls are provided"). Its text is sent
+ * as `tool_plan`, where Cohere's models write such text. Thinking is sent back only with calls.
  */
 function encodeModel(message: Message, replaysThinking: boolean): readonly JsonObject[] {
   const text = messageText(message);

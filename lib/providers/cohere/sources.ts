@@ -1,13 +1,16 @@
 import { asArray, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 
-/** The sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools. */
+/** Reads the sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools. */
 export function readSources(citation: unknown): readonly SourcePart[] {
   const sources = isRecord(citation) ? asArray(citation['sources']) : [];
   return sources.filter(isRecord).map(toSource);
 }
 
-/** The fields of a document or an output are the user's own: those with the usual names of a source are read. */
+/**
+ * The user chooses the fields of a document or a tool's output. Fields with the usual names (`url`, `title`, `text`)
+ * are read.
+ */
 function toSource(source: Record<string, unknown>): SourcePart {
   const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
   const first = (...names: readonly string[]) =>

@@ -8,8 +8,8 @@ import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import { toFinishReason, readUsage } from './finish.js';
 
 /**
- * Decodes one response of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`; `docs/api/errors`):
- * lines, of which the last has `done`, the reason and the counts.
+ * Decodes one response of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`;
+ * `docs/api/errors`): a sequence of JSON lines. The last line has `done`, the finish reason and the usage.
  *
  * @param emit Receives the chunks, in order.
  */
@@ -55,30 +55,34 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
 }
 
 /**
- * A call, which always arrives complete. Newer versions send an id, which is stored to be sent back. The index that some
- * versions send is ignored: it restarts with each line, so that equal calls of two lines would look like one.
+ * Reads a call, which always arrives complete. Newer versions of Ollama send an id, which is stored and sent back. Some
+ * versions send an index, which is ignored: it restarts in each line, so equal calls in two lines would look like one
+ * call.
  */
 function readCall(call: JsonObject): ToolCallFragment | undefined {
-  const called = isJsonObject(call['function']) ? call['function'] : call;
+  const functionFields = isJsonObject(call['function']) ? call['function'] : call;
   const id = nonEmptyString(call['id']);
-  const name = nonEmptyString(called['name']);
+  const name = nonEmptyString(functionFields['name']);
   if (name === undefined) return undefined;
   return {
     type: 'toolCallFragment',
     ...(id === undefined ? {} : { id, providerData: { ollama: { id } } }),
     name,
-    arguments: readArguments(called['arguments']),
+    arguments: readArguments(functionFields['arguments']),
     done: true,
   };
 }
 
-/** Arguments are an object. A string is taken as JSON text; any other value becomes its JSON text, which is reported as invalid. */
+/**
+ * Reads the arguments of a call, which are normally an object. A string is treated as JSON text. Any other value is
+ * converted to its JSON text, which is reported as invalid.
+ */
 function readArguments(value: JsonValue | undefined): string | JsonObject | null {
   if (value === undefined || value === null) return null;
   return typeof value === 'string' || isJsonObject(value) ? value : JSON.stringify(value);
 }
 
-/** The first bytes of image formats, in base64: the API does not name the format. */
+/** The first bytes of image formats, in base64. The API does not report the format. */
 const imageFormats = [
   ['/9j/', 'image/jpeg'],
   ['R0lGOD', 'image/gif'],

@@ -8,8 +8,8 @@ import { functionTool, unsupportedBudgetError } from '../shared/encode.js';
 import { encodeMessages } from './messages.js';
 
 /**
- * Encodes a request of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatRequest`). Settings that the request omits
- * are left to the server's defaults.
+ * Encodes a request for Ollama's own API (`docs/openapi.yaml` of its repository, `ChatRequest`). The server's defaults
+ * apply to settings that the request omits.
  *
  * @param model The model's name.
  * @param request The request.
@@ -36,7 +36,7 @@ export function encodeOllama(model: string, request: Request): WireRequest {
   return { path: '/api/chat', body };
 }
 
-/** The API has no tool choice: for `none`, no tools are sent. */
+/** The API has no field for a tool choice. For `none`, no tools are sent. */
 function offeredTools({
   tools = [],
   toolChoice = 'auto',
@@ -46,16 +46,16 @@ function offeredTools({
   if (toolChoice !== 'auto') {
     const choice = typeof toolChoice === 'string' ? toolChoice : toolChoice.name;
     throw unsupported(
-      `cannot be made to call a tool (toolChoice: ${choice})`,
-      "Leave toolChoice at 'auto' or 'none', and ask for the call in the prompt.",
+      `cannot be forced to call a tool (toolChoice: ${choice})`,
+      "Set toolChoice to 'auto' or 'none', and ask for the call in the prompt.",
     );
   }
-  if (parallelToolCalls === false)
-    throw unsupported('has no field that forbids several calls in one turn', 'Omit parallelToolCalls.');
+  if (parallelToolCalls === false) throw unsupported('cannot disable parallel tool calls', 'Omit parallelToolCalls.');
   return tools;
 }
 
-const unsupported = (what: string, next: string) => new ConfigurationError('capability', `ollama ${what}.`, next);
+const unsupported = (problem: string, nextStep: string) =>
+  new ConfigurationError('capability', `ollama ${problem}.`, nextStep);
 
 /** `think` is a boolean or one of three efforts (`docs/capabilities/thinking`). */
 function encodeThinking(thinking: Thinking): JsonValue {

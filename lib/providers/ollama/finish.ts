@@ -5,7 +5,7 @@ import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
-/** The values of `done_reason`; the last two end a request without messages. */
+/** The values of `done_reason`. `load` and `unload` end a request without messages. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -13,11 +13,13 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['unload', 'other'],
 ] as const);
 
-/** The finish reason for a word of the wire. Servers that pass requests on to other APIs send their words. */
+/**
+ * Converts a raw finish reason. Servers that forward requests to other APIs send the raw finish reasons of those APIs.
+ */
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
-/** The usage in the last line. */
+/** Reads the usage in the last line. */
 export function readUsage(line: JsonObject): Usage {
   return usageOf({ input: finiteNumber(line['prompt_eval_count']), output: finiteNumber(line['eval_count']) });
 }

@@ -7,7 +7,8 @@ import { resultText } from '../shared/encode.js';
 import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 
 /**
- * Encodes the conversation as the API's messages. A message becomes one, several or none; parts that cannot be sent are omitted.
+ * Encodes the conversation as the API's messages. A message becomes zero or more messages of the API. Parts that the
+ * API does not support are omitted.
  *
  * @throws ConfigurationError `options` for a file that the API does not accept.
  */
@@ -25,7 +26,9 @@ export function encodeMessages(messages: readonly Message[]): readonly JsonObjec
   });
 }
 
-/** Encodes the content of a system or user message: its texts, including text files, separated by empty lines; and its images. */
+/**
+ * Encodes the content of a system or user message: its texts and text files, separated by blank lines, and its images.
+ */
 function encodeContent({ role, parts }: Message): readonly JsonObject[] {
   const texts: string[] = [];
   const images: string[] = [];
@@ -41,19 +44,22 @@ function encodeContent({ role, parts }: Message): readonly JsonObject[] {
   return [omitUndefined({ role, content: texts.join('\n\n'), images: nonEmptyArray(images) })];
 }
 
-/** Besides texts, the API accepts only the bytes of images. */
+/** Besides text, the API accepts only images, as bytes. */
 function encodeImage({ mediaType, data, url }: FilePart): string {
   if (data === undefined)
     throw unsupported(`files by URL: ${url}`, 'Fetch it and pass its bytes: filePart(bytes, mediaType).');
   if (!baseMediaType(mediaType).startsWith('image/'))
-    throw unsupported(`${mediaType} files`, 'Pass images, or the text that is in the file.');
+    throw unsupported(`${mediaType} files`, 'Pass an image, or the text of the file.');
   return data;
 }
 
-const unsupported = (what: string, next: string) =>
-  new ConfigurationError('options', `ollama does not accept ${what}.`, next);
+const unsupported = (content: string, nextStep: string) =>
+  new ConfigurationError('options', `ollama does not accept ${content}.`, nextStep);
 
-/** The API matches results with calls by the tool's name and their order, and by the id if it sent one with the call. */
+/**
+ * The API matches results with calls by the tools' names and the order of the results, or by the id if it sent an id
+ * with the call.
+ */
 function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
   const call = calls.find(({ id }) => id === result.id);
   return omitUndefined({
@@ -64,7 +70,10 @@ function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): J
   });
 }
 
-/** Thinking is sent back with the calls that it led to: the guide "Tool calling" sends the complete message back. */
+/**
+ * Thinking is sent back with the calls that followed it: in the guide "Tool calling", the complete message is sent
+ * back.
+ */
 function encodeModel(message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
   const content = messageText(message);
   if (content === '' && calls.length === 0) return [];

@@ -1,36 +1,36 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
 import { tryParseJson } from '../../core/json/json.js';
 
-/** Emits the fragments of tool calls, on wires that mark the end of each call. */
+/** Emits the fragments of tool calls, for APIs that report the end of each call. */
 export interface CallFragments {
-  /** A call begins. Its `arguments` are those that arrived with its beginning. */
+  /** Begins a call. `call.arguments` are the arguments that arrived with its first event. */
   start(index: unknown, call: Pick<ToolCallFragment, 'id' | 'name' | 'arguments' | 'providerData'>): void;
-  /** A fragment of the arguments' JSON text. */
+  /** Adds a fragment of the arguments' JSON text. */
   fragment(index: unknown, json: string): void;
-  /** The wire marks the end of the call. */
+  /** Ends a call, because the API has reported its end. */
   end(index: unknown): void;
-  /** Something else begins: a call that ended without arguments is complete. */
+  /** Completes a call that ended without arguments, because something else begins. */
   endPending(): void;
 }
 
 /**
- * Makes the fragments of one response.
+ * Creates the `CallFragments` of one response.
  *
- * The end of a call is emitted only where it is reliable. Anthropic also ends a call whose arguments were cut by the
- * token limit, and reports the limit later: a call whose arguments are not JSON is not marked as done. A call without
- * arguments may have been cut as well, until something follows it; if the response finishes without a cut, the call is
- * complete anyway.
+ * The end of a call is emitted only if it is reliable. Anthropic reports the end even of a call whose arguments were
+ * truncated by the token limit, and reports the limit later. So a call whose arguments are not JSON is not marked as
+ * done. A call without arguments may also have been truncated, so it is marked as done only when something follows it.
+ * If the response finishes without truncation, the call is complete anyway.
  *
  * @param emit Receives the fragments.
  */
 export function createCallFragments(emit: (chunk: Chunk) => void): CallFragments {
   const texts = new Map<unknown, string>();
-  const complete = new Set<unknown>();
+  const completeIndexes = new Set<unknown>();
   let pending: { readonly index: unknown } | undefined;
 
   const emitFragment = (index: unknown, fields: Partial<ToolCallFragment>) => {
-    const position = typeof index === 'number' || typeof index === 'string' ? { index } : {};
-    emit({ type: 'toolCallFragment', ...position, ...fields });
+    const indexField = typeof index === 'number' || typeof index === 'string' ? { index } : {};
+    emit({ type: 'toolCallFragment', ...indexField, ...fields });
   };
   const endPending = () => {
     if (pending) emitFragment(pending.index, { done: true });
@@ -41,8 +41,8 @@ export function createCallFragments(emit: (chunk: Chunk) => void): CallFragments
     start(index, call) {
       endPending();
       texts.set(index, typeof call.arguments === 'string' ? call.arguments : '');
-      complete.delete(index);
-      if (typeof call.arguments === 'object') complete.add(index);
+      completeIndexes.delete(index);
+      if (typeof call.arguments === 'object') completeIndexes.add(index);
       emitFragment(index, call);
     },
     fragment(index, json) {
@@ -54,7 +54,7 @@ export function createCallFragments(emit: (chunk: Chunk) => void): CallFragments
       const json = texts.get(index)?.trim();
       if (json === undefined) return;
       texts.delete(index);
-      if (json === '' && !complete.has(index)) pending = { index };
+      if (json === '' && !completeIndexes.has(index)) pending = { index };
       else if (json === '' || tryParseJson(json) !== undefined) emitFragment(index, { done: true });
     },
     endPending,

@@ -1,15 +1,15 @@
 import type { Message } from '../../core/message.js';
 
-// Providers restrict the ids of tool calls. Ids of other providers are replaced; a call and its result get the same new
-// id.
+// Providers restrict the ids of tool calls. Invalid ids, which come from other providers, are replaced. A call and its
+// result get the same new id.
 
 /**
- * The id of a tool call as Mistral accepts it: nine letters and digits ("Tool call id was ... but must be a-z, A-Z,
- * 0-9, with a length of 9", as its status 400 says for any other). Valid ids are unchanged; others become a hash of
- * themselves, so that a call and its result agree, in each request.
+ * Converts the id of a tool call to an id that Mistral accepts: nine letters and digits. Mistral rejects any other id
+ * with status 400 ("Tool call id was ... but must be a-z, A-Z, 0-9, with a length of 9"). A valid id is unchanged. An
+ * invalid id is replaced by its hash, so that a call and its result have the same id in every request.
  *
- * The nine base-36 digits hold 46 bits of the hash. Measured: among two million ids, two collided in every third
- * attempt; for a thousand ids, that is one attempt in about ten million.
+ * The nine base-36 digits hold 46 bits of the hash. Among two million ids, two ids collided in every third attempt
+ * (measured). For a thousand ids, this corresponds to one attempt in about ten million.
  *
  * @param id Any id.
  */
@@ -18,12 +18,12 @@ export function mistralCallId(id: string): string {
 }
 
 /**
- * The id of a tool call with a limited length. Ids of other providers may be longer (some carry a signature); such an
- * id becomes a hash of itself, so that a call and its result agree, in each request.
+ * Converts the id of a tool call to an id of limited length. Ids of other providers may be longer (some contain a
+ * signature). A longer id is replaced by its hash, so that a call and its result have the same id in every request.
  *
  * @param id Any id.
- * @param maxLength The longest id that the API accepts. Default: 40, as for OpenAI ("string too long. Expected a string
- * with maximum length 40").
+ * @param maxLength The maximum length that the API accepts. Default: 40, as for OpenAI ("string too long. Expected a
+ * string with maximum length 40").
  */
 export function shortCallId(id: string, maxLength = 40): string {
   return id.length <= maxLength ? id : `call_${hashId(id)}`;
@@ -32,9 +32,9 @@ export function shortCallId(id: string, maxLength = 40): string {
 /** Hashes an id to nine letters and digits: the lower digits of two multiplicative hashes of 32 bits. */
 function hashId(id: string): string {
   let [first, second] = [0, 0];
-  for (let at = 0; at < id.length; at += 1) {
-    first = Math.imul(first ^ id.charCodeAt(at), 0x9e3779b1) ^ (first >>> 15);
-    second = Math.imul(second + id.charCodeAt(at), 0x85ebca6b) ^ (second >>> 13);
+  for (let index = 0; index < id.length; index += 1) {
+    first = Math.imul(first ^ id.charCodeAt(index), 0x9e3779b1) ^ (first >>> 15);
+    second = Math.imul(second + id.charCodeAt(index), 0x85ebca6b) ^ (second >>> 13);
   }
   return lowerDigits(first, 5) + lowerDigits(second, 4);
 }
@@ -43,11 +43,11 @@ const lowerDigits = (hash: number, count: number): string =>
   (hash >>> 0).toString(36).padStart(count, '0').slice(-count);
 
 /**
- * Maps the ids of a conversation's tool calls to ids that Anthropic accepts: `^[a-zA-Z0-9_-]+$`, as its status 400 says
- * for others. A call and its result get the same id, and two calls never share one.
+ * Maps the ids of a conversation's tool calls to ids that Anthropic accepts: `^[a-zA-Z0-9_-]+$`. Anthropic rejects any
+ * other id with status 400. A call and its result get the same id, and two calls never share an id.
  *
  * @param messages The complete conversation.
- * @returns Returns the valid id for an id of the conversation.
+ * @returns A function that returns the valid id for an id of the conversation.
  */
 export function createCallIdMapper(messages: readonly Message[]): (id: string) => string {
   const ids = new Set(

@@ -15,9 +15,9 @@ const allExcept = (...names: readonly (typeof allProviders)[number][]): readonly
   allProviders.filter((name) => !names.includes(name));
 
 /**
- * The providers that have models with a capability: for the error that is raised when a model lacks it. Names only, so
- * that no provider bundles another. The registry's spec compares the table with the capabilities of the providers'
- * models.
+ * The providers that have models with a capability, for the error about a model that lacks the capability. The table
+ * contains only names, so that bundling one provider does not bundle the others. The registry's spec compares the table
+ * with the capabilities of the providers' models.
  */
 export const capabilityTable: Readonly<Record<Capability, readonly string[]>> = {
   tools: allProviders,

@@ -6,57 +6,57 @@ import type { Usage } from '../../core/usage.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 
 /**
- * Emits the chunks of one response, with the rules that all wires share: metadata once, one finish reason, one usage,
- * an interruption where the response ends too early.
+ * Emits the chunks of one response and applies the rules that all wires share: metadata first, one finish reason, one
+ * usage, and an error if the response ends too early.
  */
 export interface ChunkEmitter {
   /** Adds a field to the response's metadata. The first value of a name wins; undefined adds nothing. */
   addMetadata(name: string, value: JsonValue | undefined): void;
   /**
-   * Emits a chunk, and the metadata before the first one. The metadata wait for that chunk, so that nothing has been
-   * emitted when the first event is an error, and the request may be retried.
+   * Emits a chunk. The metadata is emitted directly before the first chunk: if the first event is an error, nothing has
+   * been emitted yet, and the request can be retried.
    */
   readonly emit: (chunk: Chunk) => void;
   /** Whether a chunk was emitted. Metadata that is added after that is not emitted. */
   readonly hasEmitted: boolean;
   /**
-   * Stores the finish reason. The first one wins, unless text, thinking, a fragment or a file arrives after it: then it
-   * ended nothing (translators to Google's wire stamp `STOP` on chunks without content,
-   * router-for-me/CLIProxyAPI#5651), and the next one wins.
+   * Stores the finish reason. The first finish reason wins, unless text, thinking, a fragment or a file arrives after
+   * it. In that case it did not end the response (translators to Google's API add `STOP` to chunks without content,
+   * router-for-me/CLIProxyAPI#5651), and the next finish reason replaces it.
    *
    * @param reason The finish reason.
-   * @param rawReason The provider's own word for it.
+   * @param rawReason The finish reason as the provider sent it.
    */
   setFinishReason(reason: FinishReason, rawReason: string): void;
   /**
-   * Stores the usage. A later report with input counts replaces the earlier input counts, and one with output counts
-   * the earlier output counts; a report without counts is ignored.
+   * Stores the usage. Later input counts replace all earlier input counts, and later output counts replace all earlier
+   * output counts. A usage without counts is ignored.
    */
   setUsage(usage: Usage): void;
   /**
    * Whether the response is complete.
    *
-   * @param terminal Whether the protocol's terminal mark was seen.
+   * @param terminal Whether the protocol's terminal marker arrived.
    */
   isComplete(terminal: boolean): boolean;
   /**
-   * Why the response ended. Call it when the response has ended.
+   * Returns the reason why the response ended. Call it after the last frame.
    *
-   * @param terminal Whether the protocol's terminal mark was seen.
-   * @returns The finish reason; `unspecified` where there was only the mark.
-   * @throws StreamInterruptedError when neither a finish reason nor the mark was seen.
+   * @param terminal Whether the protocol's terminal marker arrived.
+   * @returns The finish reason; `unspecified` if only the terminal marker arrived.
+   * @throws StreamInterruptedError if neither a finish reason nor the terminal marker arrived.
    */
   finishReason(terminal: boolean): FinishReason;
   /**
    * Emits the `finish`.
    *
-   * @param reason Replaces the stored finish reason. Default: the stored one.
+   * @param reason Replaces the stored finish reason. Default: the stored finish reason.
    */
   emitFinish(reason?: FinishReason): void;
 }
 
 /**
- * Makes the emitter of one response.
+ * Creates the emitter of one response.
  *
  * @param provider The model's provider, for errors.
  * @param out Receives the chunks, in order.
@@ -67,7 +67,7 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
   let characters = 0;
   let fragments = 0;
   let finish: { readonly reason: FinishReason; readonly rawReason: string } | undefined;
-  let continued = false;
+  let hasContinued = false;
   let usage: Usage | undefined;
 
   const emit = (chunk: Chunk) => {
@@ -75,7 +75,7 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
     hasEmitted = true;
     if (chunk.type === 'text' || chunk.type === 'thinking') characters += chunk.text.length;
     else if (chunk.type === 'toolCallFragment') fragments++;
-    continued ||= finish !== undefined && isContent(chunk);
+    hasContinued ||= finish !== undefined && isContent(chunk);
     out(chunk);
   };
   const endedEarly = () =>
@@ -95,9 +95,9 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
       return hasEmitted;
     },
     setFinishReason(reason, rawReason) {
-      if (finish && !continued) return;
+      if (finish && !hasContinued) return;
       finish = { reason, rawReason };
-      continued = false;
+      hasContinued = false;
     },
     setUsage(reported) {
       if (Object.keys(reported).length > 0) usage = usage ? mergeUsage(usage, reported) : reported;
@@ -113,7 +113,7 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
   };
 }
 
-/** Whether a chunk continues the response: a reader would see it, or a tool would run. */
+/** Whether a chunk continues the response: it has content for the subscriber, or a fragment of a tool call. */
 function isContent(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'text':
@@ -128,7 +128,8 @@ function isContent(chunk: Chunk): boolean {
 }
 
 /**
- * Input and output counts are replaced as a group, so that no count of an earlier report is combined with a later one.
+ * Replaces input counts and output counts as a group, so that no earlier count is combined with a later count of its
+ * group.
  */
 function mergeUsage(earlier: Usage, later: Usage): Usage {
   const hasInput = (later.input ?? later.cachedInput ?? later.cacheWriteInput) !== undefined;

@@ -3,19 +3,22 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message, ToolResultPart } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 
-// The encodings that several APIs have adopted from Chat Completions.
+// Encodings that several APIs have adopted from the Chat Completions API.
 
 /** The texts of a message that are not empty. */
 export const nonEmptyTexts = ({ parts }: Pick<Message, 'parts'>): readonly string[] =>
   parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
 
-/** A system message. Its texts are separated by blank lines: the templates of many servers accept no array here. */
+/**
+ * Encodes a system message. Its texts are joined with blank lines, because the chat templates of many servers do not
+ * accept an array here.
+ */
 export function encodeSystem(message: Message): readonly JsonObject[] {
   const content = nonEmptyTexts(message).join('\n\n');
   return content === '' ? [] : [{ role: 'system', content }];
 }
 
-/** A user message. A single text is sent as a string, which every server understands. */
+/** Encodes a user message. A single text is sent as a string, which every server accepts. */
 export function encodeUserContent(content: readonly JsonObject[]): readonly JsonObject[] {
   const [first, ...others] = content;
   if (!first) return [];
@@ -23,13 +26,13 @@ export function encodeUserContent(content: readonly JsonObject[]): readonly Json
   return [{ role: 'user', content: onlyText ?? content }];
 }
 
-/** The definition of a tool. */
+/** Encodes the definition of a tool. */
 export const functionTool = ({ name, description, parameters }: ToolDefinition): JsonObject => ({
   type: 'function',
   function: { name, description, parameters },
 });
 
-/** A tool call that the model made. */
+/** Encodes a tool call of a model message. */
 export const functionCall = (id: string, name: string, args: JsonObject) => ({
   id,
   type: 'function',
@@ -37,19 +40,19 @@ export const functionCall = (id: string, name: string, args: JsonObject) => ({
 });
 
 /**
- * The result of a tool as text, for an API that has no field for failures: a text as it is, anything else as JSON, an
- * error as `{"error": "..."}`.
+ * Converts the result of a tool to text, for an API that has no field for failures. A text is unchanged, any other
+ * value becomes JSON, and an error becomes `{"error": "..."}`.
  */
 export function resultText(part: ToolResultPart): string {
   const value = part.error === undefined ? part.result : { error: part.error };
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The error for a token budget of thinking, on a provider that expects an effort. */
+/** Creates the error for a thinking budget, for a provider that accepts only an effort. */
 export function unsupportedBudgetError(provider: string, budget: number): ConfigurationError {
   return new ConfigurationError(
     'options',
     `${provider} does not support a budget for thinking (${budget} tokens).`,
-    "Pass an effort: thinking: { effort: 'low' }; or limit the output, thinking included, with maxOutputTokens.",
+    "Pass an effort: thinking: { effort: 'low' }; or limit the output, including thinking, with maxOutputTokens.",
   );
 }

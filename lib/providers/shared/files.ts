@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 
-/** A file with its bytes, where its URL is a data URL, which few APIs accept as a URL. Other files are unchanged. */
+/** Replaces a data URL with its bytes, because few APIs accept data URLs. Any other file is unchanged. */
 export function inlineDataUrl(file: FilePart): FilePart {
   const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
   if (!inline) return file;
@@ -18,11 +18,11 @@ export const imageMediaType = (format: string): string =>
   `image/${format.toLowerCase() === 'svg' ? 'svg+xml' : format}`;
 
 /**
- * The content of a text file, after its name: for APIs that accept no text files.
+ * Returns the content of a text file, after the file's name, for APIs that do not accept text files.
  *
  * @param file The file.
- * @returns Undefined for a file that is not text, or that is given by URL.
- * @throws ConfigurationError `options` when the data is not base64.
+ * @returns The text; undefined for a file that is not text or has only a URL.
+ * @throws ConfigurationError `options` if the data is not base64.
  */
 export function textOfFile({ data, mediaType, name }: FilePart): string | undefined {
   if (data === undefined || !isTextMediaType(baseMediaType(mediaType))) return undefined;
@@ -30,7 +30,7 @@ export function textOfFile({ data, mediaType, name }: FilePart): string | undefi
   return name === undefined ? text : `${name}:\n${text}`;
 }
 
-/** Whether a media type without parameters is one of text. */
+/** Whether a media type without parameters is a text type. */
 const isTextMediaType = (mediaType: string): boolean =>
   mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
 
@@ -49,13 +49,16 @@ function decodeText(data: string, mediaType: string): string {
 /** The bytes of a file as a data URL. */
 export const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaType};base64,${data}`;
 
-/** The name of a file, for APIs that require one. A short subtype is the usual extension (`pdf`). */
+/**
+ * The name of a file, for APIs that require a name. Default: `file`, with the subtype of the media type as its
+ * extension if the subtype is short (`pdf`).
+ */
 export function fileName({ name, mediaType }: FilePart): string {
   const subtype = (baseMediaType(mediaType).split('/')[1] ?? '').replace('svg+xml', 'svg');
   return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
 }
 
-/** The parts of a base64 data URL; undefined for any other URL. */
+/** Parses a base64 data URL. Undefined for any other URL. */
 export function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
   if (!/^data:/i.test(url)) return undefined;
   const comma = url.indexOf(',');

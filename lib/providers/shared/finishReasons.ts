@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../core/chunk.js';
 
 /**
- * The words of all APIs for the end of a response, in either case: gateways forward the words of other APIs
+ * The raw finish reasons of all APIs, in upper or lower case. Gateways forward the raw finish reasons of other APIs
  * (`MAX_TOKENS`, `end_turn`).
  */
 const finishReasons: readonly (readonly [FinishReason, RegExp])[] = [
@@ -16,12 +16,12 @@ const finishReasons: readonly (readonly [FinishReason, RegExp])[] = [
 ];
 
 /**
- * The finish reason for a word that the wire's own list does not contain: a server in front of a model of another API
- * forwards that API's words.
+ * Converts a raw finish reason that the wire's own list does not contain: a server may forward the raw finish reasons
+ * of another API.
  *
- * @param word The word, as it arrived.
- * @returns `other` for a word of no API.
+ * @param rawReason The finish reason as the provider sent it.
+ * @returns The finish reason; `other` if the raw finish reason is unknown.
  */
-export function commonFinishReason(word: string): FinishReason {
-  return finishReasons.find(([, words]) => words.test(word))?.[0] ?? 'other';
+export function commonFinishReason(rawReason: string): FinishReason {
+  return finishReasons.find(([, pattern]) => pattern.test(rawReason))?.[0] ?? 'other';
 }

@@ -2,7 +2,8 @@ import { isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
 /**
- * The choice at index 0. One choice is requested; `n` or `candidateCount` in the provider's options may ask for more.
+ * Finds the choice at index 0. The library requests one choice, but `providerOptions` may request more, with `n` or
+ * `candidateCount`.
  *
  * @param choices The `choices` or `candidates` of a frame.
  */

@@ -8,9 +8,9 @@ const namedSchemas: ReadonlySet<string> = new Set(['properties', '$defs', 'defin
 const subschemas: ReadonlySet<string> = new Set(['items', 'prefixItems', 'anyOf', 'oneOf', 'allOf', 'not']);
 
 /**
- * Maps the schemas that are the direct children of a keyword.
+ * Maps the schemas in the value of a keyword, but not the schemas inside them.
  *
- * @param keyword The keyword. Its value is unchanged if it holds no schemas.
+ * @param keyword The keyword. Its value is unchanged if it contains no schemas.
  * @param value The keyword's value.
  * @param map Maps one schema.
  */
@@ -25,7 +25,7 @@ export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: J
 export const mapValues = (object: JsonObject, map: (value: JsonValue, key: string) => JsonValue): JsonObject =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 
-/** Describes constraints in a text, for a schema's description. */
+/** Describes constraints as text, for a schema's description. */
 export const describeConstraints = (constraints: JsonObject): string =>
   Object.entries(constraints)
     .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`)

@@ -3,13 +3,13 @@ import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js'
 import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
 
 /**
- * Adjusts a schema to strict mode (OpenAI's guide to structured outputs): objects are closed, an optional property
- * becomes a required one that may be null (`omitOptionalNulls` removes the nulls from the output), `oneOf` becomes
- * `anyOf`, and constraints that strict mode rejects move into the description.
+ * Adjusts a schema to strict mode (OpenAI's guide to structured outputs): objects accept no other properties, an
+ * optional property becomes a required property that may be null (`omitOptionalNulls` removes the nulls from the
+ * output), `oneOf` becomes `anyOf`, and constraints that strict mode rejects move into the description.
  *
  * @param schema The schema of the complete output.
- * @returns The schema to send, and whether it is strict. One that cannot be adjusted (open maps, `allOf`) is returned
- * unchanged, as not strict.
+ * @returns The schema to send, and whether it is strict. A schema that cannot be adjusted (records, `allOf`) is
+ * returned unchanged, as not strict.
  */
 export function strictSchema(schema: JsonSchema): { readonly schema: JsonSchema; readonly strict: boolean } {
   if (isStrict(schema)) return { schema, strict: true };
@@ -18,8 +18,8 @@ export function strictSchema(schema: JsonSchema): { readonly schema: JsonSchema;
 }
 
 /**
- * Keywords that strict mode rejects. As part of the description they still guide the model, and the validation of the
- * output still checks them.
+ * Keywords that strict mode rejects. As part of the description they still guide the model, and validation still checks
+ * the constraints among them.
  */
 const describedKeywords: ReadonlySet<string> = new Set([
   'minLength',
@@ -33,17 +33,21 @@ const describedKeywords: ReadonlySet<string> = new Set([
 
 function adjust(schema: JsonSchema): JsonSchema {
   const adjusted: Record<string, JsonValue> = {};
-  const constraints: Record<string, JsonValue> = {};
+  const described: Record<string, JsonValue> = {};
   for (const [keyword, value] of Object.entries(schema)) {
-    if (describedKeywords.has(keyword)) constraints[keyword] = value;
+    if (describedKeywords.has(keyword)) described[keyword] = value;
     else adjusted[keyword === 'oneOf' ? 'anyOf' : keyword] = mapSubschemas(keyword, value, adjust);
   }
-  const description = describeConstraints(constraints);
-  if (description !== '') adjusted['description'] = [...asArray(adjusted['description']), description].join(' ');
+  const constraints = describeConstraints(described);
+  const { description } = adjusted;
+  if (constraints !== '')
+    adjusted['description'] = typeof description === 'string' ? `${description} ${constraints}` : constraints;
   return isJsonObject(adjusted['properties']) ? closeObject(adjusted, adjusted['properties']) : adjusted;
 }
 
-/** An object that explicitly accepts other keys stays open, and the schema is then not strict. */
+/**
+ * An object that explicitly accepts other properties is unchanged in this respect, which makes the schema non-strict.
+ */
 function closeObject(schema: JsonObject, properties: JsonObject): JsonObject {
   const required = new Set(asArray(schema['required']));
   return {
@@ -57,8 +61,8 @@ function closeObject(schema: JsonObject, properties: JsonObject): JsonObject {
 }
 
 /**
- * The keywords of strict mode, by OpenAI's guide to structured outputs ("Supported schemas"). Any other is rejected
- * with 400.
+ * The keywords of strict mode, according to OpenAI's guide to structured outputs ("Supported schemas"). Any other
+ * keyword is rejected with status 400.
  */
 const supportedKeywords: ReadonlySet<string> = new Set([
   'type',
@@ -72,8 +76,17 @@ const supportedKeywords: ReadonlySet<string> = new Set([
   '$ref',
   '$defs',
   'definitions',
-  ...['title', 'description', 'pattern', 'format', 'minItems', 'maxItems'],
-  ...['multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+  'title',
+  'description',
+  'pattern',
+  'format',
+  'minItems',
+  'maxItems',
+  'multipleOf',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
 ]);
 
 /** The string formats of strict mode. */
@@ -89,48 +102,48 @@ const supportedFormats: ReadonlySet<unknown> = new Set([
   'uuid',
 ]);
 
-/** The limits of strict mode: levels of schemas, properties and enum values in all. */
+/** The limits of strict mode: nesting depth, total number of properties, and total number of enum values. */
 const limits = { depth: 10, properties: 5000, values: 1000 } as const;
 
-/** What was counted in a schema so far. */
-interface Count {
+/** Running totals of a schema. */
+interface Totals {
   properties: number;
   values: number;
 }
 
 /**
- * Whether a JSON Schema satisfies strict mode as it is: its root is an object, every object is closed and requires all
- * its properties, and it contains only supported keywords, within the limits. False where that is uncertain: without
- * strict mode the model follows a schema as well as it can, but a rejected schema is an error.
+ * Whether a JSON Schema satisfies strict mode without changes: its root is an object, every object requires all its
+ * properties and accepts no others, and the schema contains only supported keywords, within the limits. False if this
+ * is uncertain: without strict mode the model follows a schema as well as it can, but a rejected schema is an error.
  *
  * @param schema The schema of the complete output.
  */
 export function isStrict(schema: unknown): boolean {
   if (!isRecord(schema) || schema['type'] !== 'object' || 'anyOf' in schema) return false;
-  const count: Count = { properties: 0, values: 0 };
-  return isStrictPart(schema, 1, count) && count.properties <= limits.properties && count.values <= limits.values;
+  const totals: Totals = { properties: 0, values: 0 };
+  return isStrictPart(schema, 1, totals) && totals.properties <= limits.properties && totals.values <= limits.values;
 }
 
-/** Checks one schema and those inside it. `depth` is the number of schemas that contain this one, itself included. */
-function isStrictPart(schema: unknown, depth: number, count: Count): boolean {
+/** Checks a schema and the schemas inside it. `depth` is 1 for the root. */
+function isStrictPart(schema: unknown, depth: number, totals: Totals): boolean {
   if (!isRecord(schema) || depth > limits.depth) return false;
   if (!Object.keys(schema).every((keyword) => supportedKeywords.has(keyword))) return false;
   if (schema['$ref'] !== undefined) return isLocalReference(schema);
   if (!hasStrictShape(schema) || !isStrictString(schema)) return false;
   const { properties = {}, $defs = {}, definitions = {}, items, anyOf, enum: values } = schema;
   const named = [properties, $defs, definitions].filter(isRecord).flatMap(Object.values<unknown>);
-  count.properties += Object.keys(properties as object).length;
-  count.values += Array.isArray(values) ? values.length : 0;
-  return [...named, ...asArray(items), ...asArray(anyOf)].every((part) => isStrictPart(part, depth + 1, count));
+  totals.properties += Object.keys(properties as object).length;
+  totals.values += Array.isArray(values) ? values.length : 0;
+  return [...named, ...asArray(items), ...asArray(anyOf)].every((part) => isStrictPart(part, depth + 1, totals));
 }
 
-/** Strict mode rejects other keywords besides a reference. */
+/** Strict mode rejects other keywords beside a `$ref`. */
 function isLocalReference(schema: Record<string, unknown>): boolean {
   const { $ref } = schema;
   return typeof $ref === 'string' && $ref.startsWith('#') && Object.keys(schema).length === 1;
 }
 
-/** Whether a schema has a type, or alternatives, and what strict mode requires of objects and arrays. */
+/** Whether a schema has a type or `anyOf`, and the keywords that strict mode requires for objects and arrays. */
 function hasStrictShape(schema: Record<string, unknown>): boolean {
   const { type, anyOf, items, properties = {} } = schema;
   if (!isRecord(properties)) return false;
@@ -151,7 +164,8 @@ function isClosedObject(
 }
 
 /**
- * Patterns with look-around are rejected ("regex lookaround is not supported"): zod before 4.6 writes them for emails.
+ * Formats must be supported, and patterns must have no look-around ("regex lookaround is not supported"; zod before 4.6
+ * generates look-around for `email()`).
  */
 function isStrictString({ format, pattern = '' }: Record<string, unknown>): boolean {
   if (format !== undefined && !supportedFormats.has(format)) return false;

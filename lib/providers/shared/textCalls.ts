@@ -7,55 +7,55 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { closingEnd, isSpace } from '../../core/json/scan.js';
 import type { Request } from '../../core/model.js';
 
-/** Replaces tool calls that were written as text by fragments. */
-export interface TextCalls {
+/** Converts tool calls that the model wrote as text to fragments. */
+export interface TextCallParser {
   next(chunk: Chunk): void;
-  /** Emits the text that is held back, as text. Call it before an error; a `finish` does it by itself. */
+  /** Emits the held text as text. Call it before an error; it is not needed before a `finish`. */
   flush(): void;
 }
 
 /** Llama 3 writes the first tag before its calls, Llama 4 the second. */
 const tags = ['<|python_tag|>', '<|python_start|>'] as const;
 
-/** Enough of the text, without white space, to recognise a tag and the character after it. */
+/** Number of characters, not counting whitespace, that are needed to recognize a tag and the character after it. */
 const HEAD_LENGTH = 24;
 
 /**
- * Replaces a text that consists of calls, `<|python_tag|>{"name": "f", "parameters": {...}}`, by fragments. Llama models
- * write calls like this; servers that do not parse them (Together with some models, vLLM without a tool parser, llama.cpp)
- * pass them on as text.
+ * Creates a parser that converts a text of calls, `<|python_tag|>{"name": "f", "parameters": {...}}`, to fragments.
+ * Llama models write calls like this; servers that do not parse them (Together with some models, vLLM without a tool
+ * parser, llama.cpp) forward them as text.
  *
- * Calls in a text may be a quotation: of the user, of a document, of a tool's result. So the text is replaced only if the
- * complete text of the response consists of calls, each of an offered tool, and the server sent no calls of its own. Any
- * other text is forwarded unchanged. Text is held back only while it begins as calls do.
+ * Calls in a text may be quoted from the user, a document or a tool's result. So a text is converted only if the
+ * complete text of the response consists of calls, each call names an offered tool, and the server sent no other calls.
+ * Any other text is forwarded unchanged. Text is held back only while it may be the beginning of calls.
  *
  * @param offered The names of the tools that the model may call.
  * @param emit Receives the chunks.
  */
-export function createTextCalls(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextCalls {
-  let held = ''; // a rope: it is flattened once
+export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextCallParser {
+  let heldText = ''; // V8 keeps appended strings as a rope; the rope is flattened once, when it is parsed
   let head = '';
-  let isText = false; // the text is not calls: nothing is held back
+  let isText = false; // the text does not consist of calls: nothing is held back
 
   const flush = () => {
-    const text = held;
-    held = '';
+    const text = heldText;
+    heldText = '';
     isText = true;
     if (text !== '') emit({ type: 'text', text });
   };
   const read = ({ text, providerData }: TextChunk) => {
-    held += text;
+    heldText += text;
     if (head.length < HEAD_LENGTH) head = (head + text.replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
     if (!mayBeginCalls(head)) flush();
     if (providerData) emit({ type: 'text', text: '', providerData });
   };
   const finish = () => {
-    const calls = isText ? undefined : parseCalls(held);
+    const calls = isText ? undefined : parseCalls(heldText);
     if (!calls?.every(({ name }) => offered.has(name))) {
       flush();
       return;
     }
-    held = '';
+    heldText = '';
     for (const call of calls) emit({ type: 'toolCallFragment', ...call, done: true });
   };
 
@@ -75,7 +75,7 @@ export function createTextCalls(offered: ReadonlySet<string>, emit: (chunk: Chun
           finish();
           break;
         case 'retract':
-          [held, head, isText] = ['', '', false];
+          [heldText, head, isText] = ['', '', false];
           break;
         default:
       }
@@ -84,7 +84,7 @@ export function createTextCalls(offered: ReadonlySet<string>, emit: (chunk: Chun
   };
 }
 
-/** Whether a text that begins like this may consist of calls: a tag, and then a bracket or another tag. */
+/** Whether a text that begins with `head` may consist of calls: a tag is followed by a bracket or another tag. */
 function mayBeginCalls(head: string): boolean {
   return tags.some((tag) => {
     if (!head.startsWith(tag)) return tag.startsWith(head);
@@ -93,23 +93,23 @@ function mayBeginCalls(head: string): boolean {
 }
 
 /**
- * The same as an operator. Text that is held back is emitted before an error or the completion.
+ * Applies `createTextCallParser` as an operator. Held text is emitted before an error or the completion.
  *
- * @param request The request: without tools, and with the tool choice `none`, no text is a call.
+ * @param request The request. Without tools, or with the tool choice `none`, no text is converted.
  */
 export function extractTextCalls({ tools = [], toolChoice }: Request): MonoTypeOperatorFunction<Chunk> {
   if (tools.length === 0 || toolChoice === 'none') return identity;
   const offered = new Set(tools.map(({ name }) => name));
   return createOperator((out) => {
-    const textCalls = createTextCalls(offered, (chunk) => out.next(chunk));
+    const parser = createTextCallParser(offered, (chunk) => out.next(chunk));
     return {
-      next: (chunk) => textCalls.next(chunk),
+      next: (chunk) => parser.next(chunk),
       error(error) {
-        textCalls.flush();
+        parser.flush();
         out.error(error);
       },
       complete() {
-        textCalls.flush();
+        parser.flush();
         out.complete();
       },
     };
@@ -122,37 +122,37 @@ interface TextCall {
   readonly arguments: JsonObject | string;
 }
 
-/** The control tokens of Llama 3 and 4 that may stand around calls. */
+/** The control tokens of Llama 3 and 4 that may surround calls. */
 const controlTokens = [...tags, '<|python_end|>', '<|eom_id|>', '<|eot_id|>', '<|eom|>', '<|eot|>'] as const;
 
 /**
- * The calls in a text that consists of calls: objects `{ "name", "parameters" | "arguments" }`, or arrays of them, with
- * white space, `;`, `,` and control tokens in between. Linear in the text.
+ * Parses a text that consists of calls: objects `{ "name", "parameters" | "arguments" }` or arrays of such objects,
+ * separated by whitespace, `;`, `,` and control tokens. The time is linear in the length of the text.
  *
  * @param text The text, with its tags.
  * @returns The calls; undefined if the text contains anything else, or no call.
  */
 export function parseCalls(text: string): readonly TextCall[] | undefined {
   const calls: TextCall[] = [];
-  let at = endOfSeparators(text, 0);
-  while (at < text.length) {
-    const end = closingEnd(text, at);
-    const parsed = end < 0 ? undefined : toCalls(tryParseJson(text.slice(at, end)));
+  let offset = endOfSeparators(text, 0);
+  while (offset < text.length) {
+    const end = closingEnd(text, offset);
+    const parsed = end < 0 ? undefined : toCalls(tryParseJson(text.slice(offset, end)));
     if (!parsed) return undefined;
     for (const call of parsed) calls.push(call);
-    at = endOfSeparators(text, end);
+    offset = endOfSeparators(text, end);
   }
   return calls.length > 0 ? calls : undefined;
 }
 
-/** A loop: a regular expression that repeats an alternation needs stack for each repetition. */
-function endOfSeparators(text: string, from: number): number {
-  for (let at = from; ;) {
-    const code = text.charCodeAt(at);
-    const token = code === 0x3c ? controlTokens.find((known) => text.startsWith(known, at)) : undefined;
-    if (token !== undefined) at += token.length;
-    else if (isSpace(code) || code === 0x3b || code === 0x2c) at += 1;
-    else return at;
+/** Uses a loop, because a regular expression that repeats an alternation uses stack space for each repetition. */
+function endOfSeparators(text: string, start: number): number {
+  for (let offset = start; ;) {
+    const code = text.charCodeAt(offset);
+    const token = code === 0x3c ? controlTokens.find((candidate) => text.startsWith(candidate, offset)) : undefined;
+    if (token !== undefined) offset += token.length;
+    else if (isSpace(code) || code === 0x3b || code === 0x2c) offset += 1;
+    else return offset;
   }
 }
 
@@ -166,11 +166,11 @@ const callKeys: ReadonlySet<string> = new Set(['name', 'type', 'id']);
 
 function toCall(value: unknown): TextCall | undefined {
   if (!isJsonObject(value)) return undefined;
-  const called = isJsonObject(value['function']) ? value['function'] : value;
-  const name = nonEmptyString(called['name']);
+  const functionFields = isJsonObject(value['function']) ? value['function'] : value;
+  const name = nonEmptyString(functionFields['name']);
   if (name === undefined) return undefined;
-  const args = called['parameters'] ?? called['arguments'] ?? undefined;
+  const args = functionFields['parameters'] ?? functionFields['arguments'] ?? undefined;
   if (isJsonObject(args) || typeof args === 'string') return { name, arguments: args };
-  const hasOtherKeys = Object.keys(called).some((key) => !callKeys.has(key) && called[key] !== null);
+  const hasOtherKeys = Object.keys(functionFields).some((key) => !callKeys.has(key) && functionFields[key] !== null);
   return args === undefined && !hasOtherKeys ? { name, arguments: {} } : undefined;
 }

@@ -8,20 +8,24 @@ const closingTag = '</think>';
 /** Separates thinking from text in the chunks of one message. */
 export interface ThinkTagParser {
   next(chunk: Chunk): void;
-  /** Emits the text that is held back. Call it before an error; a `finish` does it by itself. */
+  /** Emits the held text. Call it before an error; it is not needed before a `finish`. */
   flush(): void;
 }
 
-/** Where the text is: before a tag, inside the tags, directly after them, or in the answer. */
-type State = 'start' | 'thinking' | 'afterTags' | 'answer';
+/**
+ * The position in the message: before the opening tag, inside the tags, directly after the closing tag, or in the text
+ * that follows.
+ */
+type State = 'start' | 'thinking' | 'afterTags' | 'text';
 
 /**
- * Turns `<think>...</think>` at the start of a message into thinking, as servers without a field for reasoning send it
- * (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). White space before the tag, and one line break directly after
- * it, belong to the tags and are dropped. Tags that are never closed contain thinking only. Later tags are text, since
- * an answer may mention them.
+ * Creates a parser that converts `<think>...</think>` at the start of a message to thinking. Servers without a field
+ * for reasoning send it like this (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). Whitespace before the opening
+ * tag and one line break directly after the closing tag are dropped. Without a closing tag, the rest of the message is
+ * thinking. Later tags are text, since a response may mention them.
  *
- * However the text is cut, only white space before a tag and the beginning of a tag are held back. Linear in the text.
+ * However the text is split, only whitespace before a tag, the beginning of a tag, and a `\r` after the closing tag are
+ * held back. The time is linear in the length of the text.
  *
  * @param emit Receives the chunks.
  */
@@ -38,7 +42,7 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
       const trimmed = text.trimStart();
       if (trimmed.startsWith(openingTag)) enter('thinking', trimmed.slice(openingTag.length));
       else if (openingTag.startsWith(trimmed)) heldText = text;
-      else enter('answer', text);
+      else enter('text', text);
     },
     thinking(text) {
       const end = text.indexOf(closingTag);
@@ -53,9 +57,9 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
     },
     afterTags(text) {
       if (text === '\r') heldText = text;
-      else if (text !== '') enter('answer', text.replace(/^\r?\n/, ''));
+      else if (text !== '') enter('text', text.replace(/^\r?\n/, ''));
     },
-    answer: (text) => emitText('text', text),
+    text: (text) => emitText('text', text),
   };
   const enter = (next: State, text: string) => {
     state = next;
@@ -65,13 +69,13 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
     const text = heldText + chunk.text;
     heldText = '';
     read[state](text);
-    // The provider requires this data back, whatever became of the text that it arrived with.
+    // The data must be sent back to the provider, even if the text that it arrived with was converted or dropped.
     if (chunk.providerData) emit({ ...chunk, text: '' });
   };
   const flush = () => {
     const text = heldText;
     heldText = '';
-    if (state === 'start' && text !== '') state = 'answer';
+    if (state === 'start' && text !== '') state = 'text';
     emitText(state === 'thinking' ? 'thinking' : 'text', text);
   };
 
@@ -80,7 +84,7 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
     next(chunk) {
       switch (chunk.type) {
         case 'text':
-          if (state === 'answer') emit(chunk);
+          if (state === 'text') emit(chunk);
           else readChunk(chunk);
           return;
         case 'retract':
@@ -98,7 +102,7 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
   };
 }
 
-/** The same as an operator. Text that is held back is emitted before an error or the completion. */
+/** Applies `createThinkTagParser` as an operator. Held text is emitted before an error or the completion. */
 export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
   return createOperator((out) => {
     const parser = createThinkTagParser((chunk) => out.next(chunk));
@@ -121,7 +125,7 @@ export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
  * arrived.
  *
  * @param text The text so far.
- * @param tags The tags. Each begins with `<` and contains no other.
+ * @param tags The tags. Each tag begins with `<` and contains no other `<`.
  */
 export function partialTagLength(text: string, ...tags: readonly string[]): number {
   const start = text.lastIndexOf('<');

@@ -4,7 +4,7 @@ import type { Chunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import { chatCompletions } from '../../../lib/providers/chatCompletions/chatCompletions.js';
-import { createTextCalls } from '../../../lib/providers/shared/textCalls.js';
+import { createTextCallParser } from '../../../lib/providers/shared/textCalls.js';
 import { expectRecorded, wholeAnswer } from '../wholeAnswer.js';
 import { recordings } from '../../support/recordings.js';
 import { read } from './reading.js';
@@ -31,7 +31,7 @@ describe('chatCompletions: recorded streams', () => {
   it.each(folders.flatMap(recordings))('chatCompletions decodes $name completely', (recording) => {
     const offered = new Set(recording.expected.toolCalls.map(({ name }) => name));
     const decode = (emit: (chunk: Chunk) => void) => {
-      const textCalls = createTextCalls(offered, emit);
+      const textCalls = createTextCallParser(offered, emit);
       return wire.decode(recording.name.startsWith('together/') ? (chunk) => textCalls.next(chunk) : emit);
     };
     expectRecorded(recording, wholeAnswer(decode, recording.frames, true));

@@ -54,7 +54,7 @@ describe('encodeCohere', () => {
     });
     expect(body({ tools, toolChoice: { name: 'now' } })['tools']).toHaveLength(1);
     expect(() => body({ tools, toolChoice: { name: 'other' } })).toThrow(/"other".*not among the tools/);
-    expect(() => body({ tools, parallelToolCalls: false })).toThrow(/several calls/);
+    expect(() => body({ tools, parallelToolCalls: false })).toThrow(/cannot disable parallel tool calls/);
   });
 
   it('encodeCohere throws for a schema together with tools', () => {

@@ -45,10 +45,10 @@ describe('encodeOllama', () => {
     [
       'a required call',
       { tools, toolChoice: 'required' },
-      /cannot be made to call a tool \(toolChoice: required\).*'auto'/,
+      /cannot be forced to call a tool \(toolChoice: required\).*'auto'/,
     ],
     ['a tool choice by name', { tools, toolChoice: { name: 'f' } }, /toolChoice: f/],
-    ['one call at a time', { tools, parallelToolCalls: false }, /no field that forbids several calls/],
+    ['one call at a time', { tools, parallelToolCalls: false }, /cannot disable parallel tool calls/],
     [
       'a budget for thinking',
       { thinking: { budget: 100 } },

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import type { Request } from '../../../lib/core/model.js';
-import { parseCalls, createTextCalls, extractTextCalls } from '../../../lib/providers/shared/textCalls.js';
+import { parseCalls, createTextCallParser, extractTextCalls } from '../../../lib/providers/shared/textCalls.js';
 import { openTool } from '../../conformance/case.js';
 import { observe } from '../../support/observe.js';
 
@@ -20,7 +20,7 @@ const readable = (chunks: readonly Chunk[]) => ({
 /** Passes texts and other chunks through text calls, and returns what is emitted. */
 function read(inputs: readonly (string | Chunk)[], end: Chunk | 'interrupted' = finish) {
   const chunks: Chunk[] = [];
-  const textCalls = createTextCalls(new Set(offered), (chunk) => chunks.push(chunk));
+  const textCalls = createTextCallParser(new Set(offered), (chunk) => chunks.push(chunk));
   for (const input of inputs) textCalls.next(typeof input === 'string' ? text(input) : input);
   if (end === 'interrupted') textCalls.flush();
   else textCalls.next(end);
@@ -29,7 +29,7 @@ function read(inputs: readonly (string | Chunk)[], end: Chunk | 'interrupted' = 
 
 const add = '{"name": "add", "parameters": {"a": "}{\\"]["}}';
 
-describe('createTextCalls', () => {
+describe('createTextCallParser', () => {
   it.each<[string, unknown[]]>([
     [`<|python_tag|>${add}`, [['add', { a: '}{"][' }]]],
     [
@@ -54,7 +54,7 @@ describe('createTextCalls', () => {
       ],
     ],
     ['<|python_tag|>\n{"type":"function","function":{"name":"a","arguments":"{\\"x\\":1}"}}', [['a', '{"x":1}']]],
-  ])('createTextCalls reads calls from %s', (written, calls) => {
+  ])('createTextCallParser reads calls from %s', (written, calls) => {
     expect(read([written])).toMatchObject({ text: '', calls });
     expect(read(Array.from(written))).toMatchObject({ text: '', calls });
     expect(read([written]).chunks.at(-1)).toEqual(finish);
@@ -77,15 +77,15 @@ describe('createTextCalls', () => {
     '{"name":"f","parameters":{}}',
     '<|pyth',
     '1 < 2 <|pyth',
-  ])('createTextCalls forwards unchanged: %s', (written) => {
+  ])('createTextCallParser forwards unchanged: %s', (written) => {
     expect(read([written])).toMatchObject({ text: written, calls: [] });
     expect(read(Array.from(written))).toMatchObject({ text: written, calls: [] });
   });
 
-  it('createTextCalls holds back a text only while it begins as calls do', () => {
+  it('createTextCallParser holds back a text only while it begins as calls do', () => {
     const held = (...texts: string[]) => {
       const chunks: Chunk[] = [];
-      const textCalls = createTextCalls(new Set(offered), (chunk) => chunks.push(chunk));
+      const textCalls = createTextCallParser(new Set(offered), (chunk) => chunks.push(chunk));
       for (const value of texts) textCalls.next(text(value));
       return texts.join('').slice(readable(chunks).text.length);
     };
@@ -97,7 +97,7 @@ describe('createTextCalls', () => {
     expect(held('<|python_tag|>{', '"name"')).toBe('<|python_tag|>{"name"');
   });
 
-  it('createTextCalls exposes no call of an interrupted response, and none besides the calls of the server', () => {
+  it('createTextCallParser exposes no call of an interrupted response, and none besides the calls of the server', () => {
     const written = `<|python_tag|>${add}`;
     expect(read([written], 'interrupted')).toMatchObject({ text: written, calls: [] });
     const native: Chunk = { type: 'toolCallFragment', id: 'c', name: 'add', arguments: '{}' };
@@ -105,7 +105,7 @@ describe('createTextCalls', () => {
     expect(read([native, written])).toMatchObject({ text: written, calls: [['add', '{}']] });
   });
 
-  it('createTextCalls starts over on retract, and keeps all provider data', () => {
+  it('createTextCallParser starts over on retract, and keeps all provider data', () => {
     const providerData = { p: { signature: 's' } };
     const { chunks } = read([
       '<|pyth',
@@ -120,7 +120,7 @@ describe('createTextCalls', () => {
     ]);
   });
 
-  it('createTextCalls loses nothing, however the text is cut', () => {
+  it('createTextCallParser loses nothing, however the text is cut', () => {
     const word = fc.constantFrom('<|python_tag|>', '<|python_', '<', '{', '}', '"', '[', ' ', add, 'word', '\\', ';');
     fc.assert(
       fc.property(fc.array(word), (words) => {
