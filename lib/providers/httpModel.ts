@@ -54,7 +54,7 @@ export interface ModelOptions {
   /** Whether text in `<think>` tags at the start of a response is thinking. Default: false, but true for `together`. */
   readonly thinkTags?: boolean | undefined;
   /**
-   * Whether the model writes its tool calls as text (`<|python_tag|>{"name": ...}`), and the server passes them on as
+   * Whether the model writes its tool calls as text (`<|python_tag|>{"name": ...}`), and the server forwards them as
    * text. The text of a response is then converted to calls if it contains only calls, each call names an offered tool,
    * and the tool choice is not `none`. Default: false, so that a quoted document cannot call a tool; true for some
    * models of Together.

@@ -15,9 +15,9 @@ import { openStream } from './openStream.js';
 import type { SdkModel, SdkPart } from './openStream.js';
 
 /**
- * The members of an AI SDK language model that are used here. Every `LanguageModelV4` and `LanguageModelV3` of
- * `@ai-sdk/provider` has them. The type imports nothing, so that it works with either version of that package, and
- * without it.
+ * The members of an AI SDK language model that `fromAiSdk` uses. Every `LanguageModelV4` and `LanguageModelV3` of
+ * `@ai-sdk/provider` has them. The type imports nothing, so it works with either version of that package, and without
+ * the package.
  */
 export interface AiSdkModel {
   readonly specificationVersion: 'v4' | 'v3';
@@ -29,20 +29,19 @@ export interface AiSdkModel {
 
 /** The options of an adapted model. */
 export interface AiSdkOptions {
-  /**
-   * The provider's name, and the key of the data that are sent back to it. Default: the model's own (`openai.chat`).
-   */
+  /** The provider's name, which is also the key of its provider data. Default: `model.provider` (`openai.chat`). */
   readonly provider?: string | undefined;
-  /** Sent with each request, by providers that use HTTP. Default: none. */
+  /** Headers that are sent with each request, if the provider uses HTTP. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * How long the model may be silent: `first`, until its response begins (default: no limit; `stream-start` and
-   * `response-metadata` do not count); `each`, from then on (default: 120000 ms; false: no limit).
+   * How long the model may send nothing: `first` is the limit until its response begins (default: no limit;
+   * `stream-start` and `response-metadata` do not begin the response), `each` is the limit after that (default: 120000
+   * ms; false: no limit).
    */
   readonly timeout?: IdleTimeoutOptions | undefined;
   /**
-   * How a call that failed before its first chunk is retried; false: not at all. Default: 3 times, after 1, 2 and 4 s
-   * with jitter.
+   * How a call that fails before its first chunk is retried; false disables retries. Default: 3 retries, after 1, 2 and
+   * 4 s with jitter.
    */
   readonly retry?: RetryOptions | false | undefined;
   /** The model's capabilities, which the AI SDK does not provide. Default: unknown; every request is sent. */
@@ -58,16 +57,16 @@ export interface AiSdkOptions {
  * const agent = createAgent({ model: fromAiSdk(createGroq()('llama-3.3-70b-versatile')), tools });
  * ```
  *
- * Each subscription calls `doStream`; unsubscribing aborts its signal and cancels its stream, in the same tick. Each
- * part is emitted before the next is read. After the `finish`, the stream is read to its end, for a second at most, so
- * that a middleware can finish its work. What the provider requires again (`providerMetadata`, reasoning, calls that it
- * ran itself) is stored with the message and sent back in order.
+ * Each subscription calls `doStream`; unsubscribing aborts its signal and cancels its stream synchronously. Each part
+ * is emitted before the next part is read. After the `finish`, the stream is read to its end, for at most one second,
+ * so that middleware can finish its work. Data that must be sent back (`providerMetadata`, reasoning, calls that the
+ * provider ran) is stored with the message and sent back in order.
  *
- * `providerOptions` are those of the AI SDK, under its names: `{ openai: { reasoningEffort: 'low' } }`. `thinking` is
- * sent as `reasoning` of V4; V3 has no field for it. Files by URL are passed on unchanged: nothing is downloaded.
+ * `providerOptions` uses the names of the AI SDK: `{ openai: { reasoningEffort: 'low' } }`. `thinking` is sent as V4's
+ * `reasoning`; V3 has no field for it. Files by URL are passed to the model unchanged: nothing is downloaded.
  *
  * @param model A `LanguageModelV4` or `LanguageModelV3`.
- * @param options Name, headers, retry, timeout, capabilities.
+ * @param options Provider name, headers, retry, timeout and capabilities.
  * @returns The model. Its streams error with ConfigurationError (`capability`, `history`, `options`, `apiKey`),
  * HttpError, ConnectionError, ProviderError, ProtocolError, StreamInterruptedError and TimeoutError. The AI SDK does
  * not reveal its keys: a key that a server repeats in an error is redacted only if it was passed in `headers`.
@@ -102,8 +101,5 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
   };
 }
 
-/**
- * Some models announce themselves before the request is sent: a model that then thinks silently has not begun its
- * response.
- */
+/** Some models emit these two parts before the request is sent, so they do not show that the response has begun. */
 const beginsResponse = ({ type }: SdkPart): boolean => type !== 'stream-start' && type !== 'response-metadata';

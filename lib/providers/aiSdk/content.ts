@@ -8,32 +8,33 @@ import type { ReplayPart } from './providerData.js';
 import { createReasoningDecoder, readProviderPart } from './providerParts.js';
 import { createSourceDecoder, toFile } from './sources.js';
 
-/** Turns the content of one response into chunks. */
+/** Converts the content of one response to chunks. */
 export interface ContentDecoder {
   add(part: SdkPart): void;
-  /** Whether a call of the client has started that is not complete. */
+  /** Whether a call that the client runs has started and is not complete. */
   readonly hasOpenCall: boolean;
   /**
-   * The response has ended: replay parts that wait for the next part are stored with the message. If the model will
-   * continue (`paused`), they are stored inside the message, on an empty text: the two messages are sent back as one,
-   * and the end of the first must stay before the second.
+   * Ends the response: stores the held replay parts with the message. If the model will continue (`paused`), stores
+   * them inside the message, with an empty text: the two messages are sent back as one message, and the end of the
+   * first must stay before the second.
    */
   end(paused: boolean): void;
-  /** The response was interrupted: sources that wait for the end of a text are emitted. */
+  /** Ends an interrupted response: emits the sources that are held until the end of a text. */
   readonly interrupt: () => void;
 }
 
 /**
  * Creates the decoder of text, reasoning, calls, files and sources.
  *
- * Reasoning and the content that the provider ran itself are not parts of a message, and must be sent back at their
- * place among them. They are held until the next part of the message, and stored with it as what precedes it. A text
- * before them is separated first: otherwise it would be joined with the text after them. A text without metadata is
- * separated from a text with metadata, too. Sources inside a text are emitted after it, so that it stays one part.
+ * Reasoning and other replay parts (calls that the provider ran and their results) are not parts of a message, but must
+ * be sent back at their position among its parts. They are held until the next part of the message and stored with it,
+ * as the parts that precede it. The text before them is ended first; otherwise it would be joined with the text after
+ * them. For the same reason, a text without metadata is ended before a text with metadata. Sources inside a text are
+ * emitted after the text, so that the text stays one part.
  *
- * @param provider The model's provider: the key of its data.
+ * @param provider The model's provider, which is the key of its provider data.
  * @param offered The names of the client's tools.
- * @param out Takes the chunks.
+ * @param out Receives the chunks.
  */
 export function createContentDecoder(
   provider: string,
@@ -51,11 +52,11 @@ export function createContentDecoder(
     separateText();
     heldParts.push(part);
   }
-  /** The data of a part of the message; the held parts are stored with it. */
+  /** Creates the provider data of a part of the message. It includes the held parts. */
   const dataWithHeldParts = (metadata: unknown) => {
-    const before = heldParts;
+    const precedingParts = heldParts;
     heldParts = [];
-    return toProviderData(provider, metadata, before);
+    return toProviderData(provider, metadata, precedingParts);
   };
   const closeText = (citations: readonly LanguageModelV4Citation[] = []) => {
     if (openText && (openText.hasContent || hasMetadata(openText.metadata))) {
@@ -159,8 +160,8 @@ interface TextSeparator {
 }
 
 /**
- * Follows what `consolidate` joins: a text with the one before, unless that one has data or another part is between
- * them.
+ * Tracks which texts `consolidate` would join: a text with the text before it, unless that text has provider data or
+ * another part is between them.
  */
 function createTextSeparator(provider: string, out: (chunk: Chunk) => void): TextSeparator {
   let isOpen = false;

@@ -16,12 +16,12 @@ import { hasMetadata } from './providerData.js';
  * Decodes the parts of a stream.
  *
  * After the `finish`, the stream is read to its end: a middleware that stores or counts responses does so in its
- * `flush`, which a cancelled stream never calls. Whatever follows is ignored, errors included.
+ * `flush`, which a cancelled stream never calls. Everything after the `finish` is ignored, including errors.
  *
  * @param provider The model's provider.
- * @param request The request: only tools that it offers are the client's to call.
- * @param secrets What no error may reveal. Default: nothing.
- * @returns Chunks. Errors with ProviderError for an `error` part, with StreamInterruptedError when the stream ends
+ * @param request The request. The client runs only calls of tools that it offers.
+ * @param secrets Texts that errors must not contain. Default: none.
+ * @returns Chunks. Errors with ProviderError for an `error` part, with StreamInterruptedError if the stream ends
  * without a `finish`, and with the source's errors.
  */
 export function decodeParts(

@@ -12,21 +12,21 @@ import type { ToolDefinition } from '../../core/tool.js';
 import { encodeMessages } from './messages.js';
 import type { SdkCall } from './openStream.js';
 
-/** The model that a call is for. */
+/** The model that is called. */
 export interface CallTarget {
-  /** The key of the model's data in the messages. */
+  /** The key of the model's provider data in the messages. */
   readonly provider: string;
   readonly version: 'v4' | 'v3';
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * The request as a call of the AI SDK (`LanguageModelV4CallOptions`, `LanguageModelV3CallOptions`). Fields that the
- * request does not set keep the model's defaults.
+ * Encodes a request as the options of a call of the AI SDK (`LanguageModelV4CallOptions`,
+ * `LanguageModelV3CallOptions`). The model's defaults apply to settings that the request omits.
  *
- * @param request The request; its messages are valid.
+ * @param request The request, with a valid history.
  * @param target The model.
- * @throws ConfigurationError `options` for a setting that the AI SDK has no field for.
+ * @throws ConfigurationError `options` for a setting that the AI SDK does not support.
  */
 export function encodeCall(request: Request, { provider, version, headers }: CallTarget): SdkCall {
   if (request.parallelToolCalls === false)
@@ -80,7 +80,9 @@ const encodeTool = ({ name, description, parameters }: ToolDefinition): Language
 const encodeToolChoice = (choice: ToolChoice): LanguageModelV4ToolChoice =>
   typeof choice === 'object' ? { type: 'tool', toolName: choice.name } : { type: choice };
 
-/** V4 has efforts, V3 has no field. The provider's default needs none. */
+/**
+ * V4 has a field for an effort; V3 has no field for thinking. `true` keeps the provider's default and needs no field.
+ */
 function encodeThinking(
   thinking: Thinking | undefined,
   version: CallTarget['version'],
@@ -103,7 +105,7 @@ const noFieldError = (field: string, alternative: string): ConfigurationError =>
     `Omit it, or use ${alternative}.`,
   );
 
-/** In V3, the data of a file are `string | URL`; all else is as in V4. */
+/** Converts a message to V3, in which the data of a file is `string | URL`. Everything else is the same as in V4. */
 function toV3Message(message: LanguageModelV4Message): LanguageModelV3Message {
   if (message.role !== 'user' && message.role !== 'assistant') return message as LanguageModelV3Message;
   const content = message.content.map((part) => (part.type === 'file' ? { ...part, data: toV3Data(part.data) } : part));

@@ -6,7 +6,7 @@ import { providerError } from '../../protocol/errorDetails.js';
 import { statusError } from '../../protocol/errorResponse.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 
-/** The AI SDK's errors by name: `instanceof` fails across two copies of its package. */
+/** The AI SDK's errors, recognized by name: `instanceof` fails across two copies of its package. */
 const configurationErrors: Readonly<Record<string, readonly [subject: string, nextStep: string]>> = {
   AI_LoadAPIKeyError: ['apiKey', 'Pass the key to the AI SDK provider.'],
   AI_LoadSettingError: ['options', 'Pass the setting to the AI SDK provider.'],
@@ -23,13 +23,13 @@ const protocolErrors: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The failure of `doStream` as one of our errors.
+ * Converts a failure of `doStream` to an error of this library.
  *
  * @param provider The model's provider.
- * @param thrown What was thrown: mostly the AI SDK's `APICallError`, which has the status, headers and body of the
+ * @param thrown The thrown value, usually the AI SDK's `APICallError`, which has the status, headers and body of the
  * response.
- * @returns Errors with HttpError, ConnectionError (no response), ConfigurationError, ProtocolError, or a ProviderError
- * for anything else.
+ * @returns An observable that errors with HttpError, ConnectionError (no response), ConfigurationError, ProtocolError,
+ * or a ProviderError for anything else.
  */
 export function callError(provider: string, thrown: unknown): Observable<never> {
   const fields = isRecord(thrown) ? thrown : {};
@@ -50,22 +50,22 @@ function unknownCallError(provider: string, thrown: unknown, fields: Record<stri
     return new ConnectionError(provider, `No connection to ${provider}: ${text}. Check the network and the base URL.`, {
       cause: thrown,
     });
-  const what = statusCode === undefined ? 'could not be called' : 'reported an error';
-  return new ProviderError(provider, `${provider} ${what}: ${text}`, errorFields(fields));
+  const problem = statusCode === undefined ? 'could not be called' : 'reported an error';
+  return new ProviderError(provider, `${provider} ${problem}: ${text}`, errorFields(fields));
 }
 
-/** The failure of a stream of parts as one of our errors. */
-export function readError(provider: string, thrown: unknown): Error {
-  const what =
+/** Converts a failure of the stream of parts to an error of this library. */
+export function streamError(provider: string, thrown: unknown): Error {
+  const problem =
     `The stream of ${provider} broke during the response: ${errorText(thrown)}. ` +
     'Whatever arrived before was emitted.';
-  return knownError(provider, thrown) ?? interrupted(provider, what, { cause: thrown });
+  return knownError(provider, thrown) ?? interrupted(provider, problem, { cause: thrown });
 }
 
-/** An `error` part as one of our errors. Its value is whatever the provider sent or threw. */
+/** Converts an `error` part to an error of this library. Its value may be anything that the provider sent or threw. */
 export function partError(provider: string, error: unknown): Error {
-  const known = knownError(provider, error);
-  if (known) return known;
+  const recognized = knownError(provider, error);
+  if (recognized) return recognized;
   if (!(error instanceof Error)) return providerError(provider, { error });
   const fields = error as { readonly isRetryable?: unknown; readonly data?: unknown };
   return new ProviderError(provider, `${provider} reported an error: ${errorText(error)}`, errorFields(fields));
@@ -76,7 +76,10 @@ const errorFields = ({ isRetryable, data }: { readonly isRetryable?: unknown; re
   ...(data === undefined ? {} : { data }),
 });
 
-/** Our own errors (of a model that adapts one of ours), which stay as they are, and the AI SDK's errors by name. */
+/**
+ * Returns an error of this library unchanged (an AI SDK model may wrap one of its models), and converts an error of the
+ * AI SDK that is recognized by name. Undefined for any other error.
+ */
 function knownError(provider: string, thrown: unknown): Error | undefined {
   if (!(thrown instanceof Error)) return undefined;
   const { name, code, retryable } = thrown as Error & { readonly code?: unknown; readonly retryable?: unknown };
@@ -86,10 +89,10 @@ function knownError(provider: string, thrown: unknown): Error | undefined {
     return new ConfigurationError(subject, `${provider}: ${thrown.message}`, nextStep);
   if (!protocolErrors.has(name)) return undefined;
   const received = nonEmptyString((thrown as { readonly text?: unknown }).text) ?? '';
-  const what =
+  const problem =
     `${provider} sent an event that its AI SDK provider cannot read: ${thrown.message}. ` +
     'Check its base URL, and any proxy in between.';
-  return new ProtocolError(provider, 'frame', what, received.slice(0, 1000));
+  return new ProtocolError(provider, 'frame', problem, received.slice(0, 1000));
 }
 
 const pickStrings = (fields: Record<string, unknown>): Record<string, string> =>

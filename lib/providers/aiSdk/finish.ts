@@ -5,7 +5,7 @@ import type { Usage } from '../../core/usage.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 import type { SdkPartOf } from './openStream.js';
 
-/** The AI SDK's unified finish reasons. `other` is `unspecified` where there is no raw reason either. */
+/** The AI SDK's unified finish reasons. `other` without a raw reason is `unspecified`. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -16,19 +16,19 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 
 /**
  * Anthropic's raw reasons for a response that continues when the conversation is sent again. The AI SDK has no unified
- * reason for it, and sends `stop` or `other`.
+ * reason for such a response, and sends `stop` or `other`.
  */
 const pauseReasons: ReadonlySet<string | undefined> = new Set(['pause_turn', 'compaction']);
 
 /**
- * The finish of a response.
+ * Converts the `finish` part of a response.
  *
- * An interrupted stream also has a `finish`: in V4 its reason is `interrupted`; in V3 it is `other` without a raw
- * reason, and then there is no usage either, or a call whose input started and never ended.
+ * An interrupted stream also has a `finish`: in V4 its reason is `interrupted`; in V3 its reason is `other` without a
+ * raw reason, and either there is no usage, or a call has started and is not complete.
  *
  * @param provider The model's provider.
  * @param part The `finish` part.
- * @param hasOpenCall Whether a call has started that is not complete.
+ * @param hasOpenCall Whether a call has started and is not complete.
  * @throws StreamInterruptedError for an interrupted response.
  */
 export function toFinish(
@@ -52,7 +52,7 @@ export function toFinish(
 const toFinishReason = (unified: string, raw: string | undefined): FinishReason =>
   pauseReasons.has(raw) ? 'paused' : (finishReasons.get(unified) ?? 'other');
 
-/** A middleware that writes its own `finish` may omit the usage. */
+/** Middleware that writes its own `finish` may omit the usage. */
 function readUsage(usage: unknown): Usage {
   const input = objectOrEmpty(objectOrEmpty(usage)['inputTokens']);
   const output = objectOrEmpty(objectOrEmpty(usage)['outputTokens']);

@@ -9,11 +9,11 @@ type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
 /**
- * The conversation as a prompt of the AI SDK (`LanguageModelV4Prompt`). Tool results are a message of the role `tool`,
- * before the other parts of the same message; replay parts are at their place.
+ * Encodes the conversation as a prompt of the AI SDK (`LanguageModelV4Prompt`). Tool results become a message with the
+ * role `tool`, before the other parts of the same message. Replay parts are inserted at their positions.
  *
- * @param messages The conversation, valid.
- * @param provider The key of the model's data.
+ * @param messages The conversation, which is a valid history.
+ * @param provider The key of the model's provider data.
  * @throws ConfigurationError `options` for a file whose URL is invalid.
  */
 export function encodeMessages(messages: readonly Message[], provider: string): LanguageModelV4Message[] {
@@ -58,7 +58,7 @@ function encodeAssistant({ parts, metadata }: Message, provider: string): Langua
   return content.length > 0 ? [{ role: 'assistant', content }] : [];
 }
 
-/** Sources have no place in a prompt. */
+/** Omits sources: a prompt cannot contain them. */
 function encodeAssistantPart(part: Part, provider: string): readonly AssistantContent[] {
   if (part.type === 'toolResult' || part.type === 'source') return [];
   const { before, options } = readProviderData(provider, part.providerData);

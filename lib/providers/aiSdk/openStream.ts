@@ -8,7 +8,7 @@ import type {
 } from '@ai-sdk/provider';
 import { Observable } from 'rxjs';
 import { cancelStream, readStream } from '../../protocol/post.js';
-import { callError, readError } from './errors.js';
+import { callError, streamError } from './errors.js';
 
 /** A model of either version. */
 export type SdkModel = LanguageModelV4 | LanguageModelV3;
@@ -26,33 +26,33 @@ interface SdkResponse {
   readonly stream: ReadableStream<SdkPart>;
 }
 
-interface Streaming {
+interface StreamingModel {
   doStream(call: SdkCall): PromiseLike<SdkResponse>;
 }
 
 /**
- * Calls a model and emits its parts, each before the next is read. Unsubscribing cancels the stream and aborts its
- * signal.
+ * Calls a model and emits its parts. Each part is emitted before the next part is read. Unsubscribing cancels the
+ * stream and aborts its signal.
  *
  * @param provider The model's provider, for errors.
  * @param model The model.
  * @param call The options of the call.
- * @returns The parts. Errors with those of `callError` and `readError`.
+ * @returns The parts. Errors with the errors of `callError` and `streamError`.
  */
 export function openStream(provider: string, model: SdkModel, call: SdkCall): Observable<SdkPart> {
   return new Observable<SdkPart>((out) => {
-    if (out.closed) return; // RxJS also subscribes for a closed subscriber, and a request is billed.
+    if (out.closed) return; // RxJS calls this function even if the subscriber is closed, and a request is billed.
     const controller = new AbortController();
     let isOver = false;
-    out.add(() => isOver || controller.abort()); // never a call that has failed: see `post`
+    out.add(() => isOver || controller.abort()); // a call that has failed must not be aborted: see `post`
     const onEnd = () => (isOver = true);
-    const callModel = () => (model as Streaming).doStream({ ...call, abortSignal: controller.signal });
+    const callModel = () => (model as StreamingModel).doStream({ ...call, abortSignal: controller.signal });
     // A model may throw synchronously, or return something that only resembles a promise.
     new Promise<SdkResponse>((resolve) => resolve(callModel())).then(
       ({ stream }) => {
-        // The signal is not enough: a model may ignore it.
+        // Aborting the signal is not enough: a model may ignore it.
         if (out.closed) cancelStream(stream);
-        else out.add(readStream(stream, (thrown) => readError(provider, thrown), onEnd).subscribe(out));
+        else out.add(readStream(stream, (thrown) => streamError(provider, thrown), onEnd).subscribe(out));
       },
       (thrown: unknown) => {
         onEnd();

@@ -7,13 +7,13 @@ import type { ProviderData } from '../../core/message.js';
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
 /**
- * A part of the prompt that is not a part of our message, but must be sent back: reasoning, calls that the provider ran
- * and their results, files of the reasoning, custom content.
+ * A part of the AI SDK's prompt that is not a part of this library's messages, but must be sent back: reasoning, calls
+ * that the provider ran and their results, files of the reasoning, and custom content.
  */
 export type ReplayPart = Exclude<AssistantContent, { readonly type: 'text' | 'file' }>;
 
 /**
- * The data to store with a part of the message: its metadata, and the replay parts before it.
+ * Creates the provider data of a part of the message: its metadata, and the replay parts before it.
  *
  * @param provider The key of the data.
  * @param metadata The `providerMetadata` of the part.
@@ -32,7 +32,10 @@ export function toProviderData(
 export const hasMetadata = (metadata: unknown): boolean =>
   isRecord(metadata) && Object.values(metadata).some((fields) => isRecord(fields) && Object.keys(fields).length > 0);
 
-/** The `providerMetadata` under another name, unless it is empty: what arrives as metadata is sent back as options. */
+/**
+ * Stores a `providerMetadata` in a field with the given name, unless it is empty. What arrives as metadata is sent back
+ * as options.
+ */
 export function metadataField<Name extends string>(
   name: Name,
   metadata: unknown,
@@ -42,9 +45,7 @@ export function metadataField<Name extends string>(
   >;
 }
 
-/**
- * What `toProviderData` has stored with a part, for the prompt. Data of another shape under this provider are ignored.
- */
+/** Reads what `toProviderData` has stored with a part. Data of any other shape is ignored. */
 export function readProviderData(
   provider: string,
   providerData: ProviderData | undefined,
@@ -70,7 +71,7 @@ const replayTypes: ReadonlySet<JsonValue | undefined> = new Set([
   'tool-result',
 ] satisfies ReplayPart['type'][]);
 
-/** The stored parts. A URL, which JSON stores as a string, becomes a `URL` again. */
+/** Reads stored replay parts. A URL is stored as a string and becomes a `URL` again. */
 export function readReplayParts(stored: JsonValue | undefined): readonly ReplayPart[] {
   return asArray(stored)
     .filter(isJsonObject)

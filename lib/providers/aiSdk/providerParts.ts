@@ -6,28 +6,30 @@ import type { SdkPart, SdkPartOf } from './openStream.js';
 import { hasMetadata, metadataField } from './providerData.js';
 import type { ReplayPart } from './providerData.js';
 
-/** Turns the reasoning of one response into thinking and replay parts. */
+/** Converts the reasoning of one response to thinking and replay parts. */
 export interface ReasoningDecoder {
   add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>): void;
-  /** Another part follows: the reasoning so far precedes it. */
+  /** Stores the reasoning so far, because another part follows. */
   readonly closeBlocks: () => void;
 }
 
-/** What has arrived of a block and is not stored yet. */
+/** The content of a block that has arrived and is not stored yet. */
 interface ReasoningBlock {
   text: StringBuilder;
   metadata: unknown;
+  /** Whether there is anything to store. */
   isDirty: boolean;
 }
 
 /**
  * Creates the decoder of reasoning.
  *
- * Some models end a block only with the response, after the calls that it led to (`@ai-sdk/google`). A block belongs
- * where it started, so it is stored when another part follows; its continuation is a part of its own.
+ * Some models end a block only with the response, after the calls that it led to (`@ai-sdk/google`). A block belongs at
+ * the position where it started, so it is stored when another part follows. Its continuation becomes a separate replay
+ * part.
  *
- * @param emitThinking Takes the deltas.
- * @param store Takes the replay parts.
+ * @param emitThinking Receives the deltas.
+ * @param store Receives the replay parts.
  */
 export function createReasoningDecoder(
   emitThinking: (text: string) => void,
@@ -59,19 +61,19 @@ export function createReasoningDecoder(
   };
 }
 
-/** A part that is the provider's own: the client does not act on it. */
+/** A part that the client does not act on, because the provider does. */
 export interface ProviderPart {
-  /** For the reader. */
+  /** The metadata to emit. */
   readonly metadata: JsonObject;
-  /** For the next request. */
+  /** The part to send back in the next request. */
   readonly replayPart?: ReplayPart;
 }
 
 /**
- * Reads a part of the provider's own: a call that it runs, the result of one, a request to approve one, a file of its
- * reasoning, custom content.
+ * Reads a part that the provider handles itself: a call that it runs, the result of such a call, a request to approve
+ * such a call, a file of its reasoning, or custom content.
  *
- * @returns Undefined for any other part.
+ * @returns The metadata and the replay part; undefined for any other part.
  */
 export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   switch (part.type) {

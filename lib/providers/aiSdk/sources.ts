@@ -7,53 +7,53 @@ import { metadataField } from './providerData.js';
 
 type SdkSource = SdkPartOf<'source'>;
 
-/** Turns the sources of one response into source parts, each once. */
+/** Converts the sources of one response to source parts, and emits each source once. */
 export interface SourceDecoder {
-  /** Takes a source. A source inside a text waits for the end of the text, so that the text stays one part. */
+  /** Adds a source. A source inside a text is held until the end of the text, so that the text stays one part. */
   add(source: SdkSource, isInsideText: boolean): void;
-  /** Takes the citations of a text: sources with the cited passage, unless they were emitted already. */
+  /** Adds the citations of a text: emits each source with the cited passage, unless it was emitted already. */
   addCitations(citations: readonly LanguageModelV4Citation[]): void;
-  /** The text has ended, or the response was interrupted. */
+  /** Emits the held sources, because the text has ended or the response was interrupted. */
   readonly endText: () => void;
 }
 
 /**
  * Creates the decoder of sources.
  *
- * A citation may name a source that also arrived by itself, under another id (`@ai-sdk/anthropic` makes up an id for
- * the first and counts documents for the second). So pages are identified by their URL, documents by title and file
- * name. A source that still waits is emitted with the passage of its citation.
+ * A citation may refer to a source that also arrives as a separate part, with another id (`@ai-sdk/anthropic` generates
+ * one of the two ids and uses the document's number as the other). So web pages are identified by their URL, and
+ * documents by their title and file name. A held source is emitted with the passage of its citation.
  *
- * @param provider The key of the fields that a source part has no place for.
- * @param emit Takes the sources.
+ * @param provider The key of the provider data.
+ * @param emit Receives the sources.
  */
 export function createSourceDecoder(provider: string, emit: (source: SourcePart) => void): SourceDecoder {
-  const emitted = new Set<string>();
-  let waiting: SdkSource[] = [];
+  const emittedKeys = new Set<string>();
+  let heldSources: SdkSource[] = [];
   const emitSource = (source: SdkSource) => {
-    emitted.add(getSourceKey(source));
+    emittedKeys.add(getSourceKey(source));
     emit(toSource(source, provider));
   };
   const addCitation = ({ source, ...citation }: LanguageModelV4Citation) => {
-    const identity = getSourceKey(source);
-    const passage = JSON.stringify([identity, citation.citedText]);
-    const cited = waiting.find((candidate) => getSourceKey(candidate) === identity);
-    waiting = waiting.filter((candidate) => candidate !== cited);
-    if (emitted.has(passage) || (!cited && emitted.has(identity))) return;
-    emitted.add(passage);
+    const key = getSourceKey(source);
+    const passageKey = JSON.stringify([key, citation.citedText]);
+    const cited = heldSources.find((candidate) => getSourceKey(candidate) === key);
+    heldSources = heldSources.filter((candidate) => candidate !== cited);
+    if (emittedKeys.has(passageKey) || (!cited && emittedKeys.has(key))) return;
+    emittedKeys.add(passageKey);
     emit(toSource(cited ?? source, provider, citation));
   };
   return {
     add(source, isInsideText) {
-      if (isInsideText) waiting.push(source);
+      if (isInsideText) heldSources.push(source);
       else emitSource(source);
     },
     addCitations(citations) {
       citations.forEach(addCitation);
     },
     endText() {
-      waiting.forEach(emitSource);
-      waiting = [];
+      heldSources.forEach(emitSource);
+      heldSources = [];
     },
   };
 }
@@ -63,7 +63,10 @@ const getSourceKey = (source: SdkSource): string =>
     source.sourceType === 'url' ? { url: source.url } : { title: source.title, filename: source.filename },
   );
 
-/** A source part, with the cited passage. Fields that it has no place for are stored as provider data. */
+/**
+ * Converts a source to a source part, with the cited passage. Fields that a source part does not have are stored as
+ * provider data.
+ */
 function toSource(
   source: SdkSource,
   provider: string,
@@ -85,7 +88,7 @@ function toSource(
   };
 }
 
-/** A file that the model made. V4 tags its data, V3 does not. */
+/** Converts a file that the model generated. V4 tags the data with its type, V3 does not. */
 export function toFile({ mediaType, data }: SdkPartOf<'file'>, providerData: Pick<FilePart, 'providerData'>): FilePart {
   const tagged = typeof data === 'object' && 'type' in data ? data : { type: 'data' as const, data };
   if (tagged.type === 'url') return { type: 'file', mediaType, url: String(tagged.url), ...providerData };

@@ -13,8 +13,8 @@ import { readFrameSources } from './sources.js';
  * Decodes one response of the Chat Completions API, from any server that implements it.
  *
  * The `finish` is emitted when the response ends, because usage (OpenAI) and even deltas (several gateways) may arrive
- * after the finish reason. The cost of the response, which OpenRouter reports with the usage, is emitted as the metadata
- * field `cost`, before the `finish`.
+ * after the finish reason. The cost of the response, which OpenRouter reports with the usage, is emitted as the
+ * metadata field `cost`, before the `finish`.
  *
  * @param provider The provider's name, used in errors and as the key of provider data.
  * @param emit Receives the chunks, in order.

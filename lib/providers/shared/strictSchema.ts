@@ -137,7 +137,7 @@ function isStrictPart(schema: unknown, depth: number, totals: Totals): boolean {
   return [...named, ...asArray(items), ...asArray(anyOf)].every((part) => isStrictPart(part, depth + 1, totals));
 }
 
-/** Strict mode rejects other keywords beside a `$ref`. */
+/** Strict mode rejects any other keyword in a schema that has a `$ref`. */
 function isLocalReference(schema: Record<string, unknown>): boolean {
   const { $ref } = schema;
   return typeof $ref === 'string' && $ref.startsWith('#') && Object.keys(schema).length === 1;

@@ -43,7 +43,7 @@ describe('callError', () => {
   );
 });
 
-describe('partError and readError', () => {
+describe('partError and streamError', () => {
   const text: LanguageModelV4StreamPart = { type: 'text-delta', id: 't', delta: 'Half' };
 
   it.each([
@@ -78,7 +78,7 @@ describe('partError and readError', () => {
     ['a stream that ends without a finish', [text], 'close', { code: 'stream_interrupted' }],
     ['an interrupted finish', [text, finish('interrupted')], 'close', { code: 'stream_interrupted' }],
     ['a part that is none', [text, null], 'close', { name: 'TypeError' }],
-  ] as const)('partError and readError follow the text that arrived: %s', async (_, parts, end, error) => {
+  ] as const)('partError and streamError follow the text that arrived: %s', async (_, parts, end, error) => {
     const { model } = acme(parts as unknown as LanguageModelV4StreamPart[], end);
     const expected = Object.fromEntries(
       Object.entries(error).map(([key, value]) => [

@@ -37,7 +37,7 @@ describe('createReasoningDecoder', () => {
     ]);
   });
 
-  it('createReasoningDecoder makes a part of its own of what continues after another part, text or metadata', async () => {
+  it('createReasoningDecoder creates a separate part for what continues after another part', async () => {
     expect(await replayed(begin, thinks('One.'), call, thinks('Two.'), end)).toEqual([
       thought('One.'),
       called,

@@ -17,7 +17,7 @@ describe('finish of chat completions', () => {
     ['error', 'error'],
     ['abort', 'other'],
     ['constructor', 'other'],
-  ])('toFinishReason maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
+  ])('toFinishReason maps the finish reason "%s" to %s and keeps it as rawReason', (word, reason) => {
     expect(read([delta({}, word)]).chunks).toEqual([{ type: 'finish', reason, rawReason: word }]);
   });
 

@@ -22,7 +22,7 @@ describe('finish of cohere', () => {
     ['tool_calls', 'toolCalls'],
     ['length', 'length'],
     ['SOMETHING_NEW', 'other'],
-  ])('toFinishReason maps the finish reason %s to %s and keeps the word as rawReason', (word, reason) => {
+  ])('toFinishReason maps the finish reason %s to %s and keeps it as rawReason', (word, reason) => {
     expect(read(begin, content({ text: 'a' }), end(word)).finish).toMatchObject({ reason, rawReason: word });
   });
 

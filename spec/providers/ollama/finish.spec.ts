@@ -15,7 +15,7 @@ describe('finish of ollama', () => {
     ['load', 'other'],
     ['unload', 'other'],
     ['something_new', 'other'],
-  ])('toFinishReason maps the finish reason "%s" to %s and keeps the word as rawReason', (word, reason) => {
+  ])('toFinishReason maps the finish reason "%s" to %s and keeps it as rawReason', (word, reason) => {
     expect(read(done(word)).finish).toEqual({ type: 'finish', reason, rawReason: word });
   });
 

@@ -97,7 +97,7 @@ describe('createTextCallParser', () => {
     expect(held('<|python_tag|>{', '"name"')).toBe('<|python_tag|>{"name"');
   });
 
-  it('createTextCallParser exposes no call of an interrupted response, and none besides the calls of the server', () => {
+  it('createTextCallParser emits no call for an interrupted response or besides calls of the server', () => {
     const written = `<|python_tag|>${add}`;
     expect(read([written], 'interrupted')).toMatchObject({ text: written, calls: [] });
     const native: Chunk = { type: 'toolCallFragment', id: 'c', name: 'add', arguments: '{}' };
@@ -139,7 +139,7 @@ describe('extractTextCalls', () => {
   const events = (request: Partial<Request>) =>
     readable(observe(concat(from(source), of(finish)).pipe(extractTextCalls({ messages: [], ...request }))).values);
 
-  it('extractTextCalls reads no call without tools, of a tool that is not offered, or with the tool choice none', () => {
+  it('extractTextCalls emits no call without tools, of another tool, or with the tool choice none', () => {
     expect(events({ tools }).calls).toHaveLength(1);
     expect(events({})).toMatchObject({ text: `<|python_tag|>${add}`, calls: [] });
     expect(events({ tools: [openTool('other')] })).toMatchObject({ text: `<|python_tag|>${add}`, calls: [] });
