@@ -2,8 +2,8 @@ import { isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
 /**
- * Finds the choice at index 0 or without an index. The library requests one choice, but `providerOptions` may request more, with `n` or
- * `candidateCount`.
+ * Finds the choice at index 0, or without an index. The library requests one choice, but `providerOptions` may request
+ * more, with `n` or `candidateCount`.
  *
  * @param choices The `choices` or `candidates` of a frame.
  */

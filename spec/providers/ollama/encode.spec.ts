@@ -62,7 +62,7 @@ describe('encodeOllama', () => {
     [
       'a PDF',
       { messages: [userMessage([filePart(bytes('%PDF'), 'application/pdf')])] },
-      /not accept application\/pdf files.*images/,
+      /not accept application\/pdf files.*Pass an image/,
     ],
   ])('encodeOllama throws for %s, with a next step', (_, request, why) => {
     expect(() => body(request)).toThrow(why);
