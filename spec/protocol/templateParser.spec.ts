@@ -18,7 +18,8 @@ function outcome(
 
 const expectSame = (texts: readonly string[]) => {
   const parse = createTemplateParser();
-  for (const text of texts) expect(outcome(parse, text)).toEqual(outcome(JSON.parse, text));
+  // One comparison: thousands of calls of `expect` would take most of the time.
+  expect(texts.map((text) => outcome(parse, text))).toEqual(texts.map((text) => outcome(JSON.parse, text)));
 };
 
 /** Frames of one shape. */
@@ -40,7 +41,10 @@ describe('createTemplateParser', () => {
       fc.double({ noNaN: true, noDefaultInfinity: true }),
       fc.constant(null),
     );
-    const shaped = fc.tuple(fc.jsonValue(), fc.array(fc.tuple(scalar, scalar), { minLength: 30, maxLength: 40 }));
+    const shaped = fc.tuple(
+      fc.jsonValue({ maxDepth: 2 }),
+      fc.array(fc.tuple(scalar, scalar), { minLength: 30, maxLength: 40 }),
+    );
     fc.assert(
       fc.property(shaped, ([rest, values]) => {
         expectSame(values.map(([a, b]) => JSON.stringify({ id: 'one', a, list: [{ rest, b }, 7], last: 'end' })));
