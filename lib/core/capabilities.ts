@@ -5,7 +5,7 @@ import type { Capabilities, Model, Request } from './model.js';
 /** A capability by name. */
 export type Capability = keyof Capabilities;
 
-/** What each capability is, for an error message: "X cannot ...". */
+/** Completes the sentence "The model cannot …" of the error message. */
 const descriptions: Readonly<Record<Capability, string>> = {
   tools: 'call tools',
   multiToolCalls: 'make several tool calls in one turn',
@@ -42,18 +42,21 @@ export function requiredCapabilities({
 
 const isImage = ({ mediaType }: FilePart): boolean => /^image\//i.test(mediaType);
 
-/** Text files are sent as text, and no capability is known for audio and video: neither requires `files`. */
+/**
+ * Whether a file requires the capability `files`. Text files are sent as text, and there is no capability for audio and
+ * video, so these do not require it.
+ */
 const isDocument = ({ mediaType }: FilePart): boolean => /^application\/(pdf|msword|vnd\.)/i.test(mediaType);
 
 /**
- * Checks, before a request, that the model has the required capabilities. A capability that is not known is allowed:
- * the server decides.
+ * Checks, before a request, that the model has the required capabilities. An unknown capability is allowed: the server
+ * decides.
  *
  * @param model The model whose capabilities are checked.
- * @param request The request.
- * @param providersWith The providers that have models with a capability, for the error message: the core knows no
- * provider. Default: none.
- * @throws ConfigurationError `capability` for the first required capability that the model is known not to have.
+ * @param request The request that requires them.
+ * @param providersWith For each capability, the providers whose models have it, for the error message. The core itself
+ * does not know any provider. Default: none.
+ * @throws ConfigurationError `capability` for the first required capability that is declared false.
  */
 export function requireCapabilities(
   { provider, name, capabilities = {} }: Pick<Model, 'provider' | 'name' | 'capabilities'>,
@@ -64,10 +67,10 @@ export function requireCapabilities(
   const missing = requiredCapabilities(request).find((capability) => capabilities[capability] === false);
   if (missing === undefined) return;
   const others = providersWith[missing] ?? [];
-  const alternatives = others.length > 0 ? `Providers of models that can: ${others.join(', ')}. ` : '';
+  const alternatives = others.length > 0 ? `Providers with such models: ${others.join(', ')}. ` : '';
   throw new ConfigurationError(
     'capability',
     `${provider}:${name} cannot ${descriptions[missing]} (capability ${missing}).`,
-    `${alternatives}Use a model that can. If this one can, declare it: { capabilities: { ${missing}: true } }.`,
+    `${alternatives}Use a model that has the capability. If this model has it, declare it: { capabilities: { ${missing}: true } }.`,
   );
 }

@@ -5,17 +5,17 @@ import type { Usage } from './usage.js';
 /**
  * Why a turn, or a run, ended.
  *
- * - `stop`: the model ended its answer;
- * - `length`: the token limit cut the answer;
+ * - `stop`: the model completed its response;
+ * - `length`: the token limit truncated the response;
  * - `toolCalls`: the model calls tools;
- * - `contentFilter`: the provider withheld the answer, or the model refused;
+ * - `contentFilter`: the provider withheld the response, or the model refused;
  * - `paused`: the provider expects another request to continue;
- * - `stopped`: the reader stopped the run;
+ * - `stopped`: the application stopped the run;
  * - `waiting`: the run waits for decisions or results of tool calls;
  * - `maxTurns`: the run reached its maximum number of turns;
- * - `limit`: another limit of the run; `rawReason` names it;
+ * - `limit`: the run reached another limit; `rawReason` names it;
  * - `error`: the provider reported a failure;
- * - `other`: a reason that has no name here; `rawReason` holds it;
+ * - `other`: a reason that is not in this list; `rawReason` contains it;
  * - `unspecified`: the provider reported no reason.
  */
 export type FinishReason =
@@ -32,7 +32,9 @@ export type FinishReason =
   | 'other'
   | 'unspecified';
 
-/** The reasons that veto the execution of tools: the answer is incomplete or void, so no tool runs and the run ends. */
+/**
+ * The reasons that veto the execution of tools: the response is incomplete or void, so no tool runs and the run ends.
+ */
 export const vetoReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error', 'stopped']);
 
 /** A delta of visible text. */
@@ -48,18 +50,18 @@ export interface ThinkingChunk {
   readonly text: string;
 }
 
-/** A fragment of a tool call in any dialect, as the wire sends it. `accumulateToolCalls` joins the fragments. */
+/** A fragment of a tool call, as the provider sends it. `accumulateToolCalls` joins the fragments of any provider. */
 export interface ToolCallFragment {
   readonly type: 'toolCallFragment';
-  /** The wire's index of the call, or the id of its block or item. */
+  /** The provider's index of the call, or the id of its block or item. */
   readonly index?: number | string;
-  /** The wire's id of the call. */
+  /** The provider's id of the call. */
   readonly id?: string;
   /** The name, or a fragment of it. */
   readonly name?: string;
-  /** A fragment of the arguments' JSON text, or the arguments. */
+  /** A fragment of the arguments' JSON text, or the arguments as an object. */
   readonly arguments?: string | JsonObject | null;
-  /** Set where the wire marks the end of the call. */
+  /** Set if the provider marks the end of the call in this fragment. */
   readonly done?: true;
   readonly providerData?: ProviderData;
 }
@@ -76,23 +78,23 @@ export interface SourceChunk {
   readonly source: SourcePart;
 }
 
-/** Data for the reader: emitted once, never stored in a message. */
+/** Data for the subscriber: emitted once, never stored in a message. */
 export interface MetadataChunk {
   readonly type: 'metadata';
   readonly metadata: Metadata;
 }
 
-/** Data for the provider: stored in the message's metadata, not emitted to the reader. */
+/** Data for the provider: stored in the message's metadata, not emitted to the subscriber. */
 export interface ProviderDataChunk {
   readonly type: 'providerData';
   readonly provider: string;
   readonly data: JsonValue;
 }
 
-/** Makes all chunks since the start of the turn void: the turn starts over. */
+/** Voids all chunks since the start of the turn: the turn starts over. */
 export interface RetractChunk {
   readonly type: 'retract';
-  /** What the void attempt has used, where it is known: it counts as usage of the turn. */
+  /** The usage of the void attempt, if known. It counts as usage of the turn. */
   readonly usage?: Usage;
 }
 
@@ -100,7 +102,7 @@ export interface RetractChunk {
 export interface FinishChunk {
   readonly type: 'finish';
   readonly reason: FinishReason;
-  /** The provider's own reason, if `reason` does not express it completely. */
+  /** The provider's raw finish reason, if `reason` does not express it completely. */
   readonly rawReason?: string;
   readonly usage?: Usage;
 }

@@ -7,8 +7,8 @@ export interface OperatorHandlers<In> {
   error?: (error: unknown) => void;
   complete?: () => void;
   /**
-   * Used instead of `complete` to continue with something else: called when the source has completed and all of its
-   * resources are gone. It is not called after an error, nor when the output is closed.
+   * Called when the source has completed and all of its resources have been released. Use it instead of `complete` to
+   * continue with another source. It is not called after an error, nor if the output is closed.
    */
   afterTeardown?: () => void;
 }
@@ -16,15 +16,16 @@ export interface OperatorHandlers<In> {
 /**
  * Creates an operator that has state.
  *
- * <span class="informal">`new Observable((out) => source.subscribe({ ... }))`, without its traps.</span>
+ * <span class="informal">`new Observable((out) => source.subscribe({ ... }))`, without its pitfalls.</span>
  *
- * `start` creates the state, and is called at each subscription: a second subscriber, `repeat` and `retry` each start
- * with fresh state. The bare form has two faults. A handler that throws becomes an uncaught exception, and a
- * synchronous source runs on after `take(1)`, because its subscription is not known before `subscribe` returns. Here an
+ * `start` creates the state. It is called at each subscription, so a second subscriber, `repeat` and `retry` each start
+ * with fresh state. The plain form has two pitfalls: an exception in a handler is uncaught, and a synchronous source
+ * continues after `take(1)`, because no subscription exists before `subscribe` returns. With `createOperator`, an
  * exception becomes an `error` notification, and the source is unsubscribed in the same emission in which the output
  * closes. If the output is already closed, the source is not subscribed.
  *
- * Pass timers and inner subscriptions to `out.add(...)`: they end with the output, however it ends.
+ * Pass timers and inner subscriptions to `out.add(...)`. They are then unsubscribed when the output completes, fails or
+ * is unsubscribed.
  *
  * ```ts
  * const numbered = createOperator<string, string>((out) => {
@@ -34,8 +35,8 @@ export interface OperatorHandlers<In> {
  * of('a', 'b').pipe(numbered).subscribe(console.log); // '1. a', '2. b'
  * ```
  *
- * @param start Called at each subscription with the output. Returns the handlers.
- * @returns The operator.
+ * @param start Receives the output at each subscription and returns the handlers.
+ * @returns The operator; each subscription has its own state.
  */
 export function createOperator<In, Out>(
   start: (out: Subscriber<Out>) => OperatorHandlers<In>,
@@ -78,20 +79,20 @@ function attempt(out: Subscriber<unknown>, work: () => void): void {
 }
 
 /**
- * Subscribes to a source until an output closes, also in the middle of the synchronous emissions of a source that has
- * returned no subscription yet.
+ * Subscribes to a source until an output closes, even while the source emits synchronously and `subscribe` has not
+ * returned yet.
  *
- * The Observable in between provides a subscriber that is known before the source is subscribed. `takeUntil` with a
- * Subject does the same with two more calls per value and five more objects per subscription.
+ * The Observable in between provides a subscriber that exists before the source is subscribed. `takeUntil` with a
+ * Subject does the same, with two more calls per value and five more objects per subscription.
  *
- * @param out The output.
+ * @param out The output; when it closes, the source is unsubscribed.
  * @param source The source.
- * @param observer Receives the notifications. It must not throw: RxJS would report the exception, and no subscriber
- * would be notified.
- * @param afterTeardown Called when the source has completed or failed and all of its resources are gone, unless the
- * output is closed by then. Resources of a late subscription (`retry`, `catchError`, `switchMap`) are included, except
- * where the late source completes synchronously: its teardown function is not known before it returns. Default:
- * nothing.
+ * @param observer Receives the notifications. It must not throw: RxJS would report the exception as unhandled, and no
+ * subscriber would be notified.
+ * @param afterTeardown Called when the source has completed or failed and all of its resources have been released,
+ * unless the output is closed by then. This includes the resources of a source that is subscribed later (by `retry`,
+ * `catchError` or `switchMap`), unless that source completes synchronously: it returns its teardown function only after
+ * it has completed. Default: nothing is called.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,
@@ -114,16 +115,16 @@ function subscribeAndTearDown<T>(
   observer: Observer<T>,
   afterTeardown: () => void,
 ): void {
-  let subscriber: Subscriber<T> | undefined; // set when the initial `subscribe` has returned
+  let subscriber: Subscriber<T> | undefined; // set when the first `subscribe` has returned
   let ended = false;
   const tearDown = () => {
     if (!ended || !subscriber) return;
     try {
-      // RxJS would do this after the notification, and tears down in the order of what was added: a late subscription
-      // would still be open.
+      // RxJS would unsubscribe only after this notification, and in the order in which teardowns were added, so a
+      // source that was subscribed later would still be open.
       subscriber.unsubscribe();
     } finally {
-      if (!out.closed) afterTeardown(); // also when a teardown function throws, which RxJS reports
+      if (!out.closed) afterTeardown(); // even if a teardown function throws; RxJS reports that error
     }
   };
   const start = (inner: Subscriber<T>) => {
@@ -131,13 +132,13 @@ function subscribeAndTearDown<T>(
       subscribe(inner);
     } catch (thrown) {
       if (!ended) throw thrown;
-      reportUnhandled(thrown); // a teardown function threw after the end
+      reportUnhandled(thrown); // a teardown function threw after the source had ended
     }
     subscriber = inner;
     tearDown();
   };
   new Observable<T>(start).subscribe({
-    next: observer.next, // no further call for each value
+    next: observer.next, // passed on directly, to save one call per value
     error(thrown: unknown) {
       observer.error(thrown);
       ended = true;

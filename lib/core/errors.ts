@@ -2,11 +2,11 @@ import { nonEmptyString, objectOrEmpty, omitUndefined } from './json/json.js';
 import type { Fields, JsonObject } from './json/json.js';
 
 /**
- * The base class of all errors of Rivulet. Distinguish them by `code`: `instanceof` fails across two builds of a
- * package.
+ * The base class of all errors of Rivulet. Distinguish them by `code`: `instanceof` fails if two copies of the package
+ * are loaded.
  */
 export abstract class RivuletError extends Error {
-  /** The kind of error. It does not change between versions. */
+  /** Identifies the kind of error. It does not change between versions. */
   abstract readonly code: string;
   /** Whether the same request may succeed if it is sent again. */
   readonly retryable: boolean = false;
@@ -17,9 +17,9 @@ export abstract class RivuletError extends Error {
   }
 
   /**
-   * What `JSON.stringify(error)` writes, for a log: `name`, `code`, `message`, `retryable` and the fields of the class
-   * that identify the problem. Omitted are raw bodies and frames, what the model wrote, the cause and the stack: read
-   * those from the error itself.
+   * Used by `JSON.stringify(error)`, for logs. Contains `name`, `code`, `message`, `retryable` and the fields of the
+   * class that identify the problem. Raw bodies and frames, the model's text, the cause and the stack are omitted: read
+   * them from the error itself.
    */
   toJSON(): JsonObject {
     const { name, code, message, retryable } = this;
@@ -33,16 +33,17 @@ export abstract class RivuletError extends Error {
 }
 
 /**
- * The set-up cannot work: a key is missing, a setting is not supported, the history is invalid. Raised before any
- * request.
+ * The configuration is invalid: for example, a key is missing, a setting is not supported, or the history is invalid.
+ * Emitted before any request.
  */
 export class ConfigurationError extends RivuletError {
   override readonly name = 'ConfigurationError';
   readonly code = 'configuration';
 
   /**
-   * @param subject What is wrong: `apiKey`, `schema`, `history`, `tools`, `capability`, `options`.
-   * @param problem What happened, with the data.
+   * @param subject The invalid part of the configuration, for example `apiKey`, `model`, `schema`, `history`, `tools`,
+   * `capability`, `options`, `output`, `provider`, `mcp`.
+   * @param problem What happened, including the invalid value.
    * @param nextStep What to do about it.
    */
   constructor(
@@ -58,20 +59,20 @@ export class ConfigurationError extends RivuletError {
   }
 }
 
-/** The provider answered with an HTTP status other than 2xx. */
+/** The provider responded with an HTTP status other than 2xx. */
 export class HttpError extends RivuletError {
   override readonly name = 'HttpError';
   readonly code = 'http';
   declare readonly retryable: boolean;
   declare readonly provider: string;
   declare readonly status: number;
-  /** The provider's own code or type of the error, if the body names one. */
+  /** The provider's code or type of the error, if the body contains one. */
   readonly providerCode?: string;
-  /** The provider's id of the request, for its support. */
+  /** The provider's id of the request. The provider's support asks for it. */
   readonly requestId?: string;
-  /** The body as text, cut at 64 KiB. */
+  /** The body as text, truncated to 64 KiB. */
   declare readonly body: string;
-  /** How long the provider asks to wait, in milliseconds. */
+  /** The time that the provider asks to wait before a retry, in milliseconds. */
   readonly retryAfter?: number;
 
   constructor(
@@ -96,7 +97,7 @@ export class HttpError extends RivuletError {
   }
 }
 
-/** A request failed on its way to a provider, or on the way back. */
+/** The transport of a request or of its response failed. */
 abstract class TransportError extends RivuletError {
   override readonly retryable = true;
 
@@ -113,13 +114,13 @@ abstract class TransportError extends RivuletError {
   }
 }
 
-/** The connection could not be made, or broke before the response began. */
+/** The connection could not be established, or broke before the response began. */
 export class ConnectionError extends TransportError {
   override readonly name = 'ConnectionError';
   readonly code = 'connection';
 }
 
-/** The stream ended, or broke, before the model reported its end. What had arrived stays emitted. */
+/** The stream ended or broke before the model reported its end. Values already emitted remain valid. */
 export class StreamInterruptedError extends TransportError {
   override readonly name = 'StreamInterruptedError';
   readonly code = 'stream_interrupted';
@@ -135,7 +136,7 @@ export class ProtocolError extends RivuletError {
 
   /**
    * @param provider The model's provider.
-   * @param reason The kind: `content_type`, `frame`, `event_too_large`.
+   * @param reason The kind of violation: `content_type`, `frame` or `event_too_large`.
    * @param message What happened, and what to do next.
    * @param received The beginning of what was received.
    */
@@ -153,19 +154,19 @@ export class ProtocolError extends RivuletError {
   }
 }
 
-/** The provider reported an error inside its stream, after status 200. */
+/** The provider reported an error within the stream, after HTTP status 200. */
 export class ProviderError extends RivuletError {
   override readonly name = 'ProviderError';
   readonly code = 'provider';
   declare readonly retryable: boolean;
-  /** The provider's own code or type of the error. */
+  /** The provider's code or type of the error. */
   readonly providerCode?: string;
   /** The frame as it was received. */
   declare readonly data: unknown;
 
   /**
    * @param provider The model's provider.
-   * @param message The provider's text.
+   * @param message The provider's error message.
    * @param details The provider's code, whether the same request may succeed later, and the frame as it was received.
    */
   constructor(
@@ -182,14 +183,14 @@ export class ProviderError extends RivuletError {
   }
 }
 
-/** Nothing was received for as long as the `timeout` option allows. */
+/** Nothing was received for longer than the `timeout` option allows. */
 export class TimeoutError extends RivuletError {
   override readonly name = 'TimeoutError';
   readonly code = 'timeout';
 
   /**
-   * @param phase `first`: no byte of a response was received; `each`: the response stopped in the middle.
-   * @param milliseconds The limit.
+   * @param phase `first`: the response did not begin in time; `each`: nothing arrived for too long during the response.
+   * @param milliseconds The limit that was exceeded.
    */
   constructor(
     readonly phase: 'first' | 'each',
@@ -197,9 +198,15 @@ export class TimeoutError extends RivuletError {
   ) {
     const [problem, nextStep] =
       phase === 'first'
-        ? ['did not begin to answer within', 'Raise timeout.first or omit it: models that think take minutes.']
-        : ['stopped in the middle of its answer for', 'Raise timeout.each if that is expected.'];
-    super(`The model ${problem} ${milliseconds} ms. ${nextStep}`);
+        ? [
+            `did not begin to respond within ${milliseconds} ms`,
+            'Raise or omit timeout.first: reasoning models can take minutes.',
+          ]
+        : [
+            `sent nothing for ${milliseconds} ms in the middle of its response`,
+            'Raise timeout.each if that is expected.',
+          ];
+    super(`The model ${problem}. ${nextStep}`);
   }
 
   protected override details(): Fields {
@@ -208,8 +215,8 @@ export class TimeoutError extends RivuletError {
 }
 
 /**
- * The message of a thrown value of any kind. It may come from another realm (in jest, Node's own errors do), and
- * reading it may throw.
+ * The message of a thrown value of any type. The value may come from another realm (as Node's own errors do in jest),
+ * and its properties may throw when they are read.
  */
 export function errorText(thrown: unknown): string {
   try {

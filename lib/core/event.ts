@@ -6,7 +6,8 @@ import type { Usage } from './usage.js';
 import { appendMessages } from './usedIds.js';
 
 /**
- * Whatever flows through an operator: something with a `type`. Operators pass on what they do not know, with its type.
+ * Any event that passes through an operator. Operators forward events of unknown types and preserve their TypeScript
+ * types.
  */
 export interface StreamEvent {
   readonly type: string;
@@ -20,7 +21,7 @@ export interface ToolStartEvent<Name extends string = string, Arguments = JsonOb
   readonly type: 'toolStart';
   readonly id: string;
   readonly name: Name;
-  /** Those of the call, as the model sent them. */
+  /** The call's arguments, as the model sent them. */
   readonly arguments: Arguments;
 }
 
@@ -35,65 +36,72 @@ export interface ToolProgressEvent<Name extends string = string, Value = JsonVal
 /** The result of a tool call, or its error with a `code`. `name` narrows the type of `result`. */
 export type ToolResultEvent<Name extends string = string, Result = JsonValue> = ToolResultPart<Name, Result>;
 
-/** What concerns a tool call, from the call itself to its result. */
+/** All events of a tool call, from the call itself to its result. */
 export type ToolEvent = ToolCallEvent | ToolStartEvent | ToolProgressEvent | ToolResultEvent;
 
-/** A whole message: the model's at the end of its answer, the tools' results after they ran. */
+/**
+ * A complete message: the model's message at the end of its response, or the message with the results of its tool
+ * calls.
+ */
 export interface MessageEvent {
   readonly type: 'message';
   readonly message: Message;
 }
 
-/** Where a run stands: plain JSON, it can be stored and resumed from. */
+/** The state of a run between two turns. It is plain JSON, so it can be stored, and a run can be resumed from it. */
 export interface RunState {
-  /** The whole history, system prompt excepted. */
+  /** The complete history, without the system prompt. */
   readonly messages: readonly Message[];
-  /** Turns done. */
+  /** The number of completed turns. */
   readonly turn: number;
-  /** Summed over those turns. */
+  /** The sum of the usage of these turns. */
   readonly usage: Usage;
-  /** What an orchestrator remembers from turn to turn. */
+  /** Data that an orchestrator keeps from turn to turn. */
   readonly memo?: JsonObject;
 }
 
-/** The last event of a turn: what came of it, and whether another follows. */
+/** The last event of a turn: its outcome, and whether another turn follows. */
 export interface TurnEvent {
   readonly type: 'turn';
   /** The number of the turn in its run, from 1. */
   readonly turn: number;
   readonly finishReason: FinishReason;
-  /** The provider's own word for the reason, where `finishReason` does not say it all. */
+  /** The provider's raw finish reason, if `finishReason` does not express it completely. */
   readonly rawReason?: string;
-  /** The usage of this turn alone, attempts that were retracted included. */
+  /** The usage of this turn alone, including retracted attempts. */
   readonly usage?: Usage;
   /**
-   * The metadata of the turn, merged: the last value of a key wins, `serverTools` are merged by id, and costs are added.
+   * The merged metadata of the turn: the last value of a key wins, `serverTools` are merged by id, and costs are added.
    */
   readonly metadata?: Metadata;
-  /** Where the next turn starts; null when none follows. Absent where the reader did not ask for checkpoints. */
+  /**
+   * The state from which the next turn starts; null if no turn follows. Absent if the run does not emit checkpoints.
+   */
   readonly next?: RunState | null;
-  /** The typed output, validated; on the last turn of a run with typed output. */
+  /** The validated typed output. Present on the last turn of a run with typed output. */
   readonly output?: unknown;
 }
 
-/** What came of a run. */
+/** The outcome of a run. */
 export interface RunResult<T = unknown> {
-  /** All visible text of the run, as it streamed. */
+  /** All visible text that the run streamed. */
   readonly text: string;
-  /** All thinking of the run, as it streamed. */
+  /** All thinking that the run streamed. */
   readonly thinking: string;
-  /** The typed output, where one was asked for. */
+  /** The typed output, if one was requested. */
   readonly output: T;
-  /** What the run added: append the input and these to the history to go on. */
+  /**
+   * The messages that the run added. To continue the conversation, append the input and these messages to the history.
+   */
   readonly messages: readonly Message[];
   readonly finishReason: FinishReason;
-  /** The provider's own word for the reason of the last turn, where `finishReason` does not say it all. */
+  /** The provider's raw finish reason of the last turn, if `finishReason` does not express it completely. */
   readonly rawReason?: string;
-  /** Summed over the turns. */
+  /** The sum of the usage of all turns. */
   readonly usage: Usage;
-  /** The metadata of all turns, merged in the same way. */
+  /** The merged metadata of all turns, as in `TurnEvent.metadata`. */
   readonly metadata?: Metadata;
-  /** Turns of the run. */
+  /** The number of turns of the run. */
   readonly turns: number;
 }
 
@@ -104,8 +112,8 @@ export interface ResultEvent<T = unknown> {
 }
 
 /**
- * What a run emits: the chunks that concern the reader, plus what the operators add. `Tool` stands for the events of
- * the run's tools.
+ * Everything that a run emits: the chunks for the subscriber, and the events that the operators add. `Tool` is the type
+ * of the events of the run's tools.
  */
 export type RunEvent<Tool = ToolEvent, Output = unknown> =
   | Exclude<Chunk, ToolCallFragment | ProviderDataChunk | FinishChunk>
@@ -114,14 +122,14 @@ export type RunEvent<Tool = ToolEvent, Output = unknown> =
   | TurnEvent
   | ResultEvent<Output>;
 
-/** The state of a run that begins with these messages. */
+/** The initial state of a run with these messages. */
 export function startState(messages: readonly Message[]): RunState {
   return { messages, turn: 0, usage: {} };
 }
 
 /**
- * The state after a turn, before it is decided whether another follows: its messages appended, its usage added, the
- * memo as it stands.
+ * The state after a turn, whether or not another turn follows: the turn's messages are appended, its usage is added,
+ * and the memo is that of `turn.next` or, without it, unchanged.
  */
 export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly Message[]): RunState {
   const memo = turn.next?.memo ?? state.memo;

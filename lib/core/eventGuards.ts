@@ -27,8 +27,8 @@ import { hasToolResults } from './message.js';
 export type KnownEvent = Chunk | RunEvent;
 
 /**
- * Types an event so that a `switch` over its `type` narrows it. It checks nothing: events of other types are possible,
- * so the `switch` needs a `default`.
+ * Types an event so that a `switch` over its `type` narrows it. There is no check at run time: the event may have any
+ * other type, so the `switch` needs a `default`.
  *
  * ```ts
  * const known = asKnownEvent(event);
@@ -50,19 +50,19 @@ export const isThinking = (event: StreamEvent): event is ThinkingChunk => event.
 /** Whether an event is a fragment of a tool call. */
 export const isToolCallFragment = (event: StreamEvent): event is ToolCallFragment => event.type === 'toolCallFragment';
 
-/** Whether an event is a file of the model. */
+/** Whether an event is a file that the model generated. */
 export const isFile = (event: StreamEvent): event is FileChunk => event.type === 'file';
 
 /** Whether an event is a source that the model cites. */
 export const isSource = (event: StreamEvent): event is SourceChunk => event.type === 'source';
 
-/** Whether an event is metadata for the reader. */
+/** Whether an event is metadata for the subscriber. */
 export const isMetadata = (event: StreamEvent): event is MetadataChunk => event.type === 'metadata';
 
 /** Whether an event is data to send back to the provider. */
 export const isProviderData = (event: StreamEvent): event is ProviderDataChunk => event.type === 'providerData';
 
-/** Whether an event voids everything since the turn began. */
+/** Whether an event voids all chunks since the turn began. */
 export const isRetract = (event: StreamEvent): event is RetractChunk => event.type === 'retract';
 
 /** Whether an event is the last chunk of a model. */
@@ -80,7 +80,7 @@ export const isToolProgress = (event: StreamEvent): event is ToolProgressEvent =
 /** Whether an event is the result or the error of a tool call. */
 export const isToolResult = (event: StreamEvent): event is ToolResultEvent => event.type === 'toolResult';
 
-/** Whether an event is a complete message, of the model or with the results of its tool calls. */
+/** Whether an event is a complete message: the model's message, or the message with the results of its tool calls. */
 export const isMessage = (event: StreamEvent): event is MessageEvent => event.type === 'message';
 
 /** Whether an event is a complete message of the model. */

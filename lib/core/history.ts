@@ -4,15 +4,15 @@ import { toolCallsOf, unfinishedResult } from './message.js';
 import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
 
 /**
- * Makes a history acceptable to any provider: system messages first, merged into one; adjacent messages of a role
- * merged; every tool call answered in the next message; empty messages omitted. A call without a result (of a cancelled
- * run) is answered as cancelled.
+ * Makes a history acceptable to any provider. System messages come first, merged into one; adjacent messages of a role
+ * are merged; empty messages are omitted; and the result of each tool call is in the next message. A call without a
+ * result (from a cancelled run) gets a `cancelled` result.
  *
  * @param messages The conversation, oldest first.
- * @param isSeparate Whether a message must not be merged with adjacent ones: two messages of a role may then follow
- * each other. Default: none.
+ * @param isSeparate Whether a message must not be merged with adjacent messages, so that two messages of a role may
+ * follow each other. Default: all messages may be merged.
  * @returns The same array if nothing had to change, otherwise a new one.
- * @throws ConfigurationError `history` if a tool result answers no call: no wire can send it.
+ * @throws ConfigurationError `history` if a tool result belongs to no call: no provider accepts it.
  */
 export function repairHistory(
   messages: readonly Message[],
@@ -24,7 +24,7 @@ export function repairHistory(
   return [...mergeAdjacent(system, isSeparate), ...answerCalls(mergeAdjacent(others, isSeparate))];
 }
 
-/** Whether nothing has to change. That is the case in every turn, except perhaps the first of a run. */
+/** Whether no repair is needed. This is the usual case: only the first turn of a run may receive an invalid history. */
 function isValid(messages: readonly Message[], isSeparate: (message: Message) => boolean): boolean {
   let previous: Message | undefined;
   let open: readonly ToolCallPart[] = [];
@@ -89,25 +89,28 @@ function withResults(message: Message, calls: readonly ToolCallPart[], history: 
 }
 
 /**
- * Whether the message begins with the results of the calls, in their order, and has no others: nothing has to be moved
- * then. The loop writes such messages.
+ * Whether the message begins with the results of the calls, in their order, and has no other results, so that no result
+ * has to be moved. `executeTools` emits such messages.
  */
 function answersExactly({ parts }: Message, calls: readonly ToolCallPart[]): boolean {
   if (parts.length < calls.length) return false;
-  return parts.every((part, at) => (part.type === 'toolResult' ? part.id === calls[at]?.id : at >= calls.length));
+  return parts.every((part, index) =>
+    part.type === 'toolResult' ? part.id === calls[index]?.id : index >= calls.length,
+  );
 }
 
 const orphanError = (index: number, id: string, name: string) =>
   new ConfigurationError(
     'history',
-    `Message ${index} of the history (merged) holds a result of tool "${name}" (id "${id}") that answers no open call.`,
-    "Keep the model's message with the call right before its results, or drop both.",
+    `Message ${index} of the merged history contains a result of tool "${name}" (id "${id}") without a matching call.`,
+    "Keep the model's message with the call immediately before its results, or remove both.",
   );
 
 /** The ids of all tool calls of a conversation. A new call must not reuse one. */
 export function toolCallIds(messages: readonly Message[]): Set<string> {
   const ids = new Set<string>();
-  // This runs in each turn with calls. Without intermediate arrays, 10,000 turns took a third of the time.
+  // This runs in each turn with calls. Nested loops rather than intermediate arrays: 10,000 turns took a third of the
+  // time (measured).
   for (const { role, parts } of messages)
     if (role === 'model') for (const part of parts) if (part.type === 'toolCall') ids.add(part.id);
   return ids;

@@ -1,19 +1,20 @@
 import { Observable } from 'rxjs';
 
 /**
- * A source whose teardown may throw without harm to the run around it.
+ * Isolates a run from the errors of a source's teardown.
  *
- * RxJS lets such an error escape to whatever completes or unsubscribes: it would stop a `mergeMap` halfway, and its
- * next inner source would never start. Here it is reported as RxJS reports every unhandled error: asynchronously, to
- * `config.onUnhandledError`, or thrown where there is none. By then the source has emitted everything, or its
- * subscriber has left.
+ * RxJS throws such an error to the caller of `complete` or `unsubscribe`: it would interrupt a `mergeMap`, whose next
+ * inner source would never start. `ignoreTeardownErrors` reports the error as RxJS reports every unhandled error:
+ * asynchronously, to `config.onUnhandledError`, or, without that handler, as an uncaught exception. No notification is
+ * lost: when the teardown runs, the source has ended or has been unsubscribed.
  */
 export function ignoreTeardownErrors<T>(source: Observable<T>): Observable<T> {
   return new Observable<T>((out) => {
-    // The subscriber exists before the source is subscribed, so that it can be left while the source subscribes.
+    // The subscriber `inner` exists before the source is subscribed, so it can be unsubscribed while `subscribe` still
+    // runs.
     new Observable<T>((inner) => {
       out.add(() => attempt(() => inner.unsubscribe()));
-      if (!out.closed) attempt(() => void source.subscribe(inner)); // throws if a synchronous source's teardown does
+      if (!out.closed) attempt(() => void source.subscribe(inner)); // throws if the teardown of a synchronous source throws
     }).subscribe({
       next: (value) => out.next(value),
       error: (error: unknown) => out.error(error),

@@ -1,22 +1,22 @@
 import type { JsonObject, JsonValue } from './json/json.js';
 
 /**
- * Data that a provider must get back, under the provider's name: signatures, response ids, encrypted reasoning. It is
- * sent to that provider only; the others ignore it.
+ * Data that must be sent back to a provider, under the provider's name: signatures, response ids, encrypted reasoning.
+ * It is sent to that provider only; other providers ignore it.
  */
 export type ProviderData = JsonObject;
 
-/** Data about a message or a run, for the reader. The data under a provider's name is for that provider. */
+/** Data about a message or a run, for the application. The data under a provider's name is for that provider. */
 export type Metadata = JsonObject;
 
-/** Text. */
+/** A text, as part of a message. */
 export interface TextPart {
   readonly type: 'text';
   readonly text: string;
   readonly providerData?: ProviderData;
 }
 
-/** An image, a document or audio: as base64 `data` or as a `url`. */
+/** An image, a document or audio, as base64 `data` or as a `url`. */
 export type FilePart = {
   readonly type: 'file';
   /** The media type (`image/png`, `application/pdf`). */
@@ -26,10 +26,10 @@ export type FilePart = {
   readonly providerData?: ProviderData;
 } & (
   | { /** The bytes in base64. */ readonly data: string; readonly url?: never }
-  | { /** Where the provider can fetch it. */ readonly url: string; readonly data?: never }
+  | { /** The URL from which the provider can fetch the file. */ readonly url: string; readonly data?: never }
 );
 
-/** A source that the model cites: a page, a file, a passage. */
+/** A source that the model cites: a page, a file or a passage. */
 export interface SourcePart {
   readonly type: 'source';
   /** The provider's id of the source. */
@@ -52,10 +52,10 @@ export interface ToolCallPart<Name extends string = string, Arguments = JsonObje
 }
 
 /**
- * Why a call has an error instead of a result. `cancelled`: it was stopped while it ran; `not_executed`: it was never
- * started; `denied`: its approval was refused; `unknown_tool`: there is no such tool; `invalid_arguments`: the
- * arguments are not JSON, or not what the schema requires; `timeout`: the deadline passed; `failed`: the tool threw, or
- * returned something that JSON cannot represent.
+ * Why a call has an error instead of a result. `cancelled`: it was cancelled while it ran; `not_executed`: it was never
+ * started; `denied`: the user denied its approval; `unknown_tool`: there is no tool with its name; `invalid_arguments`:
+ * the arguments are not JSON, or do not match the schema; `timeout`: the tool missed its deadline; `failed`: the tool
+ * threw, or returned a value that JSON cannot represent.
  */
 export type ToolErrorCode =
   'cancelled' | 'not_executed' | 'denied' | 'unknown_tool' | 'invalid_arguments' | 'timeout' | 'failed';
@@ -74,26 +74,27 @@ export type ToolResultPart<Name extends string = string, Result = JsonValue> =
       readonly type: 'toolResult';
       readonly id: string;
       readonly name: Name;
-      /** What the model is told. */
+      /** The error message for the model. */
       readonly error: string;
       readonly code?: ToolErrorCode;
       readonly result?: never;
     };
 
-/** The texts of the errors that have no details. */
+/** The error messages for calls that did not end. */
 export const toolErrorTexts = {
   cancelled: 'The call was cancelled.',
   not_executed: 'The call was not executed.',
 } as const satisfies Partial<Record<ToolErrorCode, string>>;
 
-/** The answer to a call that did not end, or did not begin. */
+/** The result of a call that was cancelled or never started. */
 export function unfinishedResult({ id, name }: ToolCallPart, code: keyof typeof toolErrorTexts): ToolResultPart {
   return { type: 'toolResult', id, name, error: toolErrorTexts[code], code };
 }
 
+/** A part of a message. */
 export type Part = TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
 
-/** The tool results of a turn travel in one `user` message. */
+/** The author of a message. The tool results of a turn are one `user` message. */
 export type Role = 'system' | 'user' | 'model';
 
 /** One message of a conversation. Immutable, plain JSON. */
@@ -109,17 +110,17 @@ export function message(role: Role, content: string | readonly Part[]): Message 
   return { role, parts: typeof content === 'string' ? [{ type: 'text', text: content }] : content };
 }
 
-/** Creates a message of the user. */
+/** Creates a user message. */
 export const userMessage = (content: string | readonly Part[]): Message => message('user', content);
 
-/** Creates a message of the model. */
+/** Creates a message as if the model had written it. */
 export const modelMessage = (content: string | readonly Part[]): Message => message('model', content);
 
 /** Creates a system message: instructions for the model. */
 export const systemMessage = (content: string): Message => message('system', content);
 
 /**
- * Creates a part that holds a file: bytes are encoded in base64, a URL is passed on unchanged.
+ * Creates a part with a file: bytes are encoded in base64, a URL is passed on unchanged.
  *
  * ```ts
  * userMessage([{ type: 'text', text: 'What is this?' }, filePart(bytes, 'image/png')]);
@@ -127,7 +128,7 @@ export const systemMessage = (content: string): Message => message('system', con
  *
  * @param content The bytes, or the URL from which the provider can fetch them.
  * @param mediaType The media type (`image/png`, `application/pdf`).
- * @param name The file's name, if the model should know it.
+ * @param name The file's name, for the model. Default: none.
  */
 export function filePart(content: Uint8Array | URL, mediaType: string, name?: string): FilePart {
   const nameField = name === undefined ? {} : { name };
@@ -136,27 +137,30 @@ export function filePart(content: Uint8Array | URL, mediaType: string, name?: st
     : { type: 'file', mediaType, data: base64(content), ...nameField };
 }
 
+const SLICE_LENGTH = 0x8000;
+
 /**
- * Encodes bytes in base64 without Node's Buffer. In slices, because spreading millions of arguments overflows the
- * stack.
+ * Encodes bytes in base64 without Node's Buffer. It encodes slices, because spreading millions of arguments would
+ * overflow the stack.
  */
 export function base64(bytes: Uint8Array): string {
   let binary = '';
-  for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  for (let start = 0; start < bytes.length; start += SLICE_LENGTH)
+    binary += String.fromCharCode(...bytes.subarray(start, start + SLICE_LENGTH));
   return btoa(binary);
 }
 
 /** All text parts of a message, joined without a separator. */
-export function messageText(of: Message): string {
-  return of.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+export function messageText({ parts }: Message): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
 /** The tool calls of a message, in order. */
-export function toolCallsOf(of: Message): readonly ToolCallPart[] {
-  return of.parts.filter((part) => part.type === 'toolCall');
+export function toolCallsOf({ parts }: Message): readonly ToolCallPart[] {
+  return parts.filter((part) => part.type === 'toolCall');
 }
 
-/** Whether a message holds tool results. */
-export function hasToolResults(of: Message | undefined): boolean {
-  return of?.parts.some((part) => part.type === 'toolResult') ?? false;
+/** Whether a message contains tool results. */
+export function hasToolResults(message: Message | undefined): boolean {
+  return message?.parts.some((part) => part.type === 'toolResult') ?? false;
 }

@@ -5,24 +5,24 @@ import type { JsonObject, JsonSchema } from './json/json.js';
 import type { Message } from './message.js';
 import type { ToolDefinition } from './tool.js';
 
-/** Whether the model has to call tools, and which. `{ name }` forces that tool. */
+/** Whether the model may or must call tools. `{ name }` forces a call to that tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
 /**
- * How much the model may think. `true`: the provider's default; `effort` for providers that have levels; `budget` in
- * tokens for the others.
+ * How much the model may think. `true`: the provider's default. `effort` applies to providers that have levels, and
+ * `budget`, in tokens, to other providers.
  */
 export type Thinking = boolean | { readonly effort?: 'minimal' | 'low' | 'medium' | 'high'; readonly budget?: number };
 
-/** The settings of a request that do not depend on the conversation. Default of each: the provider's. */
+/** The settings of a request that do not depend on the conversation. An omitted setting has the provider's default. */
 export interface RequestSettings {
   /** The sampling temperature, in the provider's scale (usually 0 to 2). */
   readonly temperature?: number | undefined;
   /** Nucleus sampling, 0 to 1. */
   readonly topP?: number | undefined;
-  /** The limit of the output in tokens, thinking included if the provider counts it. */
+  /** The maximum number of output tokens, including thinking if the provider counts it. */
   readonly maxOutputTokens?: number | undefined;
-  /** Texts at which the model stops. */
+  /** The model stops before it writes one of these texts. */
   readonly stopSequences?: readonly string[] | undefined;
   /** The seed for repeatable sampling, if the provider supports it. */
   readonly seed?: number | undefined;
@@ -31,8 +31,8 @@ export interface RequestSettings {
   /** Whether the model may make several tool calls in one turn. */
   readonly parallelToolCalls?: boolean | undefined;
   /**
-   * Fields of the provider's request, under its name, merged over the encoded ones: `{ openai: { service_tier: 'flex' }
-   * }`.
+   * Fields of the provider's request, under the provider's name. They override the fields that Rivulet encodes:
+   * `{ openai: { service_tier: 'flex' } }`.
    */
   readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
 }
@@ -47,21 +47,21 @@ export interface Request extends RequestSettings {
   readonly output?: JsonSchema;
 }
 
-/** What a model can do. An absent capability is unknown. */
+/** What a model can do. An omitted capability is unknown. */
 export interface Capabilities {
-  /** Calls tools. */
+  /** Whether the model calls tools. */
   readonly tools?: boolean;
-  /** Makes several tool calls in one turn. */
+  /** Whether the model makes several tool calls in one turn. */
   readonly multiToolCalls?: boolean;
-  /** Follows a JSON Schema. */
+  /** Whether the model follows a JSON Schema. */
   readonly typedOutput?: boolean;
-  /** Accepts tools and a JSON Schema in one request. */
+  /** Whether the model accepts tools and a JSON Schema in one request. */
   readonly typedOutputWithTools?: boolean;
-  /** Thinks, by itself or on request. */
+  /** Whether the model thinks, by default or on request. */
   readonly thinking?: boolean;
-  /** Reads images. */
+  /** Whether the model reads images. */
   readonly vision?: boolean;
-  /** Reads documents (PDF). */
+  /** Whether the model reads documents (PDF). */
   readonly files?: boolean;
 }
 

@@ -3,14 +3,16 @@ export interface Progress<P = unknown> {
   readonly [progressValue]: P;
 }
 
-/** Registered, so that the ESM and the CommonJS build of this package recognize each other's marks. */
+/**
+ * A registered symbol, so that the ESM and the CommonJS build of this package recognize each other's progress values.
+ */
 const progressValue: unique symbol = Symbol.for('rivulet.progress');
 
 /**
  * Marks a value of a tool's Observable, or a yield of its generator, as progress: it is emitted at once and is never
  * the result.
  *
- * <span class="informal">"This is how far I am", rather than "this is what I found".</span>
+ * <span class="informal">"Still searching", rather than "here is the result".</span>
  *
  * ```ts
  * const search = tool({
@@ -33,7 +35,7 @@ export function isMarkedProgress(value: unknown): value is Progress {
   return typeof value === 'object' && value !== null && progressValue in value;
 }
 
-/** The value that was marked. */
+/** The value that was passed to `progress`. */
 export function valueOfProgress<P>(marked: Progress<P>): P {
   return marked[progressValue];
 }

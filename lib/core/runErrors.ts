@@ -14,21 +14,21 @@ import type {
 export class OutputError extends RivuletError {
   override readonly name = 'OutputError';
   readonly code = 'output';
-  /** The name of the orchestrator. */
+  /** The name of the orchestrator that ran the turn. */
   declare readonly orchestrator: string;
   /** The model's provider. */
   declare readonly provider: string;
-  /** The turn of the run, from 1. */
+  /** The number of the turn in its run, from 1. */
   declare readonly turn: number;
   /** The model's text, unchanged. */
   declare readonly text: string;
 
   /**
-   * @param reason `invalid`: the output does not match the schema, after all repairs; `refused`: the model refused;
-   * `length`: the token limit cut the output; `maxTurns`: the run ended before the output.
-   * @param problem What happened, with the messages of the validation.
+   * @param reason `invalid`: the output does not match the schema, even after all repair attempts; `refused`: the model
+   * refused; `length`: the token limit truncated the output; `maxTurns`: the run reached `maxTurns` without an output.
+   * @param problem What happened, including the messages of the validation.
    * @param nextStep What to do about it.
-   * @param details Where it happened, and the raw text.
+   * @param details The orchestrator, the provider and the turn of the error, and the model's text.
    */
   constructor(
     readonly reason: 'invalid' | 'refused' | 'length' | 'maxTurns',
@@ -46,23 +46,23 @@ export class OutputError extends RivuletError {
   }
 }
 
-/** An element of a streamed array does not match its schema, and no later reply replaced it. */
+/** An element of a streamed array does not match its schema, and no later response replaced it. */
 export class ElementError extends RivuletError {
   override readonly name = 'ElementError';
   readonly code = 'element';
 
   /**
-   * @param index Its index in the array, from 0.
+   * @param index The element's index in the array, from 0.
    * @param element The element, as the model wrote it.
-   * @param invalid What is wrong with it: the message of the schema.
+   * @param invalid The validation message of the schema.
    */
   constructor(
     readonly index: number,
     readonly element: unknown,
     readonly invalid: string,
   ) {
-    const nextStep = 'Simplify the schema, or use outputElements() without one and check each element.';
-    super(`Element ${index} is not valid: ${invalid}. See \`element\`. ${nextStep}`);
+    const nextStep = 'Simplify the schema, or use outputElements() without a schema and check each element.';
+    super(`Element ${index} is not valid: ${invalid}. The element is in \`error.element\`. ${nextStep}`);
   }
 
   protected override details(): Fields {

@@ -12,7 +12,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | PromiseLike<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    /** Standard JSON Schema. zod implements it since 4.2. */
+    /** Standard JSON Schema, which zod implements since version 4.2. */
     readonly jsonSchema?: {
       readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>;
     };
@@ -28,7 +28,7 @@ type StandardResult<Output> =
       }[];
     };
 
-/** A plain JSON Schema. An optional `validate` returns the value, or throws. */
+/** A plain JSON Schema. Its optional `validate` returns the validated value, or throws. */
 export type PlainSchema<T = JsonObject> = Readonly<Record<string, unknown>> & {
   readonly validate?: (value: JsonObject) => T;
 };
@@ -39,7 +39,7 @@ export type Schema<T = unknown> = StandardSchema<unknown, T> | PlainSchema<T>;
 /** The type of the JSON that a schema accepts, before its defaults and transformations. */
 export type InferInput<S> = S extends StandardSchema<infer Input, unknown> ? Input : JsonObject;
 
-/** The type that a schema validates to. */
+/** The type of the validated value. */
 export type Infer<S> =
   S extends StandardSchema<unknown, infer T>
     ? T
@@ -47,32 +47,32 @@ export type Infer<S> =
       ? T
       : JsonObject;
 
-/** The result of a validation: the value, or a message about what is wrong that a model can act on. */
+/** The result of a validation: the validated value, or an error message that a model can act on. */
 export type Validation<T> = { readonly value: T } | { readonly invalid: string };
 
 const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in schema;
 
 /**
- * Returns the JSON Schema of a schema, for the wire.
+ * Returns the JSON Schema of a schema, for requests.
  *
  * @param schema The schema.
- * @param subject What the schema describes, for error messages.
+ * @param subject Describes the value in error messages, for example `The output`.
  * @throws ConfigurationError `schema` if the value is not a schema, or if a Standard Schema cannot be converted to JSON
- * Schema: zod can since 4.2, except for types that JSON cannot represent, such as dates.
+ * Schema. zod schemas can be converted since zod 4.2, except for types that JSON cannot represent, such as dates.
  */
 export function jsonSchemaOf(schema: Schema, subject: string): JsonSchema {
   if (!isObject(schema)) throw notASchema(subject);
   if (isStandard(schema)) return convertOnce(schema, subject);
-  if (Object.values(schema).some(isStandardWithin)) throw notASchema(subject);
+  if (Object.values(schema).some(isStandardProperty)) throw notASchema(subject);
   return omit(schema as JsonSchema, 'validate');
 }
 
-/** Converted Standard Schemas. They do not change, and each turn asks for the schema of each tool. */
+/** The JSON Schemas of Standard Schemas. Schemas are immutable, and each turn needs the schema of each tool. */
 const converted = new WeakMap<StandardSchema, JsonSchema>();
 
 function convertOnce(schema: StandardSchema, subject: string): JsonSchema {
-  const known = converted.get(schema);
-  if (known) return known;
+  const cached = converted.get(schema);
+  if (cached) return cached;
   const jsonSchema = omit(convert(schema, subject), '$schema', '~standard');
   converted.set(schema, jsonSchema);
   return jsonSchema;
@@ -94,39 +94,39 @@ function convert(schema: StandardSchema, subject: string): JsonSchema {
       'Use types that JSON can represent: z.iso.datetime() or z.string() for a date, z.int() for a bigint.';
     throw new ConfigurationError(
       'schema',
-      `${subject}: this schema has no JSON Schema: ${errorText(error)}.`,
+      `${subject}: this schema cannot be converted to JSON Schema: ${errorText(error)}.`,
       nextStep,
     );
   }
 }
 
-/** Callers without types may pass any value. The schemas of arktype are functions. */
+/** Whether the value may be a schema: JavaScript callers can pass any value. The schemas of arktype are functions. */
 const isObject = (schema: unknown): boolean =>
   (typeof schema === 'object' && schema !== null) || typeof schema === 'function';
 
-/** `{ name: z.string() }` instead of `z.object({ name: z.string() })`. */
-const isStandardWithin = (value: unknown): boolean =>
+/** Detects a common mistake: `{ name: z.string() }` instead of `z.object({ name: z.string() })`. */
+const isStandardProperty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && '~standard' in value;
 
 const notASchema = (subject: string) =>
   new ConfigurationError(
     'schema',
-    `${subject}: not a schema.`,
+    `${subject}: the value is not a schema.`,
     'Pass z.object({ ... }), another Standard Schema, or a JSON Schema.',
   );
 
 /**
- * Validates a value. For a plain JSON Schema without `validate`, only checks that the value is an object and has the
+ * Validates a value. With a plain JSON Schema without `validate`, it checks only that the value is an object with the
  * required keys.
  *
- * @param schema The schema.
+ * @param schema The schema to validate with.
  * @param value The value, as the model wrote it.
- * @returns The result. A Promise if the schema validates asynchronously.
+ * @returns The result, or a Promise of the result if the schema validates asynchronously.
  */
 export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> | Promise<Validation<T>> {
   if (isStandard(schema)) {
     const result = schema['~standard'].validate(value);
-    // A Promise of any realm.
+    // `instanceof Promise` would miss a Promise of another realm.
     return 'then' in result ? Promise.resolve(result).then(fromStandard<T>) : fromStandard<T>(result);
   }
   if (!isRecord(value)) return { invalid: `expected an object, got ${typeName(value)}` };

@@ -1,10 +1,14 @@
-/** How many deltas are collected before they are joined. More gain nothing, and keep more small strings alive. */
+/**
+ * The number of deltas that are collected before they are joined. A larger batch is not faster, and keeps more small
+ * strings alive.
+ */
 const BATCH_SIZE = 256;
 
 /**
- * Builds a text from many small deltas. `+=` for each delta would do the same, but creates a rope: a node of 32 bytes
- * per delta that keeps the delta alive, and the garbage collections during the stream copy all of them. Joined by the
- * hundred, they die young. Measured: ropes were a third of the CPU time above the hand-written floor.
+ * Builds a text from many small deltas. With `+=`, V8 keeps the appended strings as a rope (a tree of them) until the
+ * text is read: each delta stays alive, with a node of 32 bytes, and every garbage collection during the stream copies
+ * all of them. Deltas that are joined in batches are released early. Ropes took a third of the CPU time above that of a
+ * hand-written loop (measured).
  */
 export class StringBuilder {
   /** The number of characters so far. */

@@ -7,11 +7,11 @@ import { jsonSchemaOf } from './schema.js';
 import type { Infer, InferInput, Schema } from './schema.js';
 import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
 
-/** What a tool receives besides its arguments. `P` is the type of its progress. */
+/** The second argument of `execute`. `P` is the type of the tool's progress. */
 export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unknown> = ToolCallPart> {
   /**
-   * Aborted when the run is unsubscribed, the call is cancelled, or the deadline passes. Pass it to `fetch` and the
-   * like.
+   * Aborted when the run is unsubscribed, the call is cancelled, or the deadline is reached. Pass it to `fetch` and
+   * other functions that accept a signal.
    */
   readonly signal: AbortSignal;
   /** The call itself. */
@@ -19,18 +19,18 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
   /** The conversation up to the call. */
   readonly messages: readonly Message[];
   /**
-   * Emits `toolProgress` at once. After the end of the call it does nothing. It throws if JSON cannot represent the
-   * value.
+   * Emits a `toolProgress` event at once. After the end of the call it does nothing. It throws if JSON cannot represent
+   * the value.
    */
   readonly progress: (value: P) => void;
 }
 
 /**
- * Something the model can call. `execute` is a method, so that a list of different tools is assignable to a list of
- * tools.
+ * A function that the model can call. `execute` is declared as a method, so that an array of tools with different
+ * arguments is assignable to `readonly Tool[]`.
  *
- * `Arguments` are the validated ones, `Sent` those that the model sends; `Result` and `ProgressValue` are as `execute`
- * returns them, before they are copied as JSON.
+ * `Arguments` is the type of the validated arguments, and `Sent` that of the arguments as the model sends them.
+ * `Result` and `ProgressValue` are the types that `execute` returns, before values are copied as JSON.
  */
 export interface Tool<
   Name extends string = string,
@@ -40,18 +40,18 @@ export interface Tool<
   Sent = unknown,
 > {
   readonly name: Name;
-  /** For the model: what it does, when to use it. */
+  /** Tells the model what the tool does and when to use it. */
   readonly description: string;
-  /** What the arguments must look like: a Standard Schema (zod), or a plain JSON Schema. */
+  /** The schema of the arguments: a Standard Schema (zod), or a plain JSON Schema. */
   readonly parameters: Schema;
-  /** Runs the call. Whatever it throws is answered to the model as an error, and the run continues. */
+  /** Runs the call. If it throws, the error is reported to the model as the call's result, and the run continues. */
   execute(
     args: Arguments,
     context: ToolContext<ProgressValue, ToolCallPart<Name, Sent>>,
   ): ToolOutput<Result, ProgressValue>;
 }
 
-/** What the model knows of a tool. */
+/** The description of a tool that is sent to the model. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
@@ -59,7 +59,7 @@ export interface ToolDefinition {
   readonly parameters: JsonSchema;
 }
 
-/** A tool without parameters takes an empty object. */
+/** The schema of a tool without parameters: an empty object. */
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const;
 
 /**
@@ -80,9 +80,9 @@ const noParameters = { type: 'object', properties: {}, additionalProperties: fal
  * });
  * ```
  *
- * @param definition Its `name` (as the model calls it), `description`, `parameters` (default: none), `execute` (see
- * `ToolOutput` for what it may return), and optionally `progress`, a schema that types the values of `context.progress`
- * and of the tool's `toolProgress` events. Progress is not validated.
+ * @param definition The tool's `name` (by which the model calls it), `description`, `parameters` (default: none),
+ * `execute` (see `ToolOutput` for its possible return values), and optionally `progress`, a schema that types the
+ * values of `context.progress` and of the tool's `toolProgress` events. Progress is not validated.
  * @returns The tool, for `createAgent`, `toolLoop` or `executeTools`.
  */
 export function tool<
@@ -105,14 +105,14 @@ export function tool<
     name,
     description,
     parameters: parameters ?? noParameters,
-    // `ResultOf` and `ProgressOf` are derived from `Output` as `ToolOutput` is defined; TypeScript cannot see that.
+    // `ResultOf` and `ProgressOf` follow the definition of `ToolOutput`, but TypeScript cannot infer this.
     execute: (args, context) => execute(args, context as never) as never,
   };
 }
 
 type DeclaredProgress<P> = P extends Schema ? Infer<P> : unknown;
 
-/** The events of the calls of one tool, or of each of several. */
+/** The events of the calls of a tool. For a union of tools, the union of their events. */
 export type EventsOf<T extends Tool> =
   T extends Tool<infer Name, never, infer R, infer P, infer Sent>
     ? | ToolCallEvent<Name, SentArguments<Sent>>
@@ -126,14 +126,14 @@ type SentArguments<Sent> = unknown extends Sent ? JsonObject : Sent;
 /**
  * Describes a tool for the model.
  *
- * @throws ConfigurationError `schema` when the parameters describe no object.
+ * @throws ConfigurationError `schema` if the parameters do not describe an object.
  */
 export function toolDefinition({ name, description, parameters }: Tool): ToolDefinition {
   const schema = jsonSchemaOf(parameters, `Tool "${name}"`);
   if (!describesObject(schema)) {
     throw new ConfigurationError(
       'schema',
-      `Tool "${name}": its parameters are not a schema of an object.`,
+      `The parameters of tool "${name}" are not an object schema.`,
       "Pass z.object({ ... }), or a JSON Schema with type: 'object'.",
     );
   }
@@ -145,14 +145,17 @@ const describesObject = (schema: JsonSchema): boolean =>
   (schema['type'] === undefined &&
     ['properties', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in schema));
 
-/** The arguments of a call whose JSON could not be read. */
+/** The arguments of a call whose text is not a JSON object. */
 export interface InvalidArguments extends JsonObject {
-  /** The text as it came. */
+  /** The original text. */
   readonly _raw: string;
   readonly _error: 'invalid_json';
 }
 
-/** Whether the arguments of a call could not be read: it is answered to the model as an error. */
+/**
+ * Whether the text of a call's arguments is not a JSON object. Such a call is not executed: an error is reported to the
+ * model.
+ */
 export function isInvalidArguments(args: JsonObject): args is InvalidArguments {
   return args['_error'] === 'invalid_json' && typeof args['_raw'] === 'string';
 }

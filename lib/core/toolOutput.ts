@@ -3,18 +3,19 @@ import type { Progress } from './progress.js';
 import type { Infer, Schema } from './schema.js';
 
 /**
- * What the `execute` of a tool may return. `R` is the type of the result, `P` that of progress.
+ * The possible return values of a tool's `execute`. `R` is the type of the result, and `P` the type of the progress.
  *
  * - A value is the result.
- * - A Promise is followed, also to an Observable or a generator.
- * - An Observable, of RxJS or another library, or an async iterable that is not a generator: values marked with
- *   `progress` are emitted at once. The last unmarked value is the result; an earlier one is emitted as progress when
- *   the next unmarked one follows.
- * - A generator, async or not: its yields are progress, and its return value is the result. Without a return value, the
- *   last yield is the result; it is emitted as progress as well if the generator was still busy after it.
+ * - A Promise is resolved; its value may be a result, an Observable, an async iterable or a generator.
+ * - An Observable (of RxJS or another library), or an async iterable that is not a generator: values marked with
+ *   `progress` are emitted at once. The last unmarked value is the result; each earlier unmarked value is emitted as
+ *   progress when the next unmarked value arrives.
+ * - A generator, synchronous or asynchronous: its yields are progress, and its return value is the result. Without a
+ *   return value, the last yield is the result; it is emitted as progress as well if the generator did not end right
+ *   after it.
  *
- * Progress that is held, since it may be the result, is emitted when the tool fails, is cancelled or meets its
- * deadline.
+ * A value that may be either is held until this is decided. If the tool fails, is cancelled or misses its deadline, the
+ * held value is emitted as progress.
  */
 export type ToolOutput<R, P = never> = R | ToolStream<R, P> | PromiseLike<R | ToolStream<R, P>>;
 
@@ -25,15 +26,15 @@ type ToolStream<R, P> =
   | AsyncGenerator<P | Progress<P>, R>
   | Generator<P | Progress<P>, R>;
 
-/** A generator of either kind. The type of what is sent into it does not matter. */
+/** A synchronous or asynchronous generator. The type of the values passed to `next` does not matter. */
 type AnyGenerator<Y, R> = AsyncGenerator<Y, R, never> | Generator<Y, R, never>;
 
-// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- of a generator without a return value
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- the return type of a generator without a return value
 type Nothing = undefined | void;
 
 type Unmarked<T> = Exclude<T, Progress>;
 
-/** The type of the result that an output leads to. An empty stream leads to null, like `void`. */
+/** The type of the result for a return type of `execute`. The result of an empty stream is null, as for `void`. */
 export type ResultOf<Output> = unknown extends Output
   ? unknown
   : Output extends Progress
@@ -57,23 +58,29 @@ type GeneratorResult<Y, R> = [R] extends [Nothing]
     ? Exclude<R, Nothing> | OrUndefined<Unmarked<Y>>
     : R;
 
-/** The type of the progress that an output leads to: what is marked, and what is progress once something follows it. */
+/**
+ * The type of the progress for a return type of `execute`: marked values, and unmarked values that another value
+ * follows.
+ */
 type StreamProgress<Output> =
   Output extends Progress<infer M>
     ? M
     : Output extends PromiseLike<infer T>
       ? StreamProgress<T>
       : Output extends Observable<infer T> | InteropObservable<infer T>
-        ? ShownValue<T>
+        ? ProgressValue<T>
         : Output extends AnyGenerator<infer Y, unknown>
-          ? ShownValue<Y>
+          ? ProgressValue<Y>
           : Output extends AsyncIterable<infer T>
-            ? ShownValue<T>
+            ? ProgressValue<T>
             : never;
 
-type ShownValue<T> = T extends Progress<infer M> ? M : T;
+type ProgressValue<T> = T extends Progress<infer M> ? M : T;
 
-/** Without a stream and without a schema, all progress comes from `context.progress`, which accepts anything. */
+/**
+ * The type of a tool's progress. Without a stream and without a progress schema, all progress comes from
+ * `context.progress`, which accepts any value.
+ */
 export type ProgressOf<Output, P> = unknown extends Output
   ? unknown
   : P extends Schema

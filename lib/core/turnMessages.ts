@@ -2,7 +2,10 @@ import type { StreamEvent } from './event.js';
 import { asKnownEvent } from './eventGuards.js';
 import type { Message } from './message.js';
 
-/** The messages of a turn after one more event: `message` adds one, `retract` voids all. */
+/**
+ * The messages of a turn after an event: `message` adds a message, `retract` removes all messages, and other events
+ * change nothing.
+ */
 export function turnMessages(messages: readonly Message[], event: StreamEvent): readonly Message[] {
   const known = asKnownEvent(event);
   switch (known.type) {

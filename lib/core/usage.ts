@@ -1,11 +1,11 @@
 /**
- * The tokens of a turn or a run. `input` includes `cachedInput` and `cacheWriteInput`, and `output` includes
- * `reasoning`, however the provider counts. A count that the provider does not report is absent: unknown is not 0.
+ * The token counts of a turn or a run. For every provider, `input` includes `cachedInput` and `cacheWriteInput`, and
+ * `output` includes `reasoning`. A count that the provider does not report is absent: an unknown count is not 0.
  */
 export interface Usage {
-  /** All prompt tokens, cached ones included. */
+  /** All prompt tokens, including cached tokens. */
   readonly input?: number;
-  /** All generated tokens, reasoning included. */
+  /** All generated tokens, including reasoning. */
   readonly output?: number;
   /** The provider's total, or input + output. */
   readonly total?: number;
@@ -20,7 +20,8 @@ export interface Usage {
 type Counts = { readonly [Count in keyof Usage]?: number | undefined };
 
 /**
- * Creates a usage from the known counts: an unknown count has no key. If the provider reports no total, it is the sum.
+ * Creates a usage from the known counts; unknown counts are omitted. If the provider does not report the total, it is
+ * the sum of input and output.
  */
 export function usageOf(known: Counts): Usage {
   const total =
@@ -29,8 +30,8 @@ export function usageOf(known: Counts): Usage {
 }
 
 /**
- * Adds two usages field by field. A count that is unknown on both sides stays unknown; if one side is known, the sum is
- * that count.
+ * Adds two usages field by field. A count that is unknown in both usages stays unknown. If it is known in only one
+ * usage, the sum is that count.
  *
  * @param a Usage of earlier turns; undefined adds nothing.
  * @param b Usage to add; undefined adds nothing.
@@ -43,12 +44,12 @@ export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage {
 
 const counts: readonly (keyof Usage)[] = ['input', 'output', 'total', 'cachedInput', 'cacheWriteInput', 'reasoning'];
 
-/** The usage with the counts that are known. */
+/** Creates a usage without keys for unknown counts. */
 function pickKnown(countOf: (count: keyof Usage) => number | undefined): Usage {
   const usage: { -readonly [Count in keyof Usage]: Usage[Count] } = {};
   for (const count of counts) {
-    const known = countOf(count);
-    if (known !== undefined) usage[count] = known;
+    const tokens = countOf(count);
+    if (tokens !== undefined) usage[count] = tokens;
   }
   return usage;
 }

@@ -1,6 +1,6 @@
 import type { Message } from './message.js';
 
-/** Ids that are in use. */
+/** The tool call ids that a conversation has used. */
 export interface UsedIds {
   has(id: string): boolean;
 }
@@ -8,8 +8,8 @@ export interface UsedIds {
 /**
  * The ids of all tool calls of a conversation, which a new call must not reuse.
  *
- * They are collected once, and then carried on by `appendMessages`, so that a turn of a long run does not read the
- * complete history again.
+ * They are collected once per conversation. `appendMessages` then adds only the ids of the new messages, so that a turn
+ * of a long run does not read the complete history again.
  */
 export function usedToolCallIds(messages: readonly Message[]): UsedIds {
   const index = indexes.get(messages) ?? IdIndex.empty().continueWith(messages);
@@ -17,7 +17,10 @@ export function usedToolCallIds(messages: readonly Message[]): UsedIds {
   return index;
 }
 
-/** The messages of a conversation with others appended. The used ids of the conversation are carried on. */
+/**
+ * Appends messages to a conversation. If its used ids have been collected, the ids of the new messages are added to
+ * them.
+ */
 export function appendMessages(messages: readonly Message[], added: readonly Message[]): readonly Message[] {
   const all = [...messages, ...added];
   const index = indexes.get(messages)?.continueWith(added);
@@ -29,15 +32,16 @@ const indexes = new WeakMap<readonly Message[], IdIndex>();
 
 /** The ids that a conversation and all its continuations have used. */
 interface SharedIds {
-  /** How many calls came before the one that used the id first. */
+  /** For each id, the number of calls before the first call with this id. */
   readonly positions: Map<string, number>;
   calls: number;
 }
 
 /**
- * The used ids of one conversation. A continuation shares the map and sees more of it: only the positions below its own
- * count are its own. The first continuation extends the map. A second one of the same conversation (a run that is
- * repeated from a stored state) would see the ids of the first, so it has to copy.
+ * The used ids of one conversation. A conversation and its continuation share one map; each sees only the ids whose
+ * position is below its own number of calls. The first continuation extends the map. A second continuation of the same
+ * conversation (a run that is repeated from a stored state) copies the map, because it would otherwise see the ids of
+ * the first continuation.
  */
 class IdIndex implements UsedIds {
   private constructor(

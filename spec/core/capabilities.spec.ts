@@ -34,7 +34,7 @@ describe('capabilities', () => {
         code: 'configuration',
         subject: 'capability',
         message:
-          'p:m cannot read images (capability vision). Providers of models that can: openai, google. Use a model that can. If this one can, declare it: { capabilities: { vision: true } }.',
+          'p:m cannot read images (capability vision). Providers with such models: openai, google. Use a model that has the capability. If this model has it, declare it: { capabilities: { vision: true } }.',
       }),
     );
   });

@@ -95,7 +95,7 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
     new TimeoutError('each', 500),
     {
       code: 'timeout',
-      message: 'The model stopped in the middle of its answer for 500 ms. Raise timeout.each if that is expected.',
+      message: 'The model sent nothing for 500 ms in the middle of its response. Raise timeout.each if that is expected.',
       retryable: false,
       phase: 'each',
       milliseconds: 500,
@@ -118,7 +118,7 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
     {
       code: 'element',
       message:
-        'Element 3 is not valid: too short. See `element`. Simplify the schema, or use outputElements() without one and check each element.',
+        'Element 3 is not valid: too short. The element is in `error.element`. Simplify the schema, or use outputElements() without a schema and check each element.',
       retryable: false,
       index: 3,
       invalid: 'too short',

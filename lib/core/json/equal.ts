@@ -1,9 +1,9 @@
 /**
- * Whether two JSON values are equal, in any order of keys. Not recursive: the values may be nested deeper than the
- * stack allows.
+ * Whether two JSON values are equal; the order of keys does not matter. It is not recursive, because the values may be
+ * nested deeper than the call stack.
  */
-export function isSameJson(one: unknown, other: unknown): boolean {
-  const pairs: [unknown, unknown][] = [[one, other]];
+export function isSameJson(left: unknown, right: unknown): boolean {
+  const pairs: [unknown, unknown][] = [[left, right]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
     const [a, b] = pair;
     if (a === b || Object.is(a, b)) continue; // -0 equals 0, and NaN equals NaN

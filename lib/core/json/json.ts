@@ -9,12 +9,12 @@ export interface JsonObject {
 /** A JSON Schema document (draft 2020-12), as plain data. */
 export type JsonSchema = JsonObject;
 
-/** Whether an unknown value is an object with keys: not null, not an array. */
+/** Whether a value is an object, but not null and not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value from `JSON.parse` is an object: not null, not an array. */
+/** Whether a value from `JSON.parse` is an object, but not null and not an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isRecord(value);
 }
@@ -24,7 +24,7 @@ export function nonEmptyString(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The value if it is an object, otherwise an empty object, whose fields are all undefined. */
+/** The value if it is an object, otherwise an empty object, so that its fields can be read. */
 export function objectOrEmpty(value: unknown): JsonObject {
   return isJsonObject(value) ? value : EMPTY_OBJECT;
 }
@@ -93,14 +93,17 @@ export function parseJsonOrText(text: string): JsonValue {
 
 /**
  * A value as an array: an array unchanged, null and undefined as an empty array, any other value as an array of one.
- * Servers send one object where an array is documented.
+ * Some servers send one object where an array is documented.
  */
 export function asArray(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return value === undefined || value === null ? EMPTY_ARRAY : [value];
 }
 
-/** The parts of a content that is a text or an array of parts. Empty for a text, without a new array for each delta. */
+/**
+ * The parts of a content that is a text or an array of parts. For a text, always the same empty array, since this runs
+ * for each delta.
+ */
 export const contentParts = (content: unknown): readonly unknown[] =>
   typeof content === 'string' ? EMPTY_ARRAY : asArray(content);
 
@@ -109,5 +112,5 @@ const EMPTY_ARRAY: readonly never[] = [];
 /** The array if it has elements, otherwise undefined. */
 export const nonEmptyArray = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined);
 
-/** Fields of a JSON object. Those that are undefined are omitted from it. */
+/** Fields of a JSON object; undefined fields are omitted from the object. */
 export type Fields = Readonly<Record<string, JsonValue | undefined>>;

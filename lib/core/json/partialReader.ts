@@ -4,34 +4,39 @@ import { PartialString } from './partialString.js';
 import { PartialTree } from './partialTree.js';
 import * as scan from './scan.js';
 
-/** What the next character belongs to. */
+/** What the reader expects next. The order matters: the modes from `Done` on ignore further text. */
 const enum Mode {
-  /** White space or a markdown fence before the value. */
+  /** Whitespace or a markdown code fence before the value. */
   Lead,
   Value,
+  /** The first element of an array, or its end. */
   FirstElement,
+  /** The first key of an object, or its end. */
   FirstKey,
   Key,
   Colon,
-  After,
-  Text,
+  /** After a value within an array or object: a comma or a closing bracket. */
+  AfterValue,
+  /** Within a string that is a key or a value. */
+  String,
+  /** Within a number or a literal. */
   Scalar,
-  /** After a number or a literal at the root. Words there mean that the text is not JSON (`5 degrees`). */
-  Tail,
+  /** After a number or a literal at the root. Any other text here means that the text is not JSON (`5 degrees`). */
+  AfterRootScalar,
   Done,
   Failed,
 }
 
 /**
- * The state machine of partial JSON: reads one value, from text that arrives in chunks, into a tree. A class: it is an
- * inner loop, see `PartialTree`.
+ * The state machine of partial JSON: reads one value, from text that arrives in chunks, into a tree. A class rather
+ * than closures, for speed (see `PartialTree`).
  */
 export class PartialReader {
   readonly tree = new PartialTree();
-  /** The offset at which the text stopped being JSON. */
+  /** The offset of the first character that is not valid JSON. */
   failedAt: number | undefined;
   private readonly string = new PartialString();
-  private readonly isLead = scan.createLeadScanner();
+  private readonly leadScanner = scan.createLeadScanner();
   private mode = Mode.Lead;
   private isKey = false; // whether the open string is a key
   private scalar = '';
@@ -49,106 +54,108 @@ export class PartialReader {
 
   /** The text so far of an open string that is a value. */
   openText(): string | undefined {
-    return this.mode === Mode.Text && !this.isKey ? this.string.text : undefined;
+    return this.mode === Mode.String && !this.isKey ? this.string.text : undefined;
   }
 
   read(text: string): void {
     const end = text.length;
-    let at = 0;
+    let offset = 0;
     this.triesNested = true;
-    while (at < end && this.mode < Mode.Done) at = this.step(text, at);
+    while (offset < end && this.mode < Mode.Done) offset = this.step(text, offset);
     this.readLength += end;
   }
 
-  /** The end of the text: completes a number or a literal at the root. */
+  /** Ends the text: completes a number or a literal at the root. */
   end(): void {
-    if (this.tree.depth > 0 || (this.mode !== Mode.Tail && this.mode !== Mode.Scalar)) return;
-    const value = scan.scalarOf(this.scalar);
+    if (this.tree.depth > 0 || (this.mode !== Mode.AfterRootScalar && this.mode !== Mode.Scalar)) return;
+    const value = scan.parseScalar(this.scalar);
     this.mode = value === undefined ? this.fail(0) : this.add(value);
   }
 
   /** Reads the rest of a string or of a scalar, a nested value, or one character. Returns the offset after it. */
-  private step(text: string, at: number): number {
-    if (this.mode === Mode.Text) {
-      const next = this.string.read(text, at);
+  private step(text: string, offset: number): number {
+    if (this.mode === Mode.String) {
+      const next = this.string.read(text, offset);
+      // A negative result is `~offset` of the error.
       if (next < 0) this.mode = this.fail(~next);
       else if (this.string.isClosed) this.mode = this.endString();
       return next < 0 ? text.length : next;
     }
     if (this.mode === Mode.Scalar) {
-      const end = scan.scalarEnd(text, at);
-      this.scalar += text.slice(at, end);
+      const end = scan.scalarEnd(text, offset);
+      this.scalar += text.slice(offset, end);
       if (end < text.length) this.mode = this.endScalar(end);
       return end;
     }
-    const code = text.charCodeAt(at);
+    const code = text.charCodeAt(offset);
     if (this.mode === Mode.Lead) {
-      if (this.isLead(code)) return at + 1;
+      if (this.leadScanner(code)) return offset + 1;
       this.mode = Mode.Value;
     }
-    if (scan.isSpace(code)) return at + 1;
-    const next = this.triesNested && scan.isOpening(code) ? this.readNested(text, at) : at;
-    if (next > at) return next;
-    this.mode = this.structure(code, at);
-    return scan.beginsScalar(code) ? at : at + 1;
+    if (scan.isSpace(code)) return offset + 1;
+    const next = this.triesNested && scan.isOpening(code) ? this.readNested(text, offset) : offset;
+    if (next > offset) return next;
+    this.mode = this.readStructure(code, offset);
+    return scan.beginsScalar(code) ? offset : offset + 1;
   }
 
   /**
-   * Reads an array or an object that ends in the same chunk by `JSON.parse`, which is three times as fast. Returns the
-   * offset after it, or `at`. It leaves out the array that may be the first of the root, since the tree has to register
-   * it. After a failure it is not tried again in this chunk: the values inside would be scanned once per level.
+   * Uses `JSON.parse` for an array or an object that ends in this chunk, because it is three times as fast. Returns the
+   * offset after the value, or `offset` if nothing was read. Skips the root and the first array below it, which the
+   * tree must track element by element. After a failure, it is not tried again in this chunk: the values inside would
+   * be scanned once per nesting level.
    */
-  private readNested(text: string, at: number): number {
+  private readNested(text: string, offset: number): number {
     const isNested = this.tree.depth > 1 || this.tree.topArray !== undefined;
-    if (!isNested || (this.mode !== Mode.Value && this.mode !== Mode.FirstElement)) return at;
-    const end = scan.closingEnd(text, at);
-    const value = end < 0 ? undefined : tryParseJson(text.slice(at, end));
+    if (!isNested || (this.mode !== Mode.Value && this.mode !== Mode.FirstElement)) return offset;
+    const end = scan.closingEnd(text, offset);
+    const value = end < 0 ? undefined : tryParseJson(text.slice(offset, end));
     this.triesNested = value !== undefined;
-    if (value === undefined) return at;
+    if (value === undefined) return offset;
     this.mode = this.add(value);
     return end;
   }
 
-  private structure(code: number, at: number): Mode {
+  private readStructure(code: number, offset: number): Mode {
     switch (this.mode) {
       case Mode.Value:
-        return this.valueAt(code, at);
+        return this.valueAt(code, offset);
       case Mode.FirstElement:
-        return code === scan.CLOSE_BRACKET ? this.close() : this.valueAt(code, at);
+        return code === scan.CLOSE_BRACKET ? this.close() : this.valueAt(code, offset);
       case Mode.FirstKey:
-        return code === scan.CLOSE_BRACE ? this.close() : this.keyAt(code, at);
+        return code === scan.CLOSE_BRACE ? this.close() : this.keyAt(code, offset);
       case Mode.Key:
-        return this.keyAt(code, at);
+        return this.keyAt(code, offset);
       case Mode.Colon:
-        return code === scan.COLON ? Mode.Value : this.fail(at);
-      case Mode.Tail:
-        return code === scan.BACKTICK ? Mode.Tail : this.fail(at);
-      default:
+        return code === scan.COLON ? Mode.Value : this.fail(offset);
+      case Mode.AfterRootScalar:
+        return code === scan.BACKTICK ? Mode.AfterRootScalar : this.fail(offset);
+      default: // AfterValue
         if (code === scan.COMMA) return this.tree.topArray ? Mode.Value : Mode.Key;
-        return code === (this.tree.topArray ? scan.CLOSE_BRACKET : scan.CLOSE_BRACE) ? this.close() : this.fail(at);
+        return code === (this.tree.topArray ? scan.CLOSE_BRACKET : scan.CLOSE_BRACE) ? this.close() : this.fail(offset);
     }
   }
 
-  private valueAt(code: number, at: number): Mode {
+  private valueAt(code: number, offset: number): Mode {
     if (code === scan.QUOTE) {
       this.isKey = false;
-      return Mode.Text;
+      return Mode.String;
     }
-    if (!scan.isOpening(code)) return scan.beginsScalar(code) ? Mode.Scalar : this.fail(at);
+    if (!scan.isOpening(code)) return scan.beginsScalar(code) ? Mode.Scalar : this.fail(offset);
     const isArray = code === scan.OPEN_BRACKET;
     this.tree.open(isArray ? [] : {});
     return isArray ? Mode.FirstElement : Mode.FirstKey;
   }
 
-  private keyAt(code: number, at: number): Mode {
-    if (code !== scan.QUOTE) return this.fail(at);
+  private keyAt(code: number, offset: number): Mode {
+    if (code !== scan.QUOTE) return this.fail(offset);
     this.isKey = true;
-    return Mode.Text;
+    return Mode.String;
   }
 
   private close(): Mode {
     this.tree.close();
-    return this.tree.depth === 0 ? Mode.Done : Mode.After;
+    return this.tree.depth === 0 ? Mode.Done : Mode.AfterValue;
   }
 
   private endString(): Mode {
@@ -158,21 +165,21 @@ export class PartialReader {
     return Mode.Colon;
   }
 
-  private endScalar(at: number): Mode {
-    const value = scan.scalarOf(this.scalar);
-    if (value === undefined) return this.fail(at);
-    if (this.tree.depth === 0) return Mode.Tail;
+  private endScalar(offset: number): Mode {
+    const value = scan.parseScalar(this.scalar);
+    if (value === undefined) return this.fail(offset);
+    if (this.tree.depth === 0) return Mode.AfterRootScalar;
     this.scalar = '';
     return this.add(value);
   }
 
   private add(value: JsonValue): Mode {
     this.tree.add(value);
-    return this.tree.depth === 0 ? Mode.Done : Mode.After;
+    return this.tree.depth === 0 ? Mode.Done : Mode.AfterValue;
   }
 
-  private fail(at: number): Mode {
-    this.failedAt = this.readLength + at;
+  private fail(offset: number): Mode {
+    this.failedAt = this.readLength + offset;
     return Mode.Failed;
   }
 }

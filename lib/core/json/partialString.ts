@@ -12,48 +12,53 @@ const escapes: Readonly<Record<string, string>> = {
 };
 const hexDigit = /^[\da-fA-F]$/;
 
-/** Reads the strings of partial JSON one after the other. A class: it is an inner loop, see `PartialTree`. */
+/**
+ * Reads the strings of partial JSON one after the other. A class rather than closures, for speed (see `PartialTree`).
+ */
 export class PartialString {
   /**
-   * The text so far, without an incomplete escape or half a surrogate pair. A rope: appended to in constant time, and
-   * never read here.
+   * The text so far, without an incomplete escape sequence or half a surrogate pair. V8 keeps appended strings as a
+   * rope and flattens it only when it is read, so appending takes constant time; this class does not read the text.
    */
   text = '';
   /** Whether the closing quote has been read. */
   isClosed = false;
   private highSurrogate = ''; // the first half of a surrogate pair
-  private escape: string | undefined; // of an open escape, the characters after its backslash
+  private escape: string | undefined; // the characters after the backslash of an incomplete escape sequence
 
   /**
-   * Reads on from `from`: after the opening quote, or from the start of the next chunk.
+   * Continues at `from`: after the opening quote, or at the start of the next chunk.
    *
-   * @returns The offset after the closing quote, or the end of the chunk; `~offset` of a character that a JSON string
-   * must not contain.
+   * @returns The offset after the closing quote, or the length of the chunk if the string does not end in it; `~offset`
+   * (a negative number) of a character that a JSON string must not contain.
    */
   read(chunk: string, from: number): number {
     const end = chunk.length;
-    let at = from;
-    while (at < end) {
+    let offset = from;
+    while (offset < end) {
       if (this.escape !== undefined) {
-        if (!this.readEscape(this.escape, chunk.charAt(at))) return ~at;
-        at++;
+        if (!this.readEscape(this.escape, chunk.charAt(offset))) return ~offset;
+        offset++;
         continue;
       }
-      const start = at;
+      const start = offset;
       let code = 0;
-      while (at < end && ((code = chunk.charCodeAt(at)) > QUOTE ? code !== BACKSLASH : code === 0x20 || code === 0x21))
-        at++;
-      if (at > start) this.add(chunk.slice(start, at));
-      if (at === end) return at;
-      at++;
+      while (
+        offset < end &&
+        ((code = chunk.charCodeAt(offset)) > QUOTE ? code !== BACKSLASH : code === 0x20 || code === 0x21)
+      )
+        offset++;
+      if (offset > start) this.add(chunk.slice(start, offset));
+      if (offset === end) return offset;
+      offset++;
       if (code === QUOTE) {
         this.isClosed = true;
-        return at;
+        return offset;
       }
-      if (code !== BACKSLASH) return ~(at - 1);
+      if (code !== BACKSLASH) return ~(offset - 1);
       this.escape = '';
     }
-    return at;
+    return offset;
   }
 
   /** Returns the text of the closed string, and starts the next string. */
@@ -72,17 +77,17 @@ export class PartialString {
     this.text += endsWithHalf ? joined.slice(0, -1) : joined;
   }
 
-  /** Adds one character to the open escape. Returns false if the escape is not valid JSON. */
-  private readEscape(begun: string, character: string): boolean {
-    if (begun === '' && character !== 'u') {
+  /** Adds one character to the incomplete escape sequence. Returns false if the sequence is not valid JSON. */
+  private readEscape(sequence: string, character: string): boolean {
+    if (sequence === '' && character !== 'u') {
       const unescaped = escapes[character];
       if (unescaped === undefined) return false;
       this.add(unescaped);
       this.escape = undefined;
       return true;
     }
-    if (begun !== '' && !hexDigit.test(character)) return false;
-    this.escape = begun + character;
+    if (sequence !== '' && !hexDigit.test(character)) return false;
+    this.escape = sequence + character;
     if (this.escape.length < 5) return true;
     this.add(String.fromCharCode(parseInt(this.escape.slice(1), 16)));
     this.escape = undefined;

@@ -5,38 +5,38 @@ type Container = JsonValue[] | Record<string, JsonValue>;
 /** An array that is still being read. */
 export interface PartialArray {
   readonly values: readonly JsonValue[];
-  /** The number of leading elements that are complete. */
+  /** The number of complete elements. Only the last element may be incomplete. */
   readonly finished: number;
 }
 
 /**
- * Measured, Node 20: to copy a key of an object, or to begin a copy, costs about eight times as much as to copy an
- * element of an array.
+ * Copying a key of an object, or starting a copy, takes about eight times as long as copying an element of an array
+ * (measured with Node 20).
  */
 const KEY_WEIGHT = 8;
 const COPY_WEIGHT = 8;
 
 /**
- * The value of partial JSON while it is built. Values that have closed never change again; open ones are copied into
+ * The value of partial JSON while it is built. Closed arrays and objects never change again; open ones are copied for
  * each snapshot.
  *
- * A class, since each character of JSON costs a call or two: closures created for each value would be optimised again
- * for each value.
+ * A class rather than closures, for speed: each character of JSON takes one or two calls, and V8 would optimise
+ * closures again for each JSON value.
  */
 export class PartialTree {
   /** The innermost open container, if it is an array. */
   topArray: JsonValue[] | undefined;
   /** The key of the next value in the open object. */
   key = '';
-  /** The cost of the next snapshot; 1 is about the cost of copying one reference. */
+  /** The estimated cost of the next snapshot; 1 is about the cost of copying one reference. */
   weight = 0;
-  /** How many containers are open. */
+  /** The number of open containers. */
   depth = 0;
   private top: Container | undefined;
   private root: JsonValue | undefined;
   private readonly opened: Container[] = [];
   private readonly keys: string[] = []; // by depth: the key whose value is open
-  private readonly weights: number[] = []; // by depth: the weight of the containers around
+  private readonly weights: number[] = []; // by depth: the weight of the enclosing containers
   private firstArray: { readonly values: readonly JsonValue[]; readonly depth: number } | undefined;
   private hasChanged = false;
   private lastSnapshot: JsonValue | undefined;
@@ -69,7 +69,7 @@ export class PartialTree {
   }
 
   close(): void {
-    this.hasChanged = true; // the last snapshot has a copy of it; from now on snapshots have the object itself
+    this.hasChanged = true; // earlier snapshots contain copies; later ones contain the object itself
     this.opened.pop();
     this.weight = this.weights.pop() ?? 0;
     this.depth--;
@@ -78,7 +78,7 @@ export class PartialTree {
   }
 
   /**
-   * The value so far. The same object as before if nothing was added since.
+   * The value so far. If nothing was added since the last snapshot, it is the same object.
    *
    * @param text The text so far of an open string; undefined if none is open.
    */
@@ -106,7 +106,7 @@ export class PartialTree {
       const container = this.opened[depth];
       if (Array.isArray(container)) {
         const copy = container.slice();
-        // An open container is already the last element of the container around it; an open string is not.
+        // An open container is already the last element of its parent; an open string is not.
         if (inner !== undefined) copy[depth === innermost ? copy.length : copy.length - 1] = inner;
         inner = copy;
       } else {
@@ -127,7 +127,7 @@ export class PartialTree {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
-/** `__proto__` is an ordinary key, as for `JSON.parse`. */
+/** Sets a property. `__proto__` is an ordinary key, as for `JSON.parse`. */
 function put(object: Record<string, JsonValue>, key: string, value: JsonValue): void {
   if (key === '__proto__')
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });

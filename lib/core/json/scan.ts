@@ -10,11 +10,11 @@ export const BACKTICK = 0x60;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 
-/** White space as JSON defines it. */
+/** Whitespace as JSON defines it. */
 export const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
-/** Whether an object or an array begins with the character. */
+/** Whether the character opens an object or an array. */
 export const isOpening = (code: number): boolean => code === OPEN_BRACE || code === OPEN_BRACKET;
-/** Whether an object or an array ends with the character. */
+/** Whether the character closes an object or an array. */
 export const isClosing = (code: number): boolean => code === CLOSE_BRACE || code === CLOSE_BRACKET;
 const isLetter = (code: number): boolean => (code | 0x20) > 0x60 && (code | 0x20) < 0x7b;
 const isDigit = (code: number): boolean => code > 0x2f && code < 0x3a;
@@ -25,18 +25,18 @@ export const beginsScalar = (code: number): boolean =>
 
 /** The offset after the characters of a number or a literal. */
 export function scalarEnd(text: string, from: number): number {
-  let at = from;
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
+  let offset = from;
+  for (; offset < text.length; offset++) {
+    const code = text.charCodeAt(offset);
     if (!isDigit(code) && !isLetter(code) && code !== 0x2b && code !== 0x2d && code !== 0x2e) break;
   }
-  return at;
+  return offset;
 }
 
 const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** The value of a number or a literal; undefined if the text is neither. */
-export function scalarOf(text: string): JsonValue | undefined {
+export function parseScalar(text: string): JsonValue | undefined {
   if (text === 'true') return true;
   if (text === 'false') return false;
   if (text === 'null') return null;
@@ -44,8 +44,8 @@ export function scalarOf(text: string): JsonValue | undefined {
 }
 
 /**
- * Creates a function that takes the characters before a JSON value one by one. It returns true while the value has not
- * begun: for white space, a byte order mark, and the opening of a markdown fence with its language.
+ * Creates a function that receives the characters before a JSON value one by one. It returns true while the value has
+ * not begun: for whitespace, a byte order mark, and the opening of a markdown code fence with its language.
  */
 export function createLeadScanner(): (code: number) => boolean {
   let backticks = 0;
@@ -65,42 +65,42 @@ export function createLeadScanner(): (code: number) => boolean {
  * Finds the ends of objects, arrays and strings in JSON text that arrives in chunks. It reads each character once, and
  * does not check the syntax.
  *
- * A class with a cursor in local variables: it is an inner loop (see `PartialTree`).
+ * A class rather than closures, with its state in local variables during a scan, for speed (see `PartialTree`).
  */
 export class BracketScanner {
-  /** Whether the text so far ends with a complete top-level value. White space after the value does not matter. */
+  /** Whether the text so far ends with a complete top-level value, possibly followed by whitespace. */
   isClosed = false;
   private depth = 0;
   private isInString = false;
   private isEscaped = false;
 
   /**
-   * Reads on from `from`, and stops at the first end of a top-level value.
+   * Continues at `from`, and stops at the first end of a top-level value.
    *
    * @returns The offset after that value; -1 if the text ends first.
    */
   scan(text: string, from: number): number {
     let { depth, isInString } = this;
-    let at = this.isEscaped && from < text.length ? from + 1 : from;
+    let offset = this.isEscaped && from < text.length ? from + 1 : from;
     if (depth === 0 && !isInString) {
-      while (at < text.length && text.charCodeAt(at) <= 0x20) at++;
-      if (at < text.length) this.isClosed = false;
+      while (offset < text.length && text.charCodeAt(offset) <= 0x20) offset++;
+      if (offset < text.length) this.isClosed = false;
     }
-    for (; at < text.length; at++) {
-      const code = text.charCodeAt(at);
+    for (; offset < text.length; offset++) {
+      const code = text.charCodeAt(offset);
       if (isInString) {
-        if (code === BACKSLASH) at++;
+        if (code === BACKSLASH) offset++;
         else if (code === QUOTE) {
           isInString = false;
-          if (depth === 0) return this.close(at + 1);
+          if (depth === 0) return this.close(offset + 1);
         }
       } else if (code === QUOTE) isInString = true;
       else if (isOpening(code)) depth++;
-      else if (isClosing(code) && --depth === 0) return this.close(at + 1);
+      else if (isClosing(code) && --depth === 0) return this.close(offset + 1);
     }
     this.depth = depth;
     this.isInString = isInString;
-    this.isEscaped = from < text.length ? at > text.length : this.isEscaped;
+    this.isEscaped = from < text.length ? offset > text.length : this.isEscaped;
     return -1;
   }
 
@@ -114,8 +114,8 @@ export class BracketScanner {
 }
 
 /**
- * The offset after the array or object that begins at `from`; -1 if the text ends first. For text that is not JSON, any
- * offset.
+ * The offset after the array or object that begins at `from`; -1 if the text ends first. For text that is not JSON, the
+ * offset has no meaning.
  */
 export function closingEnd(text: string, from: number): number {
   return new BracketScanner().scan(text, from);

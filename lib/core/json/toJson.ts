@@ -3,15 +3,15 @@ import { base64 } from '../message.js';
 import type { JsonValue } from './json.js';
 
 /**
- * Copies a value as plain JSON; later changes to the value do not affect the copy.
+ * Copies a value as plain JSON. Later changes to the value do not affect the copy.
  *
  * `undefined` becomes null, bytes become base64, dates become ISO strings, and an Error becomes its message. As in
- * `JSON.stringify`, `toJSON` is called, and fields whose value is undefined are omitted. Everything else that
+ * `JSON.stringify`, `toJSON` is called, and fields whose value is undefined are omitted. Any other value that
  * `JSON.stringify` would silently turn into null or `{}` is an error.
  *
- * @throws TypeError when JSON cannot represent the value, or anything in it: functions, symbols, bigints, `NaN` and
- * `Infinity`, invalid dates, circular structures, and objects that hold their data elsewhere than in fields (`Map`,
- * `Set`, `Response`, `Headers`, Promises).
+ * @throws TypeError if JSON cannot represent the value or a value inside it: functions, symbols, bigints, `NaN` and
+ * `Infinity`, invalid dates, circular structures, and objects whose data is not in properties (`Map`, `Set`,
+ * `Response`, `Headers`, Promises).
  */
 export function toJson(value: unknown): JsonValue {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
@@ -20,8 +20,8 @@ export function toJson(value: unknown): JsonValue {
 }
 
 /**
- * The type of the copy that `toJson` makes: a Date becomes a string, `void` becomes null. What JSON cannot represent is
- * `never`, since it is an error.
+ * The type of the copy that `toJson` returns: a Date becomes a string, and `void` becomes null. A type that JSON cannot
+ * represent becomes `never`, since `toJson` throws for it.
  */
 export type JsonOf<T> = unknown extends T
   ? JsonValue
@@ -39,7 +39,7 @@ export type JsonOf<T> = unknown extends T
               ? { [K in keyof T]: JsonOf<T[K]> }
               : JsonFields<T>;
 
-// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- what a function without a result returns
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- the return type of a function without a result
 type Nothing = undefined | void;
 
 type NotJson =
@@ -60,8 +60,8 @@ type JsonFields<T> = {
 };
 
 /**
- * Converts one field. `value` is what `toJSON` returned; `original` is needed because a Buffer's `toJSON` returns a
- * list of numbers, and that of an invalid date null.
+ * Converts one field. `value` is the result of the field's `toJSON`, if it has one. The original is needed because a
+ * Buffer's `toJSON` returns an array of numbers, and an invalid date's returns null.
  */
 function replacer(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
@@ -82,13 +82,13 @@ function replacer(this: unknown, key: string, value: unknown): unknown {
       if (value !== null && hidesItsData(value)) throw hiddenData(className(value));
       return value;
     default:
-      return value; // a bigint is an error of JSON.stringify
+      return value; // JSON.stringify itself throws for a bigint
   }
 }
 
 /**
- * Whether an object that is neither an array nor a plain object has no fields: its data is elsewhere. In every realm,
- * the prototype of a plain object has no prototype itself.
+ * Whether a value is an object without properties that is neither an array nor a plain object: JSON would lose its
+ * data. Plain objects of any realm are recognized: their prototype has no prototype.
  */
 function hidesItsData(value: object): boolean {
   if (Array.isArray(value) || Object.keys(value).length > 0) return false;
@@ -96,7 +96,10 @@ function hidesItsData(value: object): boolean {
   return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 }
 
-/** The name in `Object.prototype.toString` is that of a built-in class; a user's class has its constructor's. */
+/**
+ * The name of an object's class. For a built-in class it is in `Object.prototype.toString`; for a user's class it is
+ * the constructor's name.
+ */
 function className(value: object): string {
   const tag = Object.prototype.toString.call(value).slice('[object '.length, -1);
   return tag === 'Object' ? value.constructor.name || 'class instance' : tag;
@@ -106,7 +109,7 @@ const remedies: Readonly<Record<string, string>> = {
   Map: 'Return Object.fromEntries(map).',
   Set: 'Return [...set].',
   Headers: 'Return Object.fromEntries(headers).',
-  URLSearchParams: 'Return Object.fromEntries(searchParams), or its text.',
+  URLSearchParams: 'Return Object.fromEntries(searchParams) or searchParams.toString().',
   Response: 'Return await response.json() or await response.text().',
   Promise: 'Await it first.',
 };
