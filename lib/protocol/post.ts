@@ -40,9 +40,9 @@ export function post(request: PostRequest): Observable<Uint8Array> {
     if (out.closed) return; // RxJS subscribes for a closed subscriber too, and a request is billed.
     const controller = new AbortController();
     let isOver = false;
-    // A request that has failed, or whose response has ended, is not aborted. An abort after a failure ended the process:
-    // undici answers a response of six content encodings with a rejection, and the abort with an uncaught AbortError.
-    // After a complete response, the abort's error and listeners took a tenth of a small request's time.
+    // A request that has failed, or whose response has ended, is not aborted. An abort after a failure ended the
+    // process: undici answers a response of six content encodings with a rejection, and the abort with an uncaught
+    // AbortError. After a complete response, the abort's error and listeners took a tenth of a small request's time.
     out.add(() => isOver || controller.abort());
     const onEnd = () => (isOver = true);
     send(request, controller.signal).then(

@@ -24,8 +24,8 @@ export type Step = string | Chunk | { readonly delay: number } | { readonly erro
 export type ScriptedOutput = string | readonly Step[] | Observable<Chunk>;
 
 /**
- * The minimum that the functions of a script receive. A function that uses nothing else works for the scripted model and
- * for the server.
+ * The minimum that the functions of a script receive. A function that uses nothing else works for the scripted model
+ * and for the server.
  */
 export interface ScriptRequest {
   /** The number of the request, from 1. */

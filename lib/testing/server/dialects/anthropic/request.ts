@@ -51,7 +51,10 @@ function missingThinkingObjection(messages: readonly JsonObject[]): string | und
   );
   if (firsts.some((type) => type === 'thinking' || type === 'redacted_thinking')) return undefined;
   const found = nonEmptyString(firsts.at(-1)) ?? 'nothing';
-  return `Expected \`thinking\` or \`redacted_thinking\`, but found \`${found}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`;
+  return (
+    `Expected \`thinking\` or \`redacted_thinking\`, but found \`${found}\`. ` +
+    'When `thinking` is enabled, a final `assistant` message must start with a thinking block.'
+  );
 }
 
 function toolsObjection({ tools, tool_choice }: Record<string, unknown>): string | undefined {
@@ -84,7 +87,10 @@ function messageObjection(messages: readonly JsonObject[], at: number): string |
   const answered = idsOf(blocksOf(messages[at + 1]), 'tool_result', 'tool_use_id');
   const open = calls.filter((id) => !answered.includes(id));
   if (open.length > 0)
-    return `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}`;
+    return (
+      `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks ` +
+      `immediately after: ${open.join(', ')}`
+    );
   const before = idsOf(blocksOf(messages[at - 1]), 'tool_use', 'id');
   const orphan = idsOf(blocks, 'tool_result', 'tool_use_id').find((id) => !before.includes(id));
   return orphan === undefined

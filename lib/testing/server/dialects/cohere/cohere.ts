@@ -50,7 +50,10 @@ function objection(body: unknown): string | undefined {
       typeof content === 'string' ||
       (Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === 'text'))
     )
-      return "text content is not allowed when tool_calls are provided. If you wish to pass a tool plan, use 'tool_plan'";
+      return (
+        'text content is not allowed when tool_calls are provided. ' +
+        "If you wish to pass a tool plan, use 'tool_plan'"
+      );
     for (const call of toolCalls) open.add(isRecord(call) ? (nonEmptyString(call['id']) ?? '') : '');
   }
   return open.size > 0 ? `tool calls without results: ${[...open].join(', ')}` : undefined;

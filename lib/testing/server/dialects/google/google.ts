@@ -185,7 +185,8 @@ function unanswered(content: JsonObject, next: JsonObject | undefined): Refusal 
   const responses = inParts(next, 'functionResponse');
   if (responses.length !== calls.length || partsOf(next).length !== calls.length) {
     return refused(
-      'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
+      'Please ensure that the number of function response parts is equal to the number of ' +
+        'function call parts of the function call turn.',
     );
   }
   const unmatched = responses.find(({ name, id }) => !calls.some((call) => call['name'] === name && call['id'] === id));
