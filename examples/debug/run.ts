@@ -1,6 +1,7 @@
 import { catchError, concatMap, EMPTY, lastValueFrom, range, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from 'rivulet';
+import { stripControlCharacters } from '../terminal/text.js';
 import { help, parseOptions } from './options.js';
 import { openSource } from './source.js';
 import { watchedFetch } from './wire.js';
@@ -52,7 +53,7 @@ export async function run({ usage, watch }: Debugger, args: readonly string[], t
     await lastValueFrom(range(0, answers).pipe(concatMap(answer)), { defaultValue: undefined }).finally(close);
     return exitCode;
   } catch (error) {
-    stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    stderr.write(`${stripControlCharacters(error instanceof Error ? error.message : String(error))}\n`);
     return 2;
   }
 }
@@ -60,7 +61,11 @@ export async function run({ usage, watch }: Debugger, args: readonly string[], t
 function printTo(stdout: Terminal['stdout']): Print {
   const width = (stdout.columns ?? 0) || 160; // some terminals report 0
   return (label, text) => {
-    const line = `${label.padEnd(22)} ${text.replace(/\s*\n\s*/g, ' ⏎ ')}`.trimEnd();
+    const oneLine = stripControlCharacters(text)
+      .split('\n')
+      .map((part) => part.trim())
+      .join(' ⏎ ');
+    const line = `${label.padEnd(22)} ${oneLine}`.trimEnd();
     stdout.write(`${line.length > width ? `${line.slice(0, width - 1)}…` : line}\n`);
   };
 }

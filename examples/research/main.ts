@@ -3,6 +3,7 @@ import { createAgent, tool } from 'rivulet';
 import { modelByName } from 'rivulet/registry';
 import { toolCall, scriptedModel } from 'rivulet/testing';
 import * as z from 'zod';
+import { stripControlCharacters } from '../terminal/text.js';
 import { research } from './research.js';
 
 // A custom orchestrator. `npm run example:research` is offline; with `-- openai:gpt-5` and an API key it uses a real
@@ -30,8 +31,9 @@ const agent = createAgent({ model: name ? modelByName(name) : offlineModel(), to
 await lastValueFrom(
   agent.stream('How many times as large as Portugal is Norway?').pipe(
     tap((event) => {
-      if (event.type === 'text') process.stdout.write(event.text);
-      if (event.type === 'toolCall') console.log(`→ ${event.name} ${JSON.stringify(event.arguments)}`);
+      if (event.type === 'text') process.stdout.write(stripControlCharacters(event.text));
+      if (event.type === 'toolCall')
+        console.log(stripControlCharacters(`→ ${event.name} ${JSON.stringify(event.arguments)}`));
       if (event.type === 'turn') console.log(`\n[turn ${event.turn}]`);
     }),
   ),

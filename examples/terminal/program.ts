@@ -77,7 +77,7 @@ async function runAgent(options: Options, terminal: Terminal): Promise<number> {
       toolDeadline: 10_000,
       ...(thinking ? { thinking } : {}),
     });
-    stdout.write(`Rivulet: ${about}\n\n`);
+    stdout.write(`Rivulet: ${stripControlCharacters(about)}\n\n`);
     if (options.prompt === undefined && stdin.isTTY && stdout.isTTY) return await converse(agent, terminal);
     return await askOnce(agent, options.prompt ?? builtInPrompt, terminal);
   } finally {
@@ -93,7 +93,7 @@ async function askOnce(agent: Agent, prompt: string, terminal: Terminal): Promis
   const stop = interrupts.pipe(tap(() => (exitCode = 130)));
   interrupts.pipe(skip(1)).subscribe(() => exit(130));
   const run = agent.stream(prompt).pipe(takeUntil(stop));
-  const heading = of(`${view.colors.bold(`> ${prompt}`)}\n\n`);
+  const heading = of(`${view.colors.bold(`> ${stripControlCharacters(prompt)}`)}\n\n`);
   await concat(heading, run.pipe(render(view))).forEach((text) => void stdout.write(text));
   return exitCode;
 }
@@ -119,6 +119,7 @@ function viewFor({ stdout, env }: Terminal): ViewOptions {
 const colorsFor = (output: TerminalOutput, env: NodeJS.ProcessEnv) =>
   picocolors.createColors(output.isTTY === true && env['TERM'] !== 'dumb' && !env['NO_COLOR']);
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string =>
+  stripControlCharacters(error instanceof Error ? error.message : String(error));
 
-const describeFailure = (error: unknown): string => `failed: ${stripControlCharacters(messageOf(error))}`;
+const describeFailure = (error: unknown): string => `failed: ${messageOf(error)}`;

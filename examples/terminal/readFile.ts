@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, readdir, realpath } from 'node:fs/promises';
+import { open, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { tool } from 'rivulet';
@@ -22,10 +22,12 @@ export const readFile = (root: string) =>
     description: 'Reads a text file of the project. For a folder, the error lists its files.',
     parameters: z.object({ path: z.string().describe("Relative to the project's folder, for example README.md") }),
     execute: async ({ path }, { signal }) => {
-      const place = await resolveInside(root, path);
+      const folder = await realpath(root);
+      const place = await resolveInside(folder, path);
       const file = await openFile(path, place);
       try {
-        if ((await file.stat()).isDirectory()) throw await folderError(path, place);
+        await assertOpenedInside(folder, file, path, place);
+        if ((await file.stat()).isDirectory()) throw await folderError(folder, file, path, place);
         return await readText(file, path, signal);
       } finally {
         await file.close();
@@ -34,11 +36,10 @@ export const readFile = (root: string) =>
   });
 
 /** The real path, with every symbolic link followed, if it is inside the root. */
-async function resolveInside(root: string, path: string): Promise<string> {
+async function resolveInside(folder: string, path: string): Promise<string> {
   if (path.includes('\0')) throw new Error('A path cannot contain a NUL character. Send only the name of the file.');
   if (isAbsolute(path))
     throw new Error(`"${path}" is absolute. Paths are relative to the project's folder, like README.md.`);
-  const folder = await realpath(root);
   const wanted = resolve(folder, path);
   // Before the disk is read: the answer must not reveal whether a file outside exists.
   if (!isWithin(folder, wanted)) throw outsideError(path);
@@ -65,10 +66,33 @@ async function openFile(path: string, place: string): Promise<FileHandle> {
   );
 }
 
-async function folderError(path: string, place: string): Promise<Error> {
-  const names = (await readdir(place, { withFileTypes: true })).map((entry) =>
-    entry.isDirectory() ? `${entry.name}/` : entry.name,
-  );
+/**
+ * Checks what has been opened: a folder in the path may have become a symbolic link since the path was checked.
+ *
+ * @throws Error when the opened file is outside the folder, or is not the file at the path any more.
+ */
+async function assertOpenedInside(folder: string, file: FileHandle, path: string, place: string): Promise<void> {
+  const actual = (await descriptorPath(file)) ?? (await pathOfSameFile(file, place));
+  if (actual === undefined || !isWithin(folder, actual)) throw outsideError(path);
+}
+
+/** Linux knows where an open file is. */
+const descriptorPath = (file: FileHandle): Promise<string | undefined> =>
+  readlink(`/proc/self/fd/${file.fd}`).catch(() => undefined);
+
+/** Elsewhere: the real path now, if it leads to the open file. */
+async function pathOfSameFile(file: FileHandle, place: string): Promise<string | undefined> {
+  const actual = await realpath(place).catch(() => undefined);
+  const named = actual === undefined ? undefined : await stat(actual, { bigint: true }).catch(() => undefined);
+  const opened = await file.stat({ bigint: true });
+  return named?.dev === opened.dev && named.ino === opened.ino ? actual : undefined;
+}
+
+async function folderError(folder: string, file: FileHandle, path: string, place: string): Promise<Error> {
+  const entries = await readdir(place, { withFileTypes: true });
+  const listed = await pathOfSameFile(file, place); // the path was read once more: it may lead elsewhere now
+  if (listed === undefined || !isWithin(folder, listed)) throw outsideError(path);
+  const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
   const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
   return new Error(
     `"${path}" is a folder. It contains ${names.slice(0, maxNames).join(', ') || 'nothing'}${more}. Name a file in it.`,

@@ -1,10 +1,9 @@
 /**
- * Removes control characters, except tabs and line feeds: the text of a model or of a file may contain escape
- * sequences.
+ * Removes control characters, except tabs and line feeds, and characters that change the direction of writing: the text
+ * of a model, a tool, a file or an error may contain escape sequences, or read differently from what it is.
  */
 export function stripControlCharacters(text: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters, and those that change the direction of writing
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
+  return text.replace(/(?![\t\n])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, '');
 }
 
 /** A text as one line of at most `columns` columns. */

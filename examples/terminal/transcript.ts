@@ -101,7 +101,9 @@ function addCall(
   const label = subject === undefined ? name : `${name} ${toInlineText(subject)}`;
   const pending = new Map(before.pending).set(id, { label, status: `${label}: waiting` });
   const line = oneLine(`${name} ${JSON.stringify(args)}`, columns() - 2);
-  return withStatus({ ...addLines(before, `${colors.cyan('→')} ${line.replace(name, colors.bold(name))}`), pending });
+  const plainName = oneLine(name, columns() - 2);
+  const painted = line.replace(plainName, () => colors.bold(plainName));
+  return withStatus({ ...addLines(before, `${colors.cyan('→')} ${painted}`), pending });
 }
 
 function startCall(before: Transcript, { id, name }: ToolStartEvent): Transcript {

@@ -77,6 +77,35 @@ describe('run, with operators', () => {
   });
 });
 
+describe.each([
+  ['operators', operators],
+  ['accumulation', accumulation],
+])('run, with %s and hostile text', (_, program) => {
+  const evil = '\u001b[2J\u009b31mred\u061c\u202e';
+  const printable = /^(?!.*[\p{Cc}\p{Bidi_Control}])/u;
+
+  it('run prints no control and no direction characters of an answer', async () => {
+    const call = { index: 0, id: evil, function: { name: evil, arguments: JSON.stringify({ [evil]: evil }) } };
+    const deltas = [{ content: evil }, { tool_calls: [call] }];
+    const frames = deltas.map((delta) => `data: ${JSON.stringify({ choices: [{ delta }] })}\n\n`);
+    const finish = 'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n';
+    const folder = await mkdtemp(join(tmpdir(), 'rivulet-debug-'));
+    const file = join(folder, 'hostile.json');
+    await writeFile(file, JSON.stringify([`: ${evil}\n\n`, ...frames, finish]));
+    const { code, lines } = await start(program, '--recording', file);
+    await rm(folder, { recursive: true });
+    expect(code).toBe(0);
+    expect(lines.filter((line) => line.includes('red')).length).toBeGreaterThan(3);
+    for (const line of lines) expect(line).toMatch(printable);
+  });
+
+  it('run prints no control and no direction characters of an error', async () => {
+    const ended = await start(program, '--provider', evil);
+    expect(ended.error).toContain('red');
+    expect(ended.error.trimEnd()).toMatch(printable);
+  });
+});
+
 describe('run, with accumulation', () => {
   it('run prints how each call grows, from a recording that recordFetch made', async () => {
     const server = await serveModel([[toolCall('weather', { city: 'Oslo' }), toolCall('clock')]]);

@@ -118,8 +118,8 @@ describe('render, into a pipe', () => {
     expect(text).toMatch(/^Wro\n\(the answer starts over\)\nRight\n\[/);
   });
 
-  it('render removes the escape sequences and carriage returns of a model or a tool', () => {
-    const evil = '\u001b[2J\u009b31mred\r\u0007';
+  it('render removes the control and direction characters of a model or a tool', () => {
+    const evil = '\u001b[2J\u009b31mred\r\u0007\u0085\u061c\u200e\u200f\u202e\u2066\u2069\u2028\u2029$&$`';
     const { text } = shown(
       of<RunEvent[]>(
         { type: 'thinking', text: evil },
@@ -127,11 +127,12 @@ describe('render, into a pipe', () => {
         { ...call, name: evil, arguments: { [evil]: evil } } as RunEvent,
         { type: 'toolProgress', id: '1', name: 'x', value: evil },
         { type: 'toolResult', id: '1', name: 'x', result: evil },
+        { type: 'toolResult', id: '2', name: evil, error: evil },
         result(),
       ),
     );
-    // eslint-disable-next-line no-control-regex
-    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+    expect(text).toContain('red');
+    expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u);
   });
 
   it('render returns an Observable that can be subscribed twice', () => {
