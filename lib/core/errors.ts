@@ -70,8 +70,8 @@ export class HttpError extends RivuletError {
   readonly providerCode?: string;
   /** The provider's id of the request. The provider's support asks for it. */
   readonly requestId?: string;
-  /** The body as text, truncated to 64 KiB. */
-  declare readonly body: string;
+  /** The body as text, truncated to 64 KiB. Only with the option `debug`: it may repeat the conversation. */
+  readonly body?: string;
   /** The time that the provider asks to wait before a retry, in milliseconds. */
   readonly retryAfter?: number;
 
@@ -81,7 +81,7 @@ export class HttpError extends RivuletError {
       readonly provider: string;
       readonly status: number;
       readonly retryable: boolean;
-      readonly body: string;
+      readonly body?: string | undefined;
       readonly providerCode?: string | undefined;
       readonly requestId?: string | undefined;
       readonly retryAfter?: number | undefined;
@@ -138,13 +138,13 @@ export class ProtocolError extends RivuletError {
    * @param provider The model's provider.
    * @param reason The kind of violation: `content_type`, `frame` or `event_too_large`.
    * @param message What happened, and what to do next.
-   * @param received The beginning of what was received.
+   * @param received The beginning of what was received. Only with the option `debug`: it may repeat the conversation.
    */
   constructor(
     readonly provider: string,
     readonly reason: 'content_type' | 'frame' | 'event_too_large',
     message: string,
-    readonly received: string,
+    readonly received?: string,
   ) {
     super(message);
   }
@@ -161,8 +161,8 @@ export class ProviderError extends RivuletError {
   declare readonly retryable: boolean;
   /** The provider's code or type of the error. */
   readonly providerCode?: string;
-  /** The frame as it was received. */
-  declare readonly data: unknown;
+  /** The frame as it was received. Only with the option `debug`: it may repeat the conversation. */
+  readonly data?: unknown;
 
   /**
    * @param provider The model's provider.

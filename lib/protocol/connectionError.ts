@@ -1,4 +1,6 @@
 import { ConfigurationError, ConnectionError, errorText } from '../core/errors.js';
+import { nonEmptyString, objectOrEmpty } from '../core/json/json.js';
+import { displayUrl } from './secrets.js';
 
 /** What the errors need to know of the request. */
 interface SentRequest {
@@ -27,7 +29,7 @@ export function connectionError(
       'Check the API key and headers for line breaks, quotes from a copied text, and the like.',
     );
   }
-  const location = url.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
+  const location = displayUrl(url);
   if (!isValidUrl(url)) {
     return new ConfigurationError(
       'options',
@@ -52,8 +54,8 @@ export const notAResponse = ({ provider }: Pick<SentRequest, 'provider'>, value:
 
 /**
  * The messages of a thrown value and its causes, as one text: undici's own message is "fetch failed", the reason is in
- * `cause`, and for a host of several addresses in that cause's `errors`. Only the text is used: a cause may hold the
- * request, and the key in it.
+ * `cause`, and for a host of several addresses in that cause's `errors`. Only messages and codes are used: a cause may
+ * hold the request, and the key in it.
  */
 export function causes(thrown: unknown, depth = 0): string {
   const { cause, errors, code } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {
@@ -61,11 +63,22 @@ export function causes(thrown: unknown, depth = 0): string {
     errors?: unknown;
     code?: unknown;
   };
-  const text = errorText(thrown);
+  const text = messageOf(thrown);
   const message = typeof code === 'string' && !text.includes(code) ? `${text} (${code})` : text;
   if (depth === 4) return message;
   const inner = Array.isArray(errors) ? (errors as readonly unknown[]) : cause === undefined ? [] : [cause];
   return [...new Set([message, ...inner.slice(0, 4).map((error) => causes(error, depth + 1))])].join(': ');
+}
+
+/** The message of a thrown value, as `errorText` returns it, but never the content of an object without a message. */
+export function messageOf(thrown: unknown): string {
+  try {
+    const isObject = typeof thrown === 'object' && thrown !== null;
+    const { message, name } = objectOrEmpty(thrown);
+    return isObject && !nonEmptyString(message) && !nonEmptyString(name) ? 'no message' : errorText(thrown);
+  } catch {
+    return errorText(thrown); // reading it may throw
+  }
 }
 
 /** `fetch` reports the value of an invalid header, and not its name. */

@@ -3,9 +3,10 @@ import type { Chunk } from '../core/chunk.js';
 import { ProtocolError } from '../core/errors.js';
 import { isJsonObject, tryParseJson } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
-import { excerpt } from './errorDetails.js';
+import { quoted } from './errorDetails.js';
 import { ndjson } from './ndjson.js';
 import { redactThrown } from './redact.js';
+import type { Redaction } from './redact.js';
 import { sse } from './sse.js';
 import type { FramingOptions } from './sse.js';
 import { createTemplateParser } from './templateParser.js';
@@ -13,10 +14,7 @@ import { untilFinish } from './untilFinish.js';
 import type { Frame, Wire } from './wire.js';
 
 /** How a response is read. */
-export interface DecodeOptions extends FramingOptions {
-  /** What no error may reveal. Default: nothing. */
-  readonly secrets?: readonly string[];
-}
+export interface DecodeOptions extends FramingOptions, Redaction {}
 
 const framings = { sse, ndjson } as const;
 
@@ -28,17 +26,17 @@ const framings = { sse, ndjson } as const;
  *
  * A frame is a JSON object. An array of objects is read as one frame each (Google wraps errors in an array).
  *
- * All errors of a request pass here, those of the source included, and lose their secrets: a provider may repeat the
- * key in an error, or within its stream.
+ * All errors of a request pass here, those of the source included, and lose what they must not reveal: a provider may
+ * repeat the key and the conversation in an error, or within its stream.
  *
  * @param wire The provider's wire.
- * @param options The provider's name, the size limit of an event, and the secrets.
+ * @param options The provider's name, the size limit of an event, and what errors must not reveal.
  * @returns Chunks, the last one a `finish`. Errors with those of the source and of the framing (`sse`, `ndjson`), with
  * ProtocolError `frame`, with StreamInterruptedError when the response ends too early, and with what the decoder
  * throws.
  */
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
-  const { provider, secrets = [] } = options;
+  const { provider } = options;
   return untilFinish(provider, (output) => {
     const decoder = wire.decode(output.emit);
     const parse = createTemplateParser();
@@ -75,7 +73,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         frames.end();
         if (!output.closed) decoder.end(false);
       },
-      error: (thrown) => redactThrown(thrown, secrets, provider),
+      error: (thrown) => redactThrown(thrown, options),
     };
   });
 }
@@ -84,7 +82,7 @@ function notJson(provider: string, data: string): ProtocolError {
   return new ProtocolError(
     provider,
     'frame',
-    `${provider} sent an event that is not a JSON object: "${excerpt(data)}". Check baseUrl, and any proxy in between.`,
+    `${provider} sent an event that is not a JSON object${quoted(data)}. Check baseUrl, and any proxy in between.`,
     data.slice(0, 1000),
   );
 }

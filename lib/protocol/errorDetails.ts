@@ -78,10 +78,16 @@ export function errorDetails(json: unknown): ErrorDetails {
     metadata['error_type'],
   ];
   return {
-    message: raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`,
+    message: shorten(raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`),
     codes: [...codes, ...candidates.flatMap(codeText)],
   };
 }
+
+/** A message for people. A longer one is something else. */
+const maxMessageLength = 1000;
+
+const shorten = (text: string | undefined): string | undefined =>
+  text !== undefined && text.length > maxMessageLength ? `${text.slice(0, maxMessageLength)}...` : text;
 
 function codeText(code: unknown): readonly string[] {
   if (typeof code === 'number') return [String(code)];
@@ -117,7 +123,7 @@ export function providerError(provider: string, json: unknown): ProviderError {
   const providerCode = primaryCode(codes);
   return new ProviderError(
     provider,
-    `${provider} reported an error: ${message ?? JSON.stringify(json)}${inParentheses(providerCode)}`,
+    `${provider} reported an error: ${message ?? 'no explanation'}${inParentheses(providerCode)}`,
     { retryable: isTransient(codes), providerCode, data: json },
   );
 }
@@ -125,8 +131,18 @@ export function providerError(provider: string, json: unknown): ProviderError {
 /** An addition to a message, in parentheses after a space; empty for undefined. */
 export const inParentheses = (text: string | undefined): string => (text === undefined ? '' : ` (${text})`);
 
-/** The beginning of a text for an error message: one line of at most 200 characters. */
+/**
+ * The beginning of a text that a server sent in place of a response, for an error message: one line of at most 200
+ * characters. Empty for JSON: it may be the request, or what the model wrote.
+ */
 export function excerpt(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > 200 ? `${line.slice(0, 200)}...` : line;
+  const beginning = text.slice(0, 1000).replace(/\s+/g, ' ').trim();
+  if (/^[[{]|\{ ?"/.test(beginning)) return '';
+  return beginning.length > 200 ? `${beginning.slice(0, 200)}...` : beginning;
+}
+
+/** The `excerpt` of a text after a colon, in quotes; empty where there is none. */
+export function quoted(text: string): string {
+  const beginning = excerpt(text);
+  return beginning === '' ? '' : `: "${beginning}"`;
 }

@@ -14,15 +14,18 @@ import {
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
+import { createPartialJson } from '../core/json/partialJson.js';
 import {
   errorDetails,
   excerpt,
+  quoted,
   hasErrorField,
   inParentheses,
   isRetryableStatus,
   primaryCode,
   providerError,
 } from './errorDetails.js';
+import { displayUrl } from './secrets.js';
 
 /** How much of the body of an error response is read, in bytes. */
 const bodyLimit = 65_536;
@@ -68,7 +71,7 @@ export function contentTypeError(
     return new ProtocolError(
       provider,
       'content_type',
-      `${provider} answered ${response.status} with ${type} instead of ${accept}: "${excerpt(body)}". ` +
+      `${provider} answered ${response.status} with ${type} instead of ${accept}${quoted(body)}. ` +
         'Check baseUrl, and any proxy in between.',
       body,
     );
@@ -107,7 +110,7 @@ const requestIdHeaders = [
 ];
 
 function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): HttpError {
-  const json = tryParseJson(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some servers send the error as an event
+  const json = readJson(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some servers send the error as an event
   const { message, codes } = errorDetails(json);
   const providerCode = primaryCode(codes);
   const reason = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
@@ -121,6 +124,15 @@ function httpError(provider: string, { status, statusText, headers, url }: Respo
     requestId: requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== ''),
     retryAfter: retryAfter(headers, json),
   });
+}
+
+/** The JSON of a body, also of one that was cut. */
+function readJson(text: string): unknown {
+  const json = tryParseJson(text);
+  if (json !== undefined || !/^\s*[[{]/.test(text)) return json;
+  const partial = createPartialJson();
+  partial.push(text);
+  return partial.snapshot();
 }
 
 /** What the user can do about a status. */
@@ -149,8 +161,8 @@ function nextStep(status: number, location: string | null, url: string): string 
   }
 }
 
-/** A URL without its query; empty where there is none (the `url` of a response that a custom `fetch` made). */
-const urlInParentheses = (url: string | null): string => inParentheses(url ? url.replace(/[?#].*$/s, '') : undefined);
+/** Empty where there is no URL (the `url` of a response that a custom `fetch` made). */
+const urlInParentheses = (url: string | null): string => inParentheses(url ? displayUrl(url) : undefined);
 
 const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
 const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;

@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser';
 import type { EventSourceMessage, ParseError } from 'eventsource-parser';
 import { ProtocolError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
-import { excerpt, providerError, hasErrorField } from './errorDetails.js';
+import { quoted, providerError, hasErrorField } from './errorDetails.js';
 import type { Frame, FrameReader } from './wire.js';
 
 /** How a body is cut into frames. */
@@ -112,7 +112,7 @@ function strayTextError(provider: string, text: string, events: number): Error |
   return new ProtocolError(
     provider,
     'frame',
-    `${provider} sent "${excerpt(text)}" instead of server-sent events. Check baseUrl, and any proxy in between.`,
+    `${provider} sent no server-sent events, but something else${quoted(text)}. Check baseUrl, and any proxy in between.`,
     text,
   );
 }

@@ -11,12 +11,13 @@ import { idleTimeout } from '../protocol/idleTimeout.js';
 import type { IdleTimeoutOptions } from '../protocol/idleTimeout.js';
 import { post } from '../protocol/post.js';
 import type { PostRequest } from '../protocol/post.js';
-import { secretsOf } from '../protocol/redact.js';
+import { secretsOf } from '../protocol/secrets.js';
 import { joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
 import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
 import type { RetryOptions } from '../protocol/retry.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
 import { capabilityTable } from './shared/capabilityTable.js';
+import { conversationTexts } from './shared/conversationTexts.js';
 import { extractTextCalls } from './shared/textCalls.js';
 import { extractThinking } from './shared/thinkTags.js';
 
@@ -60,6 +61,11 @@ export interface ModelOptions {
    * models of Together.
    */
   readonly textCalls?: boolean | undefined;
+  /**
+   * Whether errors contain what the provider sent (`body`, `data`, `received`), which may repeat the conversation.
+   * Without it they have the provider's message and code. Keys are removed in either case. Default: false.
+   */
+  readonly debug?: boolean | undefined;
   /** The model's capabilities, which override the built-in capabilities. Default: none are overridden. */
   readonly capabilities?: Capabilities | undefined;
 }
@@ -130,16 +136,16 @@ function streamResponse(
   key: string | undefined,
 ): Observable<Chunk> {
   const { provider, wire } = definition;
-  const { timeout, maxEventBytes, thinkTags, textCalls, retry } = options;
+  const { timeout, maxEventBytes, thinkTags, textCalls, retry, debug } = options;
   const prepared = preparePost(definition, options, request, encoded, key);
   const secrets = [
     ...(key === undefined ? [] : [key]),
-    ...secretsOf(prepared.url, prepared.headers),
+    ...secretsOf(options.baseUrl ?? definition.baseUrl, prepared.headers),
     ...(encoded.secrets ?? []),
   ];
   return post(prepared).pipe(
     idleTimeout(timeout),
-    decodeFrames(wire, { provider, maxEventBytes, secrets }),
+    decodeFrames(wire, { provider, maxEventBytes, secrets, conversation: () => conversationTexts(request), debug }),
     thinkTags ? extractThinking() : identity,
     textCalls ? extractTextCalls(request) : identity,
     retry === false ? identity : retryBeforeFirst(retry),
@@ -156,16 +162,48 @@ function preparePost(
   key: string | undefined,
 ): PostRequest {
   const accept = mediaTypes[wire.framing];
-  const url = joinUrl(options.baseUrl?.trim() ? options.baseUrl : baseUrl, encoded.path);
+  const url = joinUrl(requireBaseUrl(options.baseUrl ?? baseUrl, provider), encoded.path);
   const headers = mergeHeaders(
     { accept, 'content-type': 'application/json' },
     key === undefined ? {} : authorize(key),
     encoded.headers,
     options.headers,
   );
+  requireSendable(headers, provider);
   const overrides = request.providerOptions?.[provider];
   const body = encodeOnce(overrides ? mergeJson(encoded.body, overrides) : encoded.body);
   return { provider, url, headers, body, accept, fetch: options.fetch };
+}
+
+/** An empty text is a variable that is not set: the key would be sent to another server than the intended one. */
+function requireBaseUrl(baseUrl: string, provider: string): string {
+  if (baseUrl.trim() !== '') return baseUrl;
+  throw new ConfigurationError(
+    'options',
+    `The baseUrl of ${provider} is empty.`,
+    "Pass a URL, or omit it for the provider's own.",
+  );
+}
+
+/**
+ * Headers that `fetch` sets itself (https://fetch.spec.whatwg.org/#forbidden-request-header). With a `content-length`
+ * of its own, a request waits for bytes that never come.
+ */
+const fetchHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+function requireSendable(headers: Readonly<Record<string, string>>, provider: string): void {
+  const name = Object.keys(headers).find((header) => fetchHeaders.has(header));
+  if (name === undefined) return;
+  throw new ConfigurationError('options', `The header "${name}" of ${provider} is set by fetch itself.`, 'Omit it.');
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });

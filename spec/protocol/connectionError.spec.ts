@@ -16,6 +16,16 @@ describe('connectionError', () => {
     expect(error.message).not.toMatch('hidden');
   });
 
+  it('connectionError shows no content of a cause that is not an error', async () => {
+    for (const cause of [{ headers: { 'x-secret': 'abc' } }, ['abc'], { name: 'Odd', input: 'abc' }]) {
+      const error = await failureOf(
+        requestTo({ fetch: () => Promise.reject(new TypeError('fetch failed', { cause })) }),
+      );
+      expect(error.message).toContain('fetch failed');
+      expect(error.message).not.toContain('abc');
+    }
+  });
+
   it('connectionError reports the name, and not the value, of a header that cannot be sent', async () => {
     const error = await failureOf(requestTo({ headers: { authorization: 'Bearer sk-é\u2026' } }));
     expect(error).toMatchObject({ code: 'configuration', subject: 'options', retryable: false });

@@ -19,7 +19,8 @@ const frames = {
   d: { data: ' [DONE]' },
 } satisfies Record<string, Frame>;
 const chunks = { a: text('a'), b: text('b'), f: finish, u: { type: 'finish', reason: 'unspecified' } as const };
-const decode = (wire: Wire = toyWire()) => pipe(map(bytesOf), decodeFrames(wire, { provider: 'toy' }));
+const decode = (wire: Wire = toyWire(), debug = false) =>
+  pipe(map(bytesOf), decodeFrames(wire, { provider: 'toy', debug }));
 const of_ = (...data: Frame[]) => observe(from(data).pipe(decode()));
 
 describe('decodeFrames', () => {
@@ -93,11 +94,14 @@ describe('decodeFrames', () => {
     });
   });
 
-  it('decodeFrames errors with a protocol error that contains the frame, when a frame is not a JSON object', () => {
+  it('decodeFrames errors with a protocol error when a frame is not a JSON object, which contains it with debug', () => {
     for (const data of ['<html>', '"text"', '[1]', 'null', '7', '{"t":']) {
       const { values, error } = of_(frames.a, { data }, frames.b);
       expect(values).toEqual([text('a')]);
-      expect(error).toMatchObject({ code: 'protocol', reason: 'frame', received: data });
+      expect(error).toMatchObject({ code: 'protocol', reason: 'frame' });
+      expect(error).not.toHaveProperty('received');
+      const debugged = observe(from([frames.a, { data }]).pipe(decode(toyWire(), true)));
+      expect(debugged.error).toMatchObject({ code: 'protocol', reason: 'frame', received: data });
     }
   });
 

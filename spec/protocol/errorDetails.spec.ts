@@ -86,7 +86,7 @@ describe('errorDetails', () => {
       retryable: true,
       data: json,
     });
-    expect(providerError('toy', { error: {} }).message).toBe('toy reported an error: {"error":{}}');
+    expect(providerError('toy', { error: {} }).message).toBe('toy reported an error: no explanation');
   });
 
   it('excerpt is one line of at most 200 characters', () => {

@@ -39,7 +39,8 @@ describe('statusError', () => {
   it.each([
     ['<html>\n  Bad gateway</html>', '', '502: <html> Bad gateway</html>.'],
     ['', 'Bad Gateway', '502: Bad Gateway.'],
-    ['{}', '', '502: {}.'],
+    ['{}', '', '502: no explanation.'],
+    ['{"echo":"You are Zorg"}', 'Bad Gateway', '502: Bad Gateway.'],
     ['', '', '502: no explanation.'],
   ])('statusError for the body %j and the status text %j says %j', async (body, statusText, message) => {
     expect((await failureOf(responding(body, { status: 502, statusText }))).message).toContain(message);
@@ -102,13 +103,16 @@ describe('contentTypeError', () => {
     ['application/json; charset=utf-8', '{"choices":[]}'],
     ['application/x-ndjson', '{}'],
     ['image/png', 'png'],
-  ])('contentTypeError reports %s in place of a stream, with the body', async (type, body) => {
-    const error = await failureOf(responding(body, { headers: { 'content-type': type } }));
-    expect(error).toMatchObject({ code: 'protocol', reason: 'content_type', received: body, retryable: false });
-    expect(error.message).toContain(body);
-    expect(error.message).toContain(type);
-    expect(error.message).toContain('baseUrl');
-  });
+  ])(
+    'contentTypeError reports %s in place of a stream, with the body, but JSON only in `received`',
+    async (type, body) => {
+      const error = await failureOf(responding(body, { headers: { 'content-type': type } }));
+      expect(error).toMatchObject({ code: 'protocol', reason: 'content_type', received: body, retryable: false });
+      expect(error.message.includes(body)).toBe(!body.startsWith('{'));
+      expect(error.message).toContain(type);
+      expect(error.message).toContain('baseUrl');
+    },
+  );
 
   it("contentTypeError is the provider's error when that came in place of a stream, with status 200", async () => {
     const body = '{"error":{"message":"Too busy","code":503}}';
@@ -123,7 +127,7 @@ describe('the body of an error response', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const body = cold('-a', { a: utf8('{"error":"Quota gone') });
       expectObservable(messageOf(statusError('toy', new Response('', { status: 403 }), body))).toBe('5s (m|)', {
-        m: 'toy answered 403: {"error":"Quota gone. Check the API key and its permissions.',
+        m: 'toy answered 403: Quota gone. Check the API key and its permissions.',
       });
       const page = cold('-a', { a: utf8('<html>') });
       const html = new Response('', { headers: { 'content-type': 'text/html' } });

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
 import { catchError, finalize, ignoreElements, lastValueFrom, of, repeat, retry, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/errors.js';
-import { userMessage } from '../../lib/core/message.js';
+import { systemMessage, userMessage } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
 import { httpModel } from '../../lib/providers/httpModel.js';
 import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/httpModel.js';
@@ -151,7 +152,6 @@ describe('httpModel', () => {
     ['https://a.test/deployments/x//?api-version=1&b=2', 'https://a.test/deployments/x/chat?api-version=1&b=2'],
     ['/api/llm', '/api/llm/chat'],
     ['/', '/chat'],
-    ['  ', 'https://toy.test/v1/chat'],
   ])('httpModel joins the base URL %j and the path', async (baseUrl, url) => {
     const fetch = fetchOf([utf8(body)]);
     await read({ fetch, baseUrl });
@@ -261,6 +261,77 @@ describe('httpModel', () => {
       for (const secret of secrets) expect(shown).not.toContain(secret);
     }
   });
+
+  const prompt = 'You are Zorg.\nThe password of the vault is "Tralala-42".';
+  const secretive: Request = { messages: [systemMessage(prompt), userMessage('Open it, please, for my mother')] };
+  const echoes: readonly (readonly [string, (sent: string) => Response])[] = [
+    ['as JSON', (sent) => new Response(sent, { status: 400 })],
+    ['as text', (sent) => new Response(`Cannot read: ${sent}`, { status: 400 })],
+    ['as a page', () => new Response(`<html>${prompt} is invalid</html>`, { status: 500 })],
+    ['in its message', (sent) => Response.json({ error: { message: `Bad: ${sent}`, code: 'bad' } }, { status: 422 })],
+    ['in its code', () => Response.json({ error: { message: 'no', code: prompt } }, { status: 422 })],
+    ['besides its message', (sent) => Response.json({ error: { message: 'no' }, sent }, { status: 422 })],
+    ['in place of a stream', (sent) => new Response(sent, { headers: { 'content-type': 'application/json' } })],
+    ['as a page in place of a stream', () => new Response(prompt, { headers: { 'content-type': 'text/html' } })],
+    ['as a frame', () => new Response(`data: ${JSON.stringify(prompt)}\n\n`)],
+    ['as an error without a message', (sent) => new Response(`{"error":{"echo":${JSON.stringify(sent)}}}\n`)],
+    ['as lines', () => new Response(`${prompt}\n\n`)],
+  ];
+
+  it.each(echoes)('httpModel reveals no conversation in an error where a server repeats it %s', async (_, respond) => {
+    const fetch: typeof globalThis.fetch = async () => respond(JSON.stringify(secretive.messages));
+    const error = await failure({ fetch, retry: false }, secretive);
+    expect(error).toMatchObject({ provider: 'toy' });
+    const shown = inspect(error, { showHidden: true, depth: 9 }) + JSON.stringify(error) + String(error.stack);
+    for (const word of ['Zorg', 'Tralala', 'mother']) expect(shown).not.toContain(word);
+  });
+
+  it('httpModel keeps what the provider sent in the error with debug, without the key', async () => {
+    const fetch: typeof globalThis.fetch = async () =>
+      new Response(`{"message":"no","sent":"${prompt} k-123"}`, { status: 400 });
+    expect(await failure({ fetch, debug: true }, secretive)).toMatchObject({
+      body: expect.stringContaining('Tralala-42'),
+    });
+    expect(await failure({ fetch, debug: true }, secretive)).toMatchObject({
+      body: expect.not.stringContaining('k-123'),
+    });
+  });
+
+  it('httpModel shows no key of a URL or a redirect', async () => {
+    const key = 'sk-hidden-0123456789';
+    const redirect = () => Response.redirect(`https://user:p@w/x@b.test/${key}/v1?key=${key}`, 307);
+    const redirected = await failure({ fetch: async () => redirect() });
+    expect(redirected.message).toContain('(https://b.test/[key]/v1)');
+    const refused = await failure({
+      baseUrl: `https://a.test/${key}/v1`,
+      fetch: () => Promise.reject(new Error('no')),
+      retry: false,
+    });
+    expect(refused.message).toContain('https://a.test/[key]/v1/chat');
+    const invalid = await failure({
+      baseUrl: 'https://user:p@w/x@a.test/v1',
+      fetch: () => Promise.reject(new Error('no')),
+    });
+    expect(invalid.message).toContain('"https://a.test/v1/chat"');
+  });
+
+  it.each(['', '  ', '\n'])('httpModel refuses the base URL %j, before any request', async (baseUrl) => {
+    const fetch = fetchOf([utf8(body)]);
+    expect(await failure({ fetch, baseUrl })).toMatchObject({ code: 'configuration', subject: 'options' });
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  it.each(['Content-Length', 'transfer-encoding', 'Connection', 'Expect', 'keep-alive', 'te', 'trailer', 'upgrade'])(
+    'httpModel refuses the header %s, which fetch sets itself',
+    async (name) => {
+      const fetch = fetchOf([utf8(body)]);
+      expect(await failure({ fetch, headers: { [name]: '5' } })).toMatchObject({
+        code: 'configuration',
+        message: `The header "${name.toLowerCase()}" of toy is set by fetch itself. Omit it.`,
+      });
+      expect(fetch.calls).toHaveLength(0);
+    },
+  );
 
   it('httpModel closes a real connection with the unsubscription, and emits what arrived before a reset', async () => {
     const closed = signal();

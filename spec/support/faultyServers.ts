@@ -51,7 +51,7 @@ for (const [name, respond] of Object.entries(faults)) {
     lastValueFrom(
       model.stream({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] }).pipe(
         map(({ type }) => type as unknown),
-        catchError((error: { code: string }) => of(error.code)),
+        catchError((error: unknown) => of((error as { readonly code: string }).code)),
       ),
     ),
   );

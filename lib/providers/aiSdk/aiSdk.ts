@@ -5,12 +5,14 @@ import { repairHistory } from '../../core/history.js';
 import type { Capabilities, Model } from '../../core/model.js';
 import { idleTimeout } from '../../protocol/idleTimeout.js';
 import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
-import { secretsOf } from '../../protocol/redact.js';
+import { secretsOf } from '../../protocol/secrets.js';
 import { retryBeforeFirst } from '../../protocol/retry.js';
 import type { RetryOptions } from '../../protocol/retry.js';
 import { capabilityTable } from '../shared/capabilityTable.js';
+import { conversationTexts } from '../shared/conversationTexts.js';
 import { decodeParts } from './decode.js';
 import { encodeCall } from './encode.js';
+import { pickStrings } from './errors.js';
 import { openStream } from './openStream.js';
 import type { SdkModel, SdkPart } from './openStream.js';
 
@@ -44,6 +46,11 @@ export interface AiSdkOptions {
    * 4 s with jitter.
    */
   readonly retry?: RetryOptions | false | undefined;
+  /**
+   * Whether errors contain what the provider sent and the AI SDK's own error as `cause`, which holds the request.
+   * Without it they have the provider's message and code. Default: false.
+   */
+  readonly debug?: boolean | undefined;
   /** The model's capabilities, which the AI SDK does not provide. Default: unknown; every request is sent. */
   readonly capabilities?: Capabilities | undefined;
 }
@@ -68,8 +75,9 @@ export interface AiSdkOptions {
  * @param model A `LanguageModelV4` or `LanguageModelV3`.
  * @param options Provider name, headers, retry, timeout and capabilities.
  * @returns The model. Its streams error with ConfigurationError (`capability`, `history`, `options`, `apiKey`),
- * HttpError, ConnectionError, ProviderError, ProtocolError, StreamInterruptedError and TimeoutError. The AI SDK does
- * not reveal its keys: a key that a server repeats in an error is redacted only if it was passed in `headers`.
+ * HttpError, ConnectionError, ProviderError, ProtocolError, StreamInterruptedError and TimeoutError. An error
+ * contains neither the conversation nor a key that a server repeats, as far as the key is known: from `headers`, from
+ * the headers of the AI SDK provider, or by its shape (`sk-...`).
  * @throws ConfigurationError `options` for a model of another version of the specification.
  */
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
@@ -94,11 +102,31 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
         );
         return openStream(provider, model as SdkModel, call).pipe(
           idleTimeout(options.timeout, beginsResponse),
-          decodeParts(provider, request, secretsOf('', headers)),
+          decodeParts(provider, request, () => ({
+            provider,
+            secrets: [...secretsOf('', headers), ...secretsOfModel(model)],
+            conversation: () => conversationTexts(request),
+            debug: options.debug,
+          })),
           options.retry === false ? identity : retryBeforeFirst(options.retry),
         );
       }),
   };
+}
+
+/**
+ * The keys of a model, from the headers that the providers of the AI SDK keep in `config`. The interface of a model does
+ * not reveal them: where there is no such field, there is none to be found.
+ */
+function secretsOfModel(model: AiSdkModel): readonly string[] {
+  try {
+    const { headers } = (model as { readonly config?: { readonly headers?: unknown } }).config ?? {};
+    const found: unknown = typeof headers === 'function' ? (headers as () => unknown)() : headers;
+    if (found instanceof Promise) found.catch(() => undefined); // a token that has to be fetched
+    return secretsOf('', pickStrings(found));
+  } catch {
+    return []; // no key is set
+  }
 }
 
 /** Some models emit these two parts before the request is sent, so they do not show that the response has begun. */

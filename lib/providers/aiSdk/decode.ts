@@ -4,6 +4,7 @@ import { nonEmptyString } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { Request } from '../../core/model.js';
 import { redactThrown } from '../../protocol/redact.js';
+import type { Redaction } from '../../protocol/redact.js';
 import { untilFinish } from '../../protocol/untilFinish.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import { createContentDecoder } from './content.js';
@@ -20,14 +21,14 @@ import { hasMetadata } from './providerData.js';
  *
  * @param provider The model's provider.
  * @param request The request. The client runs only calls of tools that it offers.
- * @param secrets Texts that errors must not contain. Default: none.
+ * @param redaction Returns what errors must not contain; called for an error. Default: only keys known by their shape.
  * @returns Chunks. Errors with ProviderError for an `error` part, with StreamInterruptedError if the stream ends
  * without a `finish`, and with the source's errors.
  */
 export function decodeParts(
   provider: string,
   { tools = [] }: Request,
-  secrets: readonly string[] = [],
+  redaction: () => Redaction = () => ({ provider }),
 ): OperatorFunction<SdkPart, Chunk> {
   const offered = new Set(tools.map(({ name }) => name));
   return untilFinish(provider, (output) => {
@@ -59,7 +60,7 @@ export function decodeParts(
       },
       error(thrown) {
         content.interrupt();
-        return redactThrown(thrown, secrets, provider);
+        return redactThrown(thrown, redaction());
       },
     };
   });

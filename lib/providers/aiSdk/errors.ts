@@ -1,7 +1,8 @@
 import { of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { ConfigurationError, ConnectionError, errorText, ProtocolError, ProviderError } from '../../core/errors.js';
+import { ConfigurationError, ConnectionError, ProtocolError, ProviderError } from '../../core/errors.js';
 import { finiteNumber, isRecord, nonEmptyString } from '../../core/json/json.js';
+import { messageOf } from '../../protocol/connectionError.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import { statusError } from '../../protocol/errorResponse.js';
 import { interrupted } from '../../protocol/untilFinish.js';
@@ -35,8 +36,8 @@ export function callError(provider: string, thrown: unknown): Observable<never> 
   const fields = isRecord(thrown) ? thrown : {};
   const status = finiteNumber(fields['statusCode']) ?? 0;
   if (status >= 300 && status <= 599) {
-    const headers = isRecord(fields['responseHeaders']) ? pickStrings(fields['responseHeaders']) : {};
-    const body = new TextEncoder().encode(nonEmptyString(fields['responseBody']) ?? errorText(thrown));
+    const headers = pickStrings(fields['responseHeaders']);
+    const body = new TextEncoder().encode(nonEmptyString(fields['responseBody']) ?? messageOf(thrown));
     return statusError(provider, new Response(null, { status, headers }), of(body));
   }
   const error = knownError(provider, thrown) ?? unknownCallError(provider, thrown, fields);
@@ -44,7 +45,7 @@ export function callError(provider: string, thrown: unknown): Observable<never> 
 }
 
 function unknownCallError(provider: string, thrown: unknown, fields: Record<string, unknown>): Error {
-  const text = errorText(thrown);
+  const text = messageOf(thrown);
   const { name, statusCode } = fields;
   if (name === 'AI_APICallError' && statusCode === undefined)
     return new ConnectionError(provider, `No connection to ${provider}: ${text}. Check the network and the base URL.`, {
@@ -57,7 +58,7 @@ function unknownCallError(provider: string, thrown: unknown, fields: Record<stri
 /** Converts a failure of the stream of parts to an error of this library. */
 export function streamError(provider: string, thrown: unknown): Error {
   const problem =
-    `The stream of ${provider} broke during the response: ${errorText(thrown)}. ` +
+    `The stream of ${provider} broke during the response: ${messageOf(thrown)}. ` +
     'Whatever arrived before was emitted.';
   return knownError(provider, thrown) ?? interrupted(provider, problem, { cause: thrown });
 }
@@ -68,7 +69,7 @@ export function partError(provider: string, error: unknown): Error {
   if (recognized) return recognized;
   if (!(error instanceof Error)) return providerError(provider, { error });
   const fields = error as { readonly isRetryable?: unknown; readonly data?: unknown };
-  return new ProviderError(provider, `${provider} reported an error: ${errorText(error)}`, errorFields(fields));
+  return new ProviderError(provider, `${provider} reported an error: ${messageOf(error)}`, errorFields(fields));
 }
 
 const errorFields = ({ isRetryable, data }: { readonly isRetryable?: unknown; readonly data?: unknown }) => ({
@@ -95,5 +96,10 @@ function knownError(provider: string, thrown: unknown): Error | undefined {
   return new ProtocolError(provider, 'frame', problem, received.slice(0, 1000));
 }
 
-const pickStrings = (fields: Record<string, unknown>): Record<string, string> =>
-  Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'));
+/** The fields of an object that are text; none for another value. */
+export const pickStrings = (value: unknown): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(isRecord(value) ? value : {}).filter(
+      (field): field is [string, string] => typeof field[1] === 'string',
+    ),
+  );

@@ -188,5 +188,5 @@ export function findLastContainer(messages: readonly Message[]): string | undefi
 export function isContainerNotFound(error: unknown): boolean {
   if (!(error instanceof HttpError)) return false;
   const isClientError = error.status >= 400 && error.status < 500 && error.status !== 429;
-  return isClientError && /container/i.test(error.body);
+  return isClientError && /container/i.test(error.message);
 }

@@ -1,7 +1,7 @@
 import { parseJsonOrText } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
-import { secretsOf, spellings } from '../../protocol/redact.js';
-import { redactFrames, redactText } from './redactFrames.js';
+import { findSecrets, replaceRanges, secretsOf, spellings } from '../../protocol/secrets.js';
+import { redactFrames } from './redactFrames.js';
 
 /**
  * Streamed responses as they were on the wire, without keys: plain JSON, to be stored in a file and served by
@@ -82,7 +82,7 @@ interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
  *
  * The consumer receives each chunk of the body unchanged; cancelling the body also cancels the request. Request headers
  * are not recorded. A key in a request (in a header such as `authorization` or `x-api-key`, or in `?key=`) is replaced
- * by `[key]` wherever it occurs, even if it is split between two reads.
+ * by `[key]` wherever it occurs, even if it is split between two reads or two deltas.
  *
  * @param options The `fetch` to wrap, and further secrets.
  * @returns The recorder. Its `fetch` rejects if the wrapped one does.
@@ -117,7 +117,7 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
   };
 
   const redact = (exchange: Exchange, secretSpellings: readonly string[]): RecordedExchange => {
-    const clean = (text: string) => redactText(text, secretSpellings);
+    const clean = (text: string) => replaceRanges(text, findSecrets(text, secretSpellings, 'recording'));
     const headers =
       exchange.headers &&
       Object.fromEntries(Object.entries(exchange.headers).map(([name, value]) => [name, clean(value)]));

@@ -1,14 +1,16 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { APICallError } from '@ai-sdk/provider';
 import { describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
 import { fromAiSdk } from 'rivulet/ai-sdk';
+import type { AiSdkOptions } from 'rivulet/ai-sdk';
 import { acme, endOf, finish } from './acme.js';
 
 /** The notifications of a model whose `doStream` fails. */
-const failing = (thrown: Error) => {
+const failing = (thrown: Error, options: AiSdkOptions = {}, fields: object = {}) => {
   const { sdk } = acme([]);
-  const model: LanguageModelV4 = { ...sdk, doStream: () => Promise.reject(thrown) };
-  return endOf(fromAiSdk(model, { retry: false }));
+  const model: LanguageModelV4 = { ...sdk, doStream: () => Promise.reject(thrown), ...fields };
+  return endOf(fromAiSdk(model, { retry: false, ...options }));
 };
 const call = { url: 'https://acme.example', requestBodyValues: {} };
 
@@ -28,7 +30,7 @@ describe('callError', () => {
         isRetryable,
         data: { type: 'overloaded_error' },
       });
-      expect(await failing(inside)).toMatchObject([
+      expect(await failing(inside, { debug: true })).toMatchObject([
         {
           kind: 'E',
           error: {
@@ -41,6 +43,65 @@ describe('callError', () => {
       ]);
     },
   );
+});
+
+describe('errors of an AI SDK model', () => {
+  const key = 'any-old-key-0815';
+  const request = {
+    requestBodyValues: { messages: ['Hello?', 'You are Zorg'] },
+    url: `https://acme.example?key=${key}`,
+  };
+  const config = { headers: () => ({ authorization: `Bearer ${key}` }) };
+  const failures: readonly (readonly [string, Error])[] = [
+    ['without a response', new APICallError({ ...request, message: `No route, ${key}`, isRetryable: false })],
+    [
+      'with a status',
+      new APICallError({
+        ...request,
+        message: 'Bad request',
+        statusCode: 400,
+        responseBody: JSON.stringify({ error: { message: `Wrong key ${key}` }, echo: request.requestBodyValues }),
+      }),
+    ],
+    ['inside a response', new APICallError({ ...request, message: key, statusCode: 200, data: request })],
+    ['of another kind', Object.assign(new Error(`Odd ${key}`), { request, cause: request })],
+    ['of a setting', Object.assign(new Error(`No ${key}`), { name: 'AI_InvalidArgumentError', value: request })],
+  ];
+
+  it.each(failures)('errors of an AI SDK model contain neither the conversation nor its key: %s', async (_, thrown) => {
+    const [end] = await failing(thrown, {}, { config });
+    const error = (end as unknown as { error: Error }).error;
+    const shown = inspect(error, { showHidden: true, depth: 9 }) + JSON.stringify(error) + String(error.stack);
+    expect(shown).toContain('[key]');
+    for (const secret of [key, 'Zorg', 'Hello']) expect(shown).not.toContain(secret);
+  });
+
+  it('errors of an AI SDK model have the original error as their cause with debug', async () => {
+    const thrown = new APICallError({ ...request, message: 'No route', isRetryable: false });
+    expect(await failing(thrown, { debug: true })).toMatchObject([
+      { kind: 'E', error: { cause: { name: 'AI_APICallError' } } },
+    ]);
+  });
+
+  it.each(['sk-proj-aaaaBBBBccccDDDD', 'AIzaSyA1234567890abcdefghijklmnopqrstu'])(
+    'errors of an AI SDK model contain no key that is known by its shape: %s',
+    async (shaped) => {
+      const [end] = await failing(new Error(`Wrong: ${shaped}.`));
+      expect(end).toMatchObject({ error: { message: expect.stringContaining('Wrong: [key].') } });
+    },
+  );
+
+  it('errors of an AI SDK model do not wait for, nor fail with, headers that are fetched', async () => {
+    for (const headers of [
+      () => Promise.reject(new Error('no token')),
+      () => {
+        throw new Error('no key');
+      },
+    ])
+      expect(await failing(new Error('Odd'), {}, { config: { headers } })).toMatchObject([
+        { error: { code: 'provider' } },
+      ]);
+  });
 });
 
 describe('partError and streamError', () => {
@@ -79,7 +140,7 @@ describe('partError and streamError', () => {
     ['an interrupted finish', [text, finish('interrupted')], 'close', { code: 'stream_interrupted' }],
     ['a part that is none', [text, null], 'close', { name: 'TypeError' }],
   ] as const)('partError and streamError follow the text that arrived: %s', async (_, parts, end, error) => {
-    const { model } = acme(parts as unknown as LanguageModelV4StreamPart[], end);
+    const { model } = acme(parts as unknown as LanguageModelV4StreamPart[], end, { debug: true });
     const expected = Object.fromEntries(
       Object.entries(error).map(([key, value]) => [
         key,

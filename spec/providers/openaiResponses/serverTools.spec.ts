@@ -381,7 +381,7 @@ describe('responsesTools over HTTP', () => {
     const error: unknown = await lastValueFrom(model.stream({ messages: [userMessage('Hi')] })).catch(
       (thrown: unknown) => thrown,
     );
-    expect(error).toMatchObject({ code: 'http', body: expect.stringContaining('[key]') as unknown });
+    expect(error).toMatchObject({ code: 'http', message: expect.stringContaining('[key]') as unknown });
     expect(JSON.stringify(error) + String(error)).not.toMatch(/s3cr3t|k3y/);
   });
 });

@@ -84,6 +84,20 @@ describe('recordFetch', () => {
     ]);
   });
 
+  it('recordFetch removes a key that a model has written over several deltas', async () => {
+    const pieces = ['Your key is sk-l', 'ive-51A/ke', 'y+that-nob', 'ody-sees, I think.'];
+    const frames = pieces.map(
+      (content) => `data: ${JSON.stringify({ id: 'r', choices: [{ delta: { content } }] })}\n\n`,
+    );
+    const recorder = recordFetch({ fetch: async () => new Response(frames.join('')) });
+    await (await recorder.fetch('https://x.example', { headers: { 'private-token': key } })).text();
+    const stored = recorder.recording().exchanges[0]?.frames.join('') ?? '';
+    const deltas = [...stored.matchAll(/data: (.*)\n/g)].map(
+      ([, json]) => (JSON.parse(json ?? '') as { choices: [{ delta: { content: string } }] }).choices[0].delta.content,
+    );
+    expect(deltas).toEqual(['Your key is [key]', '', '', ', I think.']);
+  });
+
   it('recordFetch records error responses, broken connections and cancellations, and serveRecording replays them', async () => {
     const live = await serving(
       serveModel(['Half of it.', 'One two.'], {

@@ -1,0 +1,216 @@
+/** What replaces a secret. */
+export const replacement = '[key]';
+
+type Context = 'error' | 'recording';
+
+/** From where to where a secret was found in a text. */
+export type Range = readonly [from: number, to: number];
+
+/**
+ * Secrets of this length and more are also found within words, and in part; shorter ones (`test`, `any`) occur in
+ * ordinary words.
+ */
+const distinctiveLength = 8;
+
+/** The shortest part of a secret that is hidden next to the sign of an omission: `sk-p...MNOP`. */
+const shortestPart = 4;
+
+/**
+ * All spellings in which a server, `fetch` or a stack trace may repeat a secret, without its scheme (`Bearer`): as it
+ * is, encoded for a URL, escaped for JSON. The longest comes first.
+ */
+export function spellings(secrets: readonly string[]): readonly string[] {
+  const plain = secrets
+    .map((secret) => secret.trim().replace(/^(?:bearer|basic|token|key|apikey|api-key) +/i, ''))
+    .filter((secret) => secret !== '');
+  const all = plain.flatMap((secret) => [
+    secret,
+    encodeURIComponent(secret.replace(/[\ud800-\udfff]/gu, '')),
+    JSON.stringify(secret).slice(1, -1),
+  ]);
+  return [...new Set(all)].sort((a, b) => b.length - a.length);
+}
+
+/**
+ * Finds secrets in a text: complete ones, and parts that can be nothing else. A server masks the middle of a key
+ * (`sk-p***MNOP`), and a length limit cuts it off.
+ *
+ * @param text The text.
+ * @param spelled The `spellings` of the secrets.
+ * @param context Where the text is from: an error's may have been cut within a secret, and one of fewer than eight
+ * characters is found there only as a word; in a recording, every complete secret is found. Default: an error.
+ * @returns Where they are: in order, without overlaps.
+ */
+export function findSecrets(text: string, spelled: readonly string[], context: Context = 'error'): readonly Range[] {
+  return mergeRanges(spelled.flatMap((secret) => occurrences(text, secret, context)));
+}
+
+/** The ranges in order, those that overlap as one. */
+export function mergeRanges(ranges: readonly Range[]): readonly Range[] {
+  const merged: [from: number, to: number][] = [];
+  for (const [from, to] of [...ranges].sort(([a], [b]) => a - b)) {
+    const last = merged.at(-1);
+    if (last && from < last[1]) last[1] = Math.max(last[1], to);
+    else merged.push([from, to]);
+  }
+  return merged;
+}
+
+/** Replaces the ranges of a text. */
+export function replaceRanges(text: string, ranges: readonly Range[], by: string = replacement): string {
+  let result = '';
+  let end = 0;
+  for (const [from, to] of ranges) {
+    result += text.slice(end, from) + by;
+    end = to;
+  }
+  return result + text.slice(end);
+}
+
+/**
+ * Every part of a text that is part of the secret contains one of its windows. They are few, and searched with
+ * `indexOf`, so that the cost is linear in the text.
+ */
+function occurrences(text: string, secret: string, context: Context): readonly Range[] {
+  const { length } = secret;
+  const size = length < distinctiveLength ? length : Math.ceil(Math.max(distinctiveLength, length / 3) / 2);
+  const starts = Array.from({ length: Math.floor(length / size) }, (_, index) => index * size);
+  const windows = starts.map((start): Range => [start, start + size]);
+  if (size > shortestPart) windows.push([0, shortestPart], [length - shortestPart, length]);
+  else windows.push([length - size, length]);
+  return windows.flatMap(([start, end]) => findAround(text, secret, [start, end], context));
+}
+
+/** The parts of the secret that contain this window of it. */
+function findAround(text: string, secret: string, [start, end]: Range, context: Context): readonly Range[] {
+  const window = secret.slice(start, end);
+  const found: Range[] = [];
+  let at = text.indexOf(window);
+  while (at >= 0) {
+    let [from, to] = [start, end];
+    while (from > 0 && text[at - start + from - 1] === secret[from - 1]) from--;
+    while (to < secret.length && text[at - start + to] === secret[to]) to++;
+    const range: Range = [at - start + from, at - start + to];
+    const before = text.slice(Math.max(0, range[0] - 3), range[0]);
+    const after = text.slice(range[1], range[1] + 3);
+    const isHidden =
+      isSecret(secret, from, to, before, after) ||
+      (context === 'recording' && to - from === secret.length) ||
+      (context === 'error' && to - from >= shortestPart && isAtEdge(secret, from, to, before, after));
+    if (isHidden) found.push(range);
+    at = text.indexOf(window, isHidden ? range[1] : at + 1);
+  }
+  return found;
+}
+
+const omissionBefore = /(?:\.\.\.|[*•…])$/;
+const omissionAfter = /^(?:\.\.\.|[*•…])/;
+
+/** Whether a part of a secret, found between two texts, is the secret and not an ordinary word. */
+function isSecret(secret: string, from: number, to: number, before: string, after: string): boolean {
+  const length = to - from;
+  if (secret.length < distinctiveLength)
+    return length === secret.length && !/[\w-]/.test(before.slice(-1) + after.charAt(0));
+  if (length >= Math.max(1.5 * distinctiveLength, secret.length / 2)) return true;
+  if (length < shortestPart) return false;
+  const isLong = length >= Math.max(distinctiveLength, secret.length / 3);
+  if (from === 0 && (isLong || omissionAfter.test(after))) return true;
+  return to === secret.length && (isLong || omissionBefore.test(before));
+}
+
+/** Whether a text ends with the beginning of a secret, or begins with its end. */
+const isAtEdge = (secret: string, from: number, to: number, before: string, after: string): boolean =>
+  secret.length >= distinctiveLength && ((from === 0 && after === '') || (to === secret.length && before === ''));
+
+/** Names of headers that carry a key. */
+const secretHeader =
+  /^(?:.+[-_])?(?:(?:api|access|auth|private|secret|subscription|functions|account)[-_]?key|authorization|auth|token|secret|password|cookie|credentials?|jwt)$|^x-key$/i;
+const secretParameter =
+  /^(?:.+[-_])?(?:key|apikey|token|auth|code|sig|signature|secret|password|pwd|credential|accesstoken)$/i;
+
+/**
+ * The secrets in a URL and headers that a user has set up: the values of headers and query parameters that carry keys,
+ * the password, and what looks like a key in the path.
+ *
+ * @param url The URL of a request; may be relative.
+ * @param headers The headers of the request.
+ */
+export function secretsOf(url: string, headers: Readonly<Record<string, string>>): readonly string[] {
+  const headerSecrets = Object.entries(headers)
+    .filter(([name]) => secretHeader.test(name))
+    .map(([, value]) => value);
+  const query = /\?([^#]*)/.exec(url)?.[1] ?? '';
+  const querySecrets = [...new URLSearchParams(query)]
+    .filter(([name]) => secretParameter.test(name))
+    .map(([, value]) => value);
+  const { passwords, path } = splitUrl(url);
+  const all = [...headerSecrets, ...querySecrets, ...passwords, ...path.split('/').filter(isKey)];
+  return [...new Set(all)].filter((secret) => secret !== '');
+}
+
+/** A segment of a path that is a key: by its prefix or its name, a UUID, or many letters and digits without a break. */
+const keysInPath = [
+  /^(?:bot\d+:|(?:sk|pk|rk|gsk|xai|hf)[-_])[\w:-]{8,}$/,
+  /^(?=.*\d)[\w-]*(?:key|token|secret)[\w-]{4,}$/i,
+  /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i,
+  /^(?=.*\d.*\d)(?=.*[A-Za-z])[A-Za-z\d_]{20,}$/,
+];
+
+const isKey = (segment: string): boolean => segment.length > 512 || keysInPath.some((shape) => shape.test(segment));
+
+/**
+ * A URL for a message: without its user, password, query and fragment, and without keys in its path.
+ *
+ * @param url The URL.
+ */
+export function displayUrl(url: string): string {
+  const { origin, path } = splitUrl(url);
+  const segments = path.split('/').map((segment) => (isKey(segment) ? replacement : segment));
+  return origin + segments.join('/');
+}
+
+interface UrlParts {
+  readonly origin: string;
+  /** A password may contain `@` and `/`, so that its end is uncertain: all that it can be. */
+  readonly passwords: readonly string[];
+  readonly path: string;
+}
+
+function splitUrl(url: string): UrlParts {
+  const location = url.replace(/[?#].*$/s, '');
+  const scheme = /^(?:[a-z][a-z\d+.-]*:)?\/\//i.exec(location)?.[0] ?? '';
+  const afterScheme = location.slice(scheme.length);
+  const [hostAt, ...otherEnds] = endsOfUserInfo(afterScheme);
+  const start = hostAt === undefined ? 0 : hostAt + 1;
+  const host = afterScheme.slice(start).split('/', 1)[0] ?? '';
+  const colon = afterScheme.indexOf(':');
+  const ends = hostAt === undefined ? [] : [hostAt, ...otherEnds];
+  return {
+    origin: scheme + host,
+    passwords: ends.flatMap((end) => spellingsOfPassword(afterScheme.slice(colon + 1, end))),
+    path: afterScheme.slice(start + host.length),
+  };
+}
+
+/** How many of the texts that a password can be are searched. */
+const maxPasswords = 8;
+
+/**
+ * Where each `@` stands that may end the user's name and password, the last one first. `host/@scope` and
+ * `host:80/@scope` have none, `user:p@ss@host` and `user:p/ss@host` have.
+ */
+function endsOfUserInfo(afterScheme: string): readonly number[] {
+  const authority = afterScheme.split('/', 1)[0] ?? '';
+  const hasUser = authority.includes('@') || /^[^:[\]]+:(?!\d*$)/.test(authority);
+  if (!hasUser) return [];
+  const all = [...afterScheme.matchAll(/@/g)].map(({ index }) => index).reverse();
+  return (authority.includes(':') ? all : all.filter((at) => at < authority.length)).slice(0, maxPasswords);
+}
+
+function spellingsOfPassword(password: string): readonly string[] {
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals';
+import { displayUrl, findSecrets, replaceRanges, secretsOf, spellings } from '../../lib/protocol/secrets.js';
+
+const key = 'sk-proj-ABCDEFGHIJKLMNOP';
+const hidden = (text: string, secret = key) => replaceRanges(text, findSecrets(text, spellings([secret])));
+
+describe('findSecrets', () => {
+  it.each([
+    ['a mask', 'provided: sk-proj-****************MNOP. See', 'provided: [key]****************[key]. See'],
+    ['an ellipsis', 'key sk-proj...MNOP here', 'key [key]...[key] here'],
+    ['the last half', 'ends with EFGHIJKLMNOP, sorry', 'ends with [key], sorry'],
+    ['the middle', 'has j-ABCDEFGHIJKLM in it', 'has [key] in it'],
+    ['twice', `${key}${key} ${key}`, '[key][key] [key]'],
+    ['for a URL', `?key=${encodeURIComponent('a/b+c=defghij')}`, '?key=[key]', 'a/b+c=defghij'],
+  ])('findSecrets finds the parts that a server shows of a key: %s', (_, text, expected, secret = key) => {
+    expect(hidden(text, secret)).toBe(expected);
+  });
+
+  it('findSecrets does not take the words of a key for the key', () => {
+    const text = 'The project MNOP of sk-pro users: a proj-ABC.';
+    expect(hidden(text)).toBe(text);
+  });
+
+  it('findSecrets takes time in proportion to the text', () => {
+    const time = (length: number) => {
+      const text = 'sk-p'.repeat(length);
+      const start = performance.now();
+      hidden(text, 'sk-p'.repeat(8) + 'X');
+      return performance.now() - start;
+    };
+    time(1000);
+    const [small, large] = [Math.min(time(4000), time(4000), time(4000)), time(16_000)];
+    expect(large).toBeLessThan(12 * small + 50);
+  });
+});
+
+describe('secretsOf', () => {
+  it('secretsOf finds keys in headers, in the query and in the password of the URL', () => {
+    const headers = {
+      Authorization: 'Bearer a',
+      'x-api-key': 'b',
+      'Proxy-Authorization': 'c',
+      accept: 'd',
+      cookie: '',
+    };
+    expect(secretsOf('https://user:pw@a.test/v1?key=e&model=f&api-key=g#key=h', headers)).toEqual([
+      'Bearer a',
+      'b',
+      'c',
+      'e',
+      'g',
+      'pw',
+    ]);
+    expect(secretsOf('/v1/chat', {})).toEqual([]);
+  });
+
+  it.each([
+    'X-Auth',
+    'x-token',
+    'Private-Token',
+    'x-vault-token',
+    'x-goog-api-key',
+    'api_key',
+    'Ocp-Apim-Subscription-Key',
+    'cf-access-client-secret',
+    'x-amz-security-token',
+  ])('secretsOf takes the value of the header %s for a key', (name) => {
+    expect(secretsOf('', { [name]: 'v' })).toEqual(['v']);
+  });
+
+  it.each(['accept', 'x-max-tokens', 'idempotency-key', 'x-cache-key', 'author', 'x-request-id'])(
+    'secretsOf does not take the value of the header %s for a key',
+    (name) => {
+      expect(secretsOf('', { [name]: 'v' })).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['https://user:p@ss@a.test/v1', 'p@ss'],
+    ['https://user:p/ss@a.test/v1', 'p/ss'],
+    ['https://user:p/s@s@a.test/v1', 'p/s@s'],
+    ['https://user:p%40ss@a.test', 'p@ss'],
+    ['https://a.test/sk-abcdefgh12/v1', 'sk-abcdefgh12'],
+    ['https://a.test/v1/550e8400-e29b-41d4-a716-446655440000', '550e8400-e29b-41d4-a716-446655440000'],
+    ['https://a.test/v1/0123456789abcdef0123456789abcdef/x', '0123456789abcdef0123456789abcdef'],
+    ['/proxy/my-secret-token-42/v1', 'my-secret-token-42'],
+  ])('secretsOf finds the password or key in %s', (url, secret) => {
+    expect(secretsOf(url, {})).toContain(secret);
+  });
+
+  it.each([
+    'https://a.test:8080/@scope/v1beta/models/gemini-2.5-flash:streamGenerateContent',
+    'http://[::1]:11434/v1',
+    'localhost:11434',
+    'https://my.openai.azure.com/openai/deployments/gpt-4o-2024-08-06',
+  ])('secretsOf finds nothing in %s', (url) => {
+    expect(secretsOf(url, {})).toEqual([]);
+    expect(displayUrl(url)).toBe(url);
+  });
+});
+
+describe('displayUrl', () => {
+  it.each([
+    ['https://user:p/s@s@a.test/v1?key=e#f', 'https://a.test/v1'],
+    ['https://token@a.test/v1', 'https://a.test/v1'],
+    ['//user:pw@a.test/v1', '//a.test/v1'],
+    ['user:pw@a.test/v1', 'a.test/v1'],
+    ['https://a.test/sk-abcdefgh12/v1', 'https://a.test/[key]/v1'],
+    ['https://a.test/' + 'key'.repeat(10_000) + '!', 'https://a.test/[key]'],
+  ])('displayUrl shows %s without what is secret', (url, expected) => {
+    expect(displayUrl(url)).toBe(expected);
+  });
+});
