@@ -7,17 +7,18 @@ import { createToolCallAccumulator } from './toolCalls/accumulator.js';
 import type { AccumulateOptions } from './toolCalls/accumulator.js';
 
 /**
- * Joins the fragments of tool calls, in any dialect, and emits each call once, when it is complete.
+ * Joins the fragments of tool calls, from any provider, and emits each call once, when it is complete.
  *
  * <span class="informal">Fragments in, complete calls out.</span>
  *
  * ![](../../marbles/accumulateToolCalls.svg)
  *
- * A call is complete when the wire marks its end, otherwise at the `finish`. A stream that ends without a `finish`, or
- * with `length`, `contentFilter`, `error` or `stopped`, exposes no incomplete call. A `finish` of `stop` or
+ * A call is complete when the provider marks its end, otherwise at the `finish`. If the stream ends without a `finish`,
+ * or with `length`, `contentFilter`, `error` or `stopped`, incomplete calls are dropped. A `finish` of `stop` or
  * `unspecified` in a turn with calls becomes `toolCalls`. Arguments that are not a JSON object become
- * `{ _raw, _error: 'invalid_json' }`. Calls without an id get one; ids that were used before are replaced. All other
- * events pass through. `retract` discards the pending calls. The cost is linear in the bytes, however they are cut.
+ * `{ _raw, _error: 'invalid_json' }`. A call without an id receives a new id, and an id that was used before is
+ * replaced. All other events pass through. `retract` discards the pending calls. The cost is linear in the length of
+ * the stream, however the arguments are split into fragments.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls()).subscribe((event) => {
@@ -25,9 +26,9 @@ import type { AccumulateOptions } from './toolCalls/accumulator.js';
  * });
  * ```
  *
- * @param options `usedIds`: ids that the conversation has used, or a function that returns them (default none).
- * `newId`: generates ids (default `nanoid`). `fragments`: emit the fragments as well, each labelled with its call's
- * index, name and id, for a UI that shows arguments while they grow (default false).
+ * @param options `usedIds`: ids that the conversation has used, or a function that returns them (default: none).
+ * `newId`: generates ids (default: `nanoid`). `fragments`: emit the fragments as well, each labelled with its call's
+ * index, name and id, for a UI that shows arguments while they grow (default: false).
  * @returns A function that returns an Observable of the source's events, with complete calls in place of fragments.
  */
 export function accumulateToolCalls<E extends StreamEvent>(

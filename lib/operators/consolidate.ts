@@ -10,15 +10,15 @@ import { StringBuilder } from '../core/stringBuilder.js';
 /**
  * Emits one message per turn, just before its `finish`.
  *
- * <span class="informal">Collects what streamed by and emits it as one message.</span>
+ * <span class="informal">Collects the deltas of a turn and emits them as one message.</span>
  *
  * ![](../../marbles/consolidate.svg)
  *
  * Consecutive text is joined; parts keep their order of arrival. Thinking is not part of a message. Provider data is
- * stored in `message.metadata[provider]` (objects are merged by key, arrays are concatenated) or with its part, and is
- * not forwarded; neither are empty texts and thinking, which only carried it. All other events are forwarded as they
- * are. A turn without parts has no message; a source that completes without a `finish` has no message either. `retract`
- * discards what was collected.
+ * stored in `message.metadata[provider]` (objects are merged by key, arrays are concatenated) or in its part. It is not
+ * forwarded, and neither are empty text and thinking chunks, which only contain provider data. All other events are
+ * forwarded unchanged. No message is emitted for a turn without parts, or for a source that completes without a
+ * `finish`. `retract` discards the collected content.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls(), consolidate()).subscribe((event) => {
@@ -92,8 +92,8 @@ function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChun
 }
 
 /**
- * Collects content into a message. Text is appended to a string builder; copying a part for each delta would be
- * quadratic.
+ * Collects content into a message. Text is appended to a string builder, because copying a part for each delta would
+ * have quadratic cost.
  */
 class MessageCollector {
   private readonly parts: Part[] = [];
@@ -102,7 +102,7 @@ class MessageCollector {
 
   addText({ text, providerData }: TextChunk): void {
     if (text === '' && !providerData) return;
-    if (this.openText?.providerData) this.closeText(); // what the provider signed ends there
+    if (this.openText?.providerData) this.closeText(); // the signature covers only the text before it
     this.openText ??= { text: new StringBuilder() };
     this.openText.text.add(text);
     if (providerData) this.openText.providerData = providerData;

@@ -9,29 +9,29 @@ import { addUsage } from '../core/usage.js';
 
 /** Options of `endRun`. */
 export interface EndRunOptions {
-  /** Keep `next`, which holds the complete history, on the `turn` events. Default true. */
+  /** Whether the `turn` events keep `next`, which contains the complete history. Default: true. */
   readonly checkpoints?: boolean | undefined;
-  /** Checks the result before it is emitted: what it throws is an error of the run. Default: no check. */
+  /** Checks the result before it is emitted. If it throws, the run fails with that error. Default: no check. */
   readonly check?: ((result: RunResult) => void) | undefined;
 }
 
 /**
  * Emits the run's `result` after its last turn.
  *
- * <span class="informal">Collects what streamed by and emits it as one value.</span>
+ * <span class="informal">Collects all events of a run and emits one result.</span>
  *
  * ![](../../marbles/endRun.svg)
  *
- * The result is emitted when the source completes after a `turn` event without a successor. A run that fails, or that
- * is unsubscribed, has no result. `retract` discards the content of its turn; the cost and the usage of the retracted
- * attempt count.
+ * The result is emitted when the source completes after a `turn` event without `next`. A run that fails or is
+ * unsubscribed emits no result. `retract` discards the content of the current turn, but the result includes the cost
+ * and the usage of the retracted attempt.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools(), endRun(start));
  * ```
  *
- * @param start Where the run started: its usage and turns count too.
- * @param options `checkpoints` (default true), `check` (default: no check).
+ * @param start The state from which the run started; the result includes its usage and its turns. Default: a new run.
+ * @param options `checkpoints` (default: true), `check` (default: no check).
  * @returns A function that returns an Observable of the source's events, and the `result`.
  */
 export function endRun<E extends StreamEvent>(
@@ -107,7 +107,7 @@ export function endRun(
   });
 }
 
-/** What a turn has emitted. */
+/** The content of the current turn so far. */
 class TurnContent {
   readonly text = new StringBuilder();
   readonly thinking = new StringBuilder();

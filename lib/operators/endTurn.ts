@@ -14,27 +14,28 @@ import { appendMessages } from '../core/usedIds.js';
 
 /** Options of `endTurn`. */
 export interface EndTurnOptions {
-  /** Whether no turn may follow this one. `runTurns` passes it to each turn. Default false. */
+  /** Whether this must be the last turn of the run. `runTurns` passes this option to each turn. Default: false. */
   readonly last?: boolean | undefined;
-  /** Makes the error for a source that completes without a `finish`. Default: no error, and no `turn` event. */
+  /** Creates the error for a source that completes without a `finish`. Default: no error, and no `turn` event. */
   readonly unfinished?: (() => Error) | undefined;
 }
 
-/** The key in `memo` that notes an empty reply in the previous turn. */
+/** The key in `memo` that records that the model's response in the previous turn was empty. */
 const EMPTY_REPLY = 'emptyReply';
 
 /**
- * Consumes the `finish` and emits `turn` as the last event: the outcome of the turn, and where the next turn starts.
+ * Replaces the `finish` by a `turn` event, as the last event: the outcome of the turn, and the state from which the
+ * next turn starts.
  *
  * <span class="informal">The turn's summary.</span>
  *
  * ![](../../marbles/endTurn.svg)
  *
- * `turn.next` is the state from which the next turn starts, or null. Another turn follows when all calls of this turn
- * were answered, when the provider paused, and once when the model's reply to tool results was empty (noted in `memo`;
- * a second empty reply ends the run). The finish reasons `length`, `contentFilter`, `error` and `stopped` end the run.
- * If the turn is the `last` one but another would follow, `finishReason` is `maxTurns` and `next` is null; all messages
- * stay. A source that completes without a `finish` has no `turn` event.
+ * `turn.next` is the state from which the next turn starts, or null. Another turn follows if all calls of this turn
+ * have results, if the provider paused, and once if the model's response to tool results was empty (recorded in `memo`;
+ * a second empty response ends the run). The finish reasons `length`, `contentFilter`, `error` and `stopped` end the
+ * run. If another turn would follow the `last` turn, `finishReason` is `maxTurns` and `next` is null; the messages are
+ * unchanged. If the source completes without a `finish`, no `turn` event is emitted.
  *
  * `turn.metadata` merges the metadata events of the turn: the last value of a key wins, `serverTools` are merged by id
  * and costs are added. `retract` voids the messages and the metadata of the attempt, except its cost and its usage.
@@ -46,8 +47,8 @@ const EMPTY_REPLY = 'emptyReply';
  *     .pipe(accumulateToolCalls(), consolidate(), executeTools(tools), endTurn(state));
  * ```
  *
- * @param state Where the turn started.
- * @param options `last` (default false), `unfinished` (default: no error).
+ * @param state The state from which the turn started.
+ * @param options `last` (default: false), `unfinished` (default: no error).
  * @returns A function that returns an Observable of the source's events without the `finish`, and the `turn` event.
  */
 export function endTurn<E extends StreamEvent>(
@@ -117,15 +118,15 @@ function turnEvent(
   last: boolean,
 ): TurnEvent {
   const next = nextState(state, messages, reason, usage);
-  const exhausted = next !== null && last;
+  const reachesLimit = next !== null && last;
   return {
     type: 'turn',
     turn: state.turn + 1,
-    finishReason: exhausted ? 'maxTurns' : reason,
+    finishReason: reachesLimit ? 'maxTurns' : reason,
     ...(rawReason === undefined ? {} : { rawReason }),
     ...(usage ? { usage } : {}),
     ...(metadata ? { metadata } : {}),
-    next: exhausted ? null : next,
+    next: reachesLimit ? null : next,
   };
 }
 
@@ -136,24 +137,24 @@ function nextState(
   usage: Usage | undefined,
 ): RunState | null {
   if (vetoReasons.has(reason)) return null;
-  const { [EMPTY_REPLY]: askedAgain, ...memo } = state.memo ?? {};
+  const { [EMPTY_REPLY]: wasEmpty, ...memo } = state.memo ?? {};
   const next = {
     messages: appendMessages(state.messages, messages),
     turn: state.turn + 1,
     usage: addUsage(state.usage, usage),
   };
   if (messages.length === 0) {
-    const askAgain = !askedAgain && hasToolResults(state.messages.at(-1));
-    return askAgain ? { ...next, memo: { ...memo, [EMPTY_REPLY]: true } } : null;
+    const asksAgain = !wasEmpty && hasToolResults(state.messages.at(-1));
+    return asksAgain ? { ...next, memo: { ...memo, [EMPTY_REPLY]: true } } : null;
   }
-  const goesOn = reason === 'paused' || messages.some(hasToolResults);
-  if (!goesOn || hasUnansweredCall(messages)) return null;
+  const continues = reason === 'paused' || messages.some(hasToolResults);
+  if (!continues || hasCallWithoutResult(messages)) return null;
   return Object.keys(memo).length > 0 ? { ...next, memo } : next;
 }
 
-/** Providers reject a history in which a call has no result. */
-function hasUnansweredCall(messages: readonly Message[]): boolean {
-  const answered = new Set<string>();
-  for (const { parts } of messages) for (const part of parts) if (part.type === 'toolResult') answered.add(part.id);
-  return messages.flatMap(toolCallsOf).some(({ id }) => !answered.has(id));
+/** Whether a call has no result. Providers reject a history with such a call. */
+function hasCallWithoutResult(messages: readonly Message[]): boolean {
+  const resultIds = new Set<string>();
+  for (const { parts } of messages) for (const part of parts) if (part.type === 'toolResult') resultIds.add(part.id);
+  return messages.flatMap(toolCallsOf).some(({ id }) => !resultIds.has(id));
 }

@@ -17,38 +17,39 @@ export interface ExecuteToolsOptions {
   /** The conversation, for the tools' context. Default: none. */
   readonly messages?: readonly Message[] | undefined;
   /**
-   * How many calls run at a time. Default 1: one after the other, in the order of the calls. `Infinity` runs all at
-   * once.
+   * The maximum number of calls that run at a time. Default: 1, so calls run one after the other, in order. With
+   * `Infinity`, all calls run at once.
    */
   readonly concurrency?: number | undefined;
   /**
-   * Starts a call as soon as it is complete, while the model still streams. Default false: the model's connection is
-   * closed before the first tool runs.
+   * Whether a call starts as soon as it is complete, while the model still streams. Default: false, so the model's
+   * connection is closed before the first tool runs.
    */
   readonly eager?: boolean | undefined;
-  /** The longest time that one call may take in all, in milliseconds. Default: no deadline. */
+  /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly deadline?: number | undefined;
 }
 
 /**
- * Runs the tool calls of the turn's message; their results become one message.
+ * Runs the tool calls of the turn's message, and emits their results as one message.
  *
- * <span class="informal">The model asks, your functions answer.</span>
+ * <span class="informal">The model calls your functions and receives their results.</span>
  *
  * ![](../../marbles/executeTools.svg)
  *
  * A call emits `toolStart`, any number of `toolProgress`, and one `toolResult`. `execute` may return a value, a
  * Promise, an Observable or a generator: see `ToolOutput` for which values are progress and which is the result. An
- * unknown tool, invalid arguments, anything thrown, a result that JSON cannot represent, a passed deadline: each
- * becomes a `toolResult` with `error` and `code`, and the other calls of the turn are not affected. The results'
- * message, in the order of the calls, is emitted before the `finish`, which is held until then.
+ * unknown tool, invalid arguments, an exception, a result that JSON cannot represent, or a missed deadline each become
+ * a `toolResult` with `error` and `code`; the other calls of the turn are not affected. The message with the results,
+ * in the order of the calls, is emitted before the `finish`, which is held until then.
  *
- * A finish reason of `length`, `contentFilter`, `error` or `stopped` vetoes execution: each call is answered as
- * `not_executed`. With `eager`, calls that have finished keep their results, and a running one is aborted and answered
- * as `cancelled`.
+ * A finish reason of `length`, `contentFilter`, `error` or `stopped` vetoes execution: each call gets a `not_executed`
+ * result. With `eager`, calls that have ended keep their results, and a running call is aborted and gets a `cancelled`
+ * result.
  *
- * Unsubscribing unsubscribes the running tools and aborts their signals. A source that completes without a `finish`
- * runs nothing, and its `eager` tools are unsubscribed. `retract` unsubscribes running tools and discards results.
+ * Unsubscribing unsubscribes the running tools and aborts their signals. If the source completes without a `finish`, no
+ * call is started, and tools that `eager` has started are unsubscribed. `retract` unsubscribes running tools and
+ * discards their results.
  *
  * ```ts
  * model.stream(request).pipe(
@@ -58,8 +59,9 @@ export interface ExecuteToolsOptions {
  * );
  * ```
  *
- * @param tools The tools that can be called. Two with the same name are a ConfigurationError.
- * @param options `messages`, `concurrency` (default 1), `eager` (default false), `deadline` in milliseconds (default
+ * @param tools The tools that can be called. If two tools have the same name, the output fails with a
+ * ConfigurationError.
+ * @param options `messages`, `concurrency` (default: 1), `eager` (default: false), `deadline` in milliseconds (default:
  * none).
  * @returns A function that returns an Observable of the source's events, the events of the calls, and the results'
  * message.
@@ -84,9 +86,9 @@ export function executeTools(
       const retracted = finish;
       finish = undefined;
       calls = [];
-      round.leave();
+      round.unsubscribe();
       round = startRound(out, settings);
-      if (retracted) out.next(retracted); // its usage counts
+      if (retracted) out.next(retracted); // so that the turn includes its usage
     };
     return {
       next(event) {
@@ -96,23 +98,23 @@ export function executeTools(
         }
         if (isRetract(event)) startOver();
         if (isModelMessage(event)) calls = [...calls, ...toolCallsOf(event.message)];
-        const { begin } = round; // of this attempt: a handler may push a `retract` into the source
+        const { begin } = round; // read before emitting: a handler may push a `retract` into the source, which starts another round
         out.next(event);
         if (eager && isToolCall(event)) begin(event);
       },
       afterTeardown() {
         if (!finish) {
-          round.leave();
+          round.unsubscribe();
           out.complete();
           return;
         }
         if (vetoReasons.has(finish.reason)) round.veto();
         calls.forEach(round.begin);
-        const last = finish;
+        const heldFinish = finish;
         round.end((results) => {
           const parts = calls.flatMap(({ id }) => results.get(id) ?? []);
           if (parts.length > 0) out.next({ type: 'message', message: { role: 'user', parts } } as MessageEvent);
-          out.next(last);
+          out.next(heldFinish);
           out.complete();
         });
       },
@@ -120,7 +122,7 @@ export function executeTools(
   });
 }
 
-/** What the calls of a turn have in common. */
+/** The settings of all calls of a turn. */
 interface RoundSettings {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly messages: readonly Message[];
@@ -132,13 +134,13 @@ type Results = ReadonlyMap<string, ToolResultPart>;
 
 /** The calls of one attempt at a turn; `retract` starts another round. */
 interface ToolRound {
-  /** Runs the call once there is room for it; does nothing for a call that has begun. */
+  /** Runs the call as soon as `concurrency` allows; does nothing if `begin` was already called for it. */
   readonly begin: (call: ToolCallPart) => void;
-  /** Cancels the running calls; all others are answered as not executed. */
+  /** Cancels the running calls; calls that have not started get a `not_executed` result. */
   readonly veto: () => void;
-  /** Unsubscribes the running tools and discards their results. */
-  readonly leave: () => void;
-  /** Calls back with the results when all calls have ended. */
+  /** Unsubscribes the running tools and discards all results. */
+  readonly unsubscribe: () => void;
+  /** Passes the results to the callback when all calls have ended. */
   readonly end: (ended: (results: Results) => void) => void;
 }
 
@@ -171,9 +173,9 @@ function startRound(out: Subscriber<StreamEvent>, { concurrency, ...settings }: 
   out.add(running);
 
   /**
-   * Starts the calls for which there is room. It is a loop, since `mergeMap(run, concurrency)` starts a call while the
-   * call before it completes: after an asynchronous call, 160 synchronous ones overflowed the stack, and RxJS dropped
-   * the error.
+   * Starts as many waiting calls as `concurrency` allows. It is a loop, because `mergeMap(run, concurrency)` starts a
+   * call inside the completion of the previous call: 160 synchronous calls after an asynchronous call overflowed the
+   * stack, and RxJS dropped the error.
    */
   function startWaiting() {
     if (isStarting || running.closed) return;
@@ -196,7 +198,7 @@ function startRound(out: Subscriber<StreamEvent>, { concurrency, ...settings }: 
       vetoed = true;
       cancelled.next();
     },
-    leave: () => running.unsubscribe(),
+    unsubscribe: () => running.unsubscribe(),
     end(ended) {
       allEnded = ended;
       startWaiting();
@@ -211,6 +213,6 @@ function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
   throw new ConfigurationError(
     'tools',
     `Two tools are named "${duplicate?.name}".`,
-    'A model knows tools by name only: rename one.',
+    'A model identifies tools by name only: rename one of them.',
   );
 }

@@ -9,17 +9,18 @@ import { turnMessages } from '../core/turnMessages.js';
 import type { EndTurnOptions } from './endTurn.js';
 
 /**
- * Decides what follows a turn, in place of its `turn` event: the building block of custom orchestrators.
+ * Decides whether and from which state another turn follows, and emits a new `turn` event. It is the building block of
+ * custom orchestrators.
  *
- * <span class="informal">"And now ..."</span>
+ * <span class="informal">Adds another step after a turn.</span>
  *
  * ![](../../marbles/followUp.svg)
  *
  * `decide` receives the `turn` event and the state after the turn, with its messages and its usage, and returns the
  * state of the next turn, or null. Messages that it adds to that state are emitted as `message` events before the
- * `turn` event, so that the run's result holds them. On the `last` turn no turn follows: nothing is added, and if
- * `decide` returns a state, `finishReason` is `maxTurns`. A turn with the finish reason `stopped` ends the run without a
- * decision.
+ * `turn` event, so that the run's result contains them. No turn follows the `last` turn: no message is added, and if
+ * `decide` returns a state, `finishReason` is `maxTurns`. A turn with the finish reason `stopped` ends the run without
+ * a decision.
  *
  * ```ts
  * const checked: Orchestrator = {
@@ -38,10 +39,10 @@ import type { EndTurnOptions } from './endTurn.js';
  * };
  * ```
  *
- * @param state Where the turn started.
- * @param decide Returns what follows. What it throws is an error of the run.
- * @param options `last`: whether no turn may follow (default false). The context of an orchestrator has it. Without it,
- * `runTurns` still ends the run at `maxTurns`, after the added messages.
+ * @param state The state from which the turn started.
+ * @param decide Returns the state of the next turn, or null. If it throws, the run fails with that error.
+ * @param options `last`: whether this must be the last turn (default: false). The context of an orchestrator contains
+ * it. Without it, `runTurns` still ends the run at `maxTurns`, but after the added messages.
  * @returns A function that returns an Observable of the source's events, with a new `turn` event.
  */
 export function followUp<E extends StreamEvent>(
@@ -68,15 +69,15 @@ export function followUp(
 }
 
 /**
- * Replaces the `turn` event by other events, when the turn has completed and its resources are gone.
+ * Replaces the `turn` event by other events, when the turn has completed and its resources have been released.
  *
- * @param conclude Receives the `turn` event and the messages of the turn, and returns the events that replace the
- * `turn` event.
- * @returns A function that returns an Observable of the source's events and the replacement. Without a `turn` event
- * nothing is replaced.
+ * @param replace Receives the `turn` event and the messages of the turn, and returns the events that replace the `turn`
+ * event.
+ * @returns A function that returns an Observable of the source's events and the replacement. If there is no `turn`
+ * event, nothing is replaced.
  */
 export function replaceTurnEvent<E extends StreamEvent>(
-  conclude: (turn: TurnEvent, messages: readonly Message[]) => Observable<E>,
+  replace: (turn: TurnEvent, messages: readonly Message[]) => Observable<E>,
 ): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
     let messages: readonly Message[] = [];
@@ -91,7 +92,7 @@ export function replaceTurnEvent<E extends StreamEvent>(
         out.next(event);
       },
       afterTeardown() {
-        if (turn) conclude(turn, messages).subscribe(out);
+        if (turn) replace(turn, messages).subscribe(out);
         else out.complete();
       },
     };

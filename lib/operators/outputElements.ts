@@ -13,24 +13,25 @@ import type { Infer, Schema, Validation } from '../core/schema.js';
 /** Options of `outputElements`. */
 export interface OutputElementsOptions {
   /**
-   * The path of the array: a property of the root, or the properties from the root to the array; `[]` is the root
-   * itself. Default: the root if it is an array, otherwise the first property of the root that is an array.
+   * The path of the array: the name of a property of the root, or a list of property names from the root to the array.
+   * `[]` is the root itself. Default: the root if it is an array, otherwise the first property of the root that is an
+   * array.
    */
   readonly path?: string | readonly string[];
 }
 
 /**
- * Emits the elements of the array that a run writes as JSON, each once, in order, as soon as it is complete, in place
- * of the events.
+ * Emits the elements of the JSON array that a run writes, instead of the run's events. Each element is emitted once, in
+ * order, as soon as it is complete.
  *
- * <span class="informal">The first search result is there while the tenth is being written.</span>
+ * <span class="informal">The first search result is available while the model still writes the tenth.</span>
  *
  * ![](../../marbles/outputElements.svg)
  *
- * After an invalid element no more elements of its response are emitted, so that no element is missing unnoticed. If
- * the run then repairs its response, or starts over (`retract`), the elements of the new response follow, without those
- * that were emitted before and are equal. Otherwise the output errors with an ElementError at the end. Text that is not
- * JSON emits nothing.
+ * After an invalid element, no more elements of the same response are emitted, so that no element is skipped unnoticed.
+ * If the run then repairs its response or starts over (`retract`), the elements of the new response follow, except
+ * those that equal an element already emitted at the same index. Otherwise the output fails with an ElementError at the
+ * end. Text that is not JSON emits nothing.
  *
  * ```ts
  * const river = z.object({ name: z.string() });
@@ -39,8 +40,8 @@ export interface OutputElementsOptions {
  *
  * @param schema The schema of an element: a Standard Schema (zod), or a plain JSON Schema. Default: any value.
  * @param options `path`: the path of the array.
- * @returns A function that returns an Observable of the elements. It errors with an ElementError, which has the index,
- * the element and the reason.
+ * @returns A function that returns an Observable of the elements. It fails with an ElementError that contains the
+ * index, the element and the reason.
  */
 export function outputElements<S extends Schema>(
   schema: S,
@@ -74,18 +75,18 @@ interface CheckedElement extends Element {
   readonly checked: Validation<unknown>;
 }
 
-/** The next elements belong to another response, and their indexes start from 0. */
+/** Emitted before the elements of another response, whose indexes start from 0. */
 const RESTART = 'restart';
 
-/** Emits the elements as they are completed. A turn without the array does not restart. */
+/** Emits each element when it is complete. A turn without the array emits no `RESTART`. */
 const completeElements = (path: readonly string[] | undefined) =>
   createOperator<StreamEvent, typeof RESTART | Element>((out) => {
     let json = createPartialJson();
-    let next = 0;
+    let nextIndex = 0;
     let hasArray = false;
     const reset = () => {
       json = createPartialJson();
-      next = 0;
+      nextIndex = 0;
       hasArray = false;
     };
     const emitComplete = () => {
@@ -93,8 +94,8 @@ const completeElements = (path: readonly string[] | undefined) =>
       if (!array) return;
       if (!hasArray) out.next(RESTART);
       hasArray = true;
-      while (next < array.finished) {
-        const index = next++;
+      while (nextIndex < array.finished) {
+        const index = nextIndex++;
         out.next({ index, value: array.values[index] ?? null });
       }
     };
@@ -126,33 +127,34 @@ function check(
   if (element === RESTART) return of(RESTART);
   if (!schema) return of({ ...element, checked: { value: element.value } });
   const checked = validate(schema, element.value);
-  if (checked instanceof Promise) return from(checked.then((settled) => ({ ...element, checked: settled })));
+  if (checked instanceof Promise) return from(checked.then((validation) => ({ ...element, checked: validation })));
   return of({ ...element, checked });
 }
 
 /**
- * Emits the values that are valid and new. An invalid element is an error at the end, unless another response follows.
+ * Emits the values that are valid and new. If an element is invalid and no other response follows, the output fails at
+ * the end.
  */
 const newValidElements = () =>
   createOperator<typeof RESTART | CheckedElement, unknown>((out) => {
     const emitted: JsonValue[] = [];
-    let invalid: ElementError | undefined;
+    let elementError: ElementError | undefined;
     return {
       next(element) {
         if (element === RESTART) {
-          invalid = undefined;
+          elementError = undefined;
           return;
         }
-        if (invalid) return;
+        if (elementError) return;
         const { index, value, checked } = element;
-        if ('invalid' in checked) invalid = new ElementError(index, value, checked.invalid);
+        if ('invalid' in checked) elementError = new ElementError(index, value, checked.invalid);
         else if (index >= emitted.length || !isSameJson(emitted[index], value)) {
           emitted[index] = value;
           out.next(checked.value);
         }
       },
       complete() {
-        if (invalid) out.error(invalid);
+        if (elementError) out.error(elementError);
         else out.complete();
       },
     };

@@ -19,21 +19,21 @@ export interface PartialArguments<Arguments = JsonObject, Name extends string = 
   /** The id of the call, once it is known. */
   readonly id?: string;
   readonly name: Name;
-  /** The arguments so far; `{}` at first. Neither validated nor repaired. */
+  /** The arguments so far; `{}` at first. They are neither validated nor repaired. */
   readonly arguments: DeepPartial<Arguments>;
 }
 
 /**
- * Emits the arguments of tool calls while they grow, in place of the events.
+ * Emits the arguments of tool calls while they grow, instead of the run's events.
  *
  * <span class="informal">Show the e-mail while the model is still writing it.</span>
  *
  * ![](../../marbles/partialArguments.svg)
  *
- * The source has the fragments of `accumulateToolCalls({ fragments: true })`, or of a run with `{ fragments: true }`.
- * For each call, at most one snapshot per network read is emitted. The last one has the complete arguments, and is
- * emitted before the events that follow the call. Snapshots share the values that have closed, as those of
- * `partialOutput` do. `retract` drops the calls. Indexes start from 0 again after `retract` and in each turn.
+ * The source must emit fragments: use `accumulateToolCalls({ fragments: true })`, or a run with `{ fragments: true }`.
+ * For each call, at most one snapshot per network read is emitted. The last snapshot has the complete arguments, and is
+ * emitted before the events that follow the call. As in `partialOutput`, snapshots share closed arrays and objects.
+ * `retract` drops the calls. Indexes start from 0 again after `retract` and in each turn.
  *
  * ```ts
  * agent
@@ -103,9 +103,9 @@ export function partialArguments(tool?: Tool | string): OperatorFunction<StreamE
 
 interface GrowingCall {
   add(fragment: ToolCallFragment): void;
-  /** Whether the call is open and its fragments are those of this complete call. */
+  /** Whether the call is open and its fragments belong to this complete call. */
   isOpenFor(complete: ToolCallEvent): boolean;
-  /** Emits the complete arguments, unless the last snapshot has them. */
+  /** Emits the complete arguments, unless the last snapshot equals them. */
   end(complete: ToolCallEvent): void;
   flush(): void;
   drop(): void;
@@ -119,7 +119,7 @@ function createGrowingCall(
   const json = createPartialJson();
   let id: string | undefined;
   let name: string | undefined;
-  let object: JsonObject | undefined; // from servers that send arguments as objects
+  let object: JsonObject | undefined; // for servers that send arguments as an object
   let hasEnded = false;
   let lastSnapshot: JsonObject | undefined;
   let lastId: string | undefined;

@@ -8,22 +8,22 @@ import type { DeepPartial } from '../core/json/partialJson.js';
 import { createSnapshotPacer } from './snapshotPacer.js';
 
 /**
- * Emits the typed output of a run while it grows: snapshots of the streamed JSON, in place of the events.
+ * Emits the typed output of a run while it grows: snapshots of the streamed JSON, instead of the run's events.
  *
  * <span class="informal">A form that fills itself in.</span>
  *
  * ![](../../marbles/partialOutput.svg)
  *
- * It emits at most one snapshot per network read: deltas that arrive in one burst are shown at its end. While an array
- * of hundreds of elements is open, the next snapshot comes after as many characters as there are references to copy, or
- * after 100 ms, so that the total cost stays linear. Nothing is held back at the end of the turn, an error or the
- * completion.
+ * It emits at most one snapshot per network read, after all deltas of that read. While an array with hundreds of
+ * elements is open, the next snapshot is emitted after as many characters as there are references to copy, or after 100
+ * ms, so that the total cost stays linear. At the end of a turn, at an error and at completion, a pending snapshot is
+ * emitted immediately.
  *
- * A value that has closed is the same object in all snapshots of a response and never changes; an open one is copied.
- * So `===` finds the parts to draw again. A string may be cut anywhere; numbers, booleans and null are complete.
- * Snapshots show what the model writes: not validated, and before any transformation of the schema. The last value is
- * the validated output, emitted if it differs from the last snapshot. A new turn and `retract` start over. Text that is
- * not JSON emits nothing.
+ * A closed array or object is the same object in all snapshots of a response and never changes; an open one is copied.
+ * A UI can therefore use `===` to find the parts to render again. A string may end anywhere; numbers, booleans and null
+ * are complete. Snapshots contain the JSON as the model writes it, neither validated nor transformed by the schema. The
+ * last value is the validated output, which is emitted only if it differs from the last snapshot. A new turn and
+ * `retract` start over. Text that is not JSON emits nothing.
  *
  * ```ts
  * const agent = createAgent({ model, output: z.object({ city: z.string(), degrees: z.number() }) });
@@ -33,7 +33,7 @@ import { createSnapshotPacer } from './snapshotPacer.js';
  * // { city: 'Oslo', degrees: 5 }
  * ```
  *
- * @typeParam T The type of the output. Default: the run's own.
+ * @typeParam T The type of the output. Default: inferred from the run.
  * @returns A function that returns an Observable of the output so far.
  */
 export function partialOutput<T>(): OperatorFunction<StreamEvent | ResultEvent<T>, DeepPartial<T>> {

@@ -5,22 +5,22 @@ import { asKnownEvent } from '../core/eventGuards.js';
 import { hasToolResults } from '../core/message.js';
 
 /**
- * Prepends `prefix` to the first text after a tool round, if there was text before.
+ * Prepends `prefix` to the first text after a tool round, if the run has emitted text before.
  *
- * <span class="informal">"I'll look." and "It is 5 degrees." do not run together.</span>
+ * <span class="informal">Puts a line break between "I'll look." and "It is 5 degrees."</span>
  *
  * ![](../../marbles/prefixAfterTools.svg)
  *
- * It changes the stream only, never a stored message. Place it after the loop, where it sees the turns of a run one
- * after the other; a tool round is a `message` with tool results. Empty text neither needs a prefix nor receives one.
- * On `retract` the operator returns to where the turn started.
+ * It changes only the stream, never a stored message. Place it after `runTurns`, where it receives all turns of a run;
+ * a tool round is a `message` with tool results. Empty text is ignored. On `retract`, the operator returns to its state
+ * at the start of the turn.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools());
  * ```
  *
- * @param prefix What is prepended. Default: a line feed.
- * @returns A function that returns an Observable of the source's events, with that one text changed.
+ * @param prefix The text to prepend. Default: a line feed.
+ * @returns A function that returns an Observable of the source's events, in which these texts have the prefix.
  */
 export function prefixAfterTools<E extends StreamEvent>(prefix = '\n'): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
@@ -55,7 +55,7 @@ export function prefixAfterTools<E extends StreamEvent>(prefix = '\n'): MonoType
   });
 }
 
-/** Where a run stands: whether it has emitted text, and whether a tool round has followed that text. */
+/** The state of the operator: whether the run has emitted text, and whether a tool round has followed since. */
 interface Position {
   readonly hasText: boolean;
   readonly afterTools: boolean;

@@ -11,14 +11,14 @@ export interface SnapshotPacer {
   drop(): void;
 }
 
-/** The longest time, in milliseconds, for which growth waits until a snapshot is due. */
+/** The maximum time, in milliseconds, between the growth of the value and the next snapshot. */
 const MAX_WAIT = 100;
 
 /**
- * Creates a pacer. It emits one snapshot at the end of the burst in which it is due (the deltas of one network read
- * arrive in one burst), and no later than 100 ms after the first growth that the snapshot shows.
+ * Creates a pacer. When a snapshot is due, the pacer emits it at the end of the current burst (the deltas of one
+ * network read arrive in one burst). It waits no longer than 100 ms after the value has grown.
  *
- * @param out The subscriber whose end stops the timers.
+ * @param out The output; when it closes, the timers stop.
  * @param isDue Whether a snapshot is now worth its cost.
  * @param emitSnapshot Emits the snapshot.
  */
@@ -40,7 +40,8 @@ export function createSnapshotPacer(
       hasGrown = true;
       if (burstEnd.isRunning()) return;
       if (isDue()) burstEnd.start();
-      // It keeps running when a snapshot is emitted earlier: a timer per snapshot would cost more than most snapshots.
+      // The timer is not stopped when a snapshot is emitted earlier: a timer per snapshot would cost more than most
+      // snapshots.
       else if (!deadline.isRunning()) deadline.start();
     },
     flush,
@@ -56,8 +57,8 @@ interface Timer {
 }
 
 /**
- * Creates a timer that can be started again after it has fired. It reuses one scheduler action: measured, a new action
- * costs half as much again, and more than most snapshots.
+ * Creates a timer that can be started again after it has fired. It reuses one scheduler action: a new action takes 1.5
+ * times as long, which is more than most snapshots cost (measured).
  */
 function createTimer(out: Subscriber<unknown>, scheduler: SchedulerLike, delay: number, fire: () => void): Timer {
   let isRunning = false;

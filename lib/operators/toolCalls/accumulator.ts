@@ -3,15 +3,22 @@ import { vetoReasons } from '../../core/chunk.js';
 import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
-import { append, argumentsOf, createPendingToolCall, isComplete, isPlaceholder, isRepeat } from './pendingToolCall.js';
+import {
+  append,
+  parseCallArguments,
+  createPendingToolCall,
+  isComplete,
+  isPlaceholder,
+  isRepeat,
+} from './pendingToolCall.js';
 import type { PendingToolCall } from './pendingToolCall.js';
 import * as rules from './rules.js';
 
 /** Options of `accumulateToolCalls`. */
 export interface AccumulateOptions {
   /**
-   * Ids that the conversation has used, or a function that returns them; it is called at the first tool call. A call
-   * with one of these ids gets a new id. Default: none.
+   * Ids that the conversation has used, or a function that returns them. The function is called at the first tool call.
+   * A call with one of these ids receives a new id. Default: none.
    */
   readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
   /** Generates the id of a call without one. Default: `nanoid`. */
@@ -20,27 +27,34 @@ export interface AccumulateOptions {
 
 /** Joins fragments into calls, turn by turn. */
 export interface ToolCallAccumulator {
-  /** Adds a fragment. Returns its call, or undefined if the fragment adds nothing to any call. */
+  /**
+   * Adds a fragment. Returns the call to which the fragment belongs, or undefined if the fragment adds nothing to any
+   * call.
+   */
   add(fragment: ToolCallFragment): PendingToolCall | undefined;
   /**
-   * The fragment with the index, the name and the id of its call: the position in the turn, and what is known so far.
+   * Returns the fragment labelled with its call: the position of the call in the turn, and its name and id if they are
+   * known.
    */
   label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment;
-  /** Returns the calls whose end the wire has marked, each once, in the order in which they began. */
+  /** Returns the calls whose end the provider has marked, each once, in the order in which they began. */
   takeDone(): readonly ToolCallEvent[];
   /** Returns the remaining calls, and starts the next turn. */
   finish(reason: FinishReason): readonly ToolCallEvent[];
-  /** Drops all calls since the turn began. */
+  /** Drops all calls of the current turn. */
   retract(): void;
 }
 
 const none: readonly ToolCallEvent[] = [];
 
-/** Fragments come from any server and from users' own code, so `null` and `"null"` are not ids either. */
+/**
+ * The id of a fragment, or `''`. Fragments come from any server and from users' code, so `null` and `"null"` are not
+ * ids either.
+ */
 const idOf = ({ id }: { readonly id?: string | null }): string =>
   id === undefined || id === null || id === 'null' ? '' : id;
 
-/** A set is not copied: that of a long conversation would be copied in each turn. */
+/** A set is used as it is: copying the ids of a long conversation in each turn would be slow. */
 const toUsedIds = (ids: Iterable<string> | UsedIds): UsedIds => ('has' in ids ? ids : new Set(ids));
 
 /** The pure core of `accumulateToolCalls`. Which call a fragment belongs to is decided by the tables in `rules.ts`. */
@@ -49,32 +63,34 @@ export function createToolCallAccumulator({
   newId = nanoid,
 }: AccumulateOptions = {}): ToolCallAccumulator {
   let conversationIds: UsedIds | undefined; // read at the first call
-  const earlierIds = new Set<string>(); // of earlier turns of the source
+  const earlierIds = new Set<string>(); // ids of earlier turns of the source
   let turnIds = new Set<string>();
   let calls: PendingToolCall[] = [];
   let byId = new Map<string, PendingToolCall>();
   let byIndex = new Map<number | string, PendingToolCall>();
-  let taken = 0; // how many of the calls have been emitted or dropped
+  let takenCount = 0; // the number of calls that have been emitted or dropped
 
   const retract = () => {
     turnIds = new Set();
     calls = [];
     byId = new Map();
     byIndex = new Map();
-    taken = 0;
+    takenCount = 0;
   };
 
-  /** The call that a fragment continues; undefined if it opens one. The table at the head of `rules.ts`. */
+  /**
+   * The call that a fragment continues; undefined if it opens a call. Implements the table at the top of `rules.ts`.
+   */
   const continuedCall = (fragment: ToolCallFragment, id: string): PendingToolCall | undefined => {
     const { index } = fragment;
     const withId = id === '' ? undefined : byId.get(id);
-    const atIndex = index === undefined ? undefined : byIndex.get(index);
+    const withIndex = index === undefined ? undefined : byIndex.get(index);
     if (withId) {
-      if (atIndex?.id === id) return decide(rules.sameCall, atIndex, fragment);
+      if (withIndex?.id === id) return decide(rules.sameCall, withIndex, fragment);
       const isOtherIndex = index !== undefined && withId.index !== undefined && withId.index !== index;
       return decide(isOtherIndex ? rules.otherIndex : rules.sameCall, withId, fragment);
     }
-    if (atIndex) return decide(id === '' ? rules.sameCall : rules.newId, atIndex, fragment);
+    if (withIndex) return decide(id === '' ? rules.sameCall : rules.newId, withIndex, fragment);
     const current = calls.at(-1);
     if (!current) return undefined;
     if (index !== undefined) return decide(rules.unusedIndex, current, fragment);
@@ -100,13 +116,14 @@ export function createToolCallAccumulator({
     if (call.uniqueId === '') assignId(call);
     call.isEmitted = true;
     const { uniqueId: id, name, providerData } = call;
-    const event = { type: 'toolCall', id, name, arguments: argumentsOf(call) } as const;
+    const event = { type: 'toolCall', id, name, arguments: parseCallArguments(call) } as const;
     return providerData ? { ...event, providerData } : event;
   };
 
   /**
-   * Whether arguments may still arrive for a call that is marked as done: it was announced at several indexes, or it
-   * has no id, and a fragment without a name may follow (smallmain/vscode-unify-chat-provider#49).
+   * Whether arguments may still arrive for a call that is marked as done. This is so if it was announced at several
+   * indexes, or if it has no id, so that a fragment without a name may follow
+   * (smallmain/vscode-unify-chat-provider#49).
    */
   const isProvisional = (call: PendingToolCall) =>
     isPlaceholder(call) && (call.announcedAt !== undefined || (call.id === '' && call === calls.at(-1)));
@@ -139,18 +156,18 @@ export function createToolCallAccumulator({
       };
     },
     takeDone() {
-      let next = calls[taken];
-      if (!next?.isDone) return none; // nearly every fragment
+      let next = calls[takenCount];
+      if (!next?.isDone) return none; // the case for nearly every fragment
       const done: ToolCallEvent[] = [];
-      for (; next?.isDone && next.name !== '' && !isProvisional(next); next = calls[++taken])
+      for (; next?.isDone && next.name !== '' && !isProvisional(next); next = calls[++takenCount])
         if (!isRepeat(next)) done.push(toEvent(next));
       return done;
     },
     finish(reason) {
-      const isCut = vetoReasons.has(reason); // an incomplete call is dropped, never repaired
+      const isTruncated = vetoReasons.has(reason); // an incomplete call is dropped, never repaired
       const remaining = calls
-        .slice(taken)
-        .filter((call) => call.name !== '' && (!isCut || isComplete(call)) && !isRepeat(call))
+        .slice(takenCount)
+        .filter((call) => call.name !== '' && (!isTruncated || isComplete(call)) && !isRepeat(call))
         .map(toEvent);
       const finishedIds = turnIds;
       retract();

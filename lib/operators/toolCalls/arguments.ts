@@ -3,7 +3,7 @@ import { isJsonObject, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { BracketScanner } from '../../core/json/scan.js';
 
-/** Whether the text stands for no arguments, which a tool receives as `{}`. */
+/** Whether the text means that there are no arguments. A tool then receives `{}`. */
 export const isBlank = (text: string): boolean => {
   const trimmed = text.trim();
   return trimmed === '' || trimmed === 'null' || trimmed === '{}';
@@ -12,9 +12,10 @@ export const isBlank = (text: string): boolean => {
 /**
  * Parses the complete text of a call's arguments.
  *
- * Blank text (`""`, `null`, `{}`) is `{}`. A JSON string that contains an object is unwrapped once. Equal objects in a
- * row are one object (some servers repeat the arguments as a snapshot after their deltas), and a placeholder `{}` or
- * `null` gives way to the object after it. Other text becomes `{ _raw, _error: 'invalid_json' }`: it is never repaired.
+ * Blank text (`""`, `null`, `{}`) is `{}`. A JSON string that contains an object is unwrapped once. Several equal
+ * objects in a row count as one object, since some servers repeat the complete arguments after their deltas. A
+ * placeholder (`{}` or `null`) is replaced by the object that follows it. Any other text becomes
+ * `{ _raw, _error: 'invalid_json' }`: it is never repaired.
  */
 export function parseToolCallArguments(text: string): JsonObject {
   const value = parseObject(text) ?? parseObject(withoutRepeats(text.replace(/^\s*null\s*(?=\{)/, '')));
@@ -30,7 +31,8 @@ function parseObject(text: string, unwrap = true): JsonObject | undefined {
 }
 
 /**
- * The first of several equal values in a row; `''` if all are placeholders. If the values differ, the text as it is.
+ * The first of several equal values in a row; `''` if all values are placeholders. If the values differ, the unchanged
+ * text.
  */
 function withoutRepeats(text: string): string {
   const [first, ...others] = topLevelValues(text).filter((value) => !isBlank(value));
@@ -39,12 +41,12 @@ function withoutRepeats(text: string): string {
 }
 
 /** Compares values, not texts: some servers repeat an object with its keys in another order. */
-const isSameObject = (one: string, other: string): boolean => {
-  const value = parseObject(one);
-  return value !== undefined && isSameJson(value, parseObject(other));
+const isSameObject = (left: string, right: string): boolean => {
+  const value = parseObject(left);
+  return value !== undefined && isSameJson(value, parseObject(right));
 };
 
-/** Cuts a text after each top-level value. */
+/** Splits a text after each top-level value. */
 function topLevelValues(text: string): string[] {
   const scanner = new BracketScanner();
   const values: string[] = [];

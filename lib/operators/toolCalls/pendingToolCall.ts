@@ -6,44 +6,52 @@ import type { ProviderData } from '../../core/message.js';
 import { isInvalidArguments } from '../../core/tool.js';
 import { isBlank, parseToolCallArguments } from './arguments.js';
 
-/** A tool call while its fragments arrive. */
+/** A tool call whose fragments are still arriving. */
 export interface PendingToolCall {
-  /** The wire's id; `''` while there is none. */
+  /** The provider's id; `''` until it is known. */
   id: string;
-  /** The wire's index in the first fragment. */
+  /** The provider's index in the first fragment. */
   readonly index: number | string | undefined;
   /** The position among the calls of the turn, from 0. */
   readonly position: number;
-  /** The id with which it is emitted, unique in the conversation; `''` until it is assigned. */
+  /** The id under which the call is emitted, unique in the conversation; `''` until it is assigned. */
   uniqueId: string;
   name: string;
-  /** The arguments' JSON text so far. A rope: it is flattened once, when it is parsed. */
+  /**
+   * The arguments' JSON text so far. V8 keeps appended strings as a rope, and flattens it only when it is read: here
+   * once, when the text is parsed.
+   */
   text: string;
-  /** The arguments, from a wire that sends them as an object. */
+  /** The arguments, if the provider sends them as an object. */
   object: JsonObject | undefined;
   providerData: ProviderData | undefined;
-  /** The wire marked the end of the call. */
+  /** Whether the provider has marked the end of the call. */
   isDone: boolean;
-  /** It has been emitted: a later fragment for it is a repeat. */
+  /** Whether the call has been emitted. A later fragment of it is a repeat. */
   isEmitted: boolean;
   readonly scanner: BracketScanner;
   /**
-   * The fragments of `text` that the scanner has not read. To scan `text` itself would flatten the rope for each
-   * fragment.
+   * The fragments of `text` that the scanner has not read. Scanning `text` itself would flatten it for each fragment.
    */
   unscanned: string[];
   /**
-   * The last fragment, as long as each fragment starts with the one before: then it is all arguments so far
-   * (cumulative).
+   * Some servers repeat all arguments so far in each fragment. This is the last fragment while all fragments fit that
+   * pattern; undefined once they do not.
    */
   cumulative: string | undefined;
-  /** The first characters of `text` without white space: enough to recognise a placeholder. */
+  /**
+   * The first characters of `text` without whitespace: enough to recognise a placeholder (`""`, `null` or `{}`, sent
+   * before the real arguments).
+   */
   head: string;
-  /** The indexes under which the call was announced by name, if more than one. */
+  /** The indexes at which the call was announced by name; undefined unless there is more than one index. */
   announcedAt: Set<number | string> | undefined;
-  /** The index under which the arguments began, after any placeholder. */
+  /** The index at which the arguments began, after any placeholder. */
   argumentsIndex: number | string | undefined;
-  /** Its name arrived again after the arguments had closed: another object that follows belongs to another call. */
+  /**
+   * Whether the name arrived again after the arguments had closed. An object that follows then belongs to a different
+   * call.
+   */
   isAnnouncedAgain: boolean;
   /** The call that this one repeats if its arguments turn out to be equal. */
   readonly original: PendingToolCall | undefined;
@@ -76,8 +84,11 @@ export function createPendingToolCall(
   };
 }
 
-/** No placeholder is as long. */
+/** Longer than any placeholder. */
 const HEAD_LENGTH = 8;
+
+/** Enough of a fragment to fill the head, unless it begins with much whitespace. Bounds the cost of a long fragment. */
+const HEAD_SOURCE_LENGTH = 1000;
 
 /** Adds a fragment to its call. */
 export function append(call: PendingToolCall, id: string, fragment: ToolCallFragment): void {
@@ -96,18 +107,21 @@ export function append(call: PendingToolCall, id: string, fragment: ToolCallFrag
 function appendText(call: PendingToolCall, text: string, index: number | string | undefined): void {
   if (call.head.length < HEAD_LENGTH) {
     const isPlaceholderSoFar = isBlank(call.head);
-    if (call.head !== '' && isPlaceholderSoFar && isBlank(text)) return; // the placeholder once more
-    call.head = (call.head + text.slice(0, 1000).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
+    if (call.head !== '' && isPlaceholderSoFar && isBlank(text)) return; // a repeated placeholder
+    call.head = (call.head + text.slice(0, HEAD_SOURCE_LENGTH).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
     if (isPlaceholderSoFar && !isBlank(call.head)) call.argumentsIndex = index;
   }
   call.text += text;
   call.unscanned.push(text);
-  // `startsWith` fails at the first characters of an ordinary fragment.
+  // Cheap: for an ordinary fragment, `startsWith` fails at the first characters.
   if (call.cumulative !== undefined && text !== '')
     call.cumulative = text.startsWith(call.cumulative) ? text : undefined;
 }
 
-/** Ignores a repeated name, takes a longer one as the complete name (cumulative), and appends any other. */
+/**
+ * Ignores a repeated name, replaces the name by a longer name that starts with it (cumulative), and appends any other
+ * text.
+ */
 function mergeNames(name: string, next: string): string {
   if (next === name) return name;
   return next.startsWith(name) ? next : name + next;
@@ -116,44 +130,47 @@ function mergeNames(name: string, next: string): string {
 /** Whether no arguments have arrived, not even a blank text. */
 export const hasNoArguments = (call: PendingToolCall): boolean => call.text === '' && call.object === undefined;
 
-/** Whether the call is only announced so far: no arguments, or those that stand for none (`""`, `null`). */
+/** Whether the call is only announced so far: it has no arguments, or a placeholder `""` or `null`. */
 export const isOnlyAnnounced = (call: PendingToolCall): boolean =>
   !call.isDone && call.object === undefined && (call.head === '' || call.head === 'null');
 
-/** Whether the arguments are blank or a placeholder, which gives way to arguments that follow. */
+/** Whether the arguments are blank or a placeholder, which is replaced by any arguments that follow. */
 export const isPlaceholder = (call: PendingToolCall): boolean =>
   isBlank(call.head) && (call.object === undefined || Object.keys(call.object).length === 0);
 
 /**
- * Whether the arguments are complete: marked as done, an object, or a JSON text that has closed. Over all calls of this
- * function each character is read once. (A `JSON.parse` per fragment would be quadratic: 64 KB in 4-character fragments
- * took seconds.)
+ * Whether the arguments are complete: marked as done, an object, or a JSON text that has closed. Each character is
+ * scanned only once, however often this function is called. (A `JSON.parse` per fragment would have quadratic cost: 64
+ * KB in 4-character fragments took seconds.)
  */
 export function isComplete(call: PendingToolCall): boolean {
   if (call.isDone || call.object) return true;
   const { scanner, unscanned } = call;
-  for (const text of unscanned) for (let at = 0; at >= 0 && at < text.length;) at = scanner.scan(text, at);
+  for (const text of unscanned) {
+    let offset = 0;
+    while (offset >= 0 && offset < text.length) offset = scanner.scan(text, offset); // -1 at the end of the text
+  }
   if (unscanned.length > 0) call.unscanned = [];
   return scanner.isClosed || call.head === 'null';
 }
 
-/** Whether the fragment's arguments are absent, empty, or the call's complete arguments once more. */
+/** Whether the fragment's arguments are absent or empty, or repeat the call's complete arguments. */
 export function addsNothing(call: PendingToolCall, { arguments: args }: ToolCallFragment): boolean {
   if (args === undefined || args === null) return true;
   const added = typeof args === 'string' ? parseToolCallArguments(args) : args;
-  return Object.keys(added).length === 0 || (isComplete(call) && isSameJson(added, argumentsOf(call)));
+  return Object.keys(added).length === 0 || (isComplete(call) && isSameJson(added, parseCallArguments(call)));
 }
 
-/** Whether the call turned out to be a repeat of its original: equal arguments, or none at another index. */
+/** Whether the call is a repeat of its original: it has equal arguments, or no arguments at another index. */
 export function isRepeat(call: PendingToolCall): boolean {
   const { original } = call;
   if (original === undefined) return false;
   if (isPlaceholder(call) && call.index !== original.argumentsIndex) return true;
-  return isSameJson(argumentsOf(call), argumentsOf(original));
+  return isSameJson(parseCallArguments(call), parseCallArguments(original));
 }
 
-/** The parsed arguments. */
-export function argumentsOf({ text, object, cumulative }: PendingToolCall): JsonObject {
+/** The parsed arguments: those of the joined text, or, if that is not JSON, those of the last cumulative fragment. */
+export function parseCallArguments({ text, object, cumulative }: PendingToolCall): JsonObject {
   if (object) return isBlank(text) ? object : { ...object, ...parseToolCallArguments(text) };
   const joined = parseToolCallArguments(text);
   if (!isInvalidArguments(joined) || !cumulative) return joined;

@@ -1,9 +1,9 @@
 /**
  * The decision rules of `accumulateToolCalls`: whether a fragment continues a pending call or opens another.
  *
- * No single field identifies a call. The index may be missing, always 0, or start at 1; the id may be missing, late,
- * empty, shared, or new in each fragment. So the accumulator first finds the call to which a fragment may belong, by
- * the fields that the fragment has. How it found the call selects a list of rules:
+ * No single field identifies a call. The index may be missing, always 0, or start at 1. The id may be missing, late,
+ * empty, shared, or new in each fragment. So the accumulator first uses the fields of the fragment to find a candidate:
+ * the call to which the fragment may belong. The way in which it found the candidate selects a list of rules:
  *
  * | id of the fragment | index of the fragment           | candidate                    | rules          |
  * | ------------------ | ------------------------------- | ---------------------------- | -------------- |
@@ -17,8 +17,9 @@
  * | none               | missing                         | the current call, with an id | `sameCall`     |
  * | none               | missing                         | the current call, without id | `onlyPosition` |
  *
- * The current call is the one opened last; without one, the fragment opens a call. The first rule of the list whose
- * condition is true decides. A fragment that continues a call may still open its twin: see `opensTwin`.
+ * The current call is the call that was opened last. If there is none yet, the fragment opens a call. The first rule of
+ * the list whose condition is true decides. A fragment that continues a call may still open a twin of the call: see
+ * `opensTwin`.
  *
  * The comment of a rule names the server behaviour that requires it, with a public report where there is one.
  */
@@ -41,17 +42,17 @@ export const sameCall: readonly Rule[] = [
   [isNameless, CONTINUES],
   // A late name: the first fragment has `name: ""` (vercel/ai#16507, jjang-ai/vmlx#244).
   [isCallNameless, CONTINUES],
-  // The name once more, or its next part, before any arguments.
+  // The repeated name, or its next part, before any arguments.
   [hasNoArguments, CONTINUES],
-  // A complete call after one that was cut off: another name, and an object begins.
+  // A complete call after a truncated call: another name, and an object begins.
   [opensObjectUnderOtherName, OPENS],
-  // The name in every fragment.
+  // The name is in every fragment.
   [isIncomplete, CONTINUES],
   // Several complete calls at index 0 or under one id (skye-harris/hass_local_openai_llm#92).
   [hasOtherName, OPENS],
   // Real arguments after a placeholder `{}` (smallmain/vscode-unify-chat-provider#49).
   [isOpenPlaceholder, CONTINUES],
-  // The complete arguments once more, or none (vercel/ai#3953).
+  // The repeated complete arguments, or no arguments (vercel/ai#3953).
   [addsNothing, CONTINUES],
   // Other complete arguments under the same name: two calls to one tool.
   [always, OPENS],
@@ -61,17 +62,17 @@ export const sameCall: readonly Rule[] = [
 export const otherIndex: readonly Rule[] = [
   // The id wins over the index: an index that changes between the fragments of a call.
   [isNameless, CONTINUES],
-  // One id for all calls of a turn, also at one index (skye-harris/hass_local_openai_llm#92).
+  // One id for all calls of a turn, even at one index (skye-harris/hass_local_openai_llm#92).
   [hasOtherName, OPENS],
   // The same call, announced again at each index (mudler/LocalAI#9722).
   [addsNothing, CONTINUES],
-  // Announced without arguments at the first index, complete at the next (mudler/LocalAI#9722).
+  // Announced without arguments at the first index, complete at the next index (mudler/LocalAI#9722).
   [isOnlyAnnounced, CONTINUES],
   // Two complete calls to one tool under one id.
   [isComplete, OPENS],
   // Two interleaved calls to one tool under one id.
   [opensObject, OPENS],
-  // The next arguments of the call, with its name once more.
+  // The next arguments of the call, with its name repeated.
   [always, CONTINUES],
 ];
 
@@ -81,42 +82,42 @@ export const newId: readonly Rule[] = [
   [isNamelessWithinArguments, CONTINUES],
   // A new id in each fragment: blank fragments or a repeat after the end.
   [isNamelessRepeat, CONTINUES],
-  // A late id fills an empty one, also with the name once more, unless other arguments arrive with it.
+  // A late id replaces an empty id, even with the name repeated, unless other arguments arrive with it.
   [fillsEmptyId, CONTINUES],
   // A new id and the name in each fragment of a call.
   [continuesArguments, CONTINUES],
-  // Parallel calls that are all at index 0, with ids of their own (earendil-works/pi#8861, su-kaka/gcli2api#406).
+  // Parallel calls that are all at index 0, each with its own id (earendil-works/pi#8861, su-kaka/gcli2api#406).
   [always, OPENS],
 ];
 
-/** No call with this id or at this index, and the call opened last is a candidate. */
+/** There is no call with this id or at this index; the call that was opened last is the candidate. */
 export const unusedIndex: readonly Rule[] = [
   // A name begins a call: the documented case.
   [hasName, OPENS],
   [isComplete, OPENS],
   [isEmptyFragment, OPENS],
-  // Arguments without a name at an index of their own: they continue the incomplete call.
+  // Arguments without a name at a new index: they continue the incomplete call.
   [always, CONTINUES],
 ];
 
 /**
- * Neither id nor index, and the current call has no id either: Google and Ollama, or no `index`
- * (openai/openai-python#3246).
+ * The fragment has neither id nor index, and the current call has no id either: Google, Ollama, or a server that omits
+ * `index` (openai/openai-python#3246).
  */
 export const onlyPosition: readonly Rule[] = [
   // Arguments follow without a name (smallmain/vscode-unify-chat-provider#49).
   [isNameless, CONTINUES],
   [isCallNameless, CONTINUES],
-  // Two calls without arguments, also to one tool.
+  // Two calls without arguments, possibly to one tool.
   [hasNoArguments, OPENS],
   // Equal calls in a row are separate calls (run-llama/llama_index#22464, TanStack/ai#199).
   [isComplete, OPENS],
   [opensObjectUnderOtherName, OPENS],
-  // The name in every fragment.
+  // The name is in every fragment.
   [always, CONTINUES],
 ];
 
-/** Decides by the first rule that applies: whether the fragment continues the call. */
+/** Whether the fragment continues the call: the first rule that applies decides. */
 export function continuesCall(rules: readonly Rule[], call: PendingToolCall, fragment: ToolCallFragment): boolean {
   for (const rule of rules) if (rule[0](call, fragment)) return rule[1];
   return CONTINUES;
@@ -131,14 +132,14 @@ export function opensTwin(call: PendingToolCall, fragment: ToolCallFragment): bo
   return (isAfterRepeatedName(call, fragment) || isAtOtherAnnouncement(call, fragment)) && opensObject(call, fragment);
 }
 
-/** The call was announced again after its arguments had closed. */
+/** Whether the call was announced again after its arguments had closed. */
 function isAfterRepeatedName(call: PendingToolCall, { name }: ToolCallFragment): boolean {
   return call.isAnnouncedAgain && !name;
 }
 
 /**
- * The call was announced at two indexes, and arguments arrive at both (one id for all calls, the arguments follow by
- * index).
+ * Whether the call was announced at two indexes, and arguments arrive at both: the server uses one id for all calls,
+ * and the index separates their arguments.
  */
 function isAtOtherAnnouncement(call: PendingToolCall, { index, name }: ToolCallFragment): boolean {
   const { argumentsIndex, announcedAt } = call;
@@ -147,7 +148,7 @@ function isAtOtherAnnouncement(call: PendingToolCall, { index, name }: ToolCallF
   return index !== argumentsIndex && announcedAt.has(index);
 }
 
-/** Records under which indexes a call was announced, and whether that happened after its arguments had closed. */
+/** Records the indexes at which a call was announced, and whether it was announced after its arguments had closed. */
 export function noteAnnouncement(call: PendingToolCall, fragment: ToolCallFragment): void {
   const { index } = fragment;
   if (!fragment.name) {

@@ -15,11 +15,11 @@ import type { Tool, ToolContext } from '../../core/tool.js';
 import { followOutput, isPromiseLike } from './toolOutput.js';
 import type { ToolStep } from './toolOutput.js';
 
-/** What one call needs from the run. */
+/** The settings that one call takes from the run. */
 export interface RunToolOptions {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly messages: readonly Message[];
-  /** In milliseconds. */
+  /** The maximum total time of the call, in milliseconds. */
   readonly deadline?: number | undefined;
   /** Cancels the call when it emits. */
   readonly cancelled: Observable<unknown>;
@@ -29,8 +29,8 @@ export interface RunToolOptions {
 export type RunningToolEvent = ToolStartEvent | ToolProgressEvent | ToolResultEvent;
 
 /**
- * Runs one call: its start, its progress, then exactly one result, whatever happens. Unsubscribing unsubscribes the
- * tool and aborts its signal.
+ * Runs one call: emits its start, its progress, and exactly one result, even if the tool fails. Unsubscribing
+ * unsubscribes the tool and aborts its signal.
  */
 export function runTool(call: ToolCallPart, options: RunToolOptions): Observable<RunningToolEvent> {
   const { tools, messages, deadline, cancelled } = options;
@@ -40,7 +40,7 @@ export function runTool(call: ToolCallPart, options: RunToolOptions): Observable
   }).pipe(failWhen(cancelled, cancellation), limitTime(deadline), toToolEvents(call));
 }
 
-/** A failure with a code of its own. Whatever a tool throws is `failed`. */
+/** A failure with a specific code. Any other exception has the code `failed`. */
 class ToolFailure extends Error {
   constructor(
     readonly code: ToolErrorCode,
@@ -59,7 +59,9 @@ function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
   throw new ToolFailure('unknown_tool', `There is no tool "${name}". ${available}`);
 }
 
-/** Synchronous if the schema is: virtual time does not know Promises. */
+/**
+ * Synchronous if the schema is synchronous: a Promise would delay the call, and virtual time does not control Promises.
+ */
 function validArguments(tool: Tool, call: ToolCallPart): Observable<unknown> {
   if (isInvalidArguments(call.arguments)) {
     throw new ToolFailure('invalid_arguments', 'The arguments are not valid JSON. Send them again as one JSON object.');
@@ -74,19 +76,19 @@ function validValue(validation: Validation<unknown>): unknown {
 }
 
 /**
- * The tool itself. Its signal is aborted when it is left before its end, also when that happens inside `execute`, and
- * when the signal is read only afterwards.
+ * Executes the tool. If the call is unsubscribed before the tool ends, its signal is aborted, even if this happens
+ * inside `execute`, or if the tool reads the signal only afterwards.
  */
 function execution(tool: Tool, args: unknown, call: ToolCallPart, messages: readonly Message[]): Observable<ToolStep> {
-  let controller: AbortController | undefined; // created for a tool that reads its signal
-  let left = false;
+  let controller: AbortController | undefined; // created only if the tool reads its signal
+  let isUnsubscribed = false;
   const steps = new Observable<ToolStep>((out) => {
     const context: ToolContext = {
       call,
       messages,
       get signal() {
         controller ??= new AbortController();
-        if (left) controller.abort();
+        if (isUnsubscribed) controller.abort();
         return controller.signal;
       },
       progress: (value) => out.next({ type: 'progress', value: toJson(value) }),
@@ -94,15 +96,16 @@ function execution(tool: Tool, args: unknown, call: ToolCallPart, messages: read
     out.next({ type: 'start' });
     if (out.closed) return;
     const output = tool.execute(args, context);
-    // A tool that has left is not subscribed. Its Promise is, so that a rejection is not unhandled.
-    if (left && !isPromiseLike(output)) return;
+    // If the call was unsubscribed inside `execute`, its output is not subscribed. A Promise is, so that a rejection of
+    // it is not unhandled.
+    if (isUnsubscribed && !isPromiseLike(output)) return;
     // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
     followOutput(output).subscribe(out);
   });
   return steps.pipe(
     tap({
       unsubscribe() {
-        left = true;
+        isUnsubscribed = true;
         controller?.abort();
       },
     }),
@@ -121,8 +124,8 @@ function failWhen<T>(notifier: Observable<unknown>, failure: () => ToolFailure):
 }
 
 /**
- * A total deadline: RxJS's `timeout(ms)` restarts with each value, so a tool that keeps reporting progress would never
- * meet it.
+ * Limits the total time. RxJS's `timeout(ms)` restarts with each value, so a tool that keeps reporting progress would
+ * never time out.
  */
 function limitTime<T>(deadline = Infinity): MonoTypeOperatorFunction<T> {
   if (deadline === Infinity) return identity;
@@ -134,9 +137,9 @@ function limitTime<T>(deadline = Infinity): MonoTypeOperatorFunction<T> {
 
 /**
  * Turns the steps of a tool into events. A value is held until it is known to be progress: when another value follows,
- * when the tool goes on without one, or when the call ends in an error.
+ * when the tool continues to run after it, or when the call fails.
  *
- * The state changes before anything is emitted, since a tool may emit its next value inside the handler of this one.
+ * The state changes before anything is emitted, because the handler of an event may make the tool emit its next value.
  */
 function toToolEvents(call: ToolCallPart): OperatorFunction<ToolStep, RunningToolEvent> {
   const { id, name } = call;

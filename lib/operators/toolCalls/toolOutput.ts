@@ -6,8 +6,8 @@ import { toJson } from '../../core/json/toJson.js';
 import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
 
 /**
- * What happens while a tool runs. A `value` is the result if it is the last one, otherwise progress; `busy` says that
- * the tool still runs after its last `value`.
+ * A notification of a running tool. The last `value` is the result, and each earlier `value` is progress. `busy`
+ * reports that the tool still runs after its last `value`.
  */
 export type ToolStep =
   | { readonly type: 'start' | 'busy' }
@@ -17,26 +17,29 @@ export type ToolStep =
 const busy: ToolStep = { type: 'busy' };
 
 /**
- * Follows whatever `execute` returned; `ToolOutput` lists the possibilities. Everything else is a value, also strings,
- * arrays and buffers, which `from` would take apart.
+ * Converts the return value of `execute` to steps; see `ToolOutput` for the supported types. Anything else is a value,
+ * including strings, arrays and buffers, which `from` would split into elements.
  */
 export function followOutput(output: unknown): Observable<ToolStep> {
   if (isObservable(output)) return ignoreTeardownErrors(output).pipe(map(toStep));
   if (isInteropObservable(output)) return ignoreTeardownErrors(fromInterop(output)).pipe(map(toStep));
-  // Before the iterators, since query builders can be both, and `await` takes them for a Promise as well.
+  // Promises are checked before iterators, because a query builder can be both, and `await` treats it as a Promise too.
   if (isPromiseLike(output)) return from(output).pipe(mergeMap(followOutput));
   if (isAsyncIterable(output)) return fromAsyncIterable(output);
   if (isGenerator(output)) return from(withReturnValue(output));
   return of(output).pipe(map(toStep));
 }
 
-/** The step that a value of an output is. It throws if JSON cannot represent the value. */
+/** Converts a value of an output to a step. It throws if JSON cannot represent the value. */
 function toStep(value: unknown): ToolStep {
   if (isMarkedProgress(value)) return { type: 'progress', value: toJson(valueOfProgress(value)) };
   return { type: 'value', value: toJson(value) };
 }
 
-/** A marked yield shows that the generator was busy after the last one. */
+/**
+ * The steps of a generator, including its return value. A marked yield shows that the generator still ran after its
+ * last unmarked yield, which is therefore progress.
+ */
 function* withReturnValue(generator: Generator): Generator<ToolStep> {
   let returned: unknown;
   const yields = (function* () {
@@ -50,11 +53,12 @@ function* withReturnValue(generator: Generator): Generator<ToolStep> {
 }
 
 /**
- * An async iterable with its return value, which `from` drops. It is left at once, where `from` waits for the next
- * value.
+ * The steps of an async iterable, including its return value, which `from` drops. When it is unsubscribed, it is closed
+ * at once, whereas `from` waits for the next value.
  *
- * After each yield of a generator, the next step is requested first, and `busy` follows one microtask later: a
- * generator that ends right after the yield has ended by then, so that this yield is the result only.
+ * After each yield of a generator, the next value is requested first, and `busy` follows one microtask later. A
+ * generator that ends right after the yield has ended by then, so the yield is the result, and is not emitted as
+ * progress too.
  */
 function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<ToolStep> {
   return new Observable<ToolStep>((out) => {
@@ -73,18 +77,18 @@ function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<ToolSte
       if (isGenerator(iterable)) void Promise.resolve().then(() => out.next(busy));
     };
     out.add(() => {
-      if (!done) leave(iterator);
+      if (!done) closeIterator(iterator);
     });
     pull();
   });
 }
 
-/** Lets a generator run its `finally` blocks. RxJS reports an error in one of them. */
-function leave(iterator: AsyncIterator<unknown>): void {
+/** Closes an iterator, so that a generator runs its `finally` blocks. RxJS reports their errors as unhandled. */
+function closeIterator(iterator: AsyncIterator<unknown>): void {
   defer(() => Promise.resolve(iterator.return?.())).subscribe();
 }
 
-/** An Observable of another library. There are two names for the method, and RxJS looks for one of them only. */
+/** An Observable of another library. The interop method has two names, and RxJS looks for only one of them. */
 type Interop = Readonly<Record<PropertyKey, () => { subscribe(observer: Observer<unknown>): Unsubscribable }>>;
 
 const interopKey = (value: object): PropertyKey | undefined =>
@@ -105,7 +109,10 @@ export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 
-/** A generator of either kind. Streams and lists, which have no return value, have no `throw` either. */
+/**
+ * Whether a value is a synchronous or asynchronous generator. Streams and lists, which have no return value, have no
+ * `throw` method either.
+ */
 const isGenerator = (value: unknown): value is Generator =>
   typeof value === 'object' &&
   value !== null &&
