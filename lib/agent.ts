@@ -25,13 +25,11 @@ export interface AgentOptions<
   readonly model: Model;
   /** The tools that the model can call. Default: none. */
   readonly tools?: T | undefined;
-  /** The schema of the answer: `RunResult.output` is then validated and typed. Default: any text. */
+  /** The schema of the typed output: `RunResult.output` is then validated and typed. Default: no typed output. */
   readonly output?: S | undefined;
-  /** The maximum number of turns of a run. Default 20. */
+  /** The maximum number of turns of a run. Default: 20. */
   readonly maxTurns?: number | undefined;
-  /**
-   * What a turn is. Default: what `selectOrchestrator` returns, `toolLoop` or, for an output, what the model can do.
-   */
+  /** Defines a turn. Default: the orchestrator that `selectOrchestrator` returns. */
   readonly orchestrator?: Orchestrator | undefined;
   /** The prefix of the first text after a tool round. Default: a line feed. */
   readonly prefix?: string | undefined;
@@ -45,12 +43,13 @@ export interface RunOptions {
   /** The conversation so far, oldest message first. Default: none. */
   readonly history?: readonly Message[] | undefined;
   /**
-   * Keep `next`, from which a run can be resumed, on the `turn` events. It holds the complete history. Default false.
+   * Whether the `turn` events keep `next`, the state from which the run can be resumed. It contains the complete
+   * history. Default: false.
    */
   readonly checkpoints?: boolean | undefined;
   /**
-   * Emits the fragments of tool calls too, labelled with their call's index, name and id, for `partialArguments`.
-   * Default false.
+   * Whether the run also emits the fragments of tool calls, labelled with their call's index, name and id, for
+   * `partialArguments`. Default: false.
    */
   readonly fragments?: boolean | undefined;
 }
@@ -58,8 +57,8 @@ export interface RunOptions {
 /** A model with tools and instructions. */
 export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown> {
   /**
-   * Runs the agent and emits its events. Cold: each subscription is a run of its own; unsubscribing aborts the request
-   * and the running tools.
+   * Runs the agent and emits its events. The Observable is cold: each subscription is a separate run, and unsubscribing
+   * aborts the request and the running tools.
    */
   stream(
     input: Input,
@@ -74,13 +73,13 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
 /**
  * Creates an agent from a model, instructions and tools.
  *
- * <span class="informal">The front door.</span>
+ * <span class="informal">The usual entry point: a model, tools and instructions in one object.</span>
  *
  * ![](../marbles/createAgent.svg)
  *
  * A run emits deltas as they arrive, each `toolCall` when it is complete, the model's `message`, `toolStart`,
  * `toolProgress` and `toolResult` as they happen, the results' `message`, and `turn`; after the last turn it emits the
- * `result`. If a run fails, the events that it has emitted stay, and no `turn` or `result` follows.
+ * `result`. If a run fails, the events that it has emitted remain valid, and no `turn` or `result` follows.
  *
  * ```ts
  * const agent = createAgent({ model: openai('gpt-5'), system: 'Be brief.', tools: [weather] });
@@ -90,10 +89,11 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
  * const { text, usage } = await firstValueFrom(agent.run('And in Lisbon?'));
  * ```
  *
- * @param options The model; `system`, `tools`, `maxTurns` (20), `toolConcurrency` (1), `eagerTools` (false),
- * `toolDeadline` (none), `toolChoice`, `output`, the request's settings.
- * @returns An agent without state: pass the conversation so far as `history`; the result has the messages that the run
- * added.
+ * @param options `model`; optionally `system`, `tools` (default: none), `maxTurns` (default: 20), `toolConcurrency`
+ * (default: 1), `eagerTools` (default: false), `toolDeadline` (default: none), `toolChoice`, `output` and the settings
+ * of the request.
+ * @returns An agent, which is stateless: pass the conversation so far as `history`. The result contains the messages
+ * that the run added.
  */
 export function createAgent<const T extends readonly Tool[] = readonly [], S extends Schema | undefined = undefined>(
   options: AgentOptions<T, S>,
@@ -106,7 +106,7 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
   ): Observable<RunEvent> =>
     defer(() => {
       if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
-      const start = startFrom(input, history);
+      const start = createStartState(input, history);
       const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
       const turn = (state: RunState, { last }: TurnPosition) => orchestrator.turn(state, { ...context, last });
       const check = output ? requireOutput(orchestrator.name) : undefined;
@@ -115,7 +115,8 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
         endRun(start, { checkpoints, check }),
       );
     });
-  // The types of events and output follow from the tools and the schema; the pipe itself does not know them.
+  // The types of the events and the output follow from the tools and the schema; TypeScript cannot infer them from the
+  // pipe.
   return {
     stream,
     run: (input, runOptions) =>
@@ -131,7 +132,7 @@ const invalidModel = (model: unknown) =>
     ? new ConfigurationError(
         'model',
         `"${model}" is the name of a model, not a model.`,
-        'Pass modelByName(name) of rivulet/registry, or what a provider returns.',
+        "Pass modelByName(name) from rivulet/registry, or what a provider's function returns.",
       )
     : new ConfigurationError(
         'model',
@@ -139,7 +140,10 @@ const invalidModel = (model: unknown) =>
         "Pass what a provider's function returns: { model: openai('gpt-5') }.",
       );
 
-/** The result is typed with an output, which an orchestrator without support for typed output does not set. */
+/**
+ * Checks that the result has the output that its type promises. An orchestrator without support for typed output does
+ * not set it.
+ */
 const requireOutput =
   (orchestrator: string) =>
   ({ output, finishReason }: RunResult): void => {
@@ -147,12 +151,14 @@ const requireOutput =
     throw new ConfigurationError(
       'output',
       `The orchestrator "${orchestrator}" returned no typed output.`,
-      'Base its turns on typedOutput, or omit `output`.',
+      'Build its turns on typedOutput, or omit `output`.',
     );
   };
 
-/** The history is copied, so that later changes of the array do not reach the run. */
-function startFrom(input: Input, history: readonly Message[]): RunState {
+/**
+ * The state from which a run starts. The history is copied, so that later changes to the array do not affect the run.
+ */
+function createStartState(input: Input, history: readonly Message[]): RunState {
   const messages = typeof input === 'string' ? [userMessage(input)] : ([input].flat() as readonly Message[]);
   if (history.length + messages.length > 0 && messages.every(isRecord)) return startState([...history, ...messages]);
   throw new ConfigurationError(

@@ -1,4 +1,4 @@
-// The public names, by hand: spec/index.spec.ts asserts the list.
+// The public names, maintained by hand: spec/index.spec.ts asserts the list.
 
 export { createAgent } from './agent.js';
 export type { Agent, AgentOptions, Input, RunOptions } from './agent.js';

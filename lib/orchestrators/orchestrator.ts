@@ -5,36 +5,39 @@ import type { Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 import type { TurnPosition } from './runTurns.js';
 
-/** The settings of a turn: those of its request, and those of its tools. */
+/** The settings of a turn: the settings of its request and of its tools. */
 export interface TurnOptions extends RequestSettings {
-  /** Instructions for the model. They are part of each request, but of no event and no state. */
+  /** Instructions for the model. They are sent with each request, but are not part of any event or state. */
   readonly system?: string | undefined;
-  /** Applies to the first turn of the run, unless it is a function of the state. Default: the model decides. */
+  /**
+   * Whether the model may or must call tools. It applies to the first turn of the run, unless it is a function of the
+   * state. Default: the model decides.
+   */
   readonly toolChoice?: ToolChoiceOption | undefined;
   /**
-   * How many calls run at a time. Default 1: one after the other, in the order of the calls. `Infinity` runs all at
-   * once.
+   * The maximum number of calls that run at a time. Default: 1, so calls run one after the other, in order. With
+   * `Infinity`, all calls run at once.
    */
   readonly toolConcurrency?: number | undefined;
   /**
-   * Starts a call as soon as it is complete, while the model still streams. Default false: the model's connection is
-   * closed before the first tool runs.
+   * Whether a call starts as soon as it is complete, while the model still streams. Default: false, so the model's
+   * connection is closed before the first tool runs.
    */
   readonly eagerTools?: boolean | undefined;
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly toolDeadline?: number | undefined;
-  /** How often a typed output that does not validate is sent back for repair. Default 2. */
+  /** How often the model is asked to repair a typed output that is not valid. Default: 2. */
   readonly maxRepairs?: number | undefined;
   /**
-   * Emits the fragments of tool calls too, labelled with their call's index, name and id, for `partialArguments`.
-   * Default false.
+   * Whether the run also emits the fragments of tool calls, labelled with their call's index, name and id, for
+   * `partialArguments`. Default: false.
    */
   readonly fragments?: boolean | undefined;
-  /** Makes ids for calls that have none. Default: nanoid. */
+  /** Generates the id of a call without an id. Default: `nanoid`. */
   readonly newId?: (() => string) | undefined;
 }
 
-/** What an orchestrator works with. `last`, from `runTurns`, is whether no turn may follow; default false. */
+/** The input of an orchestrator. `runTurns` sets `last`, which is true if no turn may follow. Default: false. */
 export interface TurnContext extends Partial<TurnPosition> {
   readonly model: Model;
   readonly tools: readonly Tool[];
@@ -44,9 +47,9 @@ export interface TurnContext extends Partial<TurnPosition> {
 }
 
 /**
- * Decides what a turn is. An orchestrator has no state of its own: it sets up at subscription, cleans up on teardown,
- * and remembers in `state.memo`, which it writes through the `next` of its `turn` event. A run can therefore be resumed
- * from any of its states.
+ * Defines a turn: which requests it sends, and whether another turn follows. An orchestrator object has no mutable
+ * state. It acquires its resources at subscription and releases them on teardown. Data for later turns goes into
+ * `state.memo`, through the `next` of its `turn` event. A run can therefore be resumed from any of its states.
  */
 export interface Orchestrator {
   readonly name: string;

@@ -21,19 +21,19 @@ export interface TypedTurn {
   readonly schema: Schema;
 }
 
-/** The key in `memo` that counts the replies that were sent back. */
+/** The key in `memo` of the number of repairs requested so far. */
 const REPAIRS = 'repairs';
 
 /**
- * Ends the run with the output in the turn's last text if that is valid; otherwise sends the text back for repair, or
+ * Ends the run with the turn's last text as its output if the text is valid. Otherwise asks the model to repair it, or
  * fails.
  *
- * @param typed The turn.
- * @param turn Its `turn` event.
- * @param messages Its messages.
- * @param feedback For a model that should have called `return_result` instead: what the model is told. The text was
- * suppressed until now, so that it is emitted if it is valid all the same.
- * @returns The events in place of the `turn` event.
+ * @param typed The orchestrator, the state, the context and the schema of the turn.
+ * @param turn The `turn` event of the turn.
+ * @param messages The messages that the turn emitted.
+ * @param feedback The problem to report to a model that answered in text instead of calling `return_result`. That text
+ * was suppressed; if it is valid, it is emitted now. Default: the message of the validation.
+ * @returns The events that replace the `turn` event.
  */
 export function acceptOrRepair(
   typed: TypedTurn,
@@ -42,8 +42,8 @@ export function acceptOrRepair(
   feedback?: string,
 ): Observable<RunEvent> {
   if (turn.next || turn.finishReason === 'stopped') return of(turn);
-  const text = lastReply(messages);
-  const failure = unrepairable(typed, turn, text);
+  const text = lastModelText(messages);
+  const failure = unrepairableError(typed, turn, text);
   if (failure) return throwError(() => failure);
   return validateText(typed.schema, text).pipe(
     mergeMap((validation) => {
@@ -54,31 +54,31 @@ export function acceptOrRepair(
   );
 }
 
-function lastReply(messages: readonly Message[]): string {
-  const reply = messages.findLast(({ role }) => role === 'model');
-  return reply ? messageText(reply) : '';
+function lastModelText(messages: readonly Message[]): string {
+  const message = messages.findLast(({ role }) => role === 'model');
+  return message ? messageText(message) : '';
 }
 
-/** The error of a turn that would fail again if the model were asked again. */
-export function unrepairable(typed: TypedTurn, turn: TurnEvent, text: string): OutputError | undefined {
+/** The error of a turn that a repair cannot fix; undefined if a repair may fix it. */
+export function unrepairableError(typed: TypedTurn, turn: TurnEvent, text: string): OutputError | undefined {
   switch (turn.finishReason) {
     case 'contentFilter':
       return outputError(typed, turn, text, {
         reason: 'refused',
-        what: `The model refused: "${text}".`,
-        next: 'The text of the refusal is in `text`; rephrase the request.',
+        problem: `The response was refused or filtered${text === '' ? '' : `: "${text}"`}.`,
+        nextStep: 'Rephrase the request.',
       });
     case 'length':
       return outputError(typed, turn, text, {
         reason: 'length',
-        what: 'The output was cut by the token limit.',
-        next: 'Raise maxOutputTokens, or ask for less.',
+        problem: 'The output was cut off by the token limit.',
+        nextStep: 'Raise maxOutputTokens, or ask for a shorter output.',
       });
     case 'maxTurns':
       return outputError(typed, turn, text, {
         reason: 'maxTurns',
-        what: `The run ended after ${turn.turn} turns, before its output.`,
-        next: 'Raise maxTurns.',
+        problem: `The run reached maxTurns (${turn.turn}) without producing an output.`,
+        nextStep: 'Raise maxTurns.',
       });
     default:
       return undefined;
@@ -88,22 +88,22 @@ export function unrepairable(typed: TypedTurn, turn: TurnEvent, text: string): O
 interface Failure {
   readonly reason: OutputError['reason'];
   /** What happened. */
-  readonly what: string;
+  readonly problem: string;
   /** What to do about it. */
-  readonly next: string;
+  readonly nextStep: string;
 }
 
 function outputError(
   { orchestrator, context }: TypedTurn,
   { turn }: TurnEvent,
   text: string,
-  { reason, what, next }: Failure,
+  { reason, problem, nextStep }: Failure,
 ): OutputError {
-  return new OutputError(reason, what, next, { orchestrator, provider: context.model.provider, turn, text });
+  return new OutputError(reason, problem, nextStep, { orchestrator, provider: context.model.provider, turn, text });
 }
 
 /**
- * Sends an invalid reply back with what is wrong, as often as `maxRepairs` allows; after that it is an error that holds
+ * Asks the model to repair an invalid output, at most `maxRepairs` times; then fails with an OutputError that contains
  * the text.
  */
 function requestRepair(
@@ -111,13 +111,13 @@ function requestRepair(
   turn: TurnEvent,
   messages: readonly Message[],
   text: string,
-  invalid: string,
+  problem: string,
 ): Observable<RunEvent> {
   const { state } = typed;
-  const failure = repairsExhausted(typed, turn, text, invalid);
+  const failure = exhaustedError(typed, turn, text, problem);
   if (failure) return throwError(() => failure);
   const feedback = userMessage(
-    `Your reply is not valid: ${invalid}. Send the complete result again, corrected, and nothing else.`,
+    `Your reply is not valid: ${problem}. Send the complete, corrected result, and nothing else.`,
   );
   const next: RunState = { ...stateAfter(state, turn, [...messages, feedback]), memo: memoWithRepair(state) };
   return from<RunEvent[]>([
@@ -126,30 +126,30 @@ function requestRepair(
   ]);
 }
 
-/** The error when no repair is left, or no turn for it. */
-export function repairsExhausted(
+/** The error if no repair attempt or no turn remains; otherwise undefined. */
+export function exhaustedError(
   typed: TypedTurn,
   turn: TurnEvent,
   text: string,
-  invalid: string,
+  problem: string,
 ): OutputError | undefined {
   const { options, last = false } = typed.context;
-  const repairs = repairsOf(typed.state);
+  const repairs = repairCount(typed.state);
   if (repairs < (options.maxRepairs ?? 2) && !last) return undefined;
-  const after = repairs === 0 ? '' : ` after ${repairs} ${repairs === 1 ? 'repair' : 'repairs'}`;
+  const attempts = repairs === 0 ? '' : ` after ${repairs} repair ${repairs === 1 ? 'attempt' : 'attempts'}`;
   return outputError(typed, turn, text, {
     reason: 'invalid',
-    what: `The output is not valid${after}: ${invalid}.`,
-    next: 'The reply is in `text`; simplify the schema, raise maxRepairs, or use another model.',
+    problem: `The output is not valid${attempts}: ${problem}.`,
+    nextStep: "The model's text is in `error.text`. Simplify the schema, raise maxRepairs, or use another model.",
   });
 }
 
-const repairsOf = ({ memo }: RunState): number => Number(memo?.[REPAIRS] ?? 0);
+const repairCount = ({ memo }: RunState): number => Number(memo?.[REPAIRS] ?? 0);
 
-/** The memo of a state after one more repair. */
-export const memoWithRepair = (state: RunState) => ({ ...state.memo, [REPAIRS]: repairsOf(state) + 1 });
+/** The memo of a state after another repair attempt. */
+export const memoWithRepair = (state: RunState) => ({ ...state.memo, [REPAIRS]: repairCount(state) + 1 });
 
-/** Validates the JSON of a text. Some models wrap it in a code fence. */
+/** Parses a text as JSON, which may be in a markdown code fence, and validates it. */
 export function validateText(schema: Schema, text: string): Observable<Validation<unknown>> {
   const json = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text;
   let value: JsonValue;

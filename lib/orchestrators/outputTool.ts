@@ -15,25 +15,25 @@ import { tool } from '../core/tool.js';
 import type { Tool } from '../core/tool.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
 import type { TurnContext } from './orchestrator.js';
-import { acceptOrRepair, memoWithRepair, repairsExhausted } from './outputRepair.js';
+import { acceptOrRepair, memoWithRepair, exhaustedError } from './outputRepair.js';
 import type { TypedTurn } from './outputRepair.js';
 import { SuppressedText } from './suppressedText.js';
 import { modelTurn, toolChoiceAt } from './toolLoop.js';
 
-/** The name of the tool by which a model that accepts no schema returns its result. */
+/** The name of the tool with which a model that does not accept a schema returns its result. */
 export const RETURN_RESULT = 'return_result';
 
-/** The result that a turn has returned. */
+/** Holds the validated result once the model has returned it. */
 interface Returned {
   result?: { readonly value: unknown } | undefined;
 }
 
 /**
- * A turn whose output is the arguments of a tool, `return_result`: for models that call tools but accept no JSON Schema
- * for their answer.
+ * A turn whose output is the arguments of a tool, `return_result`: for models that call tools but do not accept a JSON
+ * Schema for their response.
  *
- * The JSON streams as text while it arrives. Other text is suppressed and reported once as metadata `suppressedText`. A
- * result that does not validate is answered to the model as the tool's error, which it can repair.
+ * The JSON streams as text while it arrives. Other text is suppressed and reported once as metadata `suppressedText`.
+ * If the result is not valid, the error is reported to the model as the tool's result, so that the model can repair it.
  */
 export function outputTool(typed: TypedTurn): Observable<RunEvent> {
   return defer(() => {
@@ -54,7 +54,10 @@ export function outputTool(typed: TypedTurn): Observable<RunEvent> {
 const reservedName = () =>
   new ConfigurationError('tools', `The tool name "${RETURN_RESULT}" is reserved for typed output.`, 'Rename the tool.');
 
-/** The parameters of a tool are an object, so a result of another type is wrapped in one. */
+/**
+ * Whether the result is wrapped in an object: the parameters of a tool are an object, so a result of another type must
+ * be wrapped.
+ */
 const isWrapped = (schema: JsonSchema): boolean => schema['type'] !== 'object';
 
 function returnTool(schema: Schema, returned: Returned): Tool {
@@ -63,7 +66,7 @@ function returnTool(schema: Schema, returned: Returned): Tool {
   const accept = (validation: Validation<unknown>) => {
     if ('invalid' in validation)
       throw new Error(
-        `Invalid result: ${validation.invalid}. Call ${RETURN_RESULT} again with the complete result, corrected.`,
+        `Invalid result: ${validation.invalid}. Call ${RETURN_RESULT} again with the complete, corrected result.`,
       );
     returned.result = { value: validation.value };
     return 'ok';
@@ -72,7 +75,7 @@ function returnTool(schema: Schema, returned: Returned): Tool {
     name: RETURN_RESULT,
     description:
       'Returns the result to the user. Call it exactly once, with the complete result, when you have all that you ' +
-      'need. Every answer is returned with it.',
+      'need. Always return your answer with this tool.',
     parameters: {
       ...(wrapped ? wrap(jsonSchema) : jsonSchema),
       validate: (args: JsonObject) => args, // `execute` validates with the schema itself
@@ -80,13 +83,13 @@ function returnTool(schema: Schema, returned: Returned): Tool {
     execute(args: JsonObject) {
       const value = omitOptionalNulls(wrapped ? (args['result'] ?? null) : args, jsonSchema);
       const validation = validate(schema, value);
-      // Synchronous where the schema is: virtual time does not control promises.
+      // Synchronous if the schema is synchronous: virtual time does not control Promises.
       return validation instanceof Promise ? validation.then(accept) : accept(validation);
     },
   });
 }
 
-/** Definitions stay at the root, since references start there. */
+/** Wraps the schema in an object. Definitions stay at the root, because references start there. */
 function wrap({ $defs, definitions, ...schema }: JsonSchema): JsonSchema {
   return {
     type: 'object',
@@ -96,18 +99,21 @@ function wrap({ $defs, definitions, ...schema }: JsonSchema): JsonSchema {
   };
 }
 
-/** The model is forced to call a tool (`return_result`, if there is no other), unless the user has chosen. */
-function withReturnTool(context: TurnContext, returning: Tool): TurnContext {
+/**
+ * Adds `return_result` to the tools. Forces the model to call a tool (`return_result`, if it is the only tool), unless
+ * the `toolChoice` option applies.
+ */
+function withReturnTool(context: TurnContext, resultTool: Tool): TurnContext {
   const { output: _, ...rest } = context;
   const forced = context.tools.length === 0 ? ({ name: RETURN_RESULT } as const) : ('required' as const);
   const chosen = context.options.toolChoice;
   const toolChoice = (state: RunState) => toolChoiceAt(state, chosen) ?? forced;
-  return { ...rest, tools: [...context.tools, returning], options: { ...context.options, toolChoice } };
+  return { ...rest, tools: [...context.tools, resultTool], options: { ...context.options, toolChoice } };
 }
 
 /**
- * Emits the arguments of `return_result` as text and hides the tool; suppresses the model's own text. Fragments of
- * other calls pass if `fragments` is true.
+ * Emits the arguments of `return_result` as text, hides the events of that tool, and suppresses the model's text.
+ * Fragments of other calls are forwarded if `fragments` is true.
  */
 function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
   return createOperator<RunEvent | ToolCallFragment, RunEvent>((out) => {
@@ -119,7 +125,7 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
       if (fragment.name === RETURN_RESULT) {
         if (!wrapped) showText(argumentText(fragment));
       } else if (fragments && fragment.name !== undefined) {
-        out.next(fragment as unknown as RunEvent); // not in RunEvent, but requested by the reader
+        out.next(fragment as unknown as RunEvent); // not in RunEvent, but requested with `fragments`
       }
     };
     return {
@@ -161,7 +167,9 @@ function argumentText({ arguments: args }: ToolCallFragment): string {
   return args && Object.keys(args).length > 0 ? JSON.stringify(args) : '';
 }
 
-/** The turn returned no result: other tools ran, the result was not valid, or the model answered with text. */
+/**
+ * Handles a turn without a valid result: other tools ran, the result was not valid, or the model answered with text.
+ */
 function withoutResult(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   const call = messages.flatMap(toolCallsOf).find(({ name }) => name === RETURN_RESULT);
   if (call && turn.next) return countRepair(typed, turn, call.arguments, messages);
@@ -169,21 +177,21 @@ function withoutResult(typed: TypedTurn, turn: TurnEvent, messages: readonly Mes
   return acceptOrRepair(typed, turn, messages, `it did not call ${RETURN_RESULT}`);
 }
 
-/** The tool's error has already reported what is wrong to the model; the repair has to be counted. */
+/** Counts a repair. The tool's error has already been reported to the model. */
 function countRepair(
   typed: TypedTurn,
   turn: TurnEvent & { readonly next?: RunState | null },
   args: JsonObject,
   messages: readonly Message[],
 ): Observable<RunEvent> {
-  const failure = repairsExhausted(typed, turn, JSON.stringify(args), errorOfResult(messages));
+  const failure = exhaustedError(typed, turn, JSON.stringify(args), findResultError(messages));
   if (failure) return throwError(() => failure);
   const next = turn.next && { ...turn.next, memo: { ...turn.next.memo, ...memoWithRepair(typed.state) } };
   return of({ ...turn, ...omitUndefined({ next }) });
 }
 
 /** Why `return_result` failed, without the instruction for the model. */
-function errorOfResult(messages: readonly Message[]): string {
+function findResultError(messages: readonly Message[]): string {
   for (const { parts } of messages)
     for (const part of parts)
       if (part.type === 'toolResult' && part.name === RETURN_RESULT && part.error !== undefined)

@@ -6,7 +6,7 @@ import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { isTurn } from '../core/eventGuards.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
 
-/** What a turn knows about its run. */
+/** The position of a turn in its run. */
 export interface TurnPosition {
   /** Whether `maxTurns` allows no turn after this one. Pass it on to `endTurn` and `followUp`. */
   readonly last: boolean;
@@ -14,45 +14,46 @@ export interface TurnPosition {
 
 /** Options of `runTurns`. */
 export interface RunTurnsOptions {
-  /** The maximum number of turns of a run, the turns before `start` included. Default 20. */
+  /** The maximum number of turns of a run, including the turns before `start`. Default: 20. */
   readonly maxTurns?: number | undefined;
   /** The model's provider, for the error that reports an interrupted turn. Default: `unknown`. */
   readonly provider?: string | undefined;
 }
 
-/** A turn, and the turn after it: emitted once the events have ended and their resources are gone. */
+/** A turn. `next` emits the following turn when the events have ended and their resources have been released. */
 interface Turn<E> {
   readonly events: Observable<E>;
   readonly last: boolean;
   readonly next: Observable<Turn<E>>;
-  /** Decides what `next` emits. */
+  /** Makes `next` emit the turn that starts at this state, or complete without a turn. */
   readonly settle: (next: RunState | null) => void;
 }
 
 /**
- * Runs turn after turn until a turn has no successor.
+ * Runs turns one after the other, until no turn follows.
  *
- * <span class="informal">`expand` over turns: each turn says where the next one starts.</span>
+ * <span class="informal">`expand` over turns: each turn returns the state from which the next turn starts.</span>
  *
  * ![](../../marbles/runTurns.svg)
  *
- * It does what `turn(start).pipe(expand((event) => (event.type === 'turn' && event.next ? turn(event.next) : EMPTY)))`
- * does, and guarantees more:
+ * It works like
+ * `turn(start).pipe(expand((event) => (event.type === 'turn' && event.next ? turn(event.next) : EMPTY)))`, with these
+ * additional guarantees:
  *
  * - With `take(n)`, no turn starts after the n-th event.
- * - The `turn` event is held until its turn has completed and its resources are gone: the connections and tools of a
- *   turn are closed before the next request, also those of a `retry`, `catchError` or `switchMap` inside the turn,
- *   which subscribe late. One case cannot be ordered with RxJS: an inner source that is subscribed late and completes
- *   synchronously returns its teardown after it has completed.
- * - Turns that complete synchronously are trampolined on `queueScheduler`: any number of them runs without nesting and
- *   in constant memory. A run that is started in a handler of another synchronous run therefore continues after that
- *   handler has returned.
- * - At `maxTurns` the run ends, whatever the turn says: the `turn` event then has `finishReason: 'maxTurns'` and no
- *   successor. A run that starts at the limit makes no request and emits only that event.
+ * - The `turn` event is held until its turn has completed and its resources have been released. The connections and
+ *   tools of a turn are therefore closed before the next request, even those of a source that `retry`, `catchError` or
+ *   `switchMap` subscribes later inside the turn. RxJS cannot guarantee this order if such a source completes
+ *   synchronously, because it returns its teardown function only after it has completed.
+ * - Turns that complete synchronously are scheduled on `queueScheduler`, so any number of them runs without nested
+ *   calls and in constant memory. A run that is started in a handler of another synchronous run therefore continues
+ *   after that handler has returned.
+ * - At `maxTurns` the run ends, even if the turn has a `next` state: its `turn` event then has
+ *   `finishReason: 'maxTurns'` and `next: null`. A run that starts at the limit makes no request and emits only that
+ *   event.
  *
- * A `retry` around a turn (`retry(2)` after the turn's operators) is a second subscription: the text of the failed
- * attempt stays emitted and the new attempt emits it again. A retry that replaces text emits `{ type: 'retract' }`
- * first.
+ * A `retry(2)` after the operators of a turn subscribes again: the text of the failed attempt remains valid, and the
+ * new attempt emits its text in addition. To replace the text, emit `{ type: 'retract' }` before the new attempt.
  *
  * ```ts
  * const turn = (state: RunState, { last }: TurnPosition) =>
@@ -62,12 +63,13 @@ interface Turn<E> {
  * runTurns(turn, startState([userMessage('Hi')]), { maxTurns: 5 }).subscribe(console.log);
  * ```
  *
- * @param turn Returns the events of the turn that starts at a state. Its `turn` event holds the state of the next turn.
- * @param start Where the run starts: `startState(messages)`, or the `next` of an earlier run's `turn` event, to resume
- * that run.
- * @param options `maxTurns` (default 20).
- * @returns The events of all turns, in order. A turn that completes without a `turn` event is a
- * `StreamInterruptedError`; an invalid `maxTurns` is a `ConfigurationError`.
+ * @param turn Returns the events of the turn that starts at a state. Its `turn` event contains the state of the next
+ * turn.
+ * @param start The state from which the run starts: `startState(messages)`, or the `next` of an earlier run's `turn`
+ * event, to resume that run.
+ * @param options `maxTurns` (default: 20), `provider` (default: `unknown`).
+ * @returns The events of all turns, in order. It fails with a `StreamInterruptedError` if a turn completes without a
+ * `turn` event, and with a `ConfigurationError` if `maxTurns` is not valid.
  */
 export function runTurns<E extends StreamEvent>(
   turn: (state: RunState, position: TurnPosition) => Observable<E>,
@@ -76,7 +78,7 @@ export function runTurns<E extends StreamEvent>(
 ): Observable<E> {
   const turnFrom = (state: RunState): Turn<E> => {
     const last = state.turn + 1 >= maxTurns;
-    const next = new AsyncSubject<RunState>(); // of a state: turns that held their successors would pile up in memory
+    const next = new AsyncSubject<RunState>(); // a state, not a turn: turns that reference the next turn would accumulate in memory
     const settle = (following: RunState | null) => {
       if (following) next.next(following);
       next.complete();
@@ -88,16 +90,16 @@ export function runTurns<E extends StreamEvent>(
     return of(start.turn < maxTurns ? turnFrom(start) : noTurn<E>(start));
   };
   return defer(firstTurn).pipe(
-    expand(({ next }) => next.pipe(observeOn(queueScheduler))), // trampolined: synchronous turns do not nest
+    expand(({ next }) => next.pipe(observeOn(queueScheduler))), // so that synchronous turns do not nest
     emitEvents(provider),
   );
 }
 
 /**
- * Emits the events of each turn; the `turn` event when the turn has been torn down.
+ * Emits the events of each turn, and its `turn` event after its teardown.
  *
- * It is a `concatMap(({ events }) => events)` without the queue, since a turn arrives when the turn before it has
- * ended, and with the barrier that waits for the teardown: one subscriber in the path of a delta rather than two.
+ * It works like `concatMap(({ events }) => events)`, but waits for the teardown of the turn, and needs no queue, since
+ * a turn arrives only when the previous turn has ended. Each delta passes through one subscriber rather than two.
  */
 function emitEvents<E extends StreamEvent>(provider: string) {
   return createOperator<Turn<E>, E>((out) => ({
@@ -109,7 +111,7 @@ function emitEvents<E extends StreamEvent>(provider: string) {
             if (isTurn(event)) turnEvent = event;
             else out.next(event);
           } catch (thrown) {
-            out.error(thrown); // not an event
+            out.error(thrown); // a value that is not an event
           }
         },
         error: (thrown: unknown) => out.error(thrown),
@@ -122,7 +124,7 @@ function emitEvents<E extends StreamEvent>(provider: string) {
         }
         const { next = null } = turnEvent;
         out.next(next && last ? { ...turnEvent, finishReason: 'maxTurns', next: null } : turnEvent);
-        settle(last ? null : next); // without effect if the output is closed now: nothing observes `next` then
+        settle(last ? null : next); // no effect if the output is closed: `next` has no subscriber then
       });
     },
   }));
@@ -135,7 +137,7 @@ const interrupted = (provider: string) =>
       'or its orchestrator does not end with endTurn.',
   );
 
-/** What a run that starts at its limit emits instead of a turn. */
+/** The only event of a run that starts at its limit, as a turn. */
 function noTurn<E extends StreamEvent>({ turn }: RunState): Turn<E> {
   const event: TurnEvent = { type: 'turn', turn, finishReason: 'maxTurns', next: null };
   return { events: of(event as StreamEvent as E), last: true, next: EMPTY, settle: () => undefined };

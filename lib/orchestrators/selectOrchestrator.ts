@@ -7,12 +7,12 @@ import { twoPhase } from './twoPhase.js';
 import { typedOutput } from './typedOutput.js';
 
 /**
- * Selects the orchestrator for a run by what the model can do, never by its provider's name.
+ * Selects the orchestrator for a run by the model's capabilities, never by its provider's name.
  *
- * @param model Its capabilities decide; a capability that is not known is assumed.
- * @param run The tools, and the schema of the output, if there is one.
- * @returns `toolLoop` without an output; `twoPhase` for tools and an output on a model that accepts a schema, but not
- * together with tools; otherwise `typedOutput`.
+ * @param model The model; its unknown capabilities are assumed to be present.
+ * @param run The tools, and the schema of the output. Default: none.
+ * @returns `toolLoop` for a run without a typed output; `twoPhase` for a run with tools and a typed output if the model
+ * accepts a schema, but not together with tools; otherwise `typedOutput`.
  */
 export function selectOrchestrator(
   model: Model,

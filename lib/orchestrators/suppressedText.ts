@@ -2,7 +2,8 @@ import type { RunEvent, TurnEvent } from '../core/event.js';
 import { mergeMetadata } from '../core/metadata.js';
 
 /**
- * Collects text that is not shown as text. It is reported once, as metadata `suppressedText` before the `turn` event.
+ * Collects text that is not emitted as text. It is reported once, as metadata `suppressedText`, before the `turn`
+ * event.
  */
 export class SuppressedText {
   private text = '';

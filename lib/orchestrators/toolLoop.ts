@@ -16,8 +16,8 @@ import { executeTools } from '../operators/executeTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 
 /**
- * The ordinary turn: it sends the request, runs the tools that the model calls, and continues as long as there are
- * results to send back.
+ * The default orchestrator: a turn sends the request and runs the tools that the model calls; another turn follows as
+ * long as there are results to send back.
  *
  * ```ts
  * runTurns(
@@ -31,7 +31,7 @@ export const toolLoop: Orchestrator = {
   turn: (state, context) => modelTurn(state, context, context.options.fragments ?? false) as Observable<RunEvent>,
 };
 
-/** The pipe of a turn; with `fragments` it emits the fragments of its tool calls too. */
+/** The events of a turn. If `fragments` is true, they include the fragments of its tool calls. */
 export function modelTurn(
   state: RunState,
   context: TurnContext,
@@ -42,22 +42,22 @@ export function modelTurn(
     const { newId, toolConcurrency: concurrency, eagerTools: eager, toolDeadline: deadline } = options;
     const { messages } = state;
     return model
-      .stream(requestOf(state, context))
+      .stream(createRequest(state, context))
       .pipe(
         accumulateToolCalls({ fragments, usedIds: () => usedToolCallIds(messages), ...omitUndefined({ newId }) }),
         consolidate(),
         executeTools(tools, { messages, concurrency, eager, deadline }),
-        endTurn(state, { last, unfinished: () => unfinished(model) }),
+        endTurn(state, { last, unfinished: () => unfinishedError(model) }),
       );
   });
 }
 
-/** The request of a turn: the history after the system prompt, the definitions of the tools, and the settings. */
-export function requestOf(state: RunState, { tools, output, options }: TurnContext): Request {
+/** The request of a turn: the system prompt and the history, the definitions of the tools, and the settings. */
+export function createRequest(state: RunState, { tools, output, options }: TurnContext): Request {
   const { system, toolChoice } = options;
   const choice = tools.length > 0 ? toolChoiceAt(state, toolChoice) : undefined;
   return {
-    ...settingsOf(options),
+    ...pickRequestSettings(options),
     messages: system === undefined ? state.messages : [systemMessage(system), ...state.messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
     ...(choice === undefined ? {} : { toolChoice: choice }),
@@ -66,23 +66,28 @@ export function requestOf(state: RunState, { tools, output, options }: TurnConte
 }
 
 /**
- * A model that completes without a `finish` breaks its contract. Without this error, its run would end without a turn
- * or a result.
+ * The error for a model that violates its contract and completes without a `finish`. Without this error, the run would
+ * end without a turn or a result.
  */
-const unfinished = ({ provider, name }: Model) =>
+const unfinishedError = ({ provider, name }: Model) =>
   new StreamInterruptedError(
     provider,
     `The stream of ${provider}:${name} completed without a \`finish\` chunk. A model emits exactly one, as its last ` +
       "chunk; in a test, add { type: 'finish', reason: 'stop' }.",
   );
 
-/** A plain choice applies to the first turn of a run: if it were forced in each turn, the run would not end. */
+/**
+ * The tool choice of a turn. A plain choice applies only to the first turn of a run: if it forced a call in each turn,
+ * the run would not end.
+ */
 export function toolChoiceAt(state: RunState, option: ToolChoiceOption | undefined): ToolChoice | undefined {
   if (dependsOnState(option)) return option(state);
   return state.turn === 0 ? option : undefined;
 }
 
-/** `typeof` alone does not narrow: to the type checker, `{ name }` may be a function, since functions have a name. */
+/**
+ * `typeof` alone does not narrow the type: for TypeScript, `{ name }` may be a function, since functions have a name.
+ */
 const dependsOnState = (
   choice: ToolChoiceOption | undefined,
 ): choice is Extract<ToolChoiceOption, (...args: never) => unknown> => typeof choice === 'function';
@@ -98,8 +103,8 @@ const settings = [
   'providerOptions',
 ] as const satisfies readonly (keyof RequestSettings)[];
 
-/** The settings that belong to the request, without those of the run. */
-function settingsOf(options: TurnOptions): RequestSettings {
+/** The settings of the request, without the settings of the run. */
+function pickRequestSettings(options: TurnOptions): RequestSettings {
   const requestSettings: Record<string, unknown> = {};
   for (const key of settings) if (options[key] !== undefined) requestSettings[key] = options[key];
   return requestSettings;

@@ -8,21 +8,21 @@ import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
 import type { Orchestrator } from './orchestrator.js';
-import { unrepairable } from './outputRepair.js';
+import { unrepairableError } from './outputRepair.js';
 import type { TypedTurn } from './outputRepair.js';
 import { SuppressedText } from './suppressedText.js';
 import { toolLoop } from './toolLoop.js';
 import { typedOutput } from './typedOutput.js';
 
-/** The key in `memo` that notes the phase. */
+/** The key in `memo` of the current phase. */
 const PHASE = 'phase';
 
 /**
- * Typed output in two phases, for models that do not accept tools and a schema together: first turns with tools until
- * none is called, then the schema without tools.
+ * Typed output in two phases, for models that do not accept tools and a schema together: first, turns with tools until
+ * the model calls no tool; then a turn with the schema and without tools.
  *
- * In the first phase the model's text is suppressed and reported as metadata `suppressedText`. Its reply without calls
- * is not stored: it leads to the second phase, which is `typedOutput`.
+ * In the first phase the model's text is suppressed and reported as metadata `suppressedText`. Its last response,
+ * without calls, is not stored. The second phase is `typedOutput`.
  */
 export const twoPhase: Orchestrator = {
   name: 'twoPhase',
@@ -38,7 +38,7 @@ export const twoPhase: Orchestrator = {
   },
 };
 
-/** Suppresses the text, and the message of a reply without calls. */
+/** Suppresses the text, and a model message without calls. */
 function suppressText() {
   return createOperator<RunEvent, RunEvent>((out) => {
     const suppressed = new SuppressedText();
@@ -49,7 +49,7 @@ function suppressText() {
             suppressed.add(event.text);
             return;
           case 'message':
-            if (isReplyWithoutCalls(event.message)) return;
+            if (isModelMessageWithoutCalls(event.message)) return;
             break;
           case 'retract':
             suppressed.retract();
@@ -65,13 +65,13 @@ function suppressText() {
   });
 }
 
-const isReplyWithoutCalls = (message: Message): boolean =>
+const isModelMessageWithoutCalls = (message: Message): boolean =>
   message.role === 'model' && toolCallsOf(message).length === 0;
 
 /** After the last turn with tools, the next turn requests the output. */
 function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   if (turn.next || turn.finishReason === 'stopped') return of(turn);
-  const failure = failureOfFirstPhase(typed, turn);
+  const failure = firstPhaseError(typed, turn);
   if (failure) return throwError(() => failure);
   const next: RunState = {
     ...stateAfter(typed.state, turn, messages),
@@ -80,9 +80,12 @@ function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Messa
   return of({ ...turn, next });
 }
 
-/** A refused first phase would be refused again; one that was cut by the token limit has done its part. */
-function failureOfFirstPhase(typed: TypedTurn, turn: TurnEvent): Error | undefined {
+/**
+ * The error that ends the run after the first phase, if any. A refused request would be refused again. A response that
+ * the token limit truncated is no error, since its text is not needed.
+ */
+function firstPhaseError(typed: TypedTurn, turn: TurnEvent): Error | undefined {
   const text = nonEmptyString(turn.metadata?.['suppressedText']) ?? '';
-  if (typed.context.last) return unrepairable(typed, { ...turn, finishReason: 'maxTurns' }, text);
-  return turn.finishReason === 'contentFilter' ? unrepairable(typed, turn, text) : undefined;
+  if (typed.context.last) return unrepairableError(typed, { ...turn, finishReason: 'maxTurns' }, text);
+  return turn.finishReason === 'contentFilter' ? unrepairableError(typed, turn, text) : undefined;
 }

@@ -9,20 +9,20 @@ import { outputTool } from './outputTool.js';
 import { toolLoop } from './toolLoop.js';
 
 /**
- * Runs turns, with tools in between, until the model's answer fits a schema.
+ * Runs turns, with tools in between, until the model's response matches a schema.
  *
- * The model's capabilities decide how it receives the schema: as a JSON Schema in the request where the model accepts
- * one (with tools: where it accepts both), otherwise as the parameters of a tool `return_result`, otherwise as an
- * instruction. The JSON streams as text while it arrives. A reply that does not validate is sent back with the
- * validation's message, `maxRepairs` times (2). After that, and for a refused or incomplete answer, the run fails with
- * an `OutputError` that holds the raw text.
+ * The model's capabilities decide how it receives the schema: as a JSON Schema in the request if the model accepts it
+ * (in a run with tools: if it accepts both), otherwise as the parameters of a tool `return_result`, otherwise as an
+ * instruction. The JSON streams as text while it arrives. If a response is not valid, the model receives the validation
+ * message and is asked to repair it, at most `maxRepairs` times (default: 2). After that, and for a refused or
+ * truncated response, the run fails with an `OutputError` that contains the raw text.
  */
 export const typedOutput: Orchestrator = {
   name: 'typedOutput',
   turn(state, context) {
     const schema = context.output;
     if (!schema) return toolLoop.turn(state, context);
-    return transports[transportOf(context)]({ orchestrator: 'typedOutput', state, context, schema });
+    return transports[selectTransport(context)]({ orchestrator: 'typedOutput', state, context, schema });
   },
 };
 
@@ -32,8 +32,8 @@ const transports: Readonly<Record<'native' | 'tool' | 'instruction', (typed: Typ
   instruction: (typed) => outputText(typed, withInstruction(typed)),
 };
 
-/** A capability that is not known is assumed: if it is missing, the provider's error says so. */
-function transportOf({ model, tools }: TurnContext): keyof typeof transports {
+/** An unknown capability is assumed to be present: if it is missing, the provider reports an error. */
+function selectTransport({ model, tools }: TurnContext): keyof typeof transports {
   const { tools: callsTools, typedOutput: acceptsSchema, typedOutputWithTools: acceptsBoth } = model.capabilities ?? {};
   if (acceptsSchema !== false && (tools.length === 0 || acceptsBoth !== false)) return 'native';
   return callsTools === false ? 'instruction' : 'tool';
