@@ -132,7 +132,7 @@ describe('afterTeardown', () => {
           switchMap(again),
         ),
     ],
-  ])('afterTeardown runs after the teardown of a source that %s subscribes late', (_, recover) => {
+  ])('afterTeardown runs after the teardown of a source that %s subscribes later', (_, recover) => {
     const log: string[] = [];
     const opened: Subject<string>[] = [];
     const source = new Observable<string>((out) => {
@@ -246,7 +246,7 @@ describe('subscribeUntilClosed', () => {
     return { ...output, log };
   }
 
-  it('subscribeUntilClosed calls afterTeardown when all resources of the source are gone', () => {
+  it('subscribeUntilClosed calls afterTeardown when all resources of the source have been released', () => {
     const source = new Subject<string>();
     const { values, log } = subscribeLogged(source.pipe(finalize(() => log.push('source gone'))));
     source.next('a');

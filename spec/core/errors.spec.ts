@@ -95,7 +95,8 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
     new TimeoutError('each', 500),
     {
       code: 'timeout',
-      message: 'The model sent nothing for 500 ms in the middle of its response. Raise timeout.each if that is expected.',
+      message:
+        'The model sent nothing for 500 ms in the middle of its response. Raise timeout.each if that is expected.',
       retryable: false,
       phase: 'each',
       milliseconds: 500,

@@ -37,7 +37,7 @@ describe('repairHistory', () => {
     ]);
   });
 
-  it('repairHistory does not merge a separate message, and still answers all calls of several in a row', () => {
+  it('repairHistory does not merge a separate message, and still adds the results of several messages in a row', () => {
     const separate: Message = { ...modelMessage([text('a'), call('1')]), metadata: { id: 'x' } };
     const others = [modelMessage('b'), modelMessage([call('2')])];
     const isSeparate = ({ metadata }: Message) => metadata !== undefined;
@@ -54,7 +54,7 @@ describe('repairHistory', () => {
     ]);
   });
 
-  it('repairHistory answers a call without a result as cancelled, right after the call', () => {
+  it('repairHistory adds a cancelled result for a call without a result, right after the call', () => {
     expect(repairHistory([userMessage('a'), modelMessage([call('1'), call('2')])])).toEqual([
       userMessage('a'),
       modelMessage([call('1'), call('2')]),
@@ -86,7 +86,7 @@ describe('repairHistory', () => {
     ).toEqual([modelMessage([call('1'), call('2')]), userMessage([result('1'), result('2'), text('and?')])]);
   });
 
-  it('repairHistory rejects a result that answers no call, and names it', () => {
+  it('repairHistory rejects a result without a matching call, and names it', () => {
     expect(() => repairHistory([userMessage([result('lost')])])).toThrow(/Message 0 .*tool "f" \(id "lost"\)/);
     expect(() =>
       repairHistory([

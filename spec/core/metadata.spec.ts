@@ -33,7 +33,7 @@ describe('mergeMetadata', () => {
 });
 
 describe('metadataOfRetracted', () => {
-  it('keeps the cost alone', () => {
+  it('keeps only the cost', () => {
     expect(metadataOfRetracted({ cost: 1, id: 'a', serverTools: [] })).toEqual({ cost: 1 });
     expect(metadataOfRetracted({ id: 'a' })).toBeUndefined();
     expect(metadataOfRetracted(undefined)).toBeUndefined();

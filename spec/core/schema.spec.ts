@@ -21,7 +21,11 @@ describe('jsonSchemaOf', () => {
     ['null', null, 'The output: the value is not a schema.'],
     ['a string', 'object', 'The output: the value is not a schema.'],
     ['an object of schemas', { city: z.string() }, 'The output: the value is not a schema.'],
-    ['a type that JSON cannot represent', z.object({ at: z.date() }), 'The output: this schema cannot be converted to JSON Schema:'],
+    [
+      'a type that JSON cannot represent',
+      z.object({ at: z.date() }),
+      'The output: this schema cannot be converted to JSON Schema:',
+    ],
     [
       'a Standard Schema without JSON Schema',
       { '~standard': { version: 1, vendor: 'acme', validate: () => ({ value: 1 }) } },

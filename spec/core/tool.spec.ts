@@ -47,7 +47,7 @@ describe('the types of a tool', () => {
     sameType<ResultOf<typeof any>, JsonValue>(true);
   });
 
-  it('a Promise is followed, also to an Observable', () => {
+  it('a Promise is resolved, even to an Observable', () => {
     const promised = tool({ name: 'promised', description, execute: async () => of(1) });
     sameType<ResultOf<typeof promised>, number>(true);
     sameType<ProgressOf<typeof promised>, number>(true);
@@ -55,7 +55,7 @@ describe('the types of a tool', () => {
     sameType<ResultOf<typeof either>, number | 'none'>(true);
   });
 
-  it('marked values have a type of their own, and unmarked ones are progress or the result', () => {
+  it('marked values have a separate type, and unmarked values are progress or the result', () => {
     const marked = tool({ name: 'm', description, execute: () => concat(of(progress({ percent: 1 })), of('done')) });
     sameType<ResultOf<typeof marked>, string>(true);
     sameType<ProgressOf<typeof marked>, { percent: number } | string>(true);
@@ -64,7 +64,7 @@ describe('the types of a tool', () => {
     sameType<ProgressOf<typeof only>, number>(true);
   });
 
-  it('the yields and the return value of a generator have types apart', () => {
+  it('the yields and the return value of a generator have separate types', () => {
     const steps = tool({
       name: 'steps',
       description,

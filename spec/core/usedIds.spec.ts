@@ -16,7 +16,7 @@ describe('usedToolCallIds', () => {
     expect(usedOf([])).toBe('');
   });
 
-  it('knows the ids of appended messages, whether or not it was asked before', () => {
+  it('has the ids of appended messages, whether or not the ids were collected before', () => {
     const start = [call('a')];
     expect(usedOf(appendMessages(start, [call('b')]))).toBe('ab');
     usedToolCallIds(start);

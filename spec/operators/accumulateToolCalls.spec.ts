@@ -31,7 +31,7 @@ function callsOf(
 describe('accumulateToolCalls', () => {
   it('accumulateToolCalls joins interleaved fragments', () =>
     diagram('accumulateToolCalls', ({ source }) => source.pipe(accumulateToolCalls())));
-  it('accumulateToolCalls emits a call when its end is marked, and no call that was cut', () =>
+  it('accumulateToolCalls emits a call when its end is marked, and drops a truncated call', () =>
     diagram('accumulateToolCalls.done', ({ source }) => source.pipe(accumulateToolCalls())));
 
   it.each(
@@ -51,7 +51,7 @@ describe('accumulateToolCalls', () => {
       expect(callsOf([{ ...fields, name: 'now', arguments: '{}' }])).toEqual([['now', {}, 'new1']]);
     });
 
-    it('a late id fills an empty one, also with the name once more', () => {
+    it('a late id replaces an empty id, even if the name is repeated', () => {
       expect(
         callsOf([
           { index: 0, name: 'f', arguments: '{"a"' },
@@ -72,7 +72,7 @@ describe('accumulateToolCalls', () => {
       ).toEqual([['f', { a: 1 }, 'late']]);
     });
 
-    it('a known id wins over the index', () => {
+    it('a known id takes precedence over the index', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'f', arguments: '{"a"' },
@@ -92,7 +92,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('a known id at another index with another name or other arguments opens a call with an id of its own', () => {
+    it('a known id at another index with another name or other arguments opens a call with a new id', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' },
@@ -127,7 +127,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('a call announced again with nothing new stays one call', () => {
+    it('a call that is announced again without new data stays one call', () => {
       const call = { id: 'x', name: 'f', arguments: '{"a":1}' };
       expect(
         callsOf([
@@ -156,7 +156,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('a new id at a used index continues the call there, and the first id stays', () => {
+    it('a new id at a used index continues the call at that index, and the call keeps the first id', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'f' },
@@ -225,7 +225,7 @@ describe('accumulateToolCalls', () => {
   });
 
   describe('calls without ids', () => {
-    it('an index without an id continues the call last opened under it', () => {
+    it('an index without an id continues the call that was last opened at this index', () => {
       expect(
         callsOf([
           { index: 1, name: 'f', arguments: '{"a"' },
@@ -279,7 +279,7 @@ describe('accumulateToolCalls', () => {
     });
   });
 
-  it('a call announced again is another call if other arguments follow, and the same call if equal ones do', () => {
+  it('a call that is announced again opens a second call only if different arguments follow', () => {
     const first: FragmentFields[] = [
       { index: 0, name: 'f', arguments: '' },
       { index: 0, arguments: '{"a":1}' },
@@ -341,7 +341,7 @@ describe('accumulateToolCalls', () => {
     const named = (fields: FragmentFields, at: number): FragmentFields =>
       at === 0 ? { ...announced(0), ...fields } : fields;
 
-    it.each([0, 1])('arguments that arrive at index %d only make one call', (index) => {
+    it.each([0, 1])('arguments that arrive only at index %d make one call', (index) => {
       const both = [announced(0), announced(1)];
       expect(callsOf([...both, { index, arguments: '{"a":' }, { index, arguments: '1}' }])).toEqual([
         ['f', { a: 1 }, 'x'],
@@ -351,7 +351,7 @@ describe('accumulateToolCalls', () => {
       expect(callsOf([...both, ...done, { index, arguments: '{"a":1}' }])).toEqual([['f', { a: 1 }, 'x']]);
     });
 
-    it('equal arguments at both indexes make one call, and no arguments make one call', () => {
+    it('equal arguments, or no arguments, at both indexes make one call', () => {
       const both = [announced(0), announced(1)];
       expect(callsOf([...both, { index: 0, arguments: '{"a":1}' }, { index: 1, arguments: '{"a":1}' }])).toEqual([
         ['f', { a: 1 }, 'x'],
@@ -371,7 +371,7 @@ describe('accumulateToolCalls', () => {
       expect(callsOf([...both, ...emptyAt(0), ...real])).toEqual(one);
     });
 
-    it('an index that only continued the call does not make a second one', () => {
+    it('an index that only continued the call opens no second call', () => {
       expect(
         callsOf([
           { index: 0, id: 'x', name: 'f', arguments: '{"a":' },
@@ -394,7 +394,7 @@ describe('accumulateToolCalls', () => {
     });
   });
 
-  it('the index separates calls that share an id also after the first was emitted', () => {
+  it('the index separates calls that share an id, even after the first call was emitted', () => {
     const call = (index: number, city: string): FragmentFields[] => [
       { index, id: 'x', name: 'f' },
       { index, arguments: `{"city":"${city}"}` },
@@ -424,7 +424,7 @@ describe('accumulateToolCalls', () => {
     ['id and name', { index: 0, id: 'x', name: 'f' }],
     ['id and name at another index', { index: 1, id: 'x', name: 'f' }],
     ['a new id', { index: 0, id: 'other' }],
-  ])('accumulateToolCalls is linear also where %s arrives in each fragment', (_, fields) => {
+  ])('accumulateToolCalls has linear cost even if %s arrives in each fragment', (_, fields) => {
     // An accumulator that reads the text from its start for each of the 200,000 fragments takes minutes.
     const middle = Array.from({ length: 200_000 }, (__, at): FragmentFields => ({
       ...fields,
@@ -452,7 +452,7 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
-    it('a call that never gets a name is not emitted', () => {
+    it('a call that never receives a name is not emitted', () => {
       expect(callsOf([{ index: 0, id: 'x', name: '', arguments: '{"a":1}' }])).toEqual([]);
     });
   });
@@ -474,23 +474,23 @@ describe('accumulateToolCalls', () => {
       },
     );
 
-    it('argument strings are joined and parsed, and objects are taken as they are', () => {
+    it('argument strings are joined and parsed, and argument objects are emitted unchanged', () => {
       expect(argumentsOf('', '{"ci', 'ty":', '"Ålesund 🏔"}', ' ', '\n')).toEqual({ city: 'Ålesund 🏔' });
       expect(argumentsOf({ city: 'Oslo' })).toEqual({ city: 'Oslo' });
       expect(argumentsOf({}, { city: 'Oslo' }, { days: 2 })).toEqual({ city: 'Oslo', days: 2 });
     });
 
-    it('the complete arguments once more are a repeat', () => {
+    it('repeated complete arguments are ignored', () => {
       expect(argumentsOf('{"a":', '1}', '{"a":1}')).toEqual({ a: 1 });
       expect(argumentsOf('{"a":', '1}', '{ "a": ', '1 }')).toEqual({ a: 1 });
     });
 
-    it('arguments repeated with their keys in another order, or after null, are the same', () => {
+    it('repeated arguments with their keys in another order, or after null, are ignored', () => {
       expect(argumentsOf('{"a":1,"b":2}', '{"b":2,"a":1}')).toEqual({ a: 1, b: 2 });
       expect(argumentsOf('null', '{"a":1}')).toEqual({ a: 1 });
     });
 
-    it('cumulative arguments are the last of them', () => {
+    it('the last of several cumulative arguments counts', () => {
       expect(argumentsOf('{"ci', '{"city":"Os', '{"city":"Oslo"}')).toEqual({ city: 'Oslo' });
       expect(argumentsOf('{"ci', '{"city":"Os')).toEqual({ _raw: '{"ci{"city":"Os', _error: 'invalid_json' });
     });
@@ -546,7 +546,7 @@ describe('accumulateToolCalls', () => {
       },
     );
 
-    it('a finish of length exposes no call that is cut inside its arguments, for any cut', () => {
+    it('a finish of length emits no truncated call, wherever its arguments are cut off', () => {
       const args = JSON.stringify({ 'a}"': '\\"}', b: [{ c: '{' }] });
       const cutAt = (text: string, size: number) =>
         Array.from({ length: Math.ceil(text.length / size) }, (_, at): FragmentFields => ({
@@ -584,7 +584,7 @@ describe('accumulateToolCalls', () => {
     });
   });
 
-  it('accumulateToolCalls emits a call at its end mark, once, in the order in which the calls began', () => {
+  it('accumulateToolCalls emits a call at its end marker, once, in the order in which the calls began', () => {
     const seen = observe(
       from([
         fragment({ index: 'a', id: 'x', name: 'f' }),
@@ -629,7 +629,7 @@ describe('accumulateToolCalls', () => {
     });
   });
 
-  it('accumulateToolCalls starts the turn over on retract', () => {
+  it('accumulateToolCalls starts the turn again on retract', () => {
     const { values } = observe(
       from<Chunk[]>([
         fragment({ index: 0, id: 'x', name: 'f' }),
@@ -671,7 +671,7 @@ describe('accumulateToolCalls', () => {
       expect(ids([{ ...call, done: true }, { type: 'retract' }, call, finish()])).toEqual(['x', 'x']);
     });
 
-    it('usedIds that can be iterated once hold for all turns and after retract', () => {
+    it('a one-shot iterable of usedIds applies to all turns and after retract', () => {
       const usedIds = new Set(['x']).values();
       const { values } = observe(
         from<Chunk[]>([{ ...call, done: true }, { type: 'retract' }, call, finish()]).pipe(
@@ -725,7 +725,7 @@ describe('accumulateToolCalls', () => {
     ]);
   });
 
-  it('accumulateToolCalls emits the same calls for any cut of the arguments and any interleaving of the calls', () => {
+  it('accumulateToolCalls emits the same calls however the arguments are split and the calls are interleaved', () => {
     const oneCall = fc.record({
       name: fc.stringMatching(/^[a-z]{1,8}$/),
       args: fc.dictionary(fc.string(), fc.jsonValue()),
@@ -752,7 +752,7 @@ describe('accumulateToolCalls', () => {
     );
   });
 
-  it('accumulateToolCalls never throws and never repeats an id, whatever the fragments', () => {
+  it('accumulateToolCalls never throws and never repeats an id, for any fragments', () => {
     const anyFragment = fc.record(
       {
         index: fc.oneof(fc.nat(2), fc.constantFrom('a', 'b')),

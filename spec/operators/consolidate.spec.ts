@@ -69,7 +69,7 @@ describe('consolidate', () => {
     expect(messagesOf(...chunks)).toEqual([]);
   });
 
-  it("consolidate stores provider data under the provider's name: objects merged, arrays concatenated, the rest replaced", () => {
+  it("consolidate stores provider data under the provider's name: objects are merged, arrays are concatenated, other values are replaced", () => {
     const data = (provider: string, value: unknown): In => ({ type: 'providerData', provider, data: value }) as In;
     const [message] = messagesOf(
       text('a'),
@@ -108,7 +108,7 @@ describe('consolidate', () => {
     expect(seen.values).toEqual([text('a')]);
   });
 
-  it('consolidate keeps the types of events that it does not know', () => {
+  it('consolidate preserves the types of custom events', () => {
     interface Mine extends StreamEvent {
       readonly type: 'mine';
       readonly n: number;
@@ -160,7 +160,7 @@ describe('consolidate', () => {
     ]);
   });
 
-  it('consolidate forwards no empty text and no empty thinking, and keeps a signature that they carried', () => {
+  it('consolidate forwards no empty text and no empty thinking, and keeps the signature in them', () => {
     const signature: In = { type: 'text', text: '', providerData: { google: 'signature' } };
     const { values } = observe(
       from<In[]>([text('a'), text(''), { type: 'thinking', text: '' }, signature, finish]).pipe(consolidate()),

@@ -20,13 +20,13 @@ const turn = (n: number, next: RunState | null = null): RunEvent => ({
 });
 
 describe('endRun', () => {
-  it('endRun emits the run as one value at its end', () => diagram('endRun', ({ source }) => source.pipe(endRun())));
+  it('endRun emits the result as the last value', () => diagram('endRun', ({ source }) => source.pipe(endRun())));
 
   it.each(operatorContract(endRun(), { source: [text('a'), message('a'), turn(1)] }))('endRun $title', ({ run }) =>
     run(),
   );
 
-  it('endRun sums the turns, those before a resumed run included', () => {
+  it('endRun sums the turns, including those before a resumed run', () => {
     const start = { ...startState([]), turn: 3, usage: { input: 10, output: 2 } };
     const { values } = observe(
       from<RunEvent[]>([
@@ -54,7 +54,7 @@ describe('endRun', () => {
     });
   });
 
-  it('endRun drops what was retracted, and keeps the turns before', () => {
+  it('endRun drops retracted content, and keeps the earlier turns', () => {
     const { values } = observe(
       from<RunEvent[]>([
         text('a'),

@@ -32,7 +32,7 @@ function turnOf(
 }
 
 describe('endTurn', () => {
-  it('endTurn emits the turn event in place of the finish, last', () =>
+  it('endTurn replaces the finish by the turn event, as the last event', () =>
     diagram('endTurn', ({ source }) => source.pipe(endTurn(start))));
 
   it.each(operatorContract(endTurn(start), { source: [{ type: 'message', message: says }, finish()] }))(
@@ -40,7 +40,7 @@ describe('endTurn', () => {
     ({ run }) => run(),
   );
 
-  it('endTurn continues when tools have answered, with all messages and the summed usage', () => {
+  it('endTurn continues after tool results, with all messages and the summed usage', () => {
     const state = { ...start, turn: 2, usage: { input: 5, output: 1 }, memo: { mine: true } };
     const { values } = observe(
       from<(MessageEvent | Chunk)[]>([
@@ -76,11 +76,11 @@ describe('endTurn', () => {
     expect(turnOf([says], start, 'toolCalls')?.next).toBeNull();
   });
 
-  it('endTurn continues when the provider paused', () => {
+  it('endTurn continues after the provider paused', () => {
     expect(turnOf([says], start, 'paused')?.next?.messages).toEqual([question, says]);
   });
 
-  it('endTurn continues once after an empty reply to tool results; a second empty reply ends the run', () => {
+  it('endTurn continues once after an empty response to tool results; a second empty response ends the run', () => {
     const afterTools = { ...startState([question, asks, told]), turn: 1 };
     const first = turnOf([], afterTools);
     expect(first).toMatchObject({
@@ -90,7 +90,7 @@ describe('endTurn', () => {
     expect(turnOf([], first?.next ?? start)?.next).toBeNull();
   });
 
-  it('endTurn counts empty replies again after each tool round', () => {
+  it('endTurn resets the count of empty responses after each tool round', () => {
     const again = turnOf([], startState([question, asks, told]))?.next ?? start;
     const round = turnOf([asks, told], again)?.next;
     expect(round?.memo).toBeUndefined();
@@ -115,7 +115,7 @@ describe('endTurn', () => {
     expect(JSON.parse(JSON.stringify(next))).toEqual(next);
   });
 
-  it('endTurn drops the messages of a retracted attempt', () => {
+  it('endTurn drops the messages of a retracted turn', () => {
     const { values } = observe(
       from<(MessageEvent | Chunk)[]>([
         { type: 'message', message: asks },
@@ -136,7 +136,7 @@ describe('endTurn', () => {
     expect(observe(concat(of(event), end).pipe(endTurn(start))).values).toEqual([event]);
   });
 
-  it('endTurn keeps the types of events that it does not know, without the finish', () => {
+  it('endTurn preserves the types of custom events and removes finish', () => {
     interface Mine extends StreamEvent {
       readonly type: 'mine';
       readonly n: number;
@@ -158,7 +158,7 @@ describe('endTurn', () => {
     },
   );
 
-  it('endTurn ends the run if one of two calls has no result, also when another id has two results', () => {
+  it('endTurn ends the run if one of two calls has no result, even if another id has two results', () => {
     const call = (id: string) => ({ type: 'toolCall' as const, id, name: 'f', arguments: {} });
     const result = (id: string) => ({ type: 'toolResult' as const, id, name: 'f', result: 1 });
     const asksTwice = modelMessage([call('c1'), call('c2')]);
@@ -168,7 +168,7 @@ describe('endTurn', () => {
     expect(turnOf([asksTwice], start, 'paused')?.next).toBeNull();
   });
 
-  it("endTurn carries the provider's own word for the reason", () => {
+  it("endTurn keeps the provider's raw finish reason", () => {
     const chunk: Chunk = { type: 'finish', reason: 'other', rawReason: 'recitation' };
     expect(observe(of(chunk).pipe(endTurn(start))).values).toMatchObject([
       { finishReason: 'other', rawReason: 'recitation' },

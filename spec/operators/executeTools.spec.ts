@@ -51,7 +51,7 @@ describe('executeTools', () => {
       }),
     )('executeTools $title', ({ run }) => run());
 
-    it('executeTools runs a call once although an event announced it before the message', () => {
+    it('executeTools runs a call once, even if a toolCall event precedes the message', () => {
       const execute = jest.fn(() => 1);
       const f = callOf('f');
       const { values } = observe(
@@ -153,7 +153,7 @@ describe('executeTools', () => {
       expect(values.at(-2)).toMatchObject({ message: { parts: [{ name: 'good', result: 1 }] } });
     });
 
-    it('executeTools starts over when retract follows the finish, which it emits first', () => {
+    it('executeTools starts again when retract follows the finish, and emits that finish first', () => {
       const good = callOf('good');
       const cut = { ...finishOf('length'), usage: { output: 7 } };
       const events: StreamEvent[] = [messageOf(callOf('void')), cut, { type: 'retract' }, messageOf(good), finishOf()];
@@ -198,7 +198,7 @@ describe('executeTools', () => {
       expect(values).toEqual([finishOf('stop')]);
     });
 
-    it('executeTools runs nothing when an empty reply follows retract', () => {
+    it('executeTools runs no call when an empty response follows retract', () => {
       const execute = jest.fn(() => 1);
       const events: StreamEvent[] = [messageOf(callOf('void')), { type: 'retract' }, finishOf('stop')];
       const { values } = observe(from(events).pipe(executeTools([anyTool('void', execute)], { eager })));
@@ -222,7 +222,7 @@ describe('executeTools', () => {
     it.each([
       ['a completion without finish', EMPTY, undefined],
       ['an error', throwError(() => new Error('reset')), new Error('reset')],
-    ])('executeTools answers nothing on %s, and unsubscribes running tools', (_, end, failure) => {
+    ])('executeTools emits no result on %s, and unsubscribes running tools', (_, end, failure) => {
       const never = new Subject<number>();
       const slow = callOf('slow');
       const observed = observe(
@@ -350,7 +350,7 @@ describe('executeTools', () => {
     });
   });
 
-  it('executeTools with eager tears a running tool down before it completes without a finish', () => {
+  it('executeTools with eager tears down a running tool before it completes without a finish', () => {
     const order: string[] = [];
     const slow = NEVER.pipe(finalize(() => order.push('torn down')));
     of(callOf('slow'))
@@ -372,14 +372,14 @@ describe('executeTools', () => {
       expect(values.at(-1)).toEqual(finishOf());
     });
 
-    it('executeTools with eager answers 2,000 calls after it as not executed when the model ends with length', () => {
+    it('executeTools with eager emits not_executed for 2,000 calls after it when the model ends with length', () => {
       const source = from<StreamEvent[]>([...calls, messageOf(...calls), finishOf('length')]);
       const { values } = observe(source.pipe(executeTools(tools(NEVER), { eager: true })));
       const codes = values.filter(isToolResult).map(({ code }) => code);
       expect(codes).toEqual(['cancelled', ...Array.from({ length: 2000 }, () => 'not_executed')]);
     });
 
-    it('executeTools tears a synchronous tool down before the next one starts', () => {
+    it('executeTools tears down a synchronous tool before the next tool starts', () => {
       const first = new Subject<number>();
       const order: string[] = [];
       const stream = (name: string) => of(1).pipe(finalize(() => order.push(`${name} ends`)));
@@ -457,7 +457,7 @@ describe('executeTools', () => {
     expect(contexts[0]).toMatchObject({ call: callOf('f', { a: 1 }), messages: history });
   });
 
-  it('executeTools rejects two tools with the same name as a notification', () => {
+  it('executeTools rejects two tools with the same name with an error notification', () => {
     const { error } = observe(turnOf().pipe(executeTools([anyTool('f', () => 1), anyTool('f', () => 2)])));
     expect(error).toMatchObject({ code: 'configuration', subject: 'tools', message: expect.stringContaining('"f"') });
   });

@@ -23,18 +23,18 @@ describe('followUp', () => {
 
   it.each(operatorContract(followUp(start, ask), { source: events }))('followUp $title', ({ run }) => run());
 
-  it('followUp calls decide with the state after the turn: messages, usage, memo', () => {
+  it('followUp passes the state after the turn to decide: messages, usage, memo', () => {
     const seen: RunState[] = [];
     observe(from(events).pipe(followUp(start, (_, after) => (seen.push(after), null))));
     expect(seen).toEqual([{ messages: [userMessage('Hi'), said], turn: 2, usage: { input: 3 }, memo: { mine: 1 } }]);
   });
 
-  it('followUp keeps the turn event if decide returns its next, and emits no message twice', () => {
+  it('followUp keeps the turn event if decide returns its next, and emits only new messages', () => {
     const { values } = observe(from(events).pipe(followUp(start, ({ next }) => next ?? null)));
     expect(values).toEqual(events);
   });
 
-  it('followUp ends the run with maxTurns on the last turn, without a new message', () => {
+  it('followUp reports maxTurns on the last turn, without a new message', () => {
     const { values } = observe(from(events).pipe(followUp(start, ask, { last: true })));
     expect(values).toEqual([events[0], { ...turn, finishReason: 'maxTurns' }]);
   });

@@ -47,7 +47,7 @@ describe('outputElements', () => {
     expect(valuesOf(deltas(json), undefined, { path: ['b', '__proto__'] }).values).toEqual([]);
   });
 
-  it('outputElements emits what the schema returns, in order, also if it returns a Promise', async () => {
+  it('outputElements emits what the schema returns, in order, even if it returns a Promise', async () => {
     expect(
       valuesOf(
         deltas('[1,2]'),
@@ -64,7 +64,7 @@ describe('outputElements', () => {
     expect(done).toEqual([3, 1]);
   });
 
-  it('outputElements errors after an invalid element, with its index and the reason, if no other response follows', () => {
+  it('outputElements fails after an invalid element, with its index and the reason, if no other response follows', () => {
     const { values, error } = valuesOf([...deltas('[1,"2",3]'), turn(1)], z.number());
     expect(values).toEqual([1]);
     expect(error).toMatchObject({
@@ -82,7 +82,7 @@ describe('outputElements', () => {
     expect(empty).toMatchObject({ values: [], error: undefined, completed: true });
   });
 
-  it('outputElements starts over on retract', () => {
+  it('outputElements starts again on retract', () => {
     expect(valuesOf([...deltas('[1,"x"'), retract, ...deltas('[1,2]'), turn(1)], z.number())).toMatchObject({
       values: [1, 2],
       error: undefined,
@@ -108,7 +108,7 @@ describe('outputElements', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('outputElements stops a synchronous source at take, and has its state per subscription', () => {
+  it('outputElements stops a synchronous source at take, and keeps separate state per subscription', () => {
     const { count, source } = countedSource(() => text('[1,2,3,'));
     expect(observe(source.pipe(outputElements(), take(2))).values).toEqual([1, 2]);
     expect(count).toEqual({ pulled: 1, subscribed: 1, torndown: 1 });

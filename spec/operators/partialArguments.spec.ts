@@ -30,7 +30,7 @@ const mail = tool({
 const clock = tool({ name: 'clock', description: 'The time.', execute: () => 12 });
 
 describe('partialArguments', () => {
-  it('partialArguments emits the growing arguments of a call, and the complete ones with the call', () =>
+  it('partialArguments emits the growing arguments of a call, and the complete arguments with the call', () =>
     diagram('partialArguments', ({ source }) => source.pipe(partialArguments())));
 
   it.each(
@@ -62,7 +62,7 @@ describe('partialArguments', () => {
     expect(mails.values.map(({ id }) => id)).toEqual(['c1']);
   });
 
-  it('partialArguments ends with the arguments of the call, also for calls without id, objects, and JSON in a string', () => {
+  it('partialArguments ends with the arguments of the call, including calls without id, objects, and JSON in a string', () => {
     const last = (fragments: readonly ToolCallFragment[]) =>
       observe(
         concat(from(fragments), of({ type: 'finish', reason: 'stop' } as const)).pipe(
@@ -108,7 +108,7 @@ describe('partialArguments', () => {
     ]);
   });
 
-  it('partialArguments unsubscribes in the same tick, stops at take, and has its state per subscription', async () => {
+  it('partialArguments unsubscribes in the same tick, stops at take, and keeps separate state per subscription', async () => {
     const subject = new Subject<StreamEvent>();
     const { values, subscription } = observe(subject.pipe(partialArguments()));
     subject.next(fragment(0, '{', { name: 'f' }));

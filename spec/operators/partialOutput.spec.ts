@@ -30,7 +30,7 @@ describe('partialOutput', () => {
     operatorContract(partialOutput(), { source: [text('{"a":'), text('1}'), turn(1, { a: 1 })], passThrough: false }),
   )('partialOutput $title', ({ run }) => run());
 
-  it('partialOutput ignores words and thinking, and emits no snapshot twice', () => {
+  it('partialOutput ignores prose and thinking, and emits no snapshot twice', () => {
     const events: RunEvent[] = [
       text('Let me see.'),
       turn(1),
@@ -44,7 +44,7 @@ describe('partialOutput', () => {
     expect(observe(of(text('5 degrees in Oslo.')).pipe(partialOutput())).values).toEqual([]);
   });
 
-  it('partialOutput starts over in a new turn (a repaired response) and on retract', () => {
+  it('partialOutput starts again in a new turn (a repaired response) and on retract', () => {
     const events: RunEvent[] = [
       text('{"a":1'),
       { type: 'retract' },
@@ -108,7 +108,7 @@ describe('partialOutput', () => {
     expect(count).toEqual({ pulled: 1, subscribed: 1, torndown: 1 });
   });
 
-  it('partialOutput has its state per subscription', () => {
+  it('partialOutput keeps separate state per subscription', () => {
     const once = from([text('{"a":1}'), turn(1)]).pipe(partialOutput());
     expect(observe(once.pipe(repeat(2))).values).toEqual([{ a: 1 }, { a: 1 }]);
     const failing = concat(

@@ -41,7 +41,7 @@ describe('prefixAfterTools', () => {
     expect(textsOf([text(''), results, text('a')])).toEqual(['', 'a']);
   });
 
-  it('prefixAfterTools changes no run without tools, and ignores other messages', () => {
+  it('prefixAfterTools does not change a run without tools, and ignores other messages', () => {
     const model: RunEvent = { type: 'message', message: { role: 'model', parts: [{ type: 'text', text: 'a' }] } };
     expect(textsOf([text('a'), model, turn(1), text('b')])).toEqual(['a', 'b']);
   });

@@ -31,7 +31,7 @@ describe('outputTool', () => {
     expect(seen.model.requests[0]?.output).toBeUndefined();
   });
 
-  it('outputTool runs all calls of the message, the other tools too, and reports text once as suppressedText', async () => {
+  it('outputTool runs all calls of the message, including other tools, and reports text once as suppressedText', async () => {
     const seen = run(
       [
         ['Hm.', toolCall('add', { a: 1, b: 2 })],
@@ -53,7 +53,7 @@ describe('outputTool', () => {
     expect(seen.model.requests.map(({ toolChoice }) => toolChoice)).toEqual(['required', 'required']);
   });
 
-  it('outputTool answers an invalid result with an error of the tool, a limited number of times', async () => {
+  it('outputTool reports an invalid result to the model as an error, a limited number of times', async () => {
     const seen = run([[toolCall('return_result', { name: 'Oslo' })], [toolCall('return_result', oslo)]], onlyTools);
     expect(await outputOf(seen)).toEqual(oslo);
     expect(JSON.stringify(seen.model.requests[1]?.messages)).toContain('Invalid result: people');
@@ -66,7 +66,7 @@ describe('outputTool', () => {
     expect(endless.model.requests).toHaveLength(3);
   });
 
-  it('outputTool accepts JSON that was written as text, and sends other text back', async () => {
+  it('outputTool accepts JSON that was written as text, and requests a repair of other text', async () => {
     expect(await outputOf(run([json], onlyTools))).toEqual(oslo);
     expect(await outputOf(run(['Oslo is big.', [toolCall('return_result', oslo)]], onlyTools))).toEqual(oslo);
   });
@@ -95,7 +95,7 @@ describe('outputTool', () => {
     expect(await outputOf(seen)).toEqual(oslo);
   });
 
-  it("outputTool rejects a user's tool of the same name", async () => {
+  it("outputTool rejects a user's tool with the name return_result", async () => {
     const shadow = tool({ name: 'return_result', description: '', execute: () => 1 });
     await expect(run([json], onlyTools, { tools: [shadow] }).events).rejects.toMatchObject({
       code: 'configuration',

@@ -144,7 +144,7 @@ describe('runTurns', () => {
     expect(error).toMatchObject({ code: 'stream_interrupted', provider: 'mine', retryable: true });
   });
 
-  describe('runTurns tears a turn down before it emits the turn event and starts the next turn', () => {
+  describe('runTurns tears down a turn before it emits the turn event and starts the next turn', () => {
     const log: string[] = [];
     const noted = (n: number) => (source: Observable<Chunk | MessageEvent | TurnEvent>) =>
       new Observable<Chunk | MessageEvent | TurnEvent>((out) => {
@@ -199,7 +199,7 @@ describe('runTurns', () => {
     });
   });
 
-  describe('runTurns closes what a turn subscribes late before the next request', () => {
+  describe('runTurns closes sources that a turn subscribes later before the next request', () => {
     /** A model whose first attempt fails after the subscription, and whose second attempt then completes. */
     const flaky = (log: string[], attempts: Subject<Chunk>[]) =>
       defer(() => {
@@ -297,7 +297,7 @@ describe('runTurns', () => {
     });
   });
 
-  it('runTurns continues a synchronous run that starts in a handler of another when that handler has returned', () => {
+  it('runTurns continues a synchronous run that starts in a handler of another run when that handler has returned', () => {
     const log: string[] = [];
     runTurns((state) => spoken(state, 2), start).subscribe((outer) => {
       log.push(`outer ${outer.type}`);
@@ -369,7 +369,7 @@ describe('runTurns', () => {
     expect(open).toBe(0);
   });
 
-  it("runTurns passes a user's own events with their type", () => {
+  it('runTurns forwards custom events with their types', () => {
     interface Mine extends StreamEvent {
       readonly type: 'mine';
       readonly n: number;

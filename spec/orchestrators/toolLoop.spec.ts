@@ -40,7 +40,7 @@ function countedMessage(text: string, count: { reads: number }): Message {
 }
 
 describe('toolLoop', () => {
-  it('toolLoop sends a request, runs the tools, sends their results back, and ends with an answer', () => {
+  it('toolLoop sends a request, runs the tools, sends their results back, and ends with a text response', () => {
     const { values, model, completed } = run();
     expect(values.map((event) => (event.type === 'message' ? `message of ${event.message.role}` : event.type))).toEqual(
       [
@@ -77,7 +77,7 @@ describe('toolLoop', () => {
     );
   });
 
-  it('toolLoop puts the system prompt before each request, and into no event and no state', () => {
+  it('toolLoop puts the system prompt before each request, and not into any event or state', () => {
     const { model, values } = run({ system: 'A secret prompt.' });
     for (const { messages } of model.requests) expect(messages[0]).toEqual(systemMessage('A secret prompt.'));
     expect(JSON.stringify(values)).not.toContain('secret');
@@ -110,13 +110,13 @@ describe('toolLoop', () => {
     expect(request).toEqual({ ...settings, messages: start.messages, tools: expect.any(Array) });
   });
 
-  it('toolLoop sends one more request after an empty reply to results (call, empty, empty: three requests)', () => {
+  it('toolLoop sends another request after an empty response to results (call, empty, empty: three requests)', () => {
     const { model, values } = run({}, [add], [[toolCall('add', { a: 1, b: 2 })], '', '']);
     expect(model.requests).toHaveLength(3);
     expect(values.filter(({ type }) => type === 'message')).toHaveLength(2);
   });
 
-  it('toolLoop counts empty replies again after each tool round (call, empty, call, empty, empty: five requests)', () => {
+  it('toolLoop resets the count of empty responses after each tool round (call, empty, call, empty, empty: five requests)', () => {
     const round = [toolCall('add', { a: 1, b: 2 })];
     expect(run({}, [add], [round, '', round, '', '']).model.requests).toHaveLength(5);
   });

@@ -11,7 +11,7 @@ describe('twoPhase', () => {
     json,
   ];
 
-  it('twoPhase sends tools until none is called, then the schema without tools', async () => {
+  it('twoPhase sends tools until the model calls no tool, then the schema without tools', async () => {
     const seen = run(script, oneAtATime, { tools: [add] });
     expect(await outputOf(seen)).toEqual(oslo);
     expect(seen.model.requests.map(({ tools, output }) => [tools?.length ?? 0, output !== undefined])).toEqual([
@@ -22,7 +22,7 @@ describe('twoPhase', () => {
     ]);
   });
 
-  it('twoPhase reports the text of the first phase once as suppressedText, and does not store its last reply', async () => {
+  it('twoPhase reports the text of the first phase once as suppressedText, and does not store its last response', async () => {
     const seen = run(script, oneAtATime, { tools: [add] });
     expect(await textOf(seen)).toBe(json);
     const events = await seen.events;
@@ -33,14 +33,14 @@ describe('twoPhase', () => {
     expect(JSON.stringify(seen.model.requests.at(-1)?.messages)).not.toContain('I know it now.');
   });
 
-  it('twoPhase starts the second phase also after a reply without calls, and after empty replies', async () => {
+  it('twoPhase starts the second phase even after a response without calls, and after empty responses', async () => {
     expect(await outputOf(run(['No tool needed.', json], oneAtATime, { tools: [add] }))).toEqual(oslo);
     expect(
       await outputOf(run([[toolCall('add', { a: 1, b: 2 })], '', '', json], oneAtATime, { tools: [add] })),
     ).toEqual(oslo);
   });
 
-  it('twoPhase repairs in the second phase', async () => {
+  it('twoPhase requests repairs in the second phase', async () => {
     expect(await outputOf(run(['ok', '{}', json], oneAtATime, { tools: [add] }))).toEqual(oslo);
   });
 
@@ -57,7 +57,7 @@ describe('twoPhase', () => {
     await expect(run(refusal, oneAtATime, { tools: [add] }).events).rejects.toMatchObject({ text: 'I will not.' });
   });
 
-  it('twoPhase fails when the model refused, or no turn is left', async () => {
+  it('twoPhase fails if the model refused, or if no turn remains', async () => {
     const refused = run([['I will not.', { type: 'finish', reason: 'contentFilter' }]], oneAtATime, { tools: [add] });
     await expect(refused.events).rejects.toMatchObject({
       reason: 'refused',

@@ -23,13 +23,13 @@ describe('typedOutput', () => {
       expect(model.requests[0]?.output).toMatchObject({ type: 'object', required: ['name', 'people'] });
     });
 
-    it('runs tools before', async () => {
+    it('runs tools before the output', async () => {
       const seen = run([['Let me see.', toolCall('add', { a: 1, b: 2 })], json], native, { tools: [add] });
       expect(await outputOf(seen)).toEqual(oslo);
       expect(seen.model.requests.every(({ output }) => output !== undefined)).toBe(true);
     });
 
-    it('sends an invalid reply back with what is wrong, and keeps both messages in the history', async () => {
+    it('sends the validation message after an invalid response, and keeps both messages in the history', async () => {
       const seen = run(['{"name":"Oslo","people":"many"}', json], native);
       expect(await outputOf(seen)).toEqual(oslo);
       expect(seen.model.requests[1]?.messages).toEqual([
@@ -63,7 +63,7 @@ describe('typedOutput', () => {
     it.each([
       ['refused', { type: 'finish', reason: 'contentFilter' }, 'refused'],
       ['cut', { type: 'finish', reason: 'length' }, 'length'],
-    ] as const)('sends no further request for an answer that was %s', async (_, finish, reason) => {
+    ] as const)('sends no further request for a response that was %s', async (_, finish, reason) => {
       const seen = run(() => ['I cannot say', finish], native);
       await expect(seen.events).rejects.toMatchObject({ code: 'output', reason, text: 'I cannot say' });
       expect(seen.model.requests).toHaveLength(1);
@@ -75,7 +75,7 @@ describe('typedOutput', () => {
       expect(seen.model.requests).toHaveLength(1);
     });
 
-    it('fails when tools have used all turns', async () => {
+    it('fails if tools have used all turns', async () => {
       await expect(
         run(() => [toolCall('add', { a: 1, b: 2 })], native, { tools: [add], maxTurns: 2 }).events,
       ).rejects.toMatchObject({
@@ -100,7 +100,7 @@ describe('typedOutput', () => {
     });
   });
 
-  it('typedOutput sends an instruction to a model that has neither', async () => {
+  it('typedOutput sends an instruction to a model that supports neither schemas nor tools', async () => {
     const seen = run([json], nothing, { system: 'Be exact.' });
     expect(await outputOf(seen)).toEqual(oslo);
     const system = JSON.stringify(seen.model.requests[0]?.messages[0]);
@@ -108,7 +108,7 @@ describe('typedOutput', () => {
     expect(system).toContain('JSON Schema');
   });
 
-  it('typedOutput is toolLoop without an output', () => {
+  it('typedOutput without an output schema equals toolLoop', () => {
     const model = scriptedModel(['Hi']);
     const { values } = observe(typedOutput.turn(startState([userMessage('Hi')]), { model, tools: [], options: {} }));
     expect(values.at(-1)).toMatchObject({ type: 'turn', next: null });

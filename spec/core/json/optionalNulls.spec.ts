@@ -4,7 +4,7 @@ import { omitOptionalNulls } from '../../../lib/core/json/optionalNulls.js';
 const text = { type: 'string' };
 
 describe('omitOptionalNulls', () => {
-  it('omitOptionalNulls omits only the nulls of optional properties, also in arrays, choices and references', () => {
+  it('omitOptionalNulls omits only the nulls of optional properties, including those in arrays, choices and references', () => {
     const schema = {
       type: 'object',
       properties: {

@@ -73,7 +73,7 @@ const anyText = fc
   });
 
 describe('partialJson', () => {
-  it('partialJson ends with the value of JSON.parse for every cut of the text, and each snapshot is a prefix of that value', () => {
+  it('partialJson ends with the value of JSON.parse however the text is split, and each snapshot is a prefix of that value', () => {
     fc.assert(
       fc.property(anyText, fc.array(fc.nat(2000), { maxLength: 40 }), ({ json, text }, cuts) => {
         const value = JSON.parse(json) as unknown;
@@ -93,7 +93,7 @@ describe('partialJson', () => {
     );
   });
 
-  it('a snapshot never changes, and a value that has closed is the same object in all later snapshots', () => {
+  it('a snapshot never changes, and a closed value is the same object in all later snapshots', () => {
     fc.assert(
       fc.property(
         fc.array(fc.dictionary(fc.string(), anyJson)),
@@ -135,7 +135,7 @@ describe('partialJson', () => {
     expect(snapshotOf('["\ud83d', 'x"]')).toEqual(['\ud83dx']);
   });
 
-  it('partialJson ignores a fence and text after the value, and fails at words after a number', () => {
+  it('partialJson ignores a code fence and text after the value, and fails at words after a number', () => {
     expect(snapshotOf('`', '``js', 'on\n{"a":1}\n```\nThere it is.')).toEqual({ a: 1 });
     expect(readToEnd('12\n```').snapshot()).toBe(12);
     expect(readToEnd('5 degrees').failedAt()).toBe(2);
@@ -175,7 +175,7 @@ describe('partialJson', () => {
     expect(cut.snapshot()).toEqual(before);
   });
 
-  it('partialJson stops at the same offset for every cut, whatever is wrong and however deep', () => {
+  it('partialJson stops at the same offset however the text is split, for any error at any depth', () => {
     fc.assert(
       fc.property(
         anyText,

@@ -117,7 +117,7 @@ describe('runTool', () => {
       ['an invalid Date', () => new Date(NaN), 'invalid Date'],
       ['progress that JSON cannot represent', () => of(progress(NaN), 1), 'NaN'],
       ['a very long error', throwAny(new Error('x'.repeat(1000))), 'x'.repeat(1000)],
-    ])('runTool answers %s with an error, and the other calls are not affected', async (_, execute, text) => {
+    ])('runTool reports %s as an error result, and the other calls are not affected', async (_, execute, text) => {
       const { answers, events } = await runCalls(
         [anyTool('bad', execute), anyTool('good', () => 1)],
         [callOf('bad'), callOf('good')],
@@ -155,7 +155,7 @@ describe('runTool', () => {
   });
 
   describe('arguments', () => {
-    it('runTool validates them and passes on what the schema made of them; toolStart has those of the call', async () => {
+    it('runTool passes the validated and transformed arguments to the tool; toolStart has the original arguments', async () => {
       const received: unknown[] = [];
       const typed = tool({
         name: 'f',
@@ -385,7 +385,7 @@ describe('runTool', () => {
     });
   });
 
-  describe('leaving', () => {
+  describe('unsubscription', () => {
     it('runTool does not abort the signal of a tool that has ended', async () => {
       const signals: AbortSignal[] = [];
       const f = anyTool('f', (_, { signal }) => (signals.push(signal), Promise.resolve(1)));
@@ -393,7 +393,7 @@ describe('runTool', () => {
       expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
     });
 
-    it('runTool runs the finally block of an async generator that it leaves', async () => {
+    it('runTool runs the finally block of an async generator that it unsubscribes', async () => {
       let cleaned = false;
       const f = anyTool('f', async function* () {
         try {
@@ -425,7 +425,7 @@ describe('runTool', () => {
   });
 
   describe('the deadline', () => {
-    it('runTool ends a tool that reports progress for ever and ignores its signal, and emits its held progress', () =>
+    it('runTool ends a tool that reports progress endlessly and ignores its signal, and emits its held progress', () =>
       virtual(({ flush }) => {
         let signal: AbortSignal | undefined;
         let left = false;
@@ -453,7 +453,7 @@ describe('runTool', () => {
         expect({ left, aborted: signal?.aborted }).toEqual({ left: true, aborted: true });
       }));
 
-    it('runTool ends a Promise that never settles, and a schema that never does', () =>
+    it('runTool ends a Promise that never settles, and a schema that never returns', () =>
       virtual(({ flush }) => {
         const never = new Promise<never>(() => undefined);
         const hangs = anyTool('hangs', () => never);
@@ -565,7 +565,7 @@ describe('runTool', () => {
       }
     });
 
-    it('runTool reports the error of a tool that ends synchronously, and that of one that is left', () => {
+    it('runTool reports the error of a tool that ends synchronously, and the error of a tool that is unsubscribed', () => {
       const unhandled: unknown[] = [];
       withHandler(
         (error) => unhandled.push(error),
