@@ -78,11 +78,12 @@ describe('outputTool', () => {
     expect(await textOf(seen)).toBe('["a","b"]');
   });
 
-  it('outputTool drops a result that was returned eagerly by a retracted attempt', async () => {
+  it('outputTool drops the text and the eagerly returned result of a retracted attempt', async () => {
     const fragment = { type: 'toolCallFragment', name: 'return_result', done: true } as const;
     const seen = run(
       [
         [
+          'Void.',
           { ...fragment, id: 'void', arguments: '{"name":"Void","people":1}' },
           { type: 'retract' },
           toolCall('add', { a: 1, b: 2 }),
@@ -93,6 +94,7 @@ describe('outputTool', () => {
       { tools: [add], eagerTools: true },
     );
     expect(await outputOf(seen)).toEqual(oslo);
+    expect((await seen.events).filter(({ type }) => type === 'metadata')).toEqual([]);
   });
 
   it("outputTool rejects a user's tool with the name return_result", async () => {

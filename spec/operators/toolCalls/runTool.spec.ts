@@ -11,6 +11,7 @@ import {
   interval,
   map,
   of,
+  takeWhile,
   throwError,
 } from 'rxjs';
 import type { Subscriber } from 'rxjs';
@@ -407,6 +408,23 @@ describe('runTool', () => {
       subscription.unsubscribe();
       for (let hops = 0; hops < 10; hops++) await Promise.resolve();
       expect(cleaned).toBe(true);
+    });
+
+    it('runTool does not ask an async iterator that it has left for another value', async () => {
+      let asked = 0;
+      const next = () => (++asked < 3 ? Promise.resolve({ value: 1 }) : new Promise(() => undefined));
+      const f = anyTool('f', () => ({ [Symbol.asyncIterator]: () => ({ next }) }));
+      const { subscription } = observe(turnOf(callOf('f')).pipe(executeTools([f])));
+      subscription.unsubscribe();
+      for (let hops = 0; hops < 10; hops++) await Promise.resolve();
+      expect(asked).toBe(1);
+    });
+
+    it('runTool does not execute a tool when the handler of its toolStart unsubscribes', () => {
+      const execute = jest.fn(() => 1);
+      const source = turnOf(callOf('f')).pipe(executeTools([anyTool('f', execute)]));
+      observe(source.pipe(takeWhile(({ type }) => type !== 'toolStart')));
+      expect(execute).not.toHaveBeenCalled();
     });
 
     it('runTool ignores the rejection of a Promise whose tool caused the unsubscription', async () => {
