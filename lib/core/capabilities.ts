@@ -71,6 +71,7 @@ export function requireCapabilities(
   throw new ConfigurationError(
     'capability',
     `${provider}:${name} cannot ${descriptions[missing]} (capability ${missing}).`,
-    `${alternatives}Use a model that has the capability. If this model has it, declare it: { capabilities: { ${missing}: true } }.`,
+    `${alternatives}Use a model that has the capability. If this model has it, declare it: ` +
+      `{ capabilities: { ${missing}: true } }.`,
   );
 }

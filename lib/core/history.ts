@@ -21,7 +21,7 @@ export function repairHistory(
   if (isValid(messages, isSeparate)) return messages;
   const system = messages.filter(({ role }) => role === 'system');
   const others = messages.filter(({ role, parts }) => role !== 'system' && parts.length > 0);
-  return [...mergeAdjacent(system, isSeparate), ...answerCalls(mergeAdjacent(others, isSeparate))];
+  return [...mergeAdjacent(system, isSeparate), ...addMissingResults(mergeAdjacent(others, isSeparate))];
 }
 
 /** Whether no repair is needed. This is the usual case: only the first turn of a run may receive an invalid history. */
@@ -32,7 +32,7 @@ function isValid(messages: readonly Message[], isSeparate: (message: Message) =>
     const { role, parts } = message;
     if (role === 'system' ? previous !== undefined : parts.length === 0) return false;
     if (role === previous?.role && !isSeparate(message) && !isSeparate(previous)) return false;
-    if (role === 'user' ? !answersExactly(message, open) : open.length > 0) return false;
+    if (role === 'user' ? !hasExactResults(message, open) : open.length > 0) return false;
     open = role === 'model' ? toolCallsOf(message) : [];
     previous = message;
   }
@@ -62,19 +62,19 @@ function merge(a: Message, b: Message): Message {
 const cancelledResult = (call: ToolCallPart): ToolResultPart => unfinishedResult(call, 'cancelled');
 
 /** Puts the results of all calls first in the user message that follows the model's messages. */
-function answerCalls(messages: readonly Message[]): Message[] {
-  const answered: Message[] = [];
+function addMissingResults(messages: readonly Message[]): Message[] {
+  const repaired: Message[] = [];
   let open: readonly ToolCallPart[] = [];
   for (const message of messages) {
-    answered.push(message.role === 'user' ? withResults(message, open, messages) : message);
+    repaired.push(message.role === 'user' ? withResults(message, open, messages) : message);
     open = message.role === 'model' ? [...open, ...toolCallsOf(message)] : [];
   }
-  if (open.length > 0) answered.push({ role: 'user', parts: open.map(cancelledResult) });
-  return answered;
+  if (open.length > 0) repaired.push({ role: 'user', parts: open.map(cancelledResult) });
+  return repaired;
 }
 
 function withResults(message: Message, calls: readonly ToolCallPart[], history: readonly Message[]): Message {
-  if (answersExactly(message, calls)) return message;
+  if (hasExactResults(message, calls)) return message;
   const results = message.parts.filter((part) => part.type === 'toolResult');
   const open = new Map(calls.map((call) => [call.id, call]));
   for (const { id, name } of results) if (!open.delete(id)) throw orphanError(history.indexOf(message), id, name);
@@ -92,7 +92,7 @@ function withResults(message: Message, calls: readonly ToolCallPart[], history: 
  * Whether the message begins with the results of the calls, in their order, and has no other results, so that no result
  * has to be moved. `executeTools` emits such messages.
  */
-function answersExactly({ parts }: Message, calls: readonly ToolCallPart[]): boolean {
+function hasExactResults({ parts }: Message, calls: readonly ToolCallPart[]): boolean {
   if (parts.length < calls.length) return false;
   return parts.every((part, index) =>
     part.type === 'toolResult' ? part.id === calls[index]?.id : index >= calls.length,

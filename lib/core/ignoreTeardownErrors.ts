@@ -14,7 +14,7 @@ export function ignoreTeardownErrors<T>(source: Observable<T>): Observable<T> {
     // runs.
     new Observable<T>((inner) => {
       out.add(() => attempt(() => inner.unsubscribe()));
-      if (!out.closed) attempt(() => void source.subscribe(inner)); // throws if the teardown of a synchronous source throws
+      if (!out.closed) attempt(() => void source.subscribe(inner)); // throws if a synchronous teardown throws
     }).subscribe({
       next: (value) => out.next(value),
       error: (error: unknown) => out.error(error),

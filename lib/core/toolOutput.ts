@@ -29,7 +29,7 @@ type ToolStream<R, P> =
 /** A synchronous or asynchronous generator. The type of the values passed to `next` does not matter. */
 type AnyGenerator<Y, R> = AsyncGenerator<Y, R, never> | Generator<Y, R, never>;
 
-// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- the return type of a generator without a return value
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- for a generator without a return value
 type Nothing = undefined | void;
 
 type Unmarked<T> = Exclude<T, Progress>;

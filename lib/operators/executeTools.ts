@@ -98,7 +98,8 @@ export function executeTools(
         }
         if (isRetract(event)) startOver();
         if (isModelMessage(event)) calls = [...calls, ...toolCallsOf(event.message)];
-        const { begin } = round; // read before emitting: a handler may push a `retract` into the source, which starts another round
+        // Read before the event is emitted: a handler may push a `retract` into the source, which starts another round.
+        const { begin } = round;
         out.next(event);
         if (eager && isToolCall(event)) begin(event);
       },

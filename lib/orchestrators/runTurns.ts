@@ -78,7 +78,8 @@ export function runTurns<E extends StreamEvent>(
 ): Observable<E> {
   const turnFrom = (state: RunState): Turn<E> => {
     const last = state.turn + 1 >= maxTurns;
-    const next = new AsyncSubject<RunState>(); // a state, not a turn: turns that reference the next turn would accumulate in memory
+    // It emits a state, not a turn: turns that reference the next turn would accumulate in memory.
+    const next = new AsyncSubject<RunState>();
     const settle = (following: RunState | null) => {
       if (following) next.next(following);
       next.complete();

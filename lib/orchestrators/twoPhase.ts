@@ -82,7 +82,7 @@ function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Messa
 
 /**
  * The error that ends the run after the first phase, if any. A refused request would be refused again. A response that
- * the token limit truncated is no error, since its text is not needed.
+ * the token limit truncated is not an error, since its text is not needed.
  */
 function firstPhaseError(typed: TypedTurn, turn: TurnEvent): Error | undefined {
   const text = nonEmptyString(turn.metadata?.['suppressedText']) ?? '';
