@@ -14,7 +14,6 @@ import {
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
-import { createPartialJson } from '../core/json/partialJson.js';
 import {
   errorDetails,
   excerpt,
@@ -126,13 +125,16 @@ function httpError(provider: string, { status, statusText, headers, url }: Respo
   });
 }
 
-/** The JSON of a body, also of one that was cut. */
+/** The first string under one of these keys, even if the text ends inside the string. */
+const truncatedMessage = /"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)*)/;
+const truncatedCode = /"(?:code|type)"\s*:\s*"((?:[^"\\]|\\.)*)"/;
+
+/** Parses a body. A body that was truncated still has its first message and code. */
 function readJson(text: string): unknown {
   const json = tryParseJson(text);
   if (json !== undefined || !/^\s*[[{]/.test(text)) return json;
-  const partial = createPartialJson();
-  partial.push(text);
-  return partial.snapshot();
+  const read = (pattern: RegExp) => tryParseJson(`"${pattern.exec(text)?.[1] ?? ''}"`);
+  return { error: { message: read(truncatedMessage), code: read(truncatedCode) } };
 }
 
 /** What the user can do about a status. */
