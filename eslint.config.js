@@ -142,6 +142,7 @@ export default defineConfig(
       'house/one-way': 'error',
       'no-console': 'error',
       'max-lines': ['error', { max: 250 }],
+      'max-len': ['error', { code: 120, ignoreUrls: true }],
       'no-restricted-globals': ['error', { globals: [...timers, ...nodeGlobals], checkGlobalObject: true }],
       'no-restricted-properties': ['error', ...clocks],
     },

@@ -218,6 +218,13 @@ const others: Case[] = [
     bad: operator,
     good: 'spec/core/usage.spec.ts',
   },
+  {
+    what: 'a comment of more than 120 columns',
+    rule: 'max-len',
+    code: `// ${'word '.repeat(30)}\nexport {};`,
+    bad: operator,
+    good: 'spec/core/usage.spec.ts',
+  },
 ];
 
 describe('lint', () => {

@@ -66,8 +66,17 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
  * Keys by their shape: those that are not ours to know (a gateway's key for the model's provider, the key of an AI SDK
  * model).
  */
-const keyShape =
-  /\b(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat)[-_][\w-]{16,}|AIza[\w-]{30,}|eyJ[\w-]{10,999}\.[\w-]{10,}(?:\.[\w-]+)?)|(?<=\bBearer )[\w.~+/=-]{8,}/g;
+const keyShape = new RegExp(
+  [
+    /\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat)[-_][\w-]{16,}/, // prefixes that providers use
+    /\bAIza[\w-]{30,}/, // Google
+    /\beyJ[\w-]{10,999}\.[\w-]{10,}(?:\.[\w-]+)?/, // a JSON Web Token
+    /(?<=\bBearer )[\w.~+/=-]{8,}/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+);
 
 const hideKeys = (text: string, spelled: readonly string[]): string =>
   replaceRanges(text, findSecrets(text, spelled)).replace(keyShape, replacement);

@@ -123,8 +123,8 @@ const isAtEdge = (secret: string, from: number, to: number, before: string, afte
   secret.length >= distinctiveLength && ((from === 0 && after === '') || (to === secret.length && before === ''));
 
 /** Names of headers that carry a key. */
-const secretHeader =
-  /^(?:.+[-_])?(?:(?:api|access|auth|private|secret|subscription|functions|account)[-_]?key|authorization|auth|token|secret|password|cookie|credentials?|jwt)$|^x-key$/i;
+const secretHeader = /^(?:.+[-_])?(?:authorization|auth|token|secret|password|cookie|credentials?|jwt)$|^x-key$/i;
+const secretKeyHeader = /^(?:.+[-_])?(?:api|access|auth|private|secret|subscription|functions|account)[-_]?key$/i;
 const secretParameter =
   /^(?:.+[-_])?(?:key|apikey|token|auth|code|sig|signature|secret|password|pwd|credential|accesstoken)$/i;
 
@@ -137,7 +137,7 @@ const secretParameter =
  */
 export function secretsOf(url: string, headers: Readonly<Record<string, string>>): readonly string[] {
   const headerSecrets = Object.entries(headers)
-    .filter(([name]) => secretHeader.test(name))
+    .filter(([name]) => secretHeader.test(name) || secretKeyHeader.test(name))
     .map(([, value]) => value);
   const query = /\?([^#]*)/.exec(url)?.[1] ?? '';
   const querySecrets = [...new URLSearchParams(query)]

@@ -112,7 +112,8 @@ function strayTextError(provider: string, text: string, events: number): Error |
   return new ProtocolError(
     provider,
     'frame',
-    `${provider} sent no server-sent events, but something else${quoted(text)}. Check baseUrl, and any proxy in between.`,
+    `${provider} sent no server-sent events, but something else${quoted(text)}. ` +
+      'Check baseUrl, and any proxy in between.',
     text,
   );
 }

@@ -115,8 +115,8 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
 }
 
 /**
- * The keys of a model, from the headers that the providers of the AI SDK keep in `config`. The interface of a model does
- * not reveal them: where there is no such field, there is none to be found.
+ * The keys of a model, from the headers that the providers of the AI SDK keep in `config`. The interface of a model
+ * does not reveal them: where there is no such field, there is none to be found.
  */
 function secretsOfModel(model: AiSdkModel): readonly string[] {
   try {

@@ -40,8 +40,8 @@ interface Redacted {
 const textField = /"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*)"/gs;
 
 /**
- * The secrets that a model has written over several deltas (`{"text":"sk-li"}`, `{"text":"ve-51"}`): the texts under one
- * name are read as one.
+ * The secrets that a model has written over several deltas (`{"text":"sk-li"}`, `{"text":"ve-51"}`): the texts under
+ * one name are read as one.
  */
 function findInDeltas(text: string, secrets: readonly string[]): readonly Redacted[] {
   const fields = new Map<string, { readonly start: number; readonly text: string }[]>();

@@ -60,9 +60,12 @@ describe('Gemini dialect of the loopback server', () => {
     ]);
   });
 
-  it.each<[Chunk]>([[{ type: 'retract' }], [{ type: 'metadata', metadata: {} }]])('the writer throws for %j', (chunk) => {
-    expect(() => written(chunk)).toThrow(/cannot express a/);
-  });
+  it.each<[Chunk]>([[{ type: 'retract' }], [{ type: 'metadata', metadata: {} }]])(
+    'the writer throws for %j',
+    (chunk) => {
+      expect(() => written(chunk)).toThrow(/cannot express a/);
+    },
+  );
 
   it('the writer reports an error with the status name of its code', () => {
     const error = new ProviderError('google', 'Busy.', { retryable: true, providerCode: 'UNAVAILABLE' });

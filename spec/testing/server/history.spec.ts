@@ -68,7 +68,7 @@ describe('history of a scripted request', () => {
     },
   );
 
-  const ofBytes = providers.filter((name) => name !== 'cohere'); // whose default model sees nothing
+  const ofBytes = providers.filter((name) => modelByName(name, { apiKey: 'none' }).capabilities?.vision !== false);
   it.each(ofBytes)('%s: history contains an image with its bytes', async (provider) => {
     const image = { type: 'file', mediaType: 'image/png', data: 'iVBORw0KGgo=' } as const;
     const messages = [userMessage([{ type: 'text', text: 'What is this?' }, image])];
