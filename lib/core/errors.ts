@@ -183,30 +183,37 @@ export class ProviderError extends RivuletError {
   }
 }
 
+/** What a `TimeoutError` reports for each phase. */
+const silences = {
+  first: {
+    problem: 'did not begin to respond within',
+    nextStep: 'Raise or omit timeout.first: reasoning models can take minutes.',
+  },
+  body: {
+    problem: 'sent the headers of its response, and then nothing for',
+    nextStep: 'Raise timeout.body if it thinks for longer, and check any proxy in between.',
+  },
+  each: { problem: 'sent nothing for', nextStep: 'Raise timeout.each if that is expected.' },
+} as const;
+
 /** Nothing was received for longer than the `timeout` option allows. */
 export class TimeoutError extends RivuletError {
   override readonly name = 'TimeoutError';
   readonly code = 'timeout';
 
   /**
-   * @param phase `first`: the response did not begin in time; `each`: nothing arrived for too long during the response.
+   * @param phase `first`: the response did not begin in time; `body`: its headers arrived, and no more for too long;
+   * `each`: nothing arrived for too long during the response.
    * @param milliseconds The limit that was exceeded.
    */
   constructor(
-    readonly phase: 'first' | 'each',
+    readonly phase: 'first' | 'body' | 'each',
     readonly milliseconds: number,
   ) {
-    const [problem, nextStep] =
-      phase === 'first'
-        ? [
-            `did not begin to respond within ${milliseconds} ms`,
-            'Raise or omit timeout.first: reasoning models can take minutes.',
-          ]
-        : [
-            `sent nothing for ${milliseconds} ms in the middle of its response`,
-            'Raise timeout.each if that is expected.',
-          ];
-    super(`The model ${problem}. ${nextStep}`);
+    const { problem, nextStep } = silences[phase];
+    super(
+      `The model ${problem} ${milliseconds} ms${phase === 'each' ? ' in the middle of its response' : ''}. ${nextStep}`,
+    );
   }
 
   protected override details(): Fields {

@@ -14,7 +14,10 @@ import { untilFinish } from './untilFinish.js';
 import type { Frame, Wire } from './wire.js';
 
 /** How a response is read. */
-export interface DecodeOptions extends FramingOptions, Redaction {}
+export interface DecodeOptions extends FramingOptions, Redaction {
+  /** Called at the first content, which metadata is not. Default: nothing. */
+  readonly onContent?: (() => void) | undefined;
+}
 
 const framings = { sse, ndjson } as const;
 
@@ -38,7 +41,15 @@ const framings = { sse, ndjson } as const;
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
   const { provider } = options;
   return untilFinish(provider, (output) => {
-    const decoder = wire.decode(output.emit);
+    let hasContent = false;
+    const emit = (chunk: Chunk) => {
+      if (!hasContent && isContent(chunk)) {
+        hasContent = true;
+        options.onContent?.();
+      }
+      output.emit(chunk);
+    };
+    const decoder = wire.decode(emit);
     const parse = createTemplateParser();
 
     const endResponse = () => {
@@ -76,6 +87,20 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
       error: (thrown) => redactThrown(thrown, options),
     };
   });
+}
+
+/** Whether a chunk shows that the model has begun: not what only announces the response. */
+function isContent(chunk: Chunk): boolean {
+  switch (chunk.type) {
+    case 'metadata':
+    case 'providerData':
+      return false;
+    case 'text':
+    case 'thinking':
+      return chunk.text !== '';
+    default:
+      return true;
+  }
 }
 
 function notJson(provider: string, data: string): ProtocolError {

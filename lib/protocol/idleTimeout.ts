@@ -1,19 +1,35 @@
-import { asyncScheduler, Subscription } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { asyncScheduler, EMPTY, Subscription } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { TimeoutError } from '../core/errors.js';
 import { maxTimerDelay } from '../core/options.js';
 
 /** How long a response may be silent. */
 export interface IdleTimeoutOptions {
-  /** Until the first value, in milliseconds. Default: no limit, since models that think take minutes. */
+  /**
+   * Until the first content, in milliseconds. Default: no limit, since models that think take minutes. Events that only
+   * announce the response (`response.created`) are not content.
+   */
   readonly first?: number | undefined;
-  /** Between two values, in milliseconds. `false`: no limit. Default: 120000. */
+  /** From the first content on, between two values, in milliseconds. `false`: no limit. Default: 120000. */
   readonly each?: number | false | undefined;
+}
+
+/** How long a response over HTTP may be silent. */
+export interface HttpTimeoutOptions extends IdleTimeoutOptions {
+  /**
+   * From the headers of the response to the first content, between two bytes of the body, in milliseconds. A model that
+   * thinks is silent for as long; a broken compression, or a connection that is gone, is silent for ever. `false`: no
+   * limit. Default: 300000, as in Node's `fetch`.
+   */
+  readonly body?: number | false | undefined;
 }
 
 /** The default of `each`. */
 const defaultEach = 120_000;
+
+/** The default of `body`. */
+const defaultBody = 300_000;
 
 /**
  * Errors when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a
@@ -21,47 +37,82 @@ const defaultEach = 120_000;
  *
  * Only the source's silence counts: the time that a subscriber takes to handle a value does not.
  *
- * One timer runs at a time, and values do not touch it: a value only records the time, and the timer, when it fires, is
- * scheduled again for the remaining time. RxJS's `timeout` schedules again for each value, which was measured at about
- * 2 us.
- *
  * @param options The limits.
- * @param begins Whether a value begins the response: until one does, `first` is the limit, measured from the
- * subscription. Default: any value does.
+ * @param begins Whether there was content, called after a value was emitted. Until then, `first` is the limit, measured
+ * from the subscription. Default: any value is content.
+ * @param headers Emits whether the response is the requested stream, when its headers have arrived. From then on, `body`
+ * is a limit too; for another response there is none, since reading its error has a limit of its own. Default: `body` is
+ * not a limit.
  * @returns The source's values. Errors with TimeoutError.
  */
 export function idleTimeout<T>(
-  { first = Infinity, each = defaultEach }: IdleTimeoutOptions = {},
+  { first = Infinity, each = defaultEach, body = defaultBody }: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,
+  headers: Observable<boolean> = EMPTY,
 ): MonoTypeOperatorFunction<T> {
-  const limits = { first, each: each === false ? Infinity : each };
   return createOperator((out) => {
-    let phase: 'first' | 'each' = 'first';
-    let silentSince = asyncScheduler.now();
-    let timer = Subscription.EMPTY;
-    const startTimer = () => {
-      const limit = limits[phase];
-      if (limit === Infinity) return;
-      const remaining = limit - (asyncScheduler.now() - silentSince);
-      if (remaining <= 0) {
-        out.error(new TimeoutError(phase, limit));
-        return;
-      }
-      timer = asyncScheduler.schedule(startTimer, Math.min(remaining, maxTimerDelay));
+    const createTimer = (phase: TimeoutError['phase'], limit: number | false) =>
+      new SilenceTimer(limit === false ? Infinity : limit, (exceeded) => out.error(new TimeoutError(phase, exceeded)));
+    const timers = {
+      first: createTimer('first', first),
+      body: createTimer('body', body),
+      each: createTimer('each', each),
     };
-    out.add(() => timer.unsubscribe());
-    startTimer();
+    let current = timers.body; // that each value restarts
+    const stop = () => {
+      timers.first.stop();
+      timers.body.stop();
+      timers.each.stop();
+    };
+    out.add(stop);
+    out.add(
+      headers.subscribe({
+        next: (isStream) => (isStream ? timers.body.start() : stop()),
+        error: (error: unknown) => out.error(error),
+      }),
+    );
+    timers.first.start();
     return {
       next(value) {
-        if (phase === 'first' && begins(value)) {
-          phase = 'each';
-          silentSince = asyncScheduler.now();
-          timer.unsubscribe();
-          startTimer();
-        }
         out.next(value);
-        if (phase === 'each') silentSince = asyncScheduler.now(); // after the subscriber has handled it
+        if (current === timers.body && !out.closed && begins(value)) {
+          stop();
+          current = timers.each;
+          current.start();
+        }
+        current.silentSince = asyncScheduler.now(); // after the subscriber has handled it
       },
     };
   });
+}
+
+/**
+ * Calls back after a silence. A value only records the time, and the timer, when it fires, is scheduled again for the
+ * remaining time. RxJS's `timeout` schedules again for each value, which was measured at about 2 us.
+ */
+class SilenceTimer {
+  silentSince = 0;
+  private scheduled = Subscription.EMPTY;
+
+  constructor(
+    private readonly limit: number,
+    private readonly onSilence: (limit: number) => void,
+  ) {}
+
+  start(): void {
+    this.stop();
+    this.silentSince = asyncScheduler.now();
+    this.schedule();
+  }
+
+  stop(): void {
+    this.scheduled.unsubscribe();
+  }
+
+  private schedule(): void {
+    if (this.limit === Infinity) return;
+    const remaining = this.limit - (asyncScheduler.now() - this.silentSince);
+    if (remaining <= 0) this.onSilence(this.limit);
+    else this.scheduled = asyncScheduler.schedule(() => this.schedule(), Math.min(remaining, maxTimerDelay));
+  }
 }

@@ -17,6 +17,8 @@ export interface PostRequest {
    * unless `headers` has one.
    */
   readonly accept: string;
+  /** Called when the headers have arrived, with whether the response is the requested stream. Default: nothing. */
+  readonly onHeaders?: ((isStream: boolean) => void) | undefined;
   /** Default: the global `fetch`, looked up at subscription. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -76,12 +78,13 @@ function send(
 const isResponse = (value: unknown): value is Response =>
   isRecord(value) && 'body' in value && typeof value['status'] === 'number';
 
-function read({ provider, accept }: PostRequest, response: Response, onEnd: () => void): Observable<Uint8Array> {
+function read(request: PostRequest, response: Response, onEnd: () => void): Observable<Uint8Array> {
+  const { provider, accept, onHeaders } = request;
   const bytes = bodyOf(provider, response.body, onEnd);
-  if (!response.ok) return statusError(provider, response, bytes);
-  return isStreamType(response.headers.get('content-type'), accept)
-    ? bytes
-    : contentTypeError(provider, response, bytes, accept);
+  const isStream = response.ok && isStreamType(response.headers.get('content-type'), accept);
+  onHeaders?.(isStream);
+  if (isStream) return bytes;
+  return response.ok ? contentTypeError(provider, response, bytes, accept) : statusError(provider, response, bytes);
 }
 
 function bodyOf(provider: string, body: ReadableStream<Uint8Array> | null, onEnd: () => void): Observable<Uint8Array> {

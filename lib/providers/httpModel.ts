@@ -1,4 +1,4 @@
-import { defer, identity } from 'rxjs';
+import { defer, identity, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
@@ -8,7 +8,7 @@ import type { Capabilities, Model, Request } from '../core/model.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
 import { encodeOnce } from '../protocol/encodeOnce.js';
 import { idleTimeout } from '../protocol/idleTimeout.js';
-import type { IdleTimeoutOptions } from '../protocol/idleTimeout.js';
+import type { HttpTimeoutOptions } from '../protocol/idleTimeout.js';
 import { post } from '../protocol/post.js';
 import type { PostRequest } from '../protocol/post.js';
 import { secretsOf } from '../protocol/secrets.js';
@@ -41,10 +41,11 @@ export interface ModelOptions {
    */
   readonly fetch?: typeof fetch | undefined;
   /**
-   * How long the server may send nothing: `first` is the limit until the first byte (default: no limit), `each` is the
-   * limit after that (default: 120000 ms; false: no limit).
+   * How long the server may send nothing, in milliseconds: `first` is the limit until the first content (default: no
+   * limit), `each` is the limit after that (default: 120000; false: no limit). `body` is the limit for bytes of any kind
+   * from the headers to the first content, for a connection that is gone or broken (default: 300000; false: no limit).
    */
-  readonly timeout?: IdleTimeoutOptions | undefined;
+  readonly timeout?: HttpTimeoutOptions | undefined;
   /**
    * How a request that fails before its first chunk is retried; false disables retries. Default: 3 retries, after 1, 2
    * and 4 s with jitter.
@@ -143,9 +144,16 @@ function streamResponse(
     ...secretsOf(options.baseUrl ?? definition.baseUrl, prepared.headers),
     ...(encoded.secrets ?? []),
   ];
-  return post(prepared).pipe(
-    idleTimeout(timeout),
-    decodeFrames(wire, { provider, maxEventBytes, secrets, conversation: () => conversationTexts(request), debug }),
+  const redaction = { provider, secrets, conversation: () => conversationTexts(request), debug };
+  const response = defer(() => {
+    const headers = new Subject<boolean>();
+    let hasContent = false;
+    return post({ ...prepared, onHeaders: (isStream) => headers.next(isStream) }).pipe(
+      idleTimeout(timeout, () => hasContent, headers),
+      decodeFrames(wire, { ...redaction, maxEventBytes, onContent: () => (hasContent = true) }),
+    );
+  });
+  return response.pipe(
     thinkTags ? extractThinking() : identity,
     textCalls ? extractTextCalls(request) : identity,
     retry === false ? identity : retryBeforeFirst(retry),

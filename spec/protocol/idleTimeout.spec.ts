@@ -47,6 +47,42 @@ describe('idleTimeout', () => {
     });
   });
 
+  it('idleTimeout limits the silence of a body from its headers to its first content, by bytes of any kind', () => {
+    run(({ cold, expectObservable }) => {
+      const limited = (headers: string, source: string, options = {}) =>
+        cold(source).pipe(
+          idleTimeout({ body: 5, each: 3, ...options }, (value) => value === 'a', cold(headers, { y: true, n: false })),
+        );
+      expectObservable(limited('9s y', '60m |')).toBe('9005ms #', undefined, new TimeoutError('body', 5));
+      expectObservable(limited('-y', '----o----o-----|')).toBe(
+        '----o----o----#',
+        undefined,
+        new TimeoutError('body', 5),
+      );
+      expectObservable(limited('-y', '60m |', { body: false })).toBe('60m |');
+      expectObservable(limited('-n', '60m |', { first: 9 })).toBe('60m |');
+      expectObservable(limited('-y', '---o---o---|', { first: 9 })).toBe(
+        '---o---o-#',
+        undefined,
+        new TimeoutError('first', 9),
+      );
+    });
+    run(({ cold, expectObservable }) => {
+      const headers = cold('-y', { y: true });
+      expectObservable(cold('-- 9s a 4ms |').pipe(idleTimeout({}, undefined, headers))).toBe('-- 9s a 4ms |');
+      expectObservable(cold('--a---').pipe(idleTimeout({ body: 5, each: 3 }, undefined, headers))).toBe(
+        '--a--#',
+        undefined,
+        new TimeoutError('each', 3),
+      );
+      expectObservable(cold('-').pipe(idleTimeout({}, undefined, headers))).toBe(
+        '300001ms #',
+        undefined,
+        new TimeoutError('body', 300_000),
+      );
+    });
+  });
+
   it('idleTimeout has no limit for false and Infinity, and does not fire early beyond the longest timer', () => {
     run(({ cold, expectObservable }) => {
       for (const each of [false, Infinity, 2 ** 40] as const)

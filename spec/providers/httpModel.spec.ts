@@ -1,6 +1,18 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { catchError, finalize, ignoreElements, lastValueFrom, of, repeat, retry, take, toArray } from 'rxjs';
+import {
+  VirtualTimeScheduler,
+  asyncScheduler,
+  catchError,
+  finalize,
+  ignoreElements,
+  lastValueFrom,
+  of,
+  repeat,
+  retry,
+  take,
+  toArray,
+} from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/errors.js';
 import { systemMessage, userMessage } from '../../lib/core/message.js';
@@ -52,6 +64,22 @@ const fetchAfter = (...failures: (() => Response | Promise<never>)[]) => {
   }) as typeof good;
   return Object.assign(fetch, { calls });
 };
+
+/** How a response that stalls ends. Its timers run on a clock that is as fast as the promises allow. */
+async function stalledFailure(respond: () => Response, timeout: ModelOptions['timeout']): Promise<Error> {
+  const scheduler = new VirtualTimeScheduler();
+  const now = asyncScheduler.now.bind(asyncScheduler);
+  Object.assign(asyncScheduler, { now: () => scheduler.now(), schedule: scheduler.schedule.bind(scheduler) });
+  try {
+    const outcome = failure({ fetch: async () => respond(), timeout, retry: false });
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    scheduler.flush();
+    return await outcome;
+  } finally {
+    asyncScheduler.now = now;
+    Reflect.deleteProperty(asyncScheduler, 'schedule');
+  }
+}
 
 describe('httpModel', () => {
   afterEach(() => {
@@ -242,6 +270,24 @@ describe('httpModel', () => {
       const silent = model({ fetch: () => new Promise(() => undefined), timeout: { first: 50 } });
       const outcome = silent.stream(hello).pipe(catchError((error: unknown) => of(error)));
       expectObservable(outcome).toBe('50ms (a|)', { a: new TimeoutError('first', 50) });
+    });
+  });
+
+  it('httpModel reports the status of an error whose body stalls, and not the timeout of a response', async () => {
+    const stalled = () => new Response(new ReadableStream(), { status: 503 });
+    expect(await stalledFailure(stalled, { first: 20, body: 20 })).toMatchObject({ code: 'http', status: 503 });
+  });
+
+  it('httpModel limits the wait for the body of a response, and not for the content after an announcement', async () => {
+    const empty = () => new Response(new ReadableStream(), { headers: { 'content-type': 'text/event-stream' } });
+    expect(await stalledFailure(empty, { body: 20 })).toMatchObject({ code: 'timeout', phase: 'body' });
+    const announced = (content: string) => () =>
+      new Response(
+        new ReadableStream({ start: (controller) => controller.enqueue(utf8(`data: {"meta":1}\n\n${content}`)) }),
+      );
+    expect(await stalledFailure(announced(''), { each: 20, body: 90 })).toMatchObject({ phase: 'body' });
+    expect(await stalledFailure(announced('data: {"t":"a"}\n\n'), { each: 20, body: 90 })).toMatchObject({
+      phase: 'each',
     });
   });
 
