@@ -1,5 +1,5 @@
 import { ConfigurationError } from './errors.js';
-import { mergeJson } from './json/json.js';
+import { JsonMerger } from './json/merge.js';
 import { toolCallsOf, unfinishedResult } from './message.js';
 import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
 
@@ -41,22 +41,26 @@ function isValid(messages: readonly Message[], isSeparate: (message: Message) =>
 
 /** Merges adjacent messages of a role: several APIs reject two user messages in a row. */
 function mergeAdjacent(messages: readonly Message[], isSeparate: (message: Message) => boolean): Message[] {
-  const merged: Message[] = [];
+  const groups: Message[][] = [];
   let separate = false;
   for (const message of messages) {
-    const previous = merged.at(-1);
+    const group = groups.at(-1);
     const previousIsSeparate = separate;
     separate = isSeparate(message);
-    if (previous?.role === message.role && !previousIsSeparate && !separate)
-      merged[merged.length - 1] = merge(previous, message);
-    else merged.push(message);
+    if (group?.[0]?.role === message.role && !previousIsSeparate && !separate) group.push(message);
+    else groups.push([message]);
   }
-  return merged;
+  return groups.flatMap(merge);
 }
 
-function merge(a: Message, b: Message): Message {
-  const metadata = mergeJson(a.metadata ?? {}, b.metadata ?? {}) as Metadata;
-  return { role: a.role, parts: [...a.parts, ...b.parts], ...(Object.keys(metadata).length > 0 ? { metadata } : {}) };
+function merge(messages: readonly Message[]): readonly Message[] {
+  const [first] = messages;
+  if (!first || messages.length === 1) return messages;
+  const merger = new JsonMerger().add({});
+  for (const { metadata = {} } of messages) merger.add(metadata);
+  const metadata = merger.value as Metadata;
+  const parts = messages.flatMap((message) => message.parts);
+  return [{ role: first.role, parts, ...(Object.keys(metadata).length > 0 ? { metadata } : {}) }];
 }
 
 const cancelledResult = (call: ToolCallPart): ToolResultPart => unfinishedResult(call, 'cancelled');

@@ -1,5 +1,6 @@
 import { isRecord } from './json/json.js';
 import type { JsonValue } from './json/json.js';
+import { setField } from './json/merge.js';
 import type { Metadata } from './message.js';
 
 /**
@@ -11,40 +12,59 @@ import type { Metadata } from './message.js';
  * @returns New metadata; neither argument is changed.
  */
 export function mergeMetadata(earlier: Metadata | undefined, later: Metadata): Metadata {
-  if (!earlier) return later;
-  const merged: Record<string, JsonValue> = { ...earlier, ...later };
-  const earlierTools = serverTools(earlier);
-  const laterTools = serverTools(later);
-  if (earlierTools && laterTools) merged['serverTools'] = mergeById([...earlierTools, ...laterTools]);
-  if (typeof earlier['cost'] === 'number' && typeof later['cost'] === 'number')
-    merged['cost'] = earlier['cost'] + later['cost'];
-  return merged;
+  return new MetadataCollector(earlier).add(later).metadata ?? later;
+}
+
+/** Merges metadata like `mergeMetadata`, event by event: linear, because what was merged is extended and not copied. */
+export class MetadataCollector {
+  private merged: Record<string, JsonValue> | undefined;
+  /** The `serverTools` of `merged`. */
+  private tools: JsonValue[] = [];
+  /** Where in `tools` an id is. */
+  private readonly places = new Map<unknown, number>();
+
+  constructor(initial?: Metadata) {
+    if (initial) this.add(initial);
+  }
+
+  /** What was merged; undefined if there was nothing. Whatever is added later changes it. */
+  get metadata(): Metadata | undefined {
+    return this.merged;
+  }
+
+  add(later: Metadata): this {
+    this.merged ??= {};
+    for (const [key, value] of Object.entries(later)) setField(this.merged, key, this.mergedValue(key, value));
+    return this;
+  }
+
+  private mergedValue(key: string, value: JsonValue): JsonValue {
+    const before = this.merged?.[key];
+    if (key === 'cost') return typeof before === 'number' && typeof value === 'number' ? before + value : value;
+    if (key !== 'serverTools' || !Array.isArray(value)) return value;
+    if (before !== this.tools) {
+      this.tools = [];
+      this.places.clear();
+    }
+    for (const entry of value as readonly JsonValue[]) this.addTool(entry);
+    return this.tools;
+  }
+
+  /** Merges the entries with the same id, at the position of the first of them; the last value of a field wins. */
+  private addTool(entry: JsonValue): void {
+    const id = isRecord(entry) ? entry['id'] : undefined;
+    const place = this.places.get(id);
+    if (place !== undefined) {
+      this.tools[place] = { ...(this.tools[place] as Metadata), ...(entry as Metadata) };
+      return;
+    }
+    if (id !== undefined) this.places.set(id, this.tools.length);
+    this.tools.push(entry);
+  }
 }
 
 /** The metadata that remains of a retracted attempt: its cost, since the provider charges for the attempt. */
 export function metadataOfRetracted(metadata: Metadata | undefined): Metadata | undefined {
   const cost = metadata?.['cost'];
   return cost === undefined ? undefined : { cost };
-}
-
-function serverTools({ serverTools: entries }: Metadata): readonly JsonValue[] | undefined {
-  return Array.isArray(entries) ? (entries as readonly JsonValue[]) : undefined;
-}
-
-/**
- * Merges the entries with the same id, at the position of the first of them; the last value of a field wins. Entries
- * without an id are unchanged.
- */
-function mergeById(entries: readonly JsonValue[]): readonly JsonValue[] {
-  const merged: JsonValue[] = [];
-  const positions = new Map<unknown, number>();
-  for (const entry of entries) {
-    const id = isRecord(entry) ? entry['id'] : undefined;
-    const position = positions.get(id);
-    if (position === undefined) {
-      if (id !== undefined) positions.set(id, merged.length);
-      merged.push(entry);
-    } else merged[position] = { ...(merged[position] as Metadata), ...(entry as Metadata) };
-  }
-  return merged;
 }

@@ -3,7 +3,7 @@ import type { FileChunk, ProviderDataChunk, SourceChunk, TextChunk, ThinkingChun
 import { createOperator } from '../core/createOperator.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { mergeJson } from '../core/json/json.js';
+import { JsonMerger } from '../core/json/merge.js';
 import type { FilePart, Message, Metadata, Part, SourcePart, TextPart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
@@ -97,7 +97,7 @@ function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChun
  */
 class MessageCollector {
   private readonly parts: Part[] = [];
-  private metadata: Metadata | undefined;
+  private providerData: JsonMerger | undefined;
   private openText: { readonly text: StringBuilder; providerData?: TextPart['providerData'] } | undefined;
 
   addText({ text, providerData }: TextChunk): void {
@@ -114,14 +114,16 @@ class MessageCollector {
   }
 
   addProviderData({ provider, data }: ProviderDataChunk): void {
-    this.metadata = { ...this.metadata, [provider]: mergeJson(this.metadata?.[provider], data) };
+    this.providerData ??= new JsonMerger();
+    this.providerData.add({ [provider]: data });
   }
 
   /** The message; undefined if it has no parts. */
   message(): Message | undefined {
     this.closeText();
     if (this.parts.length === 0) return undefined;
-    return { role: 'model', parts: this.parts, ...(this.metadata ? { metadata: this.metadata } : {}) };
+    const metadata = this.providerData?.value as Metadata | undefined;
+    return { role: 'model', parts: this.parts, ...(metadata ? { metadata } : {}) };
   }
 
   private closeText(): void {

@@ -3,7 +3,7 @@ import { createOperator } from '../core/createOperator.js';
 import type { ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import type { Message, Metadata } from '../core/message.js';
-import { mergeMetadata, metadataOfRetracted } from '../core/metadata.js';
+import { MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 import { addUsage } from '../core/usage.js';
 
@@ -44,7 +44,7 @@ export function endRun(
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
     const run = { text: '', thinking: '', messages: [] as Message[] };
-    let metadata: Metadata | undefined;
+    const metadata = new MetadataCollector();
     let usage = addUsage(start?.usage, undefined);
     let content = new TurnContent();
     let last: TurnEvent | undefined;
@@ -55,7 +55,7 @@ export function endRun(
       run.text += content.text.toString();
       run.thinking += content.thinking.toString();
       run.messages.push(...content.messages);
-      if (content.metadata) metadata = mergeMetadata(metadata, content.metadata);
+      if (content.metadata.metadata) metadata.add(content.metadata.metadata);
       content = new TurnContent();
     };
     return {
@@ -72,10 +72,10 @@ export function endRun(
             content.messages.push(known.message);
             break;
           case 'metadata':
-            content.metadata = mergeMetadata(content.metadata, known.metadata);
+            content.metadata.add(known.metadata);
             break;
           case 'retract':
-            content = new TurnContent(metadataOfRetracted(content.metadata));
+            content = new TurnContent(metadataOfRetracted(content.metadata.metadata));
             break;
           case 'turn':
             endTurn(known);
@@ -95,7 +95,7 @@ export function endRun(
             finishReason,
             ...(rawReason === undefined ? {} : { rawReason }),
             usage,
-            ...(metadata ? { metadata } : {}),
+            ...(metadata.metadata ? { metadata: metadata.metadata } : {}),
             turns,
           };
           check?.(result);
@@ -113,7 +113,11 @@ class TurnContent {
   readonly thinking = new StringBuilder();
   readonly messages: Message[] = [];
 
-  constructor(public metadata?: Metadata) {}
+  readonly metadata: MetadataCollector;
+
+  constructor(metadata?: Metadata) {
+    this.metadata = new MetadataCollector(metadata);
+  }
 }
 
 function withoutNext({ next: _, ...turn }: TurnEvent): TurnEvent {

@@ -6,7 +6,7 @@ import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import type { Message, Metadata } from '../core/message.js';
-import { mergeMetadata, metadataOfRetracted } from '../core/metadata.js';
+import { MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
 import { turnMessages } from '../core/turnMessages.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
@@ -61,7 +61,7 @@ export function endTurn(
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
     let messages: readonly Message[] = [];
-    let metadata: Metadata | undefined;
+    let metadata = new MetadataCollector();
     let retractedUsage: Usage | undefined;
     let finish: FinishChunk | undefined;
     return {
@@ -72,10 +72,10 @@ export function endTurn(
             finish ??= known;
             return;
           case 'metadata':
-            metadata = mergeMetadata(metadata, known.metadata);
+            metadata.add(known.metadata);
             break;
           case 'retract':
-            metadata = metadataOfRetracted(metadata);
+            metadata = new MetadataCollector(metadataOfRetracted(metadata.metadata));
             retractedUsage = sumOfKnown(retractedUsage, sumOfKnown(finish?.usage, known.usage));
             finish = undefined;
             messages = turnMessages(messages, event);
@@ -91,7 +91,7 @@ export function endTurn(
         if (!finish && unfinished) throw unfinished();
         if (finish) {
           const usage = sumOfKnown(retractedUsage, finish.usage);
-          out.next(turnEvent(state, messages, { ...finish, usage }, metadata, last));
+          out.next(turnEvent(state, messages, { ...finish, usage }, metadata.metadata, last));
         }
         out.complete();
       },

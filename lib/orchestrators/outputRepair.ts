@@ -151,10 +151,9 @@ export const memoWithRepair = (state: RunState) => ({ ...state.memo, [REPAIRS]: 
 
 /** Parses a text as JSON, which may be in a markdown code fence, and validates it. */
 export function validateText(schema: Schema, text: string): Observable<Validation<unknown>> {
-  const json = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text;
   let value: JsonValue;
   try {
-    value = JSON.parse(json) as JsonValue;
+    value = JSON.parse(withoutFence(text)) as JsonValue;
   } catch (error) {
     return of({
       invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${errorText(error)})`,
@@ -162,4 +161,15 @@ export function validateText(schema: Schema, text: string): Observable<Validatio
   }
   const validation = validate(schema, omitOptionalNulls(value, jsonSchemaOf(schema, 'The output')));
   return validation instanceof Promise ? from(validation) : of(validation);
+}
+
+const FENCE = '```';
+
+/** The text inside a code fence without a language, or with `json`; any other text, unchanged. */
+function withoutFence(text: string): string {
+  const fenced = text.trim();
+  const start = fenced.indexOf('\n');
+  if (start < 0 || !fenced.startsWith(FENCE) || !fenced.endsWith(FENCE)) return text;
+  const language = fenced.slice(FENCE.length, start).trim();
+  return language === '' || language === 'json' ? fenced.slice(start, -FENCE.length) : text;
 }

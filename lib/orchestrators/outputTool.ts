@@ -190,11 +190,10 @@ function countRepair(
   return of({ ...turn, ...omitUndefined({ next }) });
 }
 
-/** Why `return_result` failed, without the instruction for the model. */
+/** Why `return_result` failed. */
 function findResultError(messages: readonly Message[]): string {
   for (const { parts } of messages)
     for (const part of parts)
-      if (part.type === 'toolResult' && part.name === RETURN_RESULT && part.error !== undefined)
-        return part.error.replace(/\.? Call return_result again.*$/, '');
+      if (part.type === 'toolResult' && part.name === RETURN_RESULT && part.error !== undefined) return part.error;
   return '';
 }

@@ -109,7 +109,7 @@ const requestIdHeaders = [
 ];
 
 function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): HttpError {
-  const json = readJson(body.replace(/^\s*(?:event:.*\s+)?data:/, '')); // some servers send the error as an event
+  const json = readJson(eventData(body));
   const { message, codes } = errorDetails(json);
   const providerCode = primaryCode(codes);
   const reason = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
@@ -135,6 +135,13 @@ function readJson(text: string): unknown {
   if (json !== undefined || !/^\s*[[{]/.test(text)) return json;
   const read = (pattern: RegExp) => tryParseJson(`"${pattern.exec(text)?.[1] ?? ''}"`);
   return { error: { message: read(truncatedMessage), code: read(truncatedCode) } };
+}
+
+/** The data of a body that is a server-sent event, as some servers send their errors; any other body, unchanged. */
+function eventData(body: string): string {
+  const text = body.trimStart();
+  const field = text.startsWith('event:') ? text.slice(text.indexOf('\n') + 1).trimStart() : text;
+  return field.startsWith('data:') ? field.slice('data:'.length) : body;
 }
 
 /** What the user can do about a status. */

@@ -12,8 +12,15 @@ export function joinUrl(base: string, path: string): string {
   const [, baseUrl = '', baseQuery = ''] = urlAndQuery.exec(base.trim()) ?? [];
   const [, subPath = '', pathQuery = ''] = urlAndQuery.exec(path) ?? [];
   const query = [baseQuery, pathQuery].filter((part) => part !== '').join('&');
-  const url = `${baseUrl.replace(/\/+$/, '')}/${subPath.replace(/^\/+/, '')}`.replace(/\/+$/, '');
+  const url = withoutTrailingSlashes(`${withoutTrailingSlashes(baseUrl)}/${subPath.replace(/^\/+/, '')}`);
   return query === '' ? url : `${url}?${query}`;
+}
+
+/** A loop: a regular expression tries each run of slashes in the text, from each of its slashes. */
+function withoutTrailingSlashes(url: string): string {
+  let end = url.length;
+  while (url.charAt(end - 1) === '/') end--;
+  return url.slice(0, end);
 }
 
 const urlAndQuery = /^([^?#]*)(?:\?([^#]*))?/;

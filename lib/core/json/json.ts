@@ -58,20 +58,6 @@ export function finiteNumber(value: unknown): number | undefined {
 }
 
 /**
- * Merges a newer value into an older one: objects are merged by key, arrays are concatenated, any other value is
- * replaced by the newer one.
- */
-export function mergeJson(older: JsonValue | undefined, newer: JsonValue): JsonValue {
-  if (Array.isArray(older) && Array.isArray(newer))
-    return [...(older as readonly JsonValue[]), ...(newer as readonly JsonValue[])];
-  if (!isJsonObject(older) || !isJsonObject(newer)) return newer;
-  return {
-    ...older,
-    ...Object.fromEntries(Object.entries(newer).map(([key, value]) => [key, mergeJson(older[key], value)])),
-  };
-}
-
-/**
  * The value of a JSON text, or undefined if the text is not JSON.
  *
  * @param text The complete text.

@@ -117,6 +117,7 @@ export function createToolCallAccumulator({
     call.isEmitted = true;
     const { uniqueId: id, name, providerData } = call;
     const event = { type: 'toolCall', id, name, arguments: parseCallArguments(call) } as const;
+    call.parsed = undefined; // whoever receives the arguments may write to them
     return providerData ? { ...event, providerData } : event;
   };
 

@@ -37,14 +37,11 @@ function parseObject(text: string, unwrap = true): JsonObject | undefined {
 function withoutRepeats(text: string): string {
   const [first, ...others] = topLevelValues(text).filter((value) => !isBlank(value));
   if (first === undefined) return '';
-  return others.every((other) => other === first || isSameObject(other, first)) ? first : text;
+  const value = parseObject(first);
+  // Values are compared, not texts: some servers repeat an object with its keys in another order.
+  const isRepeat = (other: string) => other === first || (value !== undefined && isSameJson(value, parseObject(other)));
+  return others.every(isRepeat) ? first : text;
 }
-
-/** Compares values, not texts: some servers repeat an object with its keys in another order. */
-const isSameObject = (left: string, right: string): boolean => {
-  const value = parseObject(left);
-  return value !== undefined && isSameJson(value, parseObject(right));
-};
 
 /** Splits a text after each top-level value. */
 function topLevelValues(text: string): string[] {

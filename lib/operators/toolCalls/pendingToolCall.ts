@@ -1,6 +1,7 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
 import { isSameJson } from '../../core/json/equal.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { setField } from '../../core/json/merge.js';
 import { BracketScanner } from '../../core/json/scan.js';
 import type { ProviderData } from '../../core/message.js';
 import { isInvalidArguments } from '../../core/tool.js';
@@ -23,7 +24,9 @@ export interface PendingToolCall {
    */
   text: string;
   /** The arguments, if the provider sends them as an object. */
-  object: JsonObject | undefined;
+  object: Record<string, JsonValue> | undefined;
+  /** The parsed `text`, as long as nothing is appended. */
+  parsed: { readonly length: number; readonly value: JsonObject } | undefined;
   providerData: ProviderData | undefined;
   /** Whether the provider has marked the end of the call. */
   isDone: boolean;
@@ -70,6 +73,7 @@ export function createPendingToolCall(
     name: original ? original.name : '',
     text: '',
     object: undefined,
+    parsed: undefined,
     providerData: undefined,
     isDone: false,
     isEmitted: false,
@@ -96,15 +100,21 @@ export function append(call: PendingToolCall, id: string, fragment: ToolCallFrag
   if (fragment.name) call.name = mergeNames(call.name, fragment.name);
   const args = fragment.arguments;
   if (typeof args === 'string') appendText(call, args, fragment.index);
-  else if (args && Object.keys(args).length > 0) {
-    call.object = { ...call.object, ...args };
-    call.argumentsIndex ??= fragment.index;
-  } else if (args) call.object ??= {};
+  else if (args) appendObject(call, args, fragment.index);
   if (fragment.providerData) call.providerData = { ...call.providerData, ...fragment.providerData };
   if (fragment.done) call.isDone = true;
 }
 
+/** The object is extended in place: a copy for each fragment would be quadratic. */
+function appendObject(call: PendingToolCall, args: JsonObject, index: number | string | undefined): void {
+  const object = (call.object ??= {});
+  const fields = Object.entries(args);
+  for (const [name, value] of fields) setField(object, name, value);
+  if (fields.length > 0) call.argumentsIndex ??= index;
+}
+
 function appendText(call: PendingToolCall, text: string, index: number | string | undefined): void {
+  if (repeatsParsed(call, text)) return;
   if (call.head.length < HEAD_LENGTH) {
     const isPlaceholderSoFar = isBlank(call.head);
     if (call.head !== '' && isPlaceholderSoFar && isBlank(text)) return; // a repeated placeholder
@@ -116,6 +126,15 @@ function appendText(call: PendingToolCall, text: string, index: number | string 
   // Cheap: for an ordinary fragment, `startsWith` fails at the first characters.
   if (call.cumulative !== undefined && text !== '')
     call.cumulative = text.startsWith(call.cumulative) ? text : undefined;
+}
+
+/**
+ * Whether a text repeats the arguments, where these were just parsed to compare them with it (`addsNothing`). Such a
+ * repeat is not appended: otherwise all of them would be parsed again with each repeat.
+ */
+function repeatsParsed({ parsed, text: complete }: PendingToolCall, text: string): boolean {
+  if (parsed?.length !== complete.length || isBlank(text)) return false;
+  return isSameJson(parseToolCallArguments(text), parsed.value);
 }
 
 /**
@@ -170,10 +189,17 @@ export function isRepeat(call: PendingToolCall): boolean {
 }
 
 /** The parsed arguments: those of the joined text, or, if that is not JSON, those of the last cumulative fragment. */
-export function parseCallArguments({ text, object, cumulative }: PendingToolCall): JsonObject {
-  if (object) return isBlank(text) ? object : { ...object, ...parseToolCallArguments(text) };
-  const joined = parseToolCallArguments(text);
+export function parseCallArguments(call: PendingToolCall): JsonObject {
+  const { text, object, cumulative } = call;
+  if (object) return isBlank(text) ? object : { ...object, ...parsedText(call) };
+  const joined = parsedText(call);
   if (!isInvalidArguments(joined) || !cumulative) return joined;
   const last = parseToolCallArguments(cumulative);
   return isInvalidArguments(last) ? joined : last;
+}
+
+function parsedText(call: PendingToolCall): JsonObject {
+  const { length } = call.text;
+  if (call.parsed?.length !== length) call.parsed = { length, value: parseToolCallArguments(call.text) };
+  return call.parsed.value;
 }

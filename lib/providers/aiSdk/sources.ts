@@ -29,31 +29,46 @@ export interface SourceDecoder {
  */
 export function createSourceDecoder(provider: string, emit: (source: SourcePart) => void): SourceDecoder {
   const emittedKeys = new Set<string>();
-  let heldSources: SdkSource[] = [];
+  const heldSources = new Set<SdkSource>(); // in order of arrival
+  const heldByKey = new Map<string, Set<SdkSource>>();
   const emitSource = (source: SdkSource) => {
     emittedKeys.add(getSourceKey(source));
     emit(toSource(source, provider));
   };
+  /** Takes the first held source with the key. */
+  const takeHeld = (key: string): SdkSource | undefined => {
+    const sources = heldByKey.get(key);
+    const source = sources?.values().next().value;
+    if (source === undefined) return undefined;
+    sources?.delete(source);
+    heldSources.delete(source);
+    return source;
+  };
   const addCitation = ({ source, ...citation }: LanguageModelV4Citation) => {
     const key = getSourceKey(source);
     const passageKey = JSON.stringify([key, citation.citedText]);
-    const cited = heldSources.find((candidate) => getSourceKey(candidate) === key);
-    heldSources = heldSources.filter((candidate) => candidate !== cited);
+    const cited = takeHeld(key);
     if (emittedKeys.has(passageKey) || (!cited && emittedKeys.has(key))) return;
     emittedKeys.add(passageKey);
     emit(toSource(cited ?? source, provider, citation));
   };
   return {
     add(source, isInsideText) {
-      if (isInsideText) heldSources.push(source);
-      else emitSource(source);
+      if (!isInsideText) {
+        emitSource(source);
+        return;
+      }
+      const key = getSourceKey(source);
+      heldSources.add(source);
+      heldByKey.set(key, (heldByKey.get(key) ?? new Set()).add(source));
     },
     addCitations(citations) {
       citations.forEach(addCitation);
     },
     endText() {
       heldSources.forEach(emitSource);
-      heldSources = [];
+      heldSources.clear();
+      heldByKey.clear();
     },
   };
 }

@@ -55,6 +55,7 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
  */
 export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
   const openBlocks = new Map<unknown, OpenBlock>();
+  const openOtherBlocks = new Set<OpenBlock>(); // those that are not tool calls
   const emittedOnce = new Set<string>();
   const calls = createCallFragments(emit);
   /** Whether text was emitted after the last marker. */
@@ -76,7 +77,8 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     emit(chunk);
   };
   const addCitation = ({ fields }: OpenBlock, citation: JsonObject) => {
-    fields['citations'] = [...(asArray(fields['citations']) as JsonObject[]), citation];
+    const citations = (fields['citations'] ??= []) as JsonObject[];
+    citations.push(citation);
     emitOnce({ type: 'source', source: readCitedSource(citation) });
   };
 
@@ -85,6 +87,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     closeBlocksExceptCalls();
     const block: OpenBlock = { type: nonEmptyString(startedBlock['type']) ?? 'text', index, fields: {}, json: '' };
     openBlocks.set(index, block);
+    if (block.type !== 'tool_use') openOtherBlocks.add(block);
     switch (block.type) {
       case 'tool_use':
         calls.start(index, readCallFields(startedBlock));
@@ -102,8 +105,10 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     return block;
   };
 
-  const close = ({ type, index, fields, json }: OpenBlock) => {
+  const close = (block: OpenBlock) => {
+    const { type, index, fields, json } = block;
     openBlocks.delete(index);
+    openOtherBlocks.delete(block);
     switch (type) {
       case 'tool_use':
         hasTextSinceMarker = false;
@@ -121,7 +126,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     }
   };
   const closeBlocksExceptCalls = () => {
-    for (const block of openBlocks.values()) if (block.type !== 'tool_use') close(block);
+    for (const block of openOtherBlocks) close(block);
   };
   const openForDelta = (index: unknown, deltaType: unknown): OpenBlock | undefined => {
     const type = blockTypesByDelta.get(deltaType);

@@ -111,6 +111,7 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
         messageTexts[kind] += text;
       });
       for (const kind of ['thinking', 'text', 'refusal'] as const) {
+        if (messageTexts[kind].length <= texts[kind].length) continue; // the emitted texts need not be joined
         const emittedText = texts[kind].toString();
         if (messageTexts[kind].startsWith(emittedText)) emitText(kind, messageTexts[kind].slice(emittedText.length));
       }

@@ -134,18 +134,22 @@ function contentWithThoughts(text: string, thoughts: readonly Thought[]): readon
   return parts;
 }
 
+/** How many details may be open at a time. To search all of them for each fragment would be quadratic. */
+const MAX_OPEN_DETAILS = 64;
+
 /** The fields of a detail whose text arrives in fragments. */
 const streamedFields = ['text', 'summary', 'data'] as const;
 
 /**
  * Adds a fragment of OpenRouter's `reasoning_details` to the detail that it continues, or as a new detail (its guide
  * "Reasoning tokens": `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`, each with an `index`). A fragment
- * with an index may continue any detail; a fragment without an index may continue only the last.
+ * with an index may continue any of the last details; a fragment without an index may continue only the last.
  */
 function addDetail(details: JsonObject[], fragment: JsonObject): void {
-  const first = typeof fragment['index'] === 'number' ? 0 : details.length - 1;
-  const position = details.findLastIndex((detail, index) => index >= first && continuesDetail(detail, fragment));
-  if (position < 0) details.push(fragment);
+  const first = Math.max(0, details.length - (typeof fragment['index'] === 'number' ? MAX_OPEN_DETAILS : 1));
+  let position = details.length - 1;
+  while (position >= first && !continuesDetail(objectOrEmpty(details[position]), fragment)) position--;
+  if (position < first) details.push(fragment);
   else details[position] = joinDetail(objectOrEmpty(details[position]), fragment);
 }
 

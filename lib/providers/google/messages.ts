@@ -105,12 +105,14 @@ function encodeFile(file: FilePart): JsonObject {
 
 function encodeResults(message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
   const results = message.parts.filter((part) => part.type === 'toolResult');
-  const callIndex = ({ id }: ToolResultPart) => calls.findIndex((call) => call.id === id);
-  return results.sort((a, b) => callIndex(a) - callIndex(b)).map((result) => encodeResult(result, calls));
+  const positions = new Map(calls.map(({ id }, index) => [id, index]));
+  const positionOf = ({ id }: ToolResultPart) => positions.get(id) ?? -1;
+  return results
+    .sort((a, b) => positionOf(a) - positionOf(b))
+    .map((result) => encodeResult(result, calls[positionOf(result)]));
 }
 
-function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
-  const call = calls.find(({ id }) => id === result.id);
+function encodeResult(result: ToolResultPart, call: ToolCallPart | undefined): JsonObject {
   const response = result.error === undefined ? { result: result.result } : { error: result.error };
   return { functionResponse: omitUndefined({ id: call && readProviderData(call)['id'], name: result.name, response }) };
 }

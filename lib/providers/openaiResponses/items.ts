@@ -1,27 +1,16 @@
-import { finiteNumber, nonEmptyString, tryParseJson } from '../../core/json/json.js';
+import { finiteNumber, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { joinTexts, snapshotTexts } from './texts.js';
-import type { ItemTexts } from './texts.js';
-
-/** An output item of a response, while it streams. */
-export interface Item {
-  /** The item's type in the API (`message`, `reasoning`, `function_call`, `web_search_call` ...). */
-  readonly type: string;
-  /** A key that is unique within the response. It is the `index` of a call's fragments. */
-  readonly key: string;
-  /** The first id that the server sent for the item, if any. */
-  readonly id: string | undefined;
-  /** The item as `output_item.added` contained it, usually without content. */
-  readonly added: JsonObject | undefined;
-  /** The complete item, from `output_item.done` or from the final response; undefined until it arrives. */
-  done: JsonObject | undefined;
-  /** The id of the call; undefined until it arrives. */
-  callId: string | undefined;
-  /** Whether an event has found the item by its id. An event with a different id then belongs to a different item. */
-  foundById: boolean;
-  /** The texts that have been emitted. */
-  readonly texts: ItemTexts;
-}
+import {
+  readArguments,
+  compactArguments,
+  compactJson,
+  completesCall,
+  continuesTexts,
+  haveSameFunction,
+  mayBeSameCall,
+} from './item.js';
+import type { Item } from './item.js';
+import { ItemTexts } from './texts.js';
 
 /**
  * The output items of one response, in the order in which they began. A snapshot is an item as it is contained in an
@@ -51,12 +40,16 @@ export function createItems(): Items {
   const all: Item[] = [];
   const byId = new Map<string, Item>();
   const byIndex = new Map<number, Item>();
+  const byCallId = new Map<string, Item[]>();
+  const openByType = new Map<string, Item[]>(); // the last one may be done
 
   const open = (type: string, id: string | undefined, index: number | undefined, added?: JsonObject): Item => {
     const key = id !== undefined && !byId.has(id) ? id : `${id ?? 'item'}#${all.length}`;
     const callId = nonEmptyString(added?.['call_id']);
-    const item: Item = { type, key, id, added, done: undefined, callId, foundById: false, texts: new Map() };
+    const item: Item = { type, key, id, added, done: undefined, callId, foundById: false, texts: new ItemTexts() };
     all.push(item);
+    addTo(openByType, type, item);
+    if (callId !== undefined) addTo(byCallId, callId, item);
     if (index !== undefined) byIndex.set(index, item);
     return addId(item, id);
   };
@@ -70,63 +63,139 @@ export function createItems(): Items {
     return item?.type === type ? item : undefined;
   };
   const findByCallId = (type: unknown, callId: string | undefined): Item | undefined =>
-    callId === undefined ? undefined : all.find((item) => item.callId === callId && item.type === type);
+    callId === undefined ? undefined : byCallId.get(callId)?.find((item) => item.type === type);
+  const lastOpen = (type: string): Item | undefined => {
+    const items = openByType.get(type) ?? [];
+    while (items.at(-1)?.done) items.pop();
+    return items.at(-1);
+  };
+  /** The item has the snapshot. The first id of a call is kept. */
+  const withSnapshot = (item: Item, snapshot: JsonObject): Item => {
+    const callId = nonEmptyString(snapshot['call_id']);
+    if (item.type !== 'function_call' || item.callId !== undefined || callId === undefined) return item;
+    item.callId = callId;
+    addTo(byCallId, callId, item);
+    return item;
+  };
   /** Returns the open item at an index; if the index is undefined, the last open item of the type. */
   const findOpen = (type: string, index: number | undefined): Item | undefined => {
-    const found = index === undefined ? all.findLast((item) => item.type === type && !item.done) : byIndex.get(index);
-    return found?.type === type && !found.done ? found : undefined;
+    const item = index === undefined ? lastOpen(type) : byIndex.get(index);
+    return item?.type === type && !item.done ? item : undefined;
+  };
+
+  const findAdded = (snapshot: JsonObject, event: JsonObject): Item => {
+    const { type, id, index } = readIdentity(snapshot, event);
+    const item = findById(type, id);
+    return item && !item.done && mayBeSameCall(item, snapshot) ? item : open(type, id, index, snapshot);
+  };
+  const findDone = (snapshot: JsonObject, event: JsonObject): Item => {
+    const { type, id, index, callId } = readIdentity(snapshot, event);
+    const item = findById(type, id);
+    if (item && mayBeSameCall(item, snapshot)) return item;
+    const candidate = findByCallId(type, callId) ?? findOpen(type, index);
+    if (candidate && continuesTexts(candidate, snapshot)) return addId(candidate, id);
+    if (item && completesCall(item, snapshot)) return addId(item, id);
+    // A snapshot that has an unknown id and no index is a new item.
+    const mayBeCandidate = index !== undefined || id === undefined;
+    if (mayBeCandidate && candidate && completesCall(candidate, snapshot)) return addId(candidate, id);
+    return open(type, id, index);
+  };
+  const findFinal = (snapshot: JsonObject): Item | undefined => {
+    const { type, id, callId } = readIdentity(snapshot);
+    const item = findById(type, id);
+    return item && mayBeSameCall(item, snapshot) ? item : findByCallId(type, callId);
   };
 
   return {
     all,
-    added(snapshot, event) {
-      const { type, id, index } = readIdentity(snapshot, event);
-      const item = findById(type, id);
-      return item && !item.done && mayBeSameCall(item, snapshot) ? item : open(type, id, index, snapshot);
-    },
+    added: findAdded,
     find(type, event) {
       const id = nonEmptyString(event['item_id']);
       const index = finiteNumber(event['output_index']);
       // Some servers send the call's id instead of the item's id.
-      const known = findById(type, id) ?? all.find((item) => isOpenCall(item, type, id));
-      if (known) {
-        known.foundById = true;
-        return known;
+      const item = findById(type, id) ?? byCallId.get(id ?? '')?.find((one) => one.type === type && !one.done);
+      if (item) {
+        item.foundById = true;
+        return item;
       }
       const candidate = findOpen(type, index);
       return candidate && (id === undefined || !candidate.foundById) ? addId(candidate, id) : open(type, id, index);
     },
-    done(snapshot, event) {
-      const { type, id, index, callId } = readIdentity(snapshot, event);
-      const item = findById(type, id);
-      if (item && mayBeSameCall(item, snapshot)) return item;
-      const candidate = findByCallId(type, callId) ?? findOpen(type, index);
-      if (candidate && continuesTexts(candidate, snapshot)) return addId(candidate, id);
-      if (item && completesCall(item, snapshot)) return addId(item, id);
-      // A snapshot that has an unknown id and no index is a new item.
-      const mayBeCandidate = index !== undefined || id === undefined;
-      if (mayBeCandidate && candidate && completesCall(candidate, snapshot)) return addId(candidate, id);
-      return open(type, id, index);
-    },
+    done: (snapshot, event) => withSnapshot(findDone(snapshot, event), snapshot),
     match(output) {
-      const items = output.map((snapshot): Item | undefined => {
-        const { type, id, callId } = readIdentity(snapshot);
-        const item = findById(type, id);
-        return item && mayBeSameCall(item, snapshot) ? item : findByCallId(type, callId);
-      });
-      const unmatched = all.filter((item) => !items.includes(item));
-      for (const isSame of [repeatsCall, continuesTexts, completesCall]) {
-        output.forEach((snapshot, position) => {
-          const matchIndex = items[position] ? -1 : unmatched.findIndex((item) => isSame(item, snapshot));
-          if (matchIndex >= 0) items[position] = unmatched.splice(matchIndex, 1)[0];
-        });
-      }
+      const items = matchRenamed(output, output.map(findFinal), all);
       return output.map((snapshot, position) => {
         const { type, id } = readIdentity(snapshot);
-        return [items[position] ?? open(type, id, undefined), snapshot] as const;
+        const item = items[position] ?? open(type, id, undefined);
+        return [withSnapshot(item, snapshot), snapshot] as const;
       });
     },
   };
+}
+
+function addTo(lists: Map<string, Item[]>, key: string, item: Item): void {
+  const list = lists.get(key);
+  if (list) list.push(item);
+  else lists.set(key, [item]);
+}
+
+/**
+ * Pairs the snapshots of the final response whose ids are unknown with the items that have no snapshot yet: calls by
+ * name and arguments, other items by the texts so far. vLLM generates new ids for the final response
+ * (vllm-project/vllm#47916). If the repetition were taken for a second call, the tool would run twice.
+ *
+ * @param output The snapshots.
+ * @param known The item of each snapshot that was found by an id.
+ * @param all All items.
+ */
+function matchRenamed(
+  output: readonly JsonObject[],
+  known: readonly (Item | undefined)[],
+  all: readonly Item[],
+): readonly (Item | undefined)[] {
+  const items = [...known];
+  const matched = new Set(known);
+  const unmatched = all.filter((item) => !matched.has(item));
+  const byType = groupItems(unmatched, ({ type }) => type);
+  const byArguments = groupItems(unmatched, compactArguments);
+  const matchAll = (
+    candidatesFor: (snapshot: JsonObject) => Set<Item> | undefined,
+    isSame: (item: Item, snapshot: JsonObject) => boolean,
+  ) =>
+    output.forEach((snapshot, position) => {
+      if (items[position]) return;
+      const item = firstOf(candidatesFor(snapshot), (candidate) => isSame(candidate, snapshot));
+      if (!item) return;
+      items[position] = item;
+      byType.get(item.type)?.delete(item);
+      byArguments.get(compactArguments(item))?.delete(item);
+    });
+  const sameType = ({ type }: JsonObject) => byType.get(nonEmptyString(type) ?? '');
+  matchAll((snapshot) => byArguments.get(compactJson(readArguments(snapshot))), haveSameFunction);
+  matchAll(sameType, continuesTexts);
+  matchAll(sameType, completesCall);
+  return items;
+}
+
+function groupItems(items: readonly Item[], keyOf: (item: Item) => string): ReadonlyMap<string, Set<Item>> {
+  const groups = new Map<string, Set<Item>>();
+  for (const item of items) groups.set(keyOf(item), (groups.get(keyOf(item)) ?? new Set()).add(item));
+  return groups;
+}
+
+/**
+ * How many items a snapshot is compared with. Servers send the output in the order of its items: mostly the first one
+ * is the same.
+ */
+const MAX_CANDIDATES = 100;
+
+function firstOf(items: Iterable<Item> = [], isSame: (item: Item) => boolean): Item | undefined {
+  let compared = 0;
+  for (const item of items) {
+    if (isSame(item)) return item;
+    if (++compared === MAX_CANDIDATES) return undefined;
+  }
+  return undefined;
 }
 
 /** Reads the fields that identify the item of a snapshot. */
@@ -137,68 +206,4 @@ function readIdentity(snapshot: JsonObject, event: JsonObject = {}) {
     index: finiteNumber(event['output_index']),
     callId: nonEmptyString(snapshot['call_id']),
   };
-}
-
-const isOpenCall = (item: Item, type: string, callId: string | undefined): boolean =>
-  callId !== undefined && item.callId === callId && item.type === type && !item.done;
-
-/** Whether an item and a snapshot can belong to the same call: their call ids are equal, or one is missing. */
-function mayBeSameCall(item: Item, snapshot: JsonObject): boolean {
-  const callId = nonEmptyString(snapshot['call_id']);
-  return callId === undefined || item.callId === undefined || callId === item.callId;
-}
-
-/** Whether a snapshot has the item's type and call id, and its texts begin with the texts that have been emitted. */
-function continuesTexts(item: Item, snapshot: JsonObject): boolean {
-  if (item.type !== snapshot['type'] || !mayBeSameCall(item, snapshot)) return false;
-  const texts = snapshotTexts(snapshot);
-  return [...item.texts.keys()].every((kind) =>
-    (texts.get(kind) ?? []).join('').startsWith(joinTexts(item.texts, kind)),
-  );
-}
-
-/**
- * Whether a snapshot completes an open call: it has the same name, and its arguments continue the call's arguments so
- * far. Ids are not compared.
- */
-function completesCall(item: Item, snapshot: JsonObject): boolean {
-  if (item.done || !haveSameFunction(item, snapshot)) return false;
-  const received = readReceivedArguments(item);
-  const complete = readArguments(snapshot);
-  return isPlaceholder(received) || complete.startsWith(received) || compactJson(received) === compactJson(complete);
-}
-
-/**
- * Whether a snapshot repeats a call: it has the same name and the same arguments. Ids are not compared: vLLM generates
- * new ids for the final response (vllm-project/vllm#47916). If the repetition were taken for a second call, the tool
- * would run twice.
- */
-function repeatsCall(item: Item, snapshot: JsonObject): boolean {
-  if (!haveSameFunction(item, snapshot)) return false;
-  return compactJson(readReceivedArguments(item)) === compactJson(readArguments(snapshot));
-}
-
-/** Whether an item and a snapshot are function calls with the same name. A missing name is equal to any name. */
-function haveSameFunction(item: Item, snapshot: JsonObject): boolean {
-  if (item.type !== 'function_call' || snapshot['type'] !== 'function_call') return false;
-  const name = nonEmptyString((item.done ?? item.added)?.['name']);
-  const snapshotName = nonEmptyString(snapshot['name']);
-  return name === undefined || snapshotName === undefined || name === snapshotName;
-}
-
-const readArguments = (snapshot: JsonObject): string => (snapshotTexts(snapshot).get('arguments') ?? []).join('');
-
-function readReceivedArguments({ done, texts, added }: Item): string {
-  if (done) return readArguments(done);
-  return joinTexts(texts, 'arguments') || readArguments(added ?? {});
-}
-
-/** Whether the text of the arguments is a placeholder: blank, `{}` or `null`. */
-const isPlaceholder = (text: string): boolean => /^\s*(\{\s*\}|null)?\s*$/.test(text);
-
-/** Removes the whitespace between the tokens of a JSON text, for comparison. Returns any other text unchanged. */
-function compactJson(text: string): string {
-  if (isPlaceholder(text)) return '{}';
-  const value = tryParseJson(text);
-  return value === undefined ? text : JSON.stringify(value);
 }

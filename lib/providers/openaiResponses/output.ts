@@ -2,11 +2,11 @@ import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { createItems } from './items.js';
-import type { Item } from './items.js';
+import type { Item } from './item.js';
 import { provider } from './models.js';
 import { createServerItemReporter, isServerItem, parseServerEvent } from './serverItems.js';
 import { readCitedSources, readCreatedFiles } from './sources.js';
-import { joinTexts, snapshotTexts, readTextEvent } from './texts.js';
+import { isEmptyArguments, readTextEvent, snapshotTexts } from './texts.js';
 import type { TextEvent, TextKind } from './texts.js';
 
 /** Turns the output items of one response into chunks. */
@@ -126,8 +126,7 @@ function createContentEmitter(emit: (chunk: Chunk) => void) {
 
   const emitText = (item: Item, kind: TextKind, index: number, text: string) => {
     if (text === '') return;
-    const texts = item.texts.get(kind) ?? new Map<number, string>();
-    item.texts.set(kind, texts.set(index, (texts.get(index) ?? '') + text));
+    item.texts.add(kind, index, text);
     switch (kind) {
       case 'arguments':
         emit({ type: 'toolCallFragment', index: item.key, arguments: text });
@@ -152,15 +151,14 @@ function createContentEmitter(emit: (chunk: Chunk) => void) {
    * unless the deltas were a placeholder for arguments.
    */
   const emitRemainder = (item: Item, kind: TextKind, index: number, text: string) => {
-    const emitted = item.texts.get(kind)?.get(index) ?? '';
-    if (emitted === '' && joinTexts(item.texts, kind) === text) return; // emitted under another index
+    const emitted = item.texts.get(kind, index);
+    if (emitted === '' && item.texts.equals(kind, text)) return; // emitted under another index
     if (text.startsWith(emitted)) emitText(item, kind, index, text.slice(emitted.length));
-    else if (kind === 'arguments' && /^\s*(\{\s*\}|null)\s*$/.test(emitted)) emitText(item, kind, index, text);
+    else if (kind === 'arguments' && isEmptyArguments(emitted)) emitText(item, kind, index, text);
   };
   const addCall = (item: Item, call: JsonObject | undefined) => {
     hasCalls = true;
     const name = nonEmptyString(call?.['name']);
-    item.callId ??= nonEmptyString(call?.['call_id']);
     if (namedCalls.has(item) || (name === undefined && item.callId === undefined)) return;
     if (name !== undefined) namedCalls.add(item);
     emit({ type: 'toolCallFragment', index: item.key, ...omitUndefined({ id: item.callId, name }) });
@@ -176,7 +174,7 @@ function createContentEmitter(emit: (chunk: Chunk) => void) {
     addSnapshot(item: Item, snapshot: JsonObject): void {
       if (item.type === 'function_call') addCall(item, snapshot);
       for (const [kind, texts] of snapshotTexts(snapshot)) {
-        if (texts.join('') === joinTexts(item.texts, kind)) continue;
+        if (item.texts.equals(kind, texts.join(''))) continue;
         texts.forEach((text, index) => emitRemainder(item, kind, index, text));
       }
     },

@@ -1,18 +1,9 @@
-import {
-  asArray,
-  finiteNumber,
-  isJsonObject,
-  nonEmptyString,
-  objectOrEmpty,
-  omit,
-  omitUndefined,
-} from '../../core/json/json.js';
+import { finiteNumber, nonEmptyString, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, Part, ToolCallPart } from '../../core/message.js';
-import type { Item } from './items.js';
-import { provider } from './models.js';
-import { joinTexts } from './texts.js';
+import type { Item } from './item.js';
+import { isStored, pairCallsWithItems, readItemId, readStoredItems } from './storedItems.js';
 
 /** Maps a call id of the history to the API's id for that call, or to an id that the API accepts. */
 export type MapCallId = (id: string) => string;
@@ -72,27 +63,16 @@ function toStoredItem(item: Item): readonly JsonObject[] {
 }
 
 function toStoredMessage({ id, texts, done, added }: Item): readonly JsonObject[] {
-  const text = joinTexts(texts, 'text');
-  const refusal = joinTexts(texts, 'refusal');
-  const length = text.length + refusal.length;
+  const textLength = texts.length('text');
+  const length = textLength + texts.length('refusal');
   if (length === 0) return [];
   const phase = (done ?? added)?.['phase'] ?? undefined;
-  return [omitUndefined({ type: 'message', id, phase, length, refusal: text === '' ? true : undefined })];
+  return [omitUndefined({ type: 'message', id, phase, length, refusal: textLength === 0 ? true : undefined })];
 }
 
 /** Servers send null for missing fields (`content`, `status`), but the API rejects null in a request. */
 const omitNulls = (item: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
-
-/** Returns the provider data of a model message; undefined for a message of another provider or role. */
-export function readReplayData(message: Message): JsonObject | undefined {
-  const data = message.role === 'model' ? message.metadata?.[provider] : undefined;
-  return isJsonObject(data) ? data : undefined;
-}
-
-/** Returns the stored items of a model message; an empty array for a message of another provider. */
-export const readStoredItems = (message: Message): readonly JsonObject[] =>
-  asArray(readReplayData(message)?.['output']).filter(isJsonObject);
 
 /**
  * Whether the text of a message still has the same length as its stored items' texts. True if it has no stored items.
@@ -105,16 +85,6 @@ export function isUnedited(message: Message): boolean {
 }
 
 const readTextLength = (item: JsonObject): number => finiteNumber(item['length']) ?? 0;
-
-/** Whether the API stores the response. True unless the API reported the opposite. */
-export const isStored = (message: Message): boolean => readReplayData(message)?.['stored'] !== false;
-
-/** Whether a part came from an item: the item's id decides, or the call's id if the server sends no item ids. */
-export function isFromItem(part: Part, item: JsonObject): boolean {
-  const data = part.type === 'toolResult' ? undefined : part.providerData?.[provider];
-  const { id } = objectOrEmpty(data);
-  return id === undefined ? part.type === 'toolCall' && part.id === item['call_id'] : id === item['id'];
-}
 
 /**
  * Encodes a model message. If this provider created it and its text has not been edited, its stored items are used.
@@ -142,7 +112,8 @@ function completeStoredItems(
   mapCallId: MapCallId,
 ): readonly JsonObject[] {
   const text = messageText(message);
-  const calls = new Set(toolCallsOf(message));
+  const calls = new Map([...pairCallsWithItems(message)].map(([call, item]) => [item, call]));
+  const replayed = new Set(calls.values());
   let position = 0;
   const items = output.flatMap((item): readonly JsonObject[] => {
     switch (item['type']) {
@@ -154,16 +125,15 @@ function completeStoredItems(
       case 'image_generation_call':
         return encodeImage(item, message.parts);
       case 'function_call': {
-        const call = [...calls].find((candidate) => isFromItem(candidate, item));
-        if (!call) return [];
-        calls.delete(call);
-        return [{ ...item, ...encodeCall(call, mapCallId) }];
+        const call = calls.get(item);
+        return call ? [{ ...item, ...encodeCall(call, mapCallId) }] : [];
       }
       default:
         return [item];
     }
   });
-  return [...items, ...[...calls].map((call) => encodeCall(call, mapCallId))];
+  const others = toolCallsOf(message).filter((call) => !replayed.has(call));
+  return [...items, ...others.map((call) => encodeCall(call, mapCallId))];
 }
 
 /**
@@ -197,7 +167,8 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
 }
 
 function encodeImage(item: JsonObject, parts: readonly Part[]): readonly JsonObject[] {
-  const file = parts.find((part) => part.type === 'file' && isFromItem(part, item));
+  const { id } = item;
+  const file = parts.find((part) => part.type === 'file' && id !== undefined && readItemId(part) === id);
   return file?.type === 'file' && file.data !== undefined ? [{ ...item, result: file.data }] : [];
 }
 

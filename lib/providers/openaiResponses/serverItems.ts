@@ -1,6 +1,6 @@
 import { asArray, finiteNumber, isJsonObject, nonEmptyString, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import type { Item } from './items.js';
+import type { Item } from './item.js';
 
 /**
  * Reports the progress and results of server items: calls of tools that OpenAI runs, and any other item that is not a
@@ -34,9 +34,13 @@ export const isServerItem = (type: string): boolean => !clientItems.has(type);
  * @returns The item type and the step; undefined for any other event.
  */
 export function parseServerEvent(type: string): { readonly itemType: string; readonly step: string } | undefined {
+  if (type.length > MAX_TYPE_LENGTH) return undefined;
   const [, itemType, step] = /^response\.(\w+?_call|mcp_list_tools)(?:_\w+)?\.(\w+)$/.exec(type) ?? [];
   return itemType === undefined || step === undefined || !isServerItem(itemType) ? undefined : { itemType, step };
 }
+
+/** No documented type is half as long. The expression is quadratic in the length of the type. */
+const MAX_TYPE_LENGTH = 100;
 
 /** The final statuses. They are not reported separately, because the complete item contains its status. */
 const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);

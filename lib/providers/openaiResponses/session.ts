@@ -3,7 +3,8 @@ import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import { encodeInput, isClientCall, isOutput } from './messages.js';
-import { isFromItem, isStored, isUnedited, readReplayData, readStoredItems } from './replay.js';
+import { isUnedited } from './replay.js';
+import { isStored, pairCallsWithItems, readReplayData, readStoredItems } from './storedItems.js';
 
 /** A stored response to continue, and the items to send after it. */
 export interface Session {
@@ -44,12 +45,9 @@ export function findSession(messages: readonly Message[]): Session | undefined {
 
 /** Maps the message's call ids, which are unique in the conversation, to OpenAI's `call_id`s. */
 function readApiCallIds(message: Message): ReadonlyMap<string, string> {
-  const items = readStoredItems(message);
+  const items = pairCallsWithItems(message);
   return new Map(
-    toolCallsOf(message).map((call) => {
-      const item = items.find((candidate) => isFromItem(call, candidate));
-      return [call.id, nonEmptyString(item?.['call_id']) ?? call.id];
-    }),
+    toolCallsOf(message).map((call) => [call.id, nonEmptyString(items.get(call)?.['call_id']) ?? call.id]),
   );
 }
 

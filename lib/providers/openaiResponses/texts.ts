@@ -7,14 +7,49 @@ export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments
 /**
  * The texts of an item by kind and index. A message can have several contents, and a reasoning item several summaries.
  */
-export type ItemTexts = Map<TextKind, Map<number, string>>;
+export class ItemTexts {
+  private readonly byKind = new Map<TextKind, Map<number, string>>();
+  private readonly lengths = new Map<TextKind, number>();
 
-/** Joins all texts of a kind, in the order of their indexes. */
-export function joinTexts(texts: ItemTexts, kind: TextKind): string {
-  return [...(texts.get(kind) ?? [])]
-    .sort(([a], [b]) => a - b)
-    .map(([, text]) => text)
-    .join('');
+  add(kind: TextKind, index: number, text: string): void {
+    const texts = this.byKind.get(kind) ?? new Map<number, string>();
+    this.byKind.set(kind, texts.set(index, (texts.get(index) ?? '') + text));
+    this.lengths.set(kind, this.length(kind) + text.length);
+  }
+
+  /** The text at an index; empty if there is none. */
+  get(kind: TextKind, index: number): string {
+    return this.byKind.get(kind)?.get(index) ?? '';
+  }
+
+  /** The kinds that have texts. */
+  kinds(): readonly TextKind[] {
+    return [...this.byKind.keys()];
+  }
+
+  /** The length of all texts of a kind. */
+  length(kind: TextKind): number {
+    return this.lengths.get(kind) ?? 0;
+  }
+
+  /** All texts of a kind, in the order of their indexes. */
+  join(kind: TextKind): string {
+    return [...(this.byKind.get(kind) ?? [])]
+      .sort(([a], [b]) => a - b)
+      .map(([, text]) => text)
+      .join('');
+  }
+
+  /** Whether all texts of a kind are this text. They are joined only where the lengths are equal. */
+  equals(kind: TextKind, text: string): boolean {
+    return this.length(kind) === text.length && this.join(kind) === text;
+  }
+}
+
+/** Whether arguments are `{}` or `null`, which some servers send before the arguments. */
+export function isEmptyArguments(text: string): boolean {
+  const trimmed = text.trim();
+  return trimmed === 'null' || (trimmed.startsWith('{') && trimmed.slice(1).trimStart() === '}');
 }
 
 /** A text that an event adds to an item. */

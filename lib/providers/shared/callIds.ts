@@ -55,11 +55,14 @@ export function createCallIdMapper(messages: readonly Message[]): (id: string) =
   );
   const usedIds = new Set([...ids].filter((id) => validId.test(id)));
   const newIds = new Map<string, string>();
+  const suffixes = new Map<string, number>(); // the next one of each base
   for (const id of ids) {
     if (validId.test(id)) continue;
     const base = id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call';
-    let newId = base;
-    for (let n = 2; usedIds.has(newId); n += 1) newId = `${base}_${n}`;
+    let suffix = suffixes.get(base) ?? 1;
+    let newId = suffix === 1 ? base : `${base}_${suffix}`;
+    while (usedIds.has(newId)) newId = `${base}_${++suffix}`;
+    suffixes.set(base, suffix + 1);
     usedIds.add(newId);
     newIds.set(id, newId);
   }

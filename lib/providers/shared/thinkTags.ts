@@ -32,6 +32,7 @@ type State = 'start' | 'thinking' | 'afterTags' | 'text';
 export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagParser {
   let state: State = 'start';
   let heldText = '';
+  let blanks = ''; // the whitespace before a tag: a rope, which is not searched again with each delta
 
   const emitText = (type: 'text' | 'thinking', text: string) => {
     if (text !== '') emit({ type, text });
@@ -40,9 +41,10 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
   const read: Record<State, (text: string) => void> = {
     start(text) {
       const trimmed = text.trimStart();
+      blanks += text.slice(0, text.length - trimmed.length);
       if (trimmed.startsWith(openingTag)) enter('thinking', trimmed.slice(openingTag.length));
-      else if (openingTag.startsWith(trimmed)) heldText = text;
-      else enter('text', text);
+      else if (openingTag.startsWith(trimmed)) heldText = trimmed;
+      else enter('text', blanks + trimmed);
     },
     thinking(text) {
       const end = text.indexOf(closingTag);
@@ -73,8 +75,9 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
     if (chunk.providerData) emit({ ...chunk, text: '' });
   };
   const flush = () => {
-    const text = heldText;
+    const text = state === 'start' ? blanks + heldText : heldText;
     heldText = '';
+    blanks = '';
     if (state === 'start' && text !== '') state = 'text';
     emitText(state === 'thinking' ? 'thinking' : 'text', text);
   };
@@ -90,6 +93,7 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
         case 'retract':
           state = 'start';
           heldText = '';
+          blanks = '';
           break;
         case 'metadata':
         case 'providerData':

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { asArray, contentParts, mergeJson, omit, parseJsonOrText, tryParseJson } from '../../../lib/core/json/json.js';
+import { asArray, contentParts, omit, parseJsonOrText, tryParseJson } from '../../../lib/core/json/json.js';
 
 describe('json', () => {
   it.each<[string, unknown]>([
@@ -22,16 +22,6 @@ describe('json', () => {
 
   it('parseJsonOrText returns a text that is not JSON unchanged, and null for null', () => {
     expect(['{"a":1}', 'null', 'Hello', ''].map(parseJsonOrText)).toEqual([{ a: 1 }, null, 'Hello', '']);
-  });
-
-  it('mergeJson merges objects by key, concatenates arrays, and replaces any other value', () => {
-    expect(mergeJson({ a: [1], b: { c: 1 }, d: 'old' }, { a: [2], b: { e: 2 }, d: 'new' })).toEqual({
-      a: [1, 2],
-      b: { c: 1, e: 2 },
-      d: 'new',
-    });
-    expect(mergeJson(undefined, [1])).toEqual([1]);
-    expect(mergeJson([1], { a: 1 })).toEqual({ a: 1 });
   });
 
   it('asArray wraps a single value, and returns an empty array for null and undefined', () => {

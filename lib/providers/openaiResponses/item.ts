@@ -1,0 +1,80 @@
+import { nonEmptyString, tryParseJson } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { isEmptyArguments, snapshotTexts } from './texts.js';
+import type { ItemTexts } from './texts.js';
+
+/** An output item of a response, while it streams. */
+export interface Item {
+  /** The item's type in the API (`message`, `reasoning`, `function_call`, `web_search_call` ...). */
+  readonly type: string;
+  /** A key that is unique within the response. It is the `index` of a call's fragments. */
+  readonly key: string;
+  /** The first id that the server sent for the item, if any. */
+  readonly id: string | undefined;
+  /** The item as `output_item.added` contained it, usually without content. */
+  readonly added: JsonObject | undefined;
+  /** The complete item, from `output_item.done` or from the final response; undefined until it arrives. */
+  done: JsonObject | undefined;
+  /** The id of the call; undefined until it arrives. */
+  callId: string | undefined;
+  /** Whether an event has found the item by its id. An event with a different id then belongs to a different item. */
+  foundById: boolean;
+  /** The texts that have been emitted. */
+  readonly texts: ItemTexts;
+}
+
+/** Whether an item and a snapshot can belong to the same call: their call ids are equal, or one is missing. */
+export function mayBeSameCall(item: Item, snapshot: JsonObject): boolean {
+  const callId = nonEmptyString(snapshot['call_id']);
+  return callId === undefined || item.callId === undefined || callId === item.callId;
+}
+
+/** Whether a snapshot has the item's type and call id, and its texts begin with the texts that have been emitted. */
+export function continuesTexts(item: Item, snapshot: JsonObject): boolean {
+  if (item.type !== snapshot['type'] || !mayBeSameCall(item, snapshot)) return false;
+  const texts = snapshotTexts(snapshot);
+  return item.texts.kinds().every((kind) => (texts.get(kind) ?? []).join('').startsWith(item.texts.join(kind)));
+}
+
+/**
+ * Whether a snapshot completes an open call: it has the same name, and its arguments continue the call's arguments so
+ * far. Ids are not compared.
+ */
+export function completesCall(item: Item, snapshot: JsonObject): boolean {
+  if (item.done || !haveSameFunction(item, snapshot)) return false;
+  const received = readReceivedArguments(item);
+  const complete = readArguments(snapshot);
+  return isPlaceholder(received) || complete.startsWith(received) || compactJson(received) === compactJson(complete);
+}
+
+/** Whether an item and a snapshot are function calls with the same name. A missing name is equal to any name. */
+export function haveSameFunction(item: Item, snapshot: JsonObject): boolean {
+  if (item.type !== 'function_call' || snapshot['type'] !== 'function_call') return false;
+  const name = nonEmptyString((item.done ?? item.added)?.['name']);
+  const snapshotName = nonEmptyString(snapshot['name']);
+  return name === undefined || snapshotName === undefined || name === snapshotName;
+}
+
+export const readArguments = (snapshot: JsonObject): string =>
+  (snapshotTexts(snapshot).get('arguments') ?? []).join('');
+
+function readReceivedArguments({ done, texts, added }: Item): string {
+  if (done) return readArguments(done);
+  return texts.join('arguments') || readArguments(added ?? {});
+}
+
+/** Returns the compact arguments of an item, as far as they have arrived. */
+export const compactArguments = (item: Item): string => compactJson(readReceivedArguments(item));
+
+/** Whether the text of the arguments is a placeholder: blank, `{}` or `null`. */
+function isPlaceholder(text: string): boolean {
+  const trimmed = text.trim();
+  return trimmed === '' || isEmptyArguments(trimmed);
+}
+
+/** Removes the whitespace between the tokens of a JSON text, for comparison. Returns any other text unchanged. */
+export function compactJson(text: string): string {
+  if (isPlaceholder(text)) return '{}';
+  const value = tryParseJson(text);
+  return value === undefined ? text : JSON.stringify(value);
+}
