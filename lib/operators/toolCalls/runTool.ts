@@ -173,8 +173,7 @@ function toToolEvents(call: ToolCallPart): OperatorFunction<ToolStep, RunningToo
       },
       error(thrown) {
         releaseHeld();
-        const code = thrown instanceof ToolFailure ? thrown.code : 'failed';
-        out.next({ type: 'toolResult', id, name, error: errorText(thrown), code });
+        out.next({ type: 'toolResult', id, name, error: errorText(thrown), code: codeOf(thrown) });
         out.complete();
       },
       complete() {
@@ -183,4 +182,13 @@ function toToolEvents(call: ToolCallPart): OperatorFunction<ToolStep, RunningToo
       },
     };
   });
+}
+
+/** A tool may throw anything, also a Proxy: `instanceof` then throws what the Proxy's trap throws. */
+function codeOf(thrown: unknown): ToolErrorCode {
+  try {
+    return thrown instanceof ToolFailure ? thrown.code : 'failed';
+  } catch {
+    return 'failed';
+  }
 }

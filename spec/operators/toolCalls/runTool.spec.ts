@@ -45,6 +45,17 @@ const interop = (key: PropertyKey) => ({ [key]: () => of(1, 2) });
 function* emptyGenerator() {}
 
 describe('runTool', () => {
+  it('runTool answers a call whose tool throws a Proxy that cannot be examined', async () => {
+    const { proxy, revoke } = Proxy.revocable(new Error('x'), {});
+    revoke();
+    const throwProxy = () => {
+      throw proxy;
+    };
+    expect((await runCalls([anyTool('f', throwProxy)], [callOf('f')])).answers).toEqual([
+      { error: 'an unreadable value was thrown', code: 'failed' },
+    ]);
+  });
+
   describe('results', () => {
     it.each<[string, unknown, unknown]>([
       ['undefined', undefined, null],
