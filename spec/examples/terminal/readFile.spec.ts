@@ -32,8 +32,8 @@ describe.each([
     await actual.symlink('../private', join(folder, 'project', 'docs'));
   };
   const read = async (path: string): Promise<unknown> => {
-    const { execute } = readFile(join(folder, 'project'));
-    return execute({ path }, { signal: new AbortController().signal } as Parameters<typeof execute>[1]);
+    const tool = readFile(join(folder, 'project'));
+    return tool.execute({ path }, { signal: new AbortController().signal } as Parameters<typeof tool.execute>[1]);
   };
 
   beforeEach(async () => {

@@ -1,0 +1,106 @@
+import { lastValueFrom, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Chunk } from '../../lib/core/chunk.js';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { userMessage } from '../../lib/core/message.js';
+import type { Model, Request } from '../../lib/core/model.js';
+import { tool, toolDefinition } from '../../lib/core/tool.js';
+import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
+import { consolidate } from '../../lib/operators/consolidate.js';
+import type { ModelOptions } from '../../lib/providers/httpModel.js';
+import { modelByName, registeredProviders } from '../../lib/registry/index.js';
+import { toolCall } from '../../lib/testing/index.js';
+import { serveModel } from '../../lib/testing/server/index.js';
+import type { Script, ServedTurn } from '../../lib/testing/server/index.js';
+import { fetchOf } from '../protocol/wires.js';
+
+/** The providers that are attacked: every wire, and every server that speaks one. */
+export const wires = registeredProviders().map(({ name }) => name);
+
+/** The key of all requests. */
+export const key = 'sk-attack-0123456789-secret';
+
+/** A tool without a schema, and one with a schema. */
+export const tools = [
+  tool({ name: 'look', description: 'Looks.', execute: () => 'seen' }),
+  tool({
+    name: 'weather',
+    description: 'The weather.',
+    parameters: { type: 'object', properties: { city: { type: 'string' } } },
+    execute: ({ city }) => `It rains in ${JSON.stringify(city)}.`,
+  }),
+];
+
+export const request: Request = { messages: [userMessage('How warm is it?')], tools: tools.map(toolDefinition) };
+
+/** An answer with everything that every wire can express. */
+export const answer: Script<ServedTurn> = () => [
+  { type: 'thinking', text: 'Two look-ups.' },
+  'Let me see: “Reykjavík” 🌧.',
+  toolCall('weather', { city: 'Reykjavík', note: 'a "quoted" text\n' }, 'call_a'),
+  toolCall('look', {}, 'call_b'),
+  { type: 'finish', reason: 'toolCalls', usage: { input: 20, output: 10 } },
+];
+
+/** The response of a provider to `request`. */
+export interface ServedBody {
+  readonly bytes: Uint8Array;
+  readonly contentType: string;
+}
+
+/** Returns the body with which the loopback server answers a provider. */
+export async function bodyOf(wire: string, script: Script<ServedTurn> = answer): Promise<ServedBody> {
+  const server = await serveModel(script);
+  let body: ServedBody | undefined;
+  const record: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    body = { bytes, contentType: response.headers.get('content-type') ?? '' };
+    return new Response(bytes, response);
+  };
+  try {
+    const model = modelByName(wire, { baseUrl: server.urlFor(wire), apiKey: key, fetch: record, retry: false });
+    await lastValueFrom(model.stream(request));
+  } finally {
+    await server.close();
+  }
+  if (!body) throw new Error(`${wire} sent no request.`);
+  return body;
+}
+
+/** A model whose response has exactly these bytes, one element per read. */
+export function modelOfBody(
+  wire: string,
+  reads: readonly Uint8Array[],
+  contentType: string,
+  options: ModelOptions = {},
+): Model {
+  const fetch = fetchOf(reads, { headers: { 'content-type': contentType } });
+  return modelByName(wire, { apiKey: key, baseUrl: 'http://127.0.0.1:9/v1', fetch, retry: false, ...options });
+}
+
+/** What a stream emitted, and how it ended. */
+export interface Outcome<T> {
+  readonly values: readonly T[];
+  readonly error?: unknown;
+}
+
+/** Subscribes, and waits for the end. */
+export function outcome<T>(source: Observable<T>): Promise<Outcome<T>> {
+  const values: T[] = [];
+  return new Promise((resolve) => {
+    source.subscribe({
+      next: (value) => values.push(value),
+      error: (error: unknown) => resolve({ values, error }),
+      complete: () => resolve({ values }),
+    });
+  });
+}
+
+/** The events of a response, after the operators of every turn. */
+export const eventsOf = (model: Model): Promise<Outcome<StreamEvent>> =>
+  outcome<StreamEvent>(model.stream(request).pipe(accumulateToolCalls(), consolidate()));
+
+/** All chunks of a response. */
+export const chunksOf = (model: Model): Promise<readonly Chunk[]> =>
+  lastValueFrom(model.stream(request).pipe(toArray()));
