@@ -78,13 +78,15 @@ export interface SourceChunk {
   readonly source: SourcePart;
 }
 
-/** Data for the subscriber: emitted once, never stored in a message. */
+/** Data for the subscriber: emitted once, not stored in the history. */
 export interface MetadataChunk {
   readonly type: 'metadata';
   readonly metadata: Metadata;
 }
 
-/** Data for the provider: stored in the message's metadata, not emitted to the subscriber. */
+/**
+ * Data to send back to the provider with later requests: stored in `message.metadata`, not emitted to the subscriber.
+ */
 export interface ProviderDataChunk {
   readonly type: 'providerData';
   readonly provider: string;

@@ -95,7 +95,7 @@ export function createToolCallAccumulator({
     if (!current) return undefined;
     if (index !== undefined) return decide(rules.unusedIndex, current, fragment);
     if (id !== '') return decide(rules.newId, current, fragment);
-    return decide(current.id === '' ? rules.onlyPosition : rules.sameCall, current, fragment);
+    return decide(current.id === '' ? rules.noIdOrIndex : rules.sameCall, current, fragment);
   };
 
   const open = (index: number | string | undefined, original?: PendingToolCall): PendingToolCall => {

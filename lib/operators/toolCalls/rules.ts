@@ -15,7 +15,7 @@
  * | none               | used                            | the call at the index        | `sameCall`     |
  * | none or new        | not used yet                    | the current call             | `unusedIndex`  |
  * | none               | missing                         | the current call, with an id | `sameCall`     |
- * | none               | missing                         | the current call, without id | `onlyPosition` |
+ * | none               | missing                         | the current call, without id | `noIdOrIndex` |
  *
  * The current call is the call that was opened last. If there is none yet, the fragment opens a call. The first rule of
  * the list whose condition is true decides. A fragment that continues a call may still open a twin of the call: see
@@ -51,7 +51,7 @@ export const sameCall: readonly Rule[] = [
   // Several complete calls at index 0 or under one id (skye-harris/hass_local_openai_llm#92).
   [hasOtherName, OPENS],
   // Real arguments after a placeholder `{}` (smallmain/vscode-unify-chat-provider#49).
-  [isOpenPlaceholder, CONTINUES],
+  [isUnemittedPlaceholder, CONTINUES],
   // The repeated complete arguments, or no arguments (vercel/ai#3953).
   [addsNothing, CONTINUES],
   // Other complete arguments under the same name: two calls to one tool.
@@ -94,7 +94,9 @@ export const newId: readonly Rule[] = [
 export const unusedIndex: readonly Rule[] = [
   // A name begins a call: the documented case.
   [hasName, OPENS],
+  // The call before it has all of its arguments.
   [isComplete, OPENS],
+  // An id at a new index, before its name and arguments: it has nothing that could continue the call before it.
   [isEmptyFragment, OPENS],
   // Arguments without a name at a new index: they continue the incomplete call.
   [always, CONTINUES],
@@ -104,7 +106,7 @@ export const unusedIndex: readonly Rule[] = [
  * The fragment has neither id nor index, and the current call has no id either: Google, Ollama, or a server that omits
  * `index` (openai/openai-python#3246).
  */
-export const onlyPosition: readonly Rule[] = [
+export const noIdOrIndex: readonly Rule[] = [
   // Arguments follow without a name (smallmain/vscode-unify-chat-provider#49).
   [isNameless, CONTINUES],
   [isCallNameless, CONTINUES],
@@ -132,7 +134,7 @@ export function opensTwin(call: PendingToolCall, fragment: ToolCallFragment): bo
   return (isAfterRepeatedName(call, fragment) || isAtOtherAnnouncement(call, fragment)) && opensObject(call, fragment);
 }
 
-/** Whether the call was announced again after its arguments had closed. */
+/** Whether a nameless fragment follows a second announcement of a call whose arguments had closed. */
 function isAfterRepeatedName(call: PendingToolCall, { name }: ToolCallFragment): boolean {
   return call.isAnnouncedAgain && !name;
 }
@@ -161,7 +163,7 @@ export function noteAnnouncement(call: PendingToolCall, fragment: ToolCallFragme
   call.announcedAt.add(index);
 }
 
-/** Whether a fragment has neither arguments nor anything else to add to a call. */
+/** Whether a fragment, apart from its name and id, adds nothing to a call. */
 export function isEmptyFragment(_: unknown, { arguments: args, providerData, done }: ToolCallFragment): boolean {
   return (typeof args === 'string' ? isBlank(args) : !args) && !providerData && !done;
 }
@@ -192,7 +194,7 @@ function isIncomplete(call: PendingToolCall): boolean {
   return !isComplete(call);
 }
 
-function isOpenPlaceholder(call: PendingToolCall): boolean {
+function isUnemittedPlaceholder(call: PendingToolCall): boolean {
   return isPlaceholder(call) && !call.isEmitted;
 }
 

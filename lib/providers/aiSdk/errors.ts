@@ -78,7 +78,7 @@ const errorFields = ({ isRetryable, data }: { readonly isRetryable?: unknown; re
 });
 
 /**
- * Returns an error of this library unchanged (an AI SDK model may wrap one of its models), and converts an error of the
+ * Returns an error of this library unchanged (an AI SDK model may itself wrap a model of this library), and converts an error of the
  * AI SDK that is recognized by name. Undefined for any other error.
  */
 function knownError(provider: string, thrown: unknown): Error | undefined {
@@ -96,7 +96,7 @@ function knownError(provider: string, thrown: unknown): Error | undefined {
   return new ProtocolError(provider, 'frame', problem, received.slice(0, 1000));
 }
 
-/** The fields of an object that are text; none for another value. */
+/** The string-valued fields of an object; empty for any other value. */
 export const pickStrings = (value: unknown): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(isRecord(value) ? value : {}).filter(

@@ -108,7 +108,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
       return undefined;
     },
     end(terminal) {
-      emitter.finishReason(terminal);
+      emitter.finishReason(terminal); // throws if the response was interrupted
       if (hasCalls && toolPlan + thinking !== '') {
         const data = omitUndefined({ tool_plan: nonEmptyString(toolPlan), thinking: nonEmptyString(thinking) });
         emitter.emit({ type: 'providerData', provider: 'cohere', data });

@@ -21,7 +21,7 @@ export function readCitedSources(holder: JsonObject): readonly KeyedSource[] {
   const { annotation, annotations: list, part, content } = holder;
   if (annotation === undefined && list === undefined && part === undefined && content === undefined) return noSources;
   const parts = [holder, part, ...asArray(content)].filter(isJsonObject);
-  const annotations = parts.flatMap((cited) => [...asArray(cited['annotation']), ...asArray(cited['annotations'])]);
+  const annotations = parts.flatMap((citing) => [...asArray(citing['annotation']), ...asArray(citing['annotations'])]);
   return annotations.filter(isJsonObject).flatMap(readCitedSource);
 }
 

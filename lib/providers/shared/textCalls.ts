@@ -10,7 +10,7 @@ import type { Request } from '../../core/model.js';
 /** Converts tool calls that the model wrote as text to fragments. */
 export interface TextCallParser {
   next(chunk: Chunk): void;
-  /** Emits the held text as text. Call it before an error; it is not needed before a `finish`. */
+  /** Emits the text that is held back, unconverted, as a `text` chunk. Call it before an error; it is not needed before a `finish`. */
   flush(): void;
 }
 
@@ -21,7 +21,7 @@ const tags = ['<|python_tag|>', '<|python_start|>'] as const;
 const HEAD_LENGTH = 24;
 
 /**
- * Creates a parser that converts a text of calls, `<|python_tag|>{"name": "f", "parameters": {...}}`, to fragments.
+ * Creates a parser that converts text that consists of calls, `<|python_tag|>{"name": "f", "parameters": {...}}`, to fragments.
  * Llama models write calls like this; servers that do not parse them (Together with some models, vLLM without a tool
  * parser, llama.cpp) forward them as text.
  *
@@ -35,12 +35,12 @@ const HEAD_LENGTH = 24;
 export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextCallParser {
   let heldText = ''; // V8 keeps appended strings as a rope; the rope is flattened once, when it is parsed
   let head = '';
-  let isText = false; // the text does not consist of calls: nothing is held back
+  let isPlainText = false; // the text does not consist of calls: nothing is held back
 
   const flush = () => {
     const text = heldText;
     heldText = '';
-    isText = true;
+    isPlainText = true;
     if (text !== '') emit({ type: 'text', text });
   };
   const read = ({ text, providerData }: TextChunk) => {
@@ -50,7 +50,7 @@ export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk:
     if (providerData) emit({ type: 'text', text: '', providerData });
   };
   const finish = () => {
-    const calls = isText ? undefined : parseCalls(heldText);
+    const calls = isPlainText ? undefined : parseCalls(heldText);
     if (!calls?.every(({ name }) => offered.has(name))) {
       flush();
       return;
@@ -64,7 +64,7 @@ export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk:
     next(chunk) {
       switch (chunk.type) {
         case 'text':
-          if (isText) break;
+          if (isPlainText) break;
           read(chunk);
           return;
         case 'toolCallFragment':
@@ -75,7 +75,7 @@ export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk:
           finish();
           break;
         case 'retract':
-          [heldText, head, isText] = ['', '', false];
+          [heldText, head, isPlainText] = ['', '', false];
           break;
         default:
       }

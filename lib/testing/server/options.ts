@@ -39,7 +39,7 @@ export interface Behaviour {
   readonly delay?: number;
   /**
    * How the bytes are split into writes: the number of bytes of each write (1: byte by byte; Infinity: all in one), or
-   * the offsets in the body at which it is split. An incomplete write waits for the next frame. Default: each frame is
+   * the offsets in the body at which it is split. Bytes that do not fill a write are held until the next frame. Default: each frame is
    * one write.
    */
   readonly cut?: number | readonly number[];
@@ -55,7 +55,7 @@ export interface Behaviour {
   readonly silent?: number;
   /** The body ends after this many frames, as if it were complete. */
   readonly endEarly?: number;
-  /** Frames to send unchanged instead of the script, each in one write, at any path. `''` sends the headers only. */
+  /** Frames to send unchanged instead of the script, each in one write, whatever path was requested. `''` sends the headers only. */
   readonly raw?: readonly (string | Uint8Array)[];
   /** Headers of every response. They override the server's own. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ export interface Behaviour {
    * 200.
    */
   readonly status?: number;
-  /** The error body of such a status. Default: OpenAI's. */
+  /** The error body that is sent if `status` is 400 or higher. Default: OpenAI's. */
   readonly body?: string | JsonObject;
   /** Line ends of server-sent events. Default: `\n`. */
   readonly lineEnds?: '\n' | '\r\n' | '\r';

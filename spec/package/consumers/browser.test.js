@@ -9,7 +9,11 @@ test('an agent runs in jsdom, and a call without an id gets one', async () => {
   const clock = tool({ name: 'clock', description: 'The time.', execute: () => 'noon' });
   const fragment = { type: 'toolCallFragment', index: 0, name: 'clock', arguments: '{}' };
   const model = scriptedModel([[fragment], 'It is noon.']);
-  const events = await lastValueFrom(createAgent({ model, tools: [clock] }).stream('What time is it?').pipe(toArray()));
+  const events = await lastValueFrom(
+    createAgent({ model, tools: [clock] })
+      .stream('What time is it?')
+      .pipe(toArray()),
+  );
   const call = events.find(({ type }) => type === 'toolCall');
   expect(call.id).toMatch(/^.{8,}$/);
   expect(events.at(-1).result.text).toContain('It is noon.');
