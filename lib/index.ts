@@ -25,6 +25,7 @@ export {
   ProviderError,
   RivuletError,
   StreamInterruptedError,
+  TextTooLongError,
   TimeoutError,
 } from './core/errors.js';
 export { ElementError, OutputError } from './core/runErrors.js';

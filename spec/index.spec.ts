@@ -19,6 +19,7 @@ describe('the public names', () => {
       'ProviderError',
       'RivuletError',
       'StreamInterruptedError',
+      'TextTooLongError',
       'TimeoutError',
       'accumulateToolCalls',
       'addUsage',

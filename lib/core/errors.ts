@@ -185,15 +185,12 @@ export class ProviderError extends RivuletError {
 
 /** What a `TimeoutError` reports for each phase. */
 const silences = {
-  first: {
-    problem: 'did not begin to respond within',
-    nextStep: 'Raise or omit timeout.first: reasoning models can take minutes.',
-  },
-  body: {
-    problem: 'sent the headers of its response, and then nothing for',
-    nextStep: 'Raise timeout.body if it thinks for longer, and check any proxy in between.',
-  },
-  each: { problem: 'sent nothing for', nextStep: 'Raise timeout.each if that is expected.' },
+  first: (limit: number) =>
+    `did not begin to respond within ${limit} ms. Raise or omit timeout.first: reasoning models can take minutes.`,
+  body: (limit: number) =>
+    `sent headers, and then nothing for ${limit} ms. Raise timeout.body if it thinks for longer.`,
+  each: (limit: number) =>
+    `sent nothing for ${limit} ms in the middle of its response. Raise timeout.each if that is expected.`,
 } as const;
 
 /** Nothing was received for longer than the `timeout` option allows. */
@@ -210,14 +207,26 @@ export class TimeoutError extends RivuletError {
     readonly phase: 'first' | 'body' | 'each',
     readonly milliseconds: number,
   ) {
-    const { problem, nextStep } = silences[phase];
-    super(
-      `The model ${problem} ${milliseconds} ms${phase === 'each' ? ' in the middle of its response' : ''}. ${nextStep}`,
-    );
+    super(`The model ${silences[phase](milliseconds)}`);
   }
 
   protected override details(): Fields {
     return { phase: this.phase, milliseconds: this.milliseconds };
+  }
+}
+
+/** The model wrote a longer text than a string can hold. What had arrived stays emitted. */
+export class TextTooLongError extends RivuletError {
+  override readonly name = 'TextTooLongError';
+  readonly code = 'text_too_long';
+
+  /** @param limit The longest text, in characters. */
+  constructor(readonly limit: number) {
+    super(`The text exceeds ${limit} characters, which a string cannot hold. Limit the output with maxTokens or stop.`);
+  }
+
+  protected override details(): Fields {
+    return { limit: this.limit };
   }
 }
 

@@ -1,3 +1,8 @@
+import { TextTooLongError } from './errors.js';
+
+/** The longest string of V8 on 64-bit machines. Longer ones are a RangeError; other engines allow twice as much. */
+const longestText = 2 ** 29 - 24;
+
 /**
  * The number of deltas that are collected before they are joined. A larger batch is not faster, and keeps more small
  * strings alive.
@@ -17,8 +22,13 @@ export class StringBuilder {
   /** Created with the first delta: most texts of a response (thinking, a refusal) stay empty. */
   private deltas: string[] | undefined;
 
+  /** @param limit The longest text, in characters. Default: the longest that an engine can hold. */
+  constructor(private readonly limit = longestText) {}
+
+  /** @throws TextTooLongError */
   add(delta: string): void {
     this.length += delta.length;
+    if (this.length > this.limit) throw new TextTooLongError(this.limit);
     if (this.deltas === undefined) this.deltas = [delta];
     else if (this.deltas.push(delta) === BATCH_SIZE) this.join();
   }

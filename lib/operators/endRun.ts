@@ -43,7 +43,9 @@ export function endRun(
   { checkpoints = true, check }: EndRunOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    const run = { text: '', thinking: '', messages: [] as Message[] };
+    const text = new StringBuilder();
+    const thinking = new StringBuilder();
+    const messages: Message[] = [];
     const metadata = new MetadataCollector();
     let usage = addUsage(start?.usage, undefined);
     let content = new TurnContent();
@@ -52,9 +54,9 @@ export function endRun(
     const endTurn = (turn: TurnEvent) => {
       last = turn;
       usage = addUsage(usage, turn.usage);
-      run.text += content.text.toString();
-      run.thinking += content.thinking.toString();
-      run.messages.push(...content.messages);
+      text.add(content.text.toString());
+      thinking.add(content.thinking.toString());
+      messages.push(...content.messages);
       if (content.metadata.metadata) metadata.add(content.metadata.metadata);
       content = new TurnContent();
     };
@@ -90,7 +92,9 @@ export function endRun(
         if (last && !last.next) {
           const { output, finishReason, rawReason, turn: turns } = last;
           const result: RunResult = {
-            ...run,
+            text: text.toString(),
+            thinking: thinking.toString(),
+            messages,
             output,
             finishReason,
             ...(rawReason === undefined ? {} : { rawReason }),

@@ -27,6 +27,9 @@ const framings = { sse, ndjson } as const;
  * The terminal mark (`[DONE]`, or the decoder's `'end'`) ends the response: the `finish` is emitted at once, and
  * whatever follows is ignored, errors included. Chunks that were emitted before an error stay emitted.
  *
+ * Data that is not one JSON document is read line by line. Keep-alives that are sent as data (`: keepalive`,
+ * `: OPENROUTER PROCESSING`) are skipped.
+ *
  * A frame is a JSON object. An array of objects is read as one frame each (Google wraps errors in an array).
  *
  * All errors of a request pass here, those of the source included, and lose what they must not reveal: a provider may
@@ -59,22 +62,28 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
     const decode = (json: JsonObject, event: string | undefined) => {
       if (!output.closed && decoder.next(json, event) === 'end') endResponse();
     };
-    const readFrame = ({ data, event, unterminated }: Frame) => {
+    const readFrame = (frame: Frame) => {
       if (output.closed) return; // one read holds many frames
-      // Nearly every frame begins with a brace: this test saves a `trim` for each delta.
-      if (!data.startsWith('{') && data.trim() === '[DONE]') {
-        endResponse();
-        return;
-      }
-      const json = tryParseJson(data, parse);
+      const json = tryParseJson(frame.data, parse);
       if (isJsonObject(json)) {
-        decode(json, event);
+        decode(json, frame.event);
         return;
       }
       const objects = Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
-      for (const object of objects) decode(object, event);
-      // A frame that was cut by the end of the body is an interruption, which `end` reports.
-      if (objects.length === 0 && !unterminated) throw notJson(provider, data);
+      for (const object of objects) decode(object, frame.event);
+      if (objects.length === 0) readLines(frame);
+    };
+    // Some servers separate events by one line feed instead of two, or append the terminal mark to the last one.
+    const readLines = ({ data, event, unterminated }: Frame) => {
+      const lines = data.split('\n').map((line) => line.trim());
+      for (const line of lines.filter((text) => text !== '' && !isKeepAlive(text))) {
+        const json = tryParseJson(line);
+        if (line === '[DONE]') endResponse();
+        else if (isJsonObject(json)) decode(json, event);
+        // JSON that was cut by the end of the body is an interruption, which `end` reports.
+        else if (!unterminated || !/^[[{]/.test(line)) throw notJson(provider, data);
+        if (output.closed) return;
+      }
     };
     const frames = framings[wire.framing](options, readFrame);
 
@@ -102,6 +111,10 @@ function isContent(chunk: Chunk): boolean {
       return true;
   }
 }
+
+/** A comment that a server sends as the data of an event, and a word that means the same. */
+const isKeepAlive = (line: string): boolean =>
+  line.startsWith(':') || /^(?:ping|pong|keep-?alive|heartbeat)$/i.test(line);
 
 function notJson(provider: string, data: string): ProtocolError {
   return new ProtocolError(

@@ -104,10 +104,13 @@ const firstWithMessage = (values: readonly unknown[]): ErrorDetails =>
 export const primaryCode = (codes: readonly string[]): string | undefined =>
   codes.find((code) => !/^\d+$/.test(code)) ?? codes[0];
 
+/** The values of an `error` field that report none: Ollama's is an empty text in some builds. */
+const absentErrors: ReadonlySet<unknown> = new Set([undefined, null, false, '']);
+
 /** Whether a JSON document has an `error` field that is set, by itself or as the first element of an array. */
 export function hasErrorField(json: unknown): boolean {
   if (Array.isArray(json)) return hasErrorField(json[0]);
-  return isRecord(json) && json['error'] !== undefined && json['error'] !== null && json['error'] !== false;
+  return isRecord(json) && !absentErrors.has(json['error']);
 }
 
 /**

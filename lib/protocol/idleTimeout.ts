@@ -40,9 +40,9 @@ const defaultBody = 300_000;
  * @param options The limits.
  * @param begins Whether there was content, called after a value was emitted. Until then, `first` is the limit, measured
  * from the subscription. Default: any value is content.
- * @param headers Emits whether the response is the requested stream, when its headers have arrived. From then on, `body`
- * is a limit too; for another response there is none, since reading its error has a limit of its own. Default: `body` is
- * not a limit.
+ * @param headers Emits whether the response is the requested stream, when its headers have arrived. From then on,
+ * `body` is a limit too; for another response there is none, since reading its error has a limit of its own. Default:
+ * `body` is not a limit.
  * @returns The source's values. Errors with TimeoutError.
  */
 export function idleTimeout<T>(

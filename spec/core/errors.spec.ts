@@ -12,6 +12,7 @@ const {
   ProviderError,
   RivuletError,
   StreamInterruptedError,
+  TextTooLongError,
   TimeoutError,
   errorText,
 } = errors;
@@ -90,6 +91,15 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
   [
     new ProviderError('p', 'Overloaded.', { retryable: true, providerCode: 'overloaded', data: { raw } }),
     { code: 'provider', message: 'Overloaded.', retryable: true, provider: 'p', providerCode: 'overloaded' },
+  ],
+  [
+    new TextTooLongError(5),
+    {
+      code: 'text_too_long',
+      message: 'The text exceeds 5 characters, which a string cannot hold. Limit the output with maxTokens or stop.',
+      retryable: false,
+      limit: 5,
+    },
   ],
   [
     new TimeoutError('each', 500),

@@ -14,6 +14,13 @@ describe('StringBuilder', () => {
     expect(text.toString()).toBe(plain);
   });
 
+  it('StringBuilder throws an error of its own for a text that no string can hold, and keeps what it has', () => {
+    const text = new StringBuilder(5);
+    text.add('12345');
+    expect(() => text.add('6')).toThrow(expect.objectContaining({ code: 'text_too_long', limit: 5, retryable: false }));
+    expect(text.toString()).toBe('12345');
+  });
+
   it('StringBuilder is empty at first', () => {
     expect([new StringBuilder().toString(), new StringBuilder().length]).toEqual(['', 0]);
   });

@@ -23,6 +23,9 @@ const decode = (wire: Wire = toyWire(), debug = false) =>
   pipe(map(bytesOf), decodeFrames(wire, { provider: 'toy', debug }));
 const of_ = (...data: Frame[]) => observe(from(data).pipe(decode()));
 
+/** An event of several `data` lines. */
+const lines = (data: string): Frame => ({ data: data.replaceAll('\n', '\ndata: ') });
+
 describe('decodeFrames', () => {
   it('decodeFrames emits each chunk with its frame, and the finish at the end of the body', () => {
     run(({ cold, expectObservable }) => {
@@ -103,6 +106,41 @@ describe('decodeFrames', () => {
       const debugged = observe(from([frames.a, { data }]).pipe(decode(toyWire(), true)));
       expect(debugged.error).toMatchObject({ code: 'protocol', reason: 'frame', received: data });
     }
+  });
+
+  it('decodeFrames reads events that are separated by one line feed, and a terminal mark after the last one', () => {
+    for (const data of [
+      '{"t":"a"}\n{"t":"b"}\n{"stop":true}\n[DONE]\n{"t":"c"}',
+      '{"t":"a"}\n\n{"t":"b"}\n{"stop":true}\n[DONE]',
+    ])
+      expect(of_(lines(data))).toMatchObject({ values: [text('a'), text('b'), finish], completed: true });
+    expect(of_(lines('{"t":\n"a"}'), lines('{"stop":true}\n[DONE]')).values).toEqual([text('a'), finish]);
+  });
+
+  it.each([': keepalive', ': OPENROUTER PROCESSING', ':', 'ping', 'keep-alive', ': one\n: two'])(
+    'decodeFrames skips the keep-alive %j that is sent as data',
+    (data) => {
+      const end = lines('{"stop":true}\n[DONE]');
+      expect(of_(lines(data), frames.a, lines(data), lines(`${data}\n{"t":"b"}`), end).values).toEqual([
+        text('a'),
+        text('b'),
+        finish,
+      ]);
+      const ndjson = from([utf8(`${data}\n{"t":"a"}\n${data}\n{"stop":true}\n[DONE]\n`)]);
+      expect(observe(ndjson.pipe(decodeFrames(toyWire('ndjson'), { provider: 'toy' }))).values).toEqual([
+        text('a'),
+        finish,
+      ]);
+    },
+  );
+
+  it('decodeFrames errors without a retry when a page is labelled as lines of JSON, also when it has no line end', () => {
+    for (const page of ['<html>Sign in</html>', '<html>\n</html>\n', 'Sign in']) {
+      const { error } = observe(from([utf8(page)]).pipe(decodeFrames(toyWire('ndjson'), { provider: 'toy' })));
+      expect(error).toMatchObject({ code: 'protocol', reason: 'frame', retryable: false });
+    }
+    const cut = observe(from([utf8('{"t":')]).pipe(decodeFrames(toyWire('ndjson'), { provider: 'toy' })));
+    expect(cut.error).toMatchObject({ code: 'stream_interrupted', retryable: true });
   });
 
   it('decodeFrames errors with what the decoder throws, and unsubscribes the source', () => {

@@ -72,6 +72,7 @@ describe('errorDetails', () => {
 
   it('hasErrorField is true for an error that is set, also in an array', () => {
     for (const json of [{ error: 'x' }, { error: {} }, [{ error: 'x' }]]) expect(hasErrorField(json)).toBe(true);
+    expect(hasErrorField({ error: '' })).toBe(false); // Ollama's
     for (const json of [{ error: null }, { error: false }, {}, [], 'error', null])
       expect(hasErrorField(json)).toBe(false);
   });
