@@ -187,8 +187,7 @@ export class ProviderError extends RivuletError {
 const silences = {
   first: (limit: number) =>
     `did not begin to respond within ${limit} ms. Raise or omit timeout.first: reasoning models can take minutes.`,
-  body: (limit: number) =>
-    `sent headers, and then nothing for ${limit} ms. Raise timeout.body if it thinks for longer.`,
+  body: (limit: number) => `sent headers, and then nothing for ${limit} ms. Raise timeout.body to let it think.`,
   each: (limit: number) =>
     `sent nothing for ${limit} ms in the middle of its response. Raise timeout.each if that is expected.`,
 } as const;
