@@ -42,8 +42,9 @@ export interface ModelOptions {
   readonly fetch?: typeof fetch | undefined;
   /**
    * How long the server may send nothing, in milliseconds: `first` is the limit until the first content (default: no
-   * limit), `each` is the limit after that (default: 120000; false: no limit). `body` is the limit for bytes of any kind
-   * from the headers to the first content, for a connection that is gone or broken (default: 300000; false: no limit).
+   * limit), `each` is the limit after that (default: 120000; false: no limit). `body` is the limit for bytes of any
+   * kind from the headers to the first content, for a connection that is gone or broken (default: 300000; false: no
+   * limit).
    */
   readonly timeout?: HttpTimeoutOptions | undefined;
   /**
