@@ -40,8 +40,8 @@ const strayTextLimit = 65_536;
  *
  * @param options The provider's name and the size limit of an event.
  * @param emit Receives the frames.
- * @returns The reader of one body. It throws ProtocolError `event_too_large`; at the end of a body that contains text but
- * no event, ProtocolError `frame`; and ProviderError when the text outside of events is JSON with an `error`.
+ * @returns The reader of one body. It throws ProtocolError `event_too_large`; ProtocolError `frame` at the end of a
+ * body that contains text but no event; and ProviderError when the text outside of events is JSON with an `error`.
  */
 export function sse(
   { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
