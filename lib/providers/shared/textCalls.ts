@@ -10,7 +10,10 @@ import type { Request } from '../../core/model.js';
 /** Converts tool calls that the model wrote as text to fragments. */
 export interface TextCallParser {
   next(chunk: Chunk): void;
-  /** Emits the text that is held back, unconverted, as a `text` chunk. Call it before an error; it is not needed before a `finish`. */
+  /**
+   * Emits the text that is held back, unconverted, as a `text` chunk. Call it before an error; it is not needed before
+   * a `finish`.
+   */
   flush(): void;
 }
 
@@ -21,9 +24,9 @@ const tags = ['<|python_tag|>', '<|python_start|>'] as const;
 const HEAD_LENGTH = 24;
 
 /**
- * Creates a parser that converts text that consists of calls, `<|python_tag|>{"name": "f", "parameters": {...}}`, to fragments.
- * Llama models write calls like this; servers that do not parse them (Together with some models, vLLM without a tool
- * parser, llama.cpp) forward them as text.
+ * Creates a parser that converts text that consists of calls, `<|python_tag|>{"name": "f", "parameters": {...}}`, to
+ * fragments. Llama models write calls like this; servers that do not parse them (Together with some models, vLLM
+ * without a tool parser, llama.cpp) forward them as text.
  *
  * Calls in a text may be quoted from the user, a document or a tool's result. So a text is converted only if the
  * complete text of the response consists of calls, each call names an offered tool, and the server sent no other calls.

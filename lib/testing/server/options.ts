@@ -39,8 +39,8 @@ export interface Behaviour {
   readonly delay?: number;
   /**
    * How the bytes are split into writes: the number of bytes of each write (1: byte by byte; Infinity: all in one), or
-   * the offsets in the body at which it is split. Bytes that do not fill a write are held until the next frame. Default: each frame is
-   * one write.
+   * the offsets in the body at which it is split. Bytes that do not fill a write are held until the next frame.
+   * Default: each frame is one write.
    */
   readonly cut?: number | readonly number[];
   /**
@@ -55,7 +55,10 @@ export interface Behaviour {
   readonly silent?: number;
   /** The body ends after this many frames, as if it were complete. */
   readonly endEarly?: number;
-  /** Frames to send unchanged instead of the script, each in one write, whatever path was requested. `''` sends the headers only. */
+  /**
+   * Frames to send unchanged instead of the script, each in one write, whatever path was requested. `''` sends the
+   * headers only.
+   */
   readonly raw?: readonly (string | Uint8Array)[];
   /** Headers of every response. They override the server's own. */
   readonly headers?: Readonly<Record<string, string>>;
