@@ -1,3 +1,4 @@
+import type { JsonValue } from '../../core/json/json.js';
 import type { Part } from '../../core/message.js';
 import type { Request } from '../../core/model.js';
 
@@ -14,10 +15,19 @@ function textsOf(part: Part): readonly string[] {
     case 'text':
       return [part.text];
     case 'toolCall':
-      return [JSON.stringify(part.arguments)];
+      return jsonText(part.arguments);
     case 'toolResult':
-      return [part.error ?? (typeof part.result === 'string' ? part.result : JSON.stringify(part.result))];
+      return part.error === undefined ? jsonText(part.result) : [part.error];
     default:
       return [];
+  }
+}
+
+function jsonText(value: JsonValue): readonly string[] {
+  if (typeof value === 'string') return [value];
+  try {
+    return [JSON.stringify(value)];
+  } catch {
+    return []; // nested too deeply to be encoded, and so never sent
   }
 }
