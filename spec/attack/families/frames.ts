@@ -101,7 +101,8 @@ export const frames: Family = {
             try {
               mutated = mutate(mutated, random);
             } catch (error) {
-              if (!(error instanceof SyntaxError)) throw error; // an earlier mutation has broken the JSON
+              // An earlier mutation has broken the JSON, or nested it too deeply for this one.
+              if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
             }
           }
           const { error } = await eventsOf(modelOfBody(wire, [mutated], contentType));
