@@ -41,7 +41,7 @@ export function createContentDecoder(
   offered: ReadonlySet<string>,
   out: (chunk: Chunk) => void,
 ): ContentDecoder {
-  const { emit, separateText } = createTextSeparator(provider, out);
+  const { emit, separateText, hasParts } = createTextSeparator(provider, out);
   const calls = createCallDecoder(offered, (fragment) => emit({ type: 'toolCallFragment', ...fragment }));
   const sources = createSourceDecoder(provider, (source) => emit({ type: 'source', source }));
   const reasoning = createReasoningDecoder((text) => emit({ type: 'thinking', text }), holdPart);
@@ -145,7 +145,9 @@ export function createContentDecoder(
     end(paused) {
       closeBlocks();
       if (heldParts.length === 0) return;
-      if (paused) emit({ type: 'text', text: '', ...dataWithHeldParts(undefined) });
+      // Provider data alone makes no message, but a call that requires an approval has to be in one to be answered.
+      const isOnlyCalls = !hasParts() && heldParts.some(({ type }) => type === 'tool-call');
+      if (paused || isOnlyCalls) emit({ type: 'text', text: '', ...dataWithHeldParts(undefined) });
       else emit({ type: 'providerData', provider, data: { after: toJson(heldParts) } });
     },
     interrupt: sources.endText,
@@ -157,6 +159,8 @@ interface TextSeparator {
   readonly emit: (chunk: Chunk) => void;
   /** Ends the current text with an empty chunk that has data, so that the next text is not joined with it. */
   readonly separateText: () => void;
+  /** Whether a chunk was emitted that becomes a part of the message. */
+  readonly hasParts: () => boolean;
 }
 
 /**
@@ -165,7 +169,9 @@ interface TextSeparator {
  */
 function createTextSeparator(provider: string, out: (chunk: Chunk) => void): TextSeparator {
   let isOpen = false;
+  let hasParts = false;
   const emit = (chunk: Chunk) => {
+    hasParts ||= partTypes.has(chunk.type);
     switch (chunk.type) {
       case 'text':
         isOpen = chunk.providerData === undefined;
@@ -183,8 +189,11 @@ function createTextSeparator(provider: string, out: (chunk: Chunk) => void): Tex
   };
   return {
     emit,
+    hasParts: () => hasParts,
     separateText() {
       if (isOpen) emit({ type: 'text', text: '', providerData: { [provider]: {} } });
     },
   };
 }
+
+const partTypes: ReadonlySet<Chunk['type']> = new Set(['text', 'file', 'source', 'toolCallFragment'] as const);

@@ -13,6 +13,15 @@ describe('createContentDecoder', () => {
     ]);
   });
 
+  it('createContentDecoder keeps a call that requires an approval in a message, also if it is the only content', async () => {
+    const parts: LanguageModelV4StreamPart[] = [
+      { type: 'tool-call', toolCallId: 'a1', toolName: 'mcp.f', input: '{}', providerExecuted: true },
+      { type: 'tool-approval-request', approvalId: 'p1', toolCallId: 'a1' },
+    ];
+    const content = [{ type: 'tool-call', toolCallId: 'a1', toolName: 'mcp.f', input: {}, providerExecuted: true }];
+    expect(await replayed(...parts)).toEqual(content);
+  });
+
   it('createContentDecoder keeps texts in place around reasoning and calls of the client', async () => {
     const thought: LanguageModelV4StreamPart[] = [
       { type: 'reasoning-start', id: 'r' },
