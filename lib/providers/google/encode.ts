@@ -55,9 +55,23 @@ export function encodeGoogle(model: string, request: Request, serverTools: reado
  * `tunedModels/`).
  */
 function modelPath(model: string): string {
-  const name = model.split('/').map(encodeURIComponent).join('/');
-  return name.includes('/') ? `/${name}` : `/models/${name}`;
+  const segments = model.split('/');
+  if (!segments.every(isPathSegment)) {
+    throw new ConfigurationError(
+      'options',
+      `google: "${model}" is not the name of a model.`,
+      "Pass a name like 'gemini-2.5-flash', 'models/...' or 'tunedModels/...'.",
+    );
+  }
+  const name = segments.map(encodeURIComponent).join('/');
+  return segments.length > 1 ? `/${name}` : `/models/${name}`;
 }
+
+/** `..` would leave the base URL, and a lone surrogate has no encoding. */
+const isPathSegment = (segment: string): boolean =>
+  segment !== '' && segment !== '.' && segment !== '..' && !loneSurrogate.test(segment);
+
+const loneSurrogate = /\p{Surrogate}/u;
 
 const parallelToolCallsError = () =>
   new ConfigurationError('options', 'google cannot disable parallel tool calls.', 'Omit parallelToolCalls.');

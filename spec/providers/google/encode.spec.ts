@@ -25,6 +25,24 @@ describe('encodeGoogle', () => {
     expect(encodeGoogle('tunedModels/mine', { messages }).path).toBe('/tunedModels/mine:streamGenerateContent?alt=sse');
   });
 
+  it.each(['', '..', 'a/../../x', 'models/../../x', 'models/', '/x', './x', 'a\ud800'])(
+    'encodeGoogle refuses %j, which is not the name of a model',
+    (name) => {
+      expect(() => encodeGoogle(name, { messages })).toThrow(
+        expect.objectContaining({ code: 'configuration', subject: 'options' }),
+      );
+    },
+  );
+
+  it('encodeGoogle encodes each segment of a name', () => {
+    expect(encodeGoogle('a?b#c%2e\\d é', { messages }).path).toBe(
+      '/models/a%3Fb%23c%252e%5Cd%20%C3%A9:streamGenerateContent?alt=sse',
+    );
+    expect(encodeGoogle('publishers/google/models/gemini-3', { messages }).path).toBe(
+      '/publishers/google/models/gemini-3:streamGenerateContent?alt=sse',
+    );
+  });
+
   it('encodeGoogle has a field for each setting', () => {
     const settings = { temperature: 0, topP: 0.9, maxOutputTokens: 10, stopSequences: ['END'], seed: 7 };
     expect(config({ ...settings, output })).toEqual({
