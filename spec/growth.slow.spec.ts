@@ -219,6 +219,25 @@ const rows: readonly Row[] = [
     (n) => turnOf([{ type: 'toolCallFragment', name: 'f', arguments: `${' '.repeat(n)}null${' '.repeat(n)}x` }]),
   ],
   [
+    'digits in arguments',
+    100_000,
+    (n) => turnOf([{ type: 'toolCallFragment', name: 'f', arguments: `{"a":${'1'.repeat(n)}}` }]),
+  ],
+  [
+    'integers in arguments',
+    20_000,
+    (n) =>
+      turnOf([
+        { type: 'toolCallFragment', name: 'f', arguments: JSON.stringify({ a: list(n, () => '1'.repeat(17)) }) },
+      ]),
+  ],
+  [
+    'levels in arguments',
+    50_000,
+    (n) => turnOf([{ type: 'toolCallFragment', name: 'f', arguments: `${'{"a":'.repeat(n)}1${'}'.repeat(n)}` }]),
+  ],
+  ['levels in a frame', 50_000, (n) => respond('chat', [`${'{"a":'.repeat(n)}1${'}'.repeat(n)}`])],
+  [
     'fragments of a name',
     20_000,
     (n) => turnOf(list(n, () => ({ type: 'toolCallFragment', index: 0, id: 'a', name: 'fg' }))),

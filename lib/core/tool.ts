@@ -1,5 +1,6 @@
 import { ConfigurationError } from './errors.js';
 import type { ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from './event.js';
+import { MAX_JSON_DEPTH } from './json/depth.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ToolCallPart } from './message.js';
@@ -145,17 +146,23 @@ const describesObject = (schema: JsonSchema): boolean =>
   (schema['type'] === undefined &&
     ['properties', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in schema));
 
-/** The arguments of a call whose text is not a JSON object. */
+/** What is wrong with arguments, and what the model is told. */
+export const invalidArgumentsTexts = {
+  invalid_json: 'The arguments are not valid JSON. Send them again as one JSON object.',
+  too_deep: `The arguments have more than ${MAX_JSON_DEPTH} levels of objects and arrays. Send fewer levels.`,
+  inexact_integer:
+    'The arguments contain an integer beyond 2^53, whose last digits would be lost. Send it as a string.',
+} as const;
+
+/** The arguments of a call that are not a JSON object, or that cannot be passed on exactly. */
 export interface InvalidArguments extends JsonObject {
   /** The original text. */
   readonly _raw: string;
-  readonly _error: 'invalid_json';
+  readonly _error: keyof typeof invalidArgumentsTexts;
 }
 
-/**
- * Whether the text of a call's arguments is not a JSON object. Such a call is not executed: an error is reported to the
- * model.
- */
+/** Whether a call's arguments could not be read. Such a call is not executed: an error is reported to the model. */
 export function isInvalidArguments(args: JsonObject): args is InvalidArguments {
-  return args['_error'] === 'invalid_json' && typeof args['_raw'] === 'string';
+  const { _raw: text, _error: error } = args;
+  return typeof text === 'string' && typeof error === 'string' && Object.hasOwn(invalidArgumentsTexts, error);
 }

@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import { errorText } from '../core/errors.js';
 import { stateAfter } from '../core/event.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
+import { isDeeperThan, MAX_JSON_DEPTH } from '../core/json/depth.js';
 import type { JsonValue } from '../core/json/json.js';
 import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { messageText, userMessage } from '../core/message.js';
@@ -159,6 +160,8 @@ export function validateText(schema: Schema, text: string): Observable<Validatio
       invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${errorText(error)})`,
     });
   }
+  if (isDeeperThan(value, MAX_JSON_DEPTH))
+    return of({ invalid: `it has more than ${MAX_JSON_DEPTH} levels of objects and arrays` });
   const validation = validate(schema, omitOptionalNulls(value, jsonSchemaOf(schema, 'The output')));
   return validation instanceof Promise ? from(validation) : of(validation);
 }

@@ -1,7 +1,8 @@
 import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { ProtocolError } from '../core/errors.js';
-import { isJsonObject, tryParseJson } from '../core/json/json.js';
+import { isJsonObject, isTooDeepJson, tryParseJson } from '../core/json/json.js';
+import { MAX_JSON_DEPTH } from '../core/json/depth.js';
 import type { JsonObject } from '../core/json/json.js';
 import { quoted } from './errorDetails.js';
 import { ndjson } from './ndjson.js';
@@ -117,10 +118,13 @@ const isKeepAlive = (line: string): boolean =>
   line.startsWith(':') || /^(?:ping|pong|keep-?alive|heartbeat)$/i.test(line);
 
 function notJson(provider: string, data: string): ProtocolError {
+  const what = isTooDeepJson(data)
+    ? `is nested more than ${MAX_JSON_DEPTH} levels deep`
+    : `is not a JSON object${quoted(data)}`;
   return new ProtocolError(
     provider,
     'frame',
-    `${provider} sent an event that is not a JSON object${quoted(data)}. Check baseUrl, and any proxy in between.`,
+    `${provider} sent an event that ${what}. Check baseUrl, and any proxy in between.`,
     data.slice(0, 1000),
   );
 }

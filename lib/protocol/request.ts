@@ -1,3 +1,4 @@
+import { ConfigurationError, errorText } from '../core/errors.js';
 import { isJsonObject } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 
@@ -57,4 +58,17 @@ export function mergeJson(
     else merged.set(key, isJsonObject(value) && isJsonObject(current) ? mergeJson(current, value) : value);
   }
   return Object.fromEntries(merged);
+}
+
+/**
+ * The error of a request that could not be encoded. `JSON.stringify` throws a RangeError for values with some 5,000
+ * levels, and for texts that are longer than a string can be.
+ */
+export function encodingError(thrown: unknown, provider: string): unknown {
+  if ((thrown as Partial<Error> | null)?.name !== 'RangeError') return thrown;
+  return new ConfigurationError(
+    'history',
+    `The request to ${provider} cannot be encoded as JSON: ${errorText(thrown)}.`,
+    'Shorten the history, and pass messages, schemas and options with fewer levels of objects and arrays.',
+  );
 }

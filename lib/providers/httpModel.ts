@@ -12,7 +12,7 @@ import type { HttpTimeoutOptions } from '../protocol/idleTimeout.js';
 import { post } from '../protocol/post.js';
 import type { PostRequest } from '../protocol/post.js';
 import { secretsOf } from '../protocol/secrets.js';
-import { joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
+import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
 import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
 import type { RetryOptions } from '../protocol/retry.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
@@ -124,7 +124,11 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
             }),
           );
         };
-        return send(wire.encode({ ...request, messages: repairHistory(request.messages, wire.isUnmergeable) }));
+        try {
+          return send(wire.encode({ ...request, messages: repairHistory(request.messages, wire.isUnmergeable) }));
+        } catch (thrown) {
+          throw encodingError(thrown, provider);
+        }
       }),
   };
 }

@@ -524,6 +524,38 @@ describe('accumulateToolCalls', () => {
       expect(argumentsOf(raw)).toEqual({ _raw: raw, _error: 'invalid_json' });
     });
 
+    it.each([5_000, 100_000])('arguments with %d levels of nesting become _raw and _error', (levels) => {
+      const raw = '{"a":'.repeat(levels) + '1' + '}'.repeat(levels);
+      expect(argumentsOf(raw)).toEqual({ _raw: raw, _error: 'too_deep' });
+      expect(argumentsOf(...(raw.match(/.{1,999}/g) ?? []))).toEqual({ _raw: raw, _error: 'too_deep' });
+    });
+
+    it.each([
+      '{"id":9007199254740993}',
+      '{"list":[{"id":-12345678901234567890}]}',
+      `{"id":1${'0'.repeat(200)}1}`,
+      '"{\\"id\\":9007199254740993}"',
+    ])('arguments with an integer that a number cannot hold (%s) become _raw and _error', (raw) => {
+      expect(argumentsOf(raw)).toEqual({ _raw: raw, _error: 'inexact_integer' });
+    });
+
+    it.each<[string, JsonObject]>([
+      ['{"a":9007199254740991,"b":9007199254740992}', { a: 2 ** 53 - 1, b: 2 ** 53 }],
+      ['{"a":"9007199254740993","b":"\\"9007199254740993"}', { a: '9007199254740993', b: '"9007199254740993' }],
+      ['{"a":0.12345678901234567890,"b":1e300,"c":1000000000000000000}', { a: 0.12345678901234568, b: 1e300, c: 1e18 }],
+    ])('arguments with numbers that are exact, or not integers (%s), are unchanged', (raw, args) => {
+      expect(argumentsOf(raw)).toEqual(args);
+    });
+
+    it('arguments that arrive as an object with an integer beyond 2^53 become _raw and _error', () => {
+      const callWith = (args: JsonObject) => callsOf([{ id: 'x', name: 'f', arguments: args }]);
+      const inexact = JSON.parse('{"list":[{"id":9007199254740993}]}') as JsonObject;
+      expect(callWith(inexact)).toEqual([['f', { _raw: JSON.stringify(inexact), _error: 'inexact_integer' }, 'x']]);
+      expect(callWith({ a: 2 ** 53 - 1, b: 1e300, c: 0.5 })).toEqual([
+        ['f', { a: 2 ** 53 - 1, b: 1e300, c: 0.5 }, 'x'],
+      ]);
+    });
+
     it('__proto__ and constructor are ordinary keys of arguments', () => {
       const args = argumentsOf('{"__proto__":{"x":1},"constructor":2}') as JsonObject;
       expect(Object.entries(args)).toEqual([

@@ -4,6 +4,7 @@ import { createAgent } from '../../lib/agent.js';
 import { startState } from '../../lib/core/event.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { OutputError } from '../../lib/core/runErrors.js';
+import { validateText } from '../../lib/orchestrators/outputRepair.js';
 import { runTurns } from '../../lib/orchestrators/runTurns.js';
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import { twoPhase } from '../../lib/orchestrators/twoPhase.js';
@@ -80,6 +81,13 @@ describe('typedOutput', () => {
         run(() => [toolCall('add', { a: 1, b: 2 })], native, { tools: [add], maxTurns: 2 }).events,
       ).rejects.toMatchObject({
         reason: 'maxTurns',
+      });
+    });
+
+    it('asks for a repair of an output with too many levels', async () => {
+      const deep = '{"a":'.repeat(5_000) + '1' + '}'.repeat(5_000);
+      expect(await firstValueFrom(validateText({ type: 'object' }, deep))).toEqual({
+        invalid: 'it has more than 500 levels of objects and arrays',
       });
     });
 

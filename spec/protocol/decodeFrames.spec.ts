@@ -170,6 +170,16 @@ describe('decodeFrames', () => {
     expect(fed).toBe(1);
   });
 
+  it.each([5_000, 100_000])('decodeFrames refuses a frame with %d levels', (levels) => {
+    const data = `${'{"error":'.repeat(levels)}1${'}'.repeat(levels)}`;
+    const { error } = observe(of({ data }).pipe(decode()));
+    expect(error).toMatchObject({
+      code: 'protocol',
+      reason: 'frame',
+      message: expect.stringContaining('nested more than 500 levels deep'),
+    });
+  });
+
   it('decodeFrames creates a decoder for each subscriber', () => {
     const source = of(frames.a, frames.s).pipe(decode());
     for (let n = 0; n < 2; n++) expect(observe(source).values).toEqual([text('a'), finish]);

@@ -26,6 +26,15 @@ describe('statusError', () => {
     });
   });
 
+  it.each(['{"error":', '{"error":{"metadata":', '['])('statusError reads a body of 5,000 times %j', async (level) => {
+    const closing = level.replace(/[^[{]/g, '').replaceAll('{', '}').replaceAll('[', ']');
+    const body = `${level.repeat(5_000)}1${closing.repeat(5_000)}`;
+    expect(await failureOf(responding(body, { status: 400 }))).toMatchObject({ code: 'http', status: 400 });
+    expect(await failureOf(responding(body, { headers: { 'content-type': 'text/html' } }))).toMatchObject({
+      code: expect.stringMatching('protocol|provider'),
+    });
+  });
+
   it('statusError reads an error that was sent as an event', async () => {
     for (const before of ['data: ', 'event: error\ndata:']) {
       const body = `${before}{"error":{"message":"Bad model","code":"no_model"}}\n\n`;

@@ -15,8 +15,11 @@ import {
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/errors.js';
-import { systemMessage, userMessage } from '../../lib/core/message.js';
+import type { JsonValue } from '../../lib/core/json/json.js';
+import { modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';
+import type { Part } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
+import type { Wire } from '../../lib/protocol/wire.js';
 import { httpModel } from '../../lib/providers/httpModel.js';
 import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/httpModel.js';
 import { openTool } from '../conformance/case.js';
@@ -399,6 +402,22 @@ describe('httpModel', () => {
     } finally {
       await local.close();
     }
+  });
+
+  it('httpModel reports a history, or a request, that has too many levels to be encoded', async () => {
+    const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)) as JsonValue;
+    const fetch = fetchOf([utf8(body)]);
+    const wire: Wire = {
+      ...toyWire(),
+      encode: ({ messages }) => ({ path: '/', body: { messages: messages as never } }),
+    };
+    const call: Part = { type: 'toolCall', id: 'a', name: 'f', arguments: { deep } };
+    const request: Request = { messages: [userMessage('Hello'), modelMessage([call])] };
+    expect(await failure({ fetch }, request, { wire })).toMatchObject({ code: 'configuration', subject: 'history' });
+    expect(await failure({ fetch }, { ...hello, providerOptions: { toy: { deep } } })).toMatchObject({
+      code: 'configuration',
+    });
+    expect(fetch.calls).toHaveLength(0);
   });
 
   it.each<[string, ModelOptions]>([

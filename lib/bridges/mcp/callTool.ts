@@ -11,7 +11,7 @@ import { progress } from '../../core/progress.js';
 import type { Progress } from '../../core/progress.js';
 import { fromRequest, nestingError } from './client.js';
 import type { McpClient } from './client.js';
-import { isDeeperThan } from './depth.js';
+import { isDeeperThan } from '../../core/json/depth.js';
 import { toResult } from './result.js';
 
 /**

@@ -9,7 +9,7 @@ import type { Tool, ToolContext } from '../../core/tool.js';
 import { callTool } from './callTool.js';
 import type { McpCallOptions, McpProgress } from './callTool.js';
 import type { McpClient } from './client.js';
-import { isDeeperThan } from './depth.js';
+import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
 
 /** Options of `mcpTools`. */

@@ -1,3 +1,5 @@
+import { isDeeperThan, MAX_JSON_DEPTH } from './depth.js';
+
 /** A value that JSON can hold. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 
@@ -58,18 +60,31 @@ export function finiteNumber(value: unknown): number | undefined {
 }
 
 /**
- * The value of a JSON text, or undefined if the text is not JSON.
+ * The value of a JSON text, or undefined if the text is not JSON, or has more than `MAX_JSON_DEPTH` levels.
  *
  * @param text The complete text.
  * @param parse The parser. Default: `JSON.parse`.
  */
 export function tryParseJson(text: string, parse: (text: string) => unknown = JSON.parse): JsonValue | undefined {
   try {
-    return parse(text) as JsonValue;
+    const value = parse(text) as JsonValue;
+    return mayBeTooDeep(text) && isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
   } catch {
     return undefined;
   }
 }
+
+/** Whether a text is JSON that has more than `MAX_JSON_DEPTH` levels. */
+export const isTooDeepJson = (text: string): boolean => {
+  try {
+    return mayBeTooDeep(text) && isDeeperThan(JSON.parse(text), MAX_JSON_DEPTH);
+  } catch {
+    return false;
+  }
+};
+
+/** Each level has two brackets: nearly every text is too short. */
+const mayBeTooDeep = (text: string): boolean => text.length > 2 * MAX_JSON_DEPTH;
 
 /** The value of a JSON text, or the text itself if it is not JSON. */
 export function parseJsonOrText(text: string): JsonValue {

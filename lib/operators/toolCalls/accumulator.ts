@@ -2,7 +2,9 @@ import { nanoid } from 'nanoid/non-secure';
 import { vetoReasons } from '../../core/chunk.js';
 import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
+import type { JsonObject } from '../../core/json/json.js';
 import type { UsedIds } from '../../core/usedIds.js';
+import { withExactIntegers } from './arguments.js';
 import {
   append,
   parseCallArguments,
@@ -116,7 +118,7 @@ export function createToolCallAccumulator({
     if (call.uniqueId === '') assignId(call);
     call.isEmitted = true;
     const { uniqueId: id, name, providerData } = call;
-    const event = { type: 'toolCall', id, name, arguments: parseCallArguments(call) } as const;
+    const event = { type: 'toolCall', id, name, arguments: readArguments(call) } as const;
     call.parsed = undefined; // whoever receives the arguments may write to them
     return providerData ? { ...event, providerData } : event;
   };
@@ -178,6 +180,10 @@ export function createToolCallAccumulator({
     retract,
   };
 }
+
+/** Arguments that arrived as an object were parsed with the event: their integers may have changed there. */
+const readArguments = (call: PendingToolCall): JsonObject =>
+  call.object ? withExactIntegers(parseCallArguments(call)) : parseCallArguments(call);
 
 const decide = (
   list: readonly rules.Rule[],

@@ -1,6 +1,6 @@
 import { isSameJson } from '../../core/json/equal.js';
-import { isJsonObject, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isJsonObject, isTooDeepJson, tryParseJson } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { BracketScanner } from '../../core/json/scan.js';
 
 /** Whether the text means that there are no arguments. A tool then receives `{}`. */
@@ -15,12 +15,44 @@ export const isBlank = (text: string): boolean => {
  * Blank text (`""`, `null`, `{}`) is `{}`. A JSON string that contains an object is unwrapped once. Several equal
  * objects in a row count as one object, since some servers repeat the complete arguments after their deltas. A
  * placeholder (`{}` or `null`) is replaced by the object that follows it. Any other text becomes
- * `{ _raw, _error: 'invalid_json' }`: it is never repaired.
+ * `{ _raw, _error: 'invalid_json' }`: it is never repaired. So do arguments that have too many levels (`too_deep`), or
+ * an integer that a number cannot hold (`inexact_integer`).
  */
 export function parseToolCallArguments(text: string): JsonObject {
   const value = parseObject(text) ?? parseObject(withoutRepeats(text.replace(/^\s*null\s*(?=\{)/, '')));
-  return value ?? { _raw: text, _error: 'invalid_json' };
+  if (!value) return { _raw: text, _error: isTooDeepJson(text) ? 'too_deep' : 'invalid_json' };
+  return hasInexactInteger(text) ? { _raw: text, _error: 'inexact_integer' } : value;
 }
+
+/** Strings, which may contain any digits, and numbers. */
+const scalars = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/gs;
+
+/** Whether a JSON text contains an integer that would be written with other digits after it was parsed. */
+function hasInexactInteger(text: string): boolean {
+  if (!/\d{16}/.test(text)) return false; // nearly every text
+  const inner = text.trimStart().startsWith('"') ? tryParseJson(text) : text;
+  const unwrapped = typeof inner === 'string' ? inner : text;
+  const integers = unwrapped.match(scalars)?.filter((scalar) => /^-?\d{16,}$/.test(scalar)) ?? [];
+  return integers.some((digits) => String(Number(digits)) !== digits);
+}
+
+/**
+ * Replaces arguments that arrived as an object, if they contain an integer beyond 2^53: its digits may have
+ * changed when the event was parsed.
+ */
+export function withExactIntegers(args: JsonObject): JsonObject {
+  const values: JsonValue[] = [args];
+  for (let value = values.pop(); value !== undefined; value = values.pop()) {
+    if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) values.push(inner);
+    else if (typeof value === 'number' && isInexact(value))
+      return { _raw: JSON.stringify(args), _error: 'inexact_integer' };
+  }
+  return args;
+}
+
+/** From 1e21 on, a number is written with an exponent: it was a float. */
+const isInexact = (value: number): boolean =>
+  Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21;
 
 /** The object in a text, or undefined. */
 function parseObject(text: string, unwrap = true): JsonObject | undefined {

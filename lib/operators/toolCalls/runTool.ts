@@ -10,7 +10,7 @@ import type { Message, ToolCallPart, ToolErrorCode } from '../../core/message.js
 import { maxTimerDelay } from '../../core/options.js';
 import { validate } from '../../core/schema.js';
 import type { Validation } from '../../core/schema.js';
-import { isInvalidArguments } from '../../core/tool.js';
+import { invalidArgumentsTexts, isInvalidArguments } from '../../core/tool.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { followOutput, isPromiseLike } from './toolOutput.js';
 import type { ToolStep } from './toolOutput.js';
@@ -64,7 +64,7 @@ function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
  */
 function validArguments(tool: Tool, call: ToolCallPart): Observable<unknown> {
   if (isInvalidArguments(call.arguments)) {
-    throw new ToolFailure('invalid_arguments', 'The arguments are not valid JSON. Send them again as one JSON object.');
+    throw new ToolFailure('invalid_arguments', invalidArgumentsTexts[call.arguments._error]);
   }
   const validation = validate(tool.parameters, call.arguments);
   return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(validValue));

@@ -1,4 +1,5 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
+import { MAX_JSON_DEPTH } from '../../core/json/depth.js';
 import { asArray, isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toProviderData } from './providerData.js';
@@ -160,8 +161,8 @@ interface PathArguments {
   merge(args: JsonObject): void;
   /** Adds an entry of `partialArgs`. An entry without a path or a value is ignored. */
   add(partial: unknown): void;
-  /** Returns the arguments so far. */
-  value(): JsonObject;
+  /** Returns the arguments so far; a path that has too many levels, which is not JSON, makes them invalid. */
+  value(): JsonObject | string;
 }
 
 type Key = string | number;
@@ -169,6 +170,7 @@ type PathNode = Map<Key, PathNode | JsonValue>;
 
 function createPathArguments(): PathArguments {
   const root: PathNode = new Map();
+  let tooDeepPath: string | undefined;
   return {
     merge(args) {
       for (const [key, value] of Object.entries(args)) root.set(key, toNode(value));
@@ -177,13 +179,14 @@ function createPathArguments(): PathArguments {
       if (!isRecord(partial) || typeof partial['jsonPath'] !== 'string') return;
       const keys = parsePath(partial['jsonPath']);
       const value = readValue(partial);
+      if (keys.length > MAX_JSON_DEPTH) tooDeepPath = partial['jsonPath'];
       const lastKey = keys.pop();
-      if (lastKey === undefined || value === undefined) return;
+      if (lastKey === undefined || value === undefined || tooDeepPath !== undefined) return;
       const parent = keys.reduce<PathNode>(getOrCreateChild, root);
       const previous = parent.get(lastKey);
       parent.set(lastKey, typeof previous === 'string' && typeof value === 'string' ? previous + value : value);
     },
-    value: () => toObject(root),
+    value: () => tooDeepPath ?? toObject(root),
   };
 }
 

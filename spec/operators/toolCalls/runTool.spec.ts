@@ -156,11 +156,15 @@ describe('runTool', () => {
       },
     );
 
-    it('runTool does not execute a call whose arguments are not JSON', async () => {
+    it.each([
+      ['invalid_json', 'not valid JSON'],
+      ['too_deep', 'more than 500 levels'],
+      ['inexact_integer', 'Send it as a string'],
+    ])('runTool does not execute a call whose arguments could not be read (%s)', async (_error, text) => {
       const execute = jest.fn(() => 1);
-      const invalid = callOf('f', { _raw: '{"a', _error: 'invalid_json' });
+      const invalid = callOf('f', { _raw: '{"a', _error });
       const { answers, events } = await runCalls([anyTool('f', execute)], [invalid]);
-      expect(answers).toEqual([{ error: expect.stringContaining('not valid JSON'), code: 'invalid_arguments' }]);
+      expect(answers).toEqual([{ error: expect.stringContaining(text), code: 'invalid_arguments' }]);
       expect(events.map(({ type }) => type)).toEqual(['message', 'toolResult', 'message', 'finish']);
       expect(execute).not.toHaveBeenCalled();
     });

@@ -11,6 +11,13 @@ describe('createCallDecoder', () => {
     expect(chunks).toContainEqual({ type: 'toolCallFragment', index: 0, name: 'f', arguments: { a: 1 }, done: true });
   });
 
+  it('createCallDecoder makes arguments at a path with too many levels invalid', () => {
+    const jsonPath = `$${'.a'.repeat(100_000)}`;
+    expect(calls(call({ name: 'f', partialArgs: [{ jsonPath, stringValue: 'v' }] }))).toEqual([
+      ['f', { _raw: jsonPath, _error: 'invalid_json' }],
+    ]);
+  });
+
   it('createCallDecoder keeps equal calls without ids apart', () => {
     const twice = call({ name: 'f', args: { a: 1 } });
     expect(calls(twice, twice, call({ name: 'f' }), call({ name: 'f', args: {} }))).toEqual([

@@ -1,0 +1,24 @@
+import { describe, expect, it } from '@jest/globals';
+import { isDeeperThan, MAX_JSON_DEPTH } from '../../../lib/core/json/depth.js';
+import { isTooDeepJson, tryParseJson } from '../../../lib/core/json/json.js';
+
+const nested = (levels: number) => '{"a":'.repeat(levels) + '1' + '}'.repeat(levels);
+
+describe('depth', () => {
+  it('isDeeperThan counts the levels of objects and arrays', () => {
+    expect(isDeeperThan(1, 0)).toBe(false);
+    expect(isDeeperThan([], 0)).toBe(true);
+    expect(isDeeperThan({ a: [1, { b: 2 }], c: null }, 3)).toBe(false);
+    expect(isDeeperThan({ a: [1, { b: 2 }], c: null }, 2)).toBe(true);
+  });
+
+  it('tryParseJson returns undefined for more levels than the limit', () => {
+    expect(tryParseJson(nested(MAX_JSON_DEPTH))).toBeDefined();
+    expect(isTooDeepJson(nested(MAX_JSON_DEPTH))).toBe(false);
+    for (const levels of [MAX_JSON_DEPTH + 1, 5_000, 200_000]) {
+      expect(tryParseJson(nested(levels))).toBeUndefined();
+      expect(isTooDeepJson(nested(levels))).toBe(true);
+    }
+    expect(isTooDeepJson('{'.repeat(2_000))).toBe(false);
+  });
+});
