@@ -1,7 +1,7 @@
 import { TextTooLongError } from './errors.js';
 
 /** The longest string of V8 on 64-bit machines. Longer ones are a RangeError; other engines allow twice as much. */
-const longestText = 2 ** 29 - 24;
+const longestText = 536_870_888; // 2^29 - 24
 
 /**
  * The number of deltas that are collected before they are joined. A larger batch is not faster, and keeps more small

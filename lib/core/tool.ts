@@ -1,6 +1,5 @@
 import { ConfigurationError } from './errors.js';
 import type { ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from './event.js';
-import { MAX_JSON_DEPTH } from './json/depth.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ToolCallPart } from './message.js';
@@ -149,7 +148,7 @@ const describesObject = (schema: JsonSchema): boolean =>
 /** What is wrong with arguments, and what the model is told. */
 export const invalidArgumentsTexts = {
   invalid_json: 'The arguments are not valid JSON. Send them again as one JSON object.',
-  too_deep: `The arguments have more than ${MAX_JSON_DEPTH} levels of objects and arrays. Send fewer levels.`,
+  too_deep: 'The arguments have more than 500 levels of objects and arrays. Send fewer levels.',
   inexact_integer:
     'The arguments contain an integer beyond 2^53, whose last digits would be lost. Send it as a string.',
 } as const;

@@ -5,7 +5,7 @@ import type { Range } from './secrets.js';
 const shortestMatch = 16;
 
 /** Every match contains a window that begins at a multiple of its size. */
-const windowSize = shortestMatch / 2;
+const windowSize = 8; // half of the shortest match
 
 /** How many occurrences of a window are compared: code may contain one a thousand times. */
 const maxOccurrences = 16;

@@ -66,17 +66,16 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
  * Keys by their shape: those that are not ours to know (a gateway's key for the model's provider, the key of an AI SDK
  * model).
  */
-const keyShape = new RegExp(
-  [
-    /\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat)[-_][\w-]{16,}/, // prefixes that providers use
-    /\bAIza[\w-]{30,}/, // Google
-    /\beyJ[\w-]{10,999}\.[\w-]{10,}(?:\.[\w-]+)?/, // a JSON Web Token
-    /(?<=\bBearer )[\w.~+/=-]{8,}/,
-  ]
-    .map(({ source }) => source)
-    .join('|'),
-  'g',
+const keyShape = /* @__PURE__ */ joinPatterns(
+  /\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat)[-_][\w-]{16,}/, // prefixes that providers use
+  /\bAIza[\w-]{30,}/, // Google
+  /\beyJ[\w-]{10,999}\.[\w-]{10,}(?:\.[\w-]+)?/, // a JSON Web Token
+  /(?<=\bBearer )[\w.~+/=-]{8,}/,
 );
+
+function joinPatterns(...patterns: readonly RegExp[]): RegExp {
+  return new RegExp(patterns.map(({ source }) => source).join('|'), 'g');
+}
 
 const hideKeys = (text: string, spelled: readonly string[]): string =>
   replaceRanges(text, findSecrets(text, spelled)).replace(keyShape, replacement);
