@@ -25,7 +25,7 @@ const maxDepth = 16;
 
 /** How many templates may be built in vain. A success earns a small part of one. */
 const initialCredit = 4;
-const creditPerHit = 1 / 32;
+const creditPerHit = 0.03125; // 1/32
 
 /**
  * Makes a parser for a sequence of JSON texts that mostly differ in a few strings and numbers, like the frames of a

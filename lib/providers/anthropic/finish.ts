@@ -66,4 +66,4 @@ export function createUsageCounter(): UsageCounter {
 }
 
 const inputNames = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
-const countNames = [...inputNames, 'output_tokens'] as const;
+const countNames = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens'] as const;

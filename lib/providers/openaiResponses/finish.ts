@@ -15,7 +15,7 @@ const endEvents: ReadonlyMap<string, string> = new Map([
   ['response.failed', 'failed'],
   ['response.cancelled', 'cancelled'],
 ]);
-const endStatuses: ReadonlySet<unknown> = new Set(endEvents.values());
+const endStatuses: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
 /**
  * The finish reasons for the reasons in `incomplete_details` (reference, "The response object"). `max_tokens` is sent

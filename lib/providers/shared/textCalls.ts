@@ -126,7 +126,15 @@ interface TextCall {
 }
 
 /** The control tokens of Llama 3 and 4 that may surround calls. */
-const controlTokens = [...tags, '<|python_end|>', '<|eom_id|>', '<|eot_id|>', '<|eom|>', '<|eot|>'] as const;
+const controlTokens = [
+  '<|python_tag|>',
+  '<|python_start|>',
+  '<|python_end|>',
+  '<|eom_id|>',
+  '<|eot_id|>',
+  '<|eom|>',
+  '<|eot|>',
+] as const;
 
 /**
  * Parses a text that consists of calls: objects `{ "name", "parameters" | "arguments" }` or arrays of such objects,
