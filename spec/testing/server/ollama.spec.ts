@@ -34,9 +34,9 @@ describe('Ollama dialect of the loopback server', () => {
     ['no model', { messages: [] }, 'model is required'],
     ['no messages', { model: 'm' }, 'messages'],
     ['another role', { model: 'm', messages: [said('developer')] }, 'invalid role'],
-    ['content that is no text', { model: 'm', messages: [said('user', { content: [] })] }, 'content'],
+    ['content that is not text', { model: 'm', messages: [said('user', { content: [] })] }, 'content'],
     [
-      'an image that is no base64',
+      'an image that is not base64',
       { model: 'm', messages: [said('user', { images: ['data:image/png;base64,aa'] })] },
       'base64',
     ],
