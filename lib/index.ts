@@ -11,6 +11,7 @@ export type {
   MetadataChunk,
   ProviderDataChunk,
   RetractChunk,
+  RetryChunk,
   SourceChunk,
   TextChunk,
   ThinkingChunk,
@@ -42,6 +43,7 @@ export {
   isResult,
   isResultsMessage,
   isRetract,
+  isRetry,
   isSource,
   isText,
   isThinking,
@@ -84,6 +86,7 @@ export type {
   Metadata,
   Part,
   ProviderData,
+  ProviderOptions,
   Role,
   SourcePart,
   TextPart,
@@ -97,9 +100,11 @@ export type {
   Request,
   RequestSettings,
   Thinking,
+  ThinkingEffort,
   ToolChoice,
   ToolChoiceOption,
 } from './core/model.js';
+export type { ServerTool } from './core/metadata.js';
 export { createOperator } from './core/createOperator.js';
 export type { OperatorHandlers } from './core/createOperator.js';
 export type { Infer, PlainSchema, Schema, StandardSchema } from './core/schema.js';

@@ -48,6 +48,7 @@ describe('the public names', () => {
       'isResult',
       'isResultsMessage',
       'isRetract',
+      'isRetry',
       'isSource',
       'isText',
       'isThinking',

@@ -100,6 +100,20 @@ export interface RetractChunk {
   readonly usage?: Usage;
 }
 
+/**
+ * A request, or a turn, is sent again after a delay. It is a notice only: it voids nothing (`retract` does), and it may
+ * precede the first chunk.
+ */
+export interface RetryChunk {
+  readonly type: 'retry';
+  /** The number of the retry, from 1. */
+  readonly attempt: number;
+  /** The time until the retry, in milliseconds. */
+  readonly delay: number;
+  /** Why the previous attempt failed: `toJSON()` of its error, without secrets. */
+  readonly error: JsonObject;
+}
+
 /** The end of a model's stream: exactly one, the last chunk. */
 export interface FinishChunk {
   readonly type: 'finish';
@@ -119,4 +133,5 @@ export type Chunk =
   | MetadataChunk
   | ProviderDataChunk
   | RetractChunk
+  | RetryChunk
   | FinishChunk;

@@ -5,6 +5,7 @@ import type {
   MetadataChunk,
   ProviderDataChunk,
   RetractChunk,
+  RetryChunk,
   SourceChunk,
   TextChunk,
   ThinkingChunk,
@@ -64,6 +65,9 @@ export const isProviderData = (event: StreamEvent): event is ProviderDataChunk =
 
 /** Whether an event voids all chunks since the turn began. */
 export const isRetract = (event: StreamEvent): event is RetractChunk => event.type === 'retract';
+
+/** Whether an event announces that a request or a turn is sent again. */
+export const isRetry = (event: StreamEvent): event is RetryChunk => event.type === 'retry';
 
 /** Whether an event is the last chunk of a model. */
 export const isFinish = (event: StreamEvent): event is FinishChunk => event.type === 'finish';

@@ -6,6 +6,12 @@ import type { JsonObject, JsonValue } from './json/json.js';
  */
 export type ProviderData = JsonObject;
 
+/**
+ * Fields for a provider's request, under the provider's name. They are merged into what Rivulet encodes, and override
+ * it: `{ anthropic: { cache_control: { type: 'ephemeral' } } }`. Other providers ignore them.
+ */
+export type ProviderOptions = Readonly<Record<string, JsonObject>>;
+
 /** Data about a message or a run, for the application. The data under a provider's name is for that provider. */
 export type Metadata = JsonObject;
 
@@ -14,6 +20,8 @@ export interface TextPart {
   readonly type: 'text';
   readonly text: string;
   readonly providerData?: ProviderData;
+  /** Fields for the provider's encoding of this part (`cache_control`). Default: none. */
+  readonly providerOptions?: ProviderOptions;
 }
 
 /** An image, a document or audio, as base64 `data` or as a `url`. */
@@ -24,6 +32,8 @@ export type FilePart = {
   /** The file's name, if it has one. */
   readonly name?: string;
   readonly providerData?: ProviderData;
+  /** Fields for the provider's encoding of this part (`cache_control`, `detail`). Default: none. */
+  readonly providerOptions?: ProviderOptions;
 } & (
   | { /** The bytes in base64. */ readonly data: string; readonly url?: never }
   | { /** The URL from which the provider can fetch the file. */ readonly url: string; readonly data?: never }
@@ -103,6 +113,11 @@ export interface Message {
   /** In order of arrival. */
   readonly parts: readonly Part[];
   readonly metadata?: Metadata;
+  /**
+   * Fields for the provider's encoding of this message; of its last block, if the wire has options for blocks only
+   * (Anthropic's `cache_control`). Default: none.
+   */
+  readonly providerOptions?: ProviderOptions;
 }
 
 /** Creates a message from a text or from parts. */

@@ -1,5 +1,6 @@
+import type { MetadataChunk } from './chunk.js';
 import { isRecord } from './json/json.js';
-import type { JsonValue } from './json/json.js';
+import type { JsonObject, JsonValue } from './json/json.js';
 import { setField } from './json/merge.js';
 import type { Metadata } from './message.js';
 
@@ -13,6 +14,29 @@ import type { Metadata } from './message.js';
  */
 export function mergeMetadata(earlier: Metadata | undefined, later: Metadata): Metadata {
   return new MetadataCollector(earlier).add(later).metadata ?? later;
+}
+
+/**
+ * A call of a tool that the provider runs itself. It is metadata under `serverTools`: an event has the entry that
+ * changed, and `turn.metadata` all entries of the turn, merged by `id`.
+ */
+export interface ServerTool extends JsonObject {
+  /** The provider's id of the call. */
+  readonly id: string;
+  /** The provider's name of the tool: `web_search`, `code_interpreter`. */
+  readonly name: string;
+  readonly status: 'running' | 'completed' | 'failed';
+  /** The arguments, once they are known. */
+  readonly input?: JsonValue;
+  /** The result or the error, once it is known. */
+  readonly output?: JsonValue;
+  /** The provider's own object, as it was received last. */
+  readonly raw: JsonValue;
+}
+
+/** Creates the metadata event for a change of one server tool call. */
+export function serverToolChunk(tool: ServerTool): MetadataChunk {
+  return { type: 'metadata', metadata: { serverTools: [tool] } };
 }
 
 /** Merges metadata like `mergeMetadata`, event by event: linear, because what was merged is extended and not copied. */

@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs';
 import type { Chunk } from './chunk.js';
 import type { RunState } from './event.js';
-import type { JsonObject, JsonSchema } from './json/json.js';
-import type { Message } from './message.js';
+import type { JsonSchema } from './json/json.js';
+import type { Message, ProviderOptions } from './message.js';
 import type { ToolDefinition } from './tool.js';
 
 /** Whether the model may or must call tools. `{ name }` forces a call to that tool. */
@@ -12,7 +12,13 @@ export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string 
  * How much the model may think. `true`: the provider's default. `effort` applies to providers that have levels, and
  * `budget`, in tokens, to other providers.
  */
-export type Thinking = boolean | { readonly effort?: 'minimal' | 'low' | 'medium' | 'high'; readonly budget?: number };
+export type Thinking = boolean | { readonly effort?: ThinkingEffort; readonly budget?: number };
+
+/**
+ * A level of thinking. Not every model has every level: a request with a level that the model is known not to have
+ * fails with a ConfigurationError.
+ */
+export type ThinkingEffort = 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
 /** The settings of a request that do not depend on the conversation. An omitted setting has the provider's default. */
 export interface RequestSettings {
@@ -34,7 +40,7 @@ export interface RequestSettings {
    * Fields of the provider's request, under the provider's name. They override the fields that Rivulet encodes:
    * `{ openai: { service_tier: 'flex' } }`.
    */
-  readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
+  readonly providerOptions?: ProviderOptions | undefined;
 }
 
 /** One request to a model. */

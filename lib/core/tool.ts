@@ -2,7 +2,7 @@ import { ConfigurationError } from './errors.js';
 import type { ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from './event.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
-import type { Message, ToolCallPart } from './message.js';
+import type { Message, ProviderOptions, ToolCallPart } from './message.js';
 import { jsonSchemaOf } from './schema.js';
 import type { Infer, InferInput, Schema } from './schema.js';
 import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
@@ -44,6 +44,8 @@ export interface Tool<
   readonly description: string;
   /** The schema of the arguments: a Standard Schema (zod), or a plain JSON Schema. */
   readonly parameters: Schema;
+  /** Fields for the provider's definition of this tool (`strict`, `cache_control`, `defer_loading`). Default: none. */
+  readonly providerOptions?: ProviderOptions | undefined;
   /** Runs the call. If it throws, the error is reported to the model as the call's result, and the run continues. */
   execute(
     args: Arguments,
@@ -57,6 +59,8 @@ export interface ToolDefinition {
   readonly description: string;
   /** A JSON Schema of type object. */
   readonly parameters: JsonSchema;
+  /** Fields for the provider's definition of this tool. Default: none. */
+  readonly providerOptions?: ProviderOptions;
 }
 
 /** The schema of a tool without parameters: an empty object. */
@@ -95,16 +99,18 @@ export function tool<
   readonly description: string;
   readonly parameters?: S;
   readonly progress?: P;
+  readonly providerOptions?: ProviderOptions;
   readonly execute: (
     args: Infer<NoInfer<S>>,
     context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>>,
   ) => Output;
 }): Tool<Name, Infer<S>, ResultOf<Output>, ProgressOf<Output, P>, InferInput<S>> {
-  const { name, description, execute, parameters } = definition;
+  const { name, description, execute, parameters, providerOptions } = definition;
   return {
     name,
     description,
     parameters: parameters ?? noParameters,
+    ...(providerOptions ? { providerOptions } : {}),
     // `ResultOf` and `ProgressOf` follow the definition of `ToolOutput`, but TypeScript cannot infer this.
     execute: (args, context) => execute(args, context as never) as never,
   };
@@ -128,7 +134,7 @@ type SentArguments<Sent> = unknown extends Sent ? JsonObject : Sent;
  *
  * @throws ConfigurationError `schema` if the parameters do not describe an object.
  */
-export function toolDefinition({ name, description, parameters }: Tool): ToolDefinition {
+export function toolDefinition({ name, description, parameters, providerOptions }: Tool): ToolDefinition {
   const schema = jsonSchemaOf(parameters, `Tool "${name}"`);
   if (!describesObject(schema)) {
     throw new ConfigurationError(
@@ -137,7 +143,7 @@ export function toolDefinition({ name, description, parameters }: Tool): ToolDef
       "Pass z.object({ ... }), or a JSON Schema with type: 'object'.",
     );
   }
-  return { name, description, parameters: schema };
+  return { name, description, parameters: schema, ...(providerOptions ? { providerOptions } : {}) };
 }
 
 const describesObject = (schema: JsonSchema): boolean =>

@@ -16,6 +16,7 @@ const examples: readonly (readonly [name: keyof typeof predicates, event: Stream
   ['isMetadata', { type: 'metadata' }, []],
   ['isProviderData', { type: 'providerData' }, []],
   ['isRetract', { type: 'retract' }, []],
+  ['isRetry', { type: 'retry' }, []],
   ['isFinish', { type: 'finish' }, []],
   ['isToolCall', { type: 'toolCall' }, []],
   ['isToolStart', { type: 'toolStart' }, []],

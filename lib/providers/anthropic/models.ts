@@ -2,6 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined, isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Request } from '../../core/model.js';
+import { lookUpEffort } from '../shared/thinkingEffort.js';
 
 /** What a family of models supports. */
 interface Family {
@@ -64,21 +65,14 @@ interface ThinkingFields {
   readonly effort?: string;
 }
 
-type Effort = 'minimal' | 'low' | 'medium' | 'high';
-
 /** The smallest budget that the API accepts (Messages API reference, `thinking.budget_tokens`). */
 const minBudget = 1024;
 
 /** The budget in tokens for each effort, for families that do not support efforts. */
-const budgetsByEffort: Readonly<Record<Effort, number>> = {
-  minimal: minBudget,
-  low: 4096,
-  medium: 10_000,
-  high: 24_000,
-};
+const budgetsByEffort = { minimal: minBudget, low: 4096, medium: 10_000, high: 24_000 } as const;
 
 /** The API's effort for each effort. The API has no `minimal`. */
-const apiEfforts: Readonly<Record<Effort, string>> = { minimal: 'low', low: 'low', medium: 'medium', high: 'high' };
+const apiEfforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' } as const;
 
 /** `display` is set because the newest models omit the summary of their thinking by default. */
 const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' };
@@ -107,9 +101,18 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Req
     );
   const { effort, budget } = thinking === true ? {} : thinking;
   if (family.thinking === 'budget')
-    return encodeBudget(model, budget ?? budgetsByEffort[effort ?? 'medium'], budget !== undefined, maxOutputTokens);
+    return encodeBudget(
+      model,
+      budget ?? lookUpEffort(model, effort ?? 'medium', budgetsByEffort),
+      budget !== undefined,
+      maxOutputTokens,
+    );
   if (budget === undefined)
-    return { max_tokens, thinking: adaptiveThinking, ...omitUndefined({ effort: effort && apiEfforts[effort] }) };
+    return {
+      max_tokens,
+      thinking: adaptiveThinking,
+      ...omitUndefined({ effort: effort && lookUpEffort(model, effort, apiEfforts) }),
+    };
   if (family.acceptsBudget) return encodeBudget(model, budget, true, maxOutputTokens);
   const problem = `does not support a thinking budget (${budget} tokens)`;
   throw unsupported(model, problem, "Pass an effort: thinking: { effort: 'low' }.");

@@ -4,6 +4,7 @@ import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { functionTool } from '../shared/encode.js';
+import { lookUpEffort } from '../shared/thinkingEffort.js';
 import { encodeMessages } from './messages.js';
 
 /**
@@ -59,7 +60,7 @@ const toolChoices = { auto: undefined, required: 'REQUIRED', none: 'NONE' } as c
 /** Models that support thinking think by default. The only setting is a token budget. */
 function encodeThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { type: thinking ? 'enabled' : 'disabled' };
-  const { effort, budget = effort && budgets[effort] } = thinking;
+  const { effort, budget = effort && lookUpEffort('cohere', effort, budgets) } = thinking;
   return omitUndefined({ type: 'enabled', token_budget: budget });
 }
 

@@ -2,6 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Thinking } from '../../core/model.js';
+import { lookUpEffort } from '../shared/thinkingEffort.js';
 
 /**
  * Returns the generation in a model's name (2.5 for `gemini-2.5-flash`, 3 for `models/gemini-3-pro-preview`); undefined
@@ -38,7 +39,7 @@ export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   const { effort, budget } = thinking;
   if (effort !== undefined && hasLevels) return { includeThoughts: true, thinkingLevel: effort };
   if (effort !== undefined && budget === undefined)
-    return { includeThoughts: true, thinkingBudget: budgetsByEffort[effort] };
+    return { includeThoughts: true, thinkingBudget: lookUpEffort(`google:${model}`, effort, budgetsByEffort) };
   return omitUndefined({ includeThoughts: budget !== 0, thinkingBudget: budget });
 }
 

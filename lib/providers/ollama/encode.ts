@@ -4,7 +4,8 @@ import type { JsonValue } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { functionTool, unsupportedBudgetError } from '../shared/encode.js';
+import { functionTool } from '../shared/encode.js';
+import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { encodeMessages } from './messages.js';
 
 /**

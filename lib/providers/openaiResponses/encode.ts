@@ -4,7 +4,7 @@ import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { unsupportedBudgetError } from '../shared/encode.js';
+import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { isStrict, strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
 import { provider } from './models.js';

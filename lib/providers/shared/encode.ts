@@ -1,4 +1,3 @@
-import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message, ToolResultPart } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -46,13 +45,4 @@ export const functionCall = (id: string, name: string, args: JsonObject) => ({
 export function resultText(part: ToolResultPart): string {
   const value = part.error === undefined ? part.result : { error: part.error };
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/** Creates the error for a thinking budget, for a provider that accepts only an effort. */
-export function unsupportedBudgetError(provider: string, budget: number): ConfigurationError {
-  return new ConfigurationError(
-    'options',
-    `${provider} does not support a budget for thinking (${budget} tokens).`,
-    "Pass an effort: thinking: { effort: 'low' }; or limit the output, including thinking, with maxOutputTokens.",
-  );
 }

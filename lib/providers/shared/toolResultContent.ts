@@ -1,0 +1,52 @@
+import { ConfigurationError } from '../../core/errors.js';
+import { isRecord } from '../../core/json/json.js';
+import type { JsonValue } from '../../core/json/json.js';
+import type { FilePart, ToolResultPart } from '../../core/message.js';
+import { resultText } from './encode.js';
+
+/** A text or a file of a tool's result. */
+export type ToolResultContent = { readonly type: 'text'; readonly text: string } | FilePart;
+
+/**
+ * Splits the result of a tool into texts and files, for APIs that accept files in tool results. A result contains files
+ * if it is a file part, or an array with at least one file part; the other items of the array are texts or JSON.
+ *
+ * @returns The contents in order. A result without files is one text.
+ */
+export function toolResultContent(part: ToolResultPart): readonly ToolResultContent[] {
+  const items: readonly JsonValue[] = Array.isArray(part.result)
+    ? (part.result as readonly JsonValue[])
+    : [part.result ?? null];
+  if (!items.some(isFilePart)) return [{ type: 'text', text: resultText(part) }];
+  return items.map((item) => (isFilePart(item) ? item : { type: 'text', text: textOfItem(item) }));
+}
+
+function textOfItem(item: JsonValue): string {
+  if (typeof item === 'string') return item;
+  if (isRecord(item) && item['type'] === 'text' && typeof item['text'] === 'string') return item['text'];
+  return JSON.stringify(item);
+}
+
+/** Whether a value is a file part, as `filePart` creates it. */
+function isFilePart(value: unknown): value is FilePart {
+  if (!isRecord(value) || value['type'] !== 'file' || typeof value['mediaType'] !== 'string') return false;
+  return typeof value['data'] === 'string' || typeof value['url'] === 'string';
+}
+
+/**
+ * Creates the error for a file in a tool result, for an API that accepts none, or none of this type.
+ *
+ * @param provider The provider, and the model where it matters.
+ * @param tool The name of the tool.
+ */
+export function unsupportedResultFileError(
+  provider: string,
+  tool: string,
+  { mediaType }: FilePart,
+): ConfigurationError {
+  return new ConfigurationError(
+    'capability',
+    `${provider} does not accept a ${mediaType} file in a tool result (tool "${tool}").`,
+    'Return a text or a URL from the tool, or use a model that reads files in tool results.',
+  );
+}
