@@ -48,6 +48,13 @@ export interface SourcePart {
   readonly title?: string;
   /** The cited passage. */
   readonly text?: string;
+  /**
+   * The position in the text of the response where the citation begins, in characters as the provider counts them.
+   * Absent if the provider reports none.
+   */
+  readonly start?: number;
+  /** The position after the last character of the citation, counted like `start`. */
+  readonly end?: number;
   readonly providerData?: ProviderData;
 }
 
