@@ -10,7 +10,8 @@ import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
  * reports that the tool still runs after its last `value`.
  */
 export type ToolStep =
-  | { readonly type: 'start' | 'busy' }
+  | { readonly type: 'start' }
+  | { readonly type: 'busy' }
   | { readonly type: 'progress'; readonly value: JsonValue }
   | { readonly type: 'value'; readonly value: JsonValue };
 
