@@ -1,9 +1,9 @@
 import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { ProtocolError } from '../core/errors.js';
-import { isJsonObject, isTooDeepJson, tryParseJson } from '../core/json/json.js';
-import { MAX_JSON_DEPTH } from '../core/json/depth.js';
-import type { JsonObject } from '../core/json/json.js';
+import { isJsonObject, isTooDeepJson } from '../core/json/json.js';
+import { isDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../core/json/depth.js';
+import type { JsonObject, JsonValue } from '../core/json/json.js';
 import { quoted } from './errorDetails.js';
 import { ndjson } from './ndjson.js';
 import { redactThrown } from './redact.js';
@@ -31,7 +31,8 @@ const framings = { sse, ndjson } as const;
  * Data that is not one JSON document is read line by line. Keep-alives that are sent as data (`: keepalive`,
  * `: OPENROUTER PROCESSING`) are skipped.
  *
- * A frame is a JSON object. An array of objects is read as one frame each (Google wraps errors in an array).
+ * A frame is a JSON object, of which 532 levels are read. An array of objects is read as one frame each (Google wraps
+ * errors in an array).
  *
  * All errors of a request pass here, those of the source included, and lose what they must not reveal: a provider may
  * repeat the key and the conversation in an error, or within its stream.
@@ -65,7 +66,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
     };
     const readFrame = (frame: Frame) => {
       if (output.closed) return; // one read holds many frames
-      const json = tryParseJson(frame.data, parse);
+      const json = parseFrame(frame.data, parse);
       if (isJsonObject(json)) {
         decode(json, frame.event);
         return;
@@ -78,7 +79,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
     const readLines = ({ data, event, unterminated }: Frame) => {
       const lines = data.split('\n').map((line) => line.trim());
       for (const line of lines.filter((text) => text !== '' && !isKeepAlive(text))) {
-        const json = tryParseJson(line);
+        const json = parseFrame(line, JSON.parse);
         if (line === '[DONE]') endResponse();
         else if (isJsonObject(json)) decode(json, event);
         // JSON that was cut by the end of the body is an interruption, which `end` reports.
@@ -97,6 +98,24 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
       error: (thrown) => redactThrown(thrown, options),
     };
   });
+}
+
+/** A frame has some levels around the arguments of a call, which may have `MAX_JSON_DEPTH` levels. */
+const MAX_FRAME_DEPTH = 532;
+
+/**
+ * Parses a frame, if it is JSON. Objects and arrays beyond `MAX_FRAME_DEPTH` levels are null: the arguments of a call
+ * then still have more than `MAX_JSON_DEPTH` levels, so that `accumulateToolCalls` makes the call invalid, and the
+ * response goes on.
+ */
+function parseFrame(text: string, parse: (text: string) => unknown): JsonValue | undefined {
+  try {
+    const value = parse(text) as JsonValue;
+    const isTooDeep = text.length > 2 * MAX_FRAME_DEPTH && isDeeperThan(value, MAX_FRAME_DEPTH);
+    return isTooDeep ? limitDepth(value, MAX_FRAME_DEPTH) : value;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a chunk shows that the model has begun: not what only announces the response. */

@@ -3,6 +3,7 @@ import { NEVER, concat, from, map, of, pipe, take, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { inspect } from 'node:util';
 import { ProviderError, StreamInterruptedError } from '../../lib/core/errors.js';
+import { isDeeperThan } from '../../lib/core/json/depth.js';
 import { decodeFrames } from '../../lib/protocol/decodeFrames.js';
 import type { Frame, Wire } from '../../lib/protocol/wire.js';
 import { observe } from '../support/observe.js';
@@ -170,8 +171,8 @@ describe('decodeFrames', () => {
     expect(fed).toBe(1);
   });
 
-  it.each([5_000, 100_000])('decodeFrames refuses a frame with %d levels', (levels) => {
-    const data = `${'{"error":'.repeat(levels)}1${'}'.repeat(levels)}`;
+  it.each([5_000, 100_000])('decodeFrames refuses arrays with %d levels', (levels) => {
+    const data = `${'['.repeat(levels)}1${']'.repeat(levels)}`;
     const { error } = observe(of({ data }).pipe(decode()));
     expect(error).toMatchObject({
       code: 'protocol',
@@ -179,6 +180,22 @@ describe('decodeFrames', () => {
       message: expect.stringContaining('nested more than 500 levels deep'),
     });
   });
+
+  it.each([500, 5_000, 100_000])(
+    'decodeFrames passes at most 532 levels of a frame with %d to the decoder',
+    (levels) => {
+      const received: unknown[] = [];
+      const wire: Wire = {
+        ...toyWire(),
+        decode: () => ({ next: (frame) => void received.push(frame), end: () => undefined }),
+      };
+      const data = `${'{"t":'.repeat(levels)}1${'}'.repeat(levels)}`;
+      observe(of({ data }).pipe(decode(wire)));
+      expect(received).toHaveLength(1);
+      expect(isDeeperThan(received, 1 + Math.min(levels, 532))).toBe(false);
+      expect(isDeeperThan(received, Math.min(levels, 532))).toBe(true);
+    },
+  );
 
   it('decodeFrames creates a decoder for each subscriber', () => {
     const source = of(frames.a, frames.s).pipe(decode());

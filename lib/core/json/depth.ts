@@ -1,3 +1,5 @@
+import type { JsonValue } from './json.js';
+
 /**
  * How many levels of objects and arrays JSON from outside may have. Models and servers send about ten. What reads the
  * values is recursive in places (validation, redaction, `JSON.stringify`), and fails at some 5,000 levels with a
@@ -14,5 +16,34 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   }
   return false;
 }
+
+/**
+ * A copy of a JSON value in which the objects and arrays beyond a number of levels are null. It uses no recursion.
+ *
+ * @param value The value.
+ * @param limit The number of levels to keep, from 1.
+ */
+export function limitDepth(value: JsonValue, limit: number): JsonValue {
+  if (!isObject(value)) return value;
+  const limited = copy(value);
+  let level = [limited];
+  for (let depth = 1; level.length > 0; depth++) {
+    const next: (typeof level)[number][] = [];
+    for (const parent of level) {
+      for (const [key, inner] of Object.entries(parent)) {
+        if (!isObject(inner)) continue;
+        const kept = depth < limit ? copy(inner) : null;
+        parent[key] = kept;
+        if (kept) next.push(kept);
+      }
+    }
+    level = next;
+  }
+  return limited as JsonValue;
+}
+
+/** A shallow copy of an object or an array. */
+const copy = (value: object) =>
+  (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as Record<string, unknown>;
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

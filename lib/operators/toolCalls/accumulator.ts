@@ -4,7 +4,7 @@ import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { UsedIds } from '../../core/usedIds.js';
-import { withExactIntegers } from './arguments.js';
+import { checkObject } from './arguments.js';
 import {
   append,
   parseCallArguments,
@@ -181,9 +181,9 @@ export function createToolCallAccumulator({
   };
 }
 
-/** Arguments that arrived as an object were parsed with the event: their integers may have changed there. */
+/** Arguments that arrived as an object were parsed with the event, which may have changed them. */
 const readArguments = (call: PendingToolCall): JsonObject =>
-  call.object ? withExactIntegers(parseCallArguments(call)) : parseCallArguments(call);
+  call.object ? checkObject(parseCallArguments(call)) : parseCallArguments(call);
 
 const decide = (
   list: readonly rules.Rule[],

@@ -1,3 +1,4 @@
+import { isDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../../core/json/depth.js';
 import { isSameJson } from '../../core/json/equal.js';
 import { isJsonObject, isTooDeepJson, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
@@ -37,10 +38,14 @@ function hasInexactInteger(text: string): boolean {
 }
 
 /**
- * Replaces arguments that arrived as an object, if they contain an integer beyond 2^53: its digits may have
- * changed when the event was parsed.
+ * Checks arguments that arrived as an object. They are invalid if they have too many levels (`too_deep`), or contain an
+ * integer beyond 2^53, whose digits may have changed when the event was parsed (`inexact_integer`).
+ *
+ * @returns The arguments, or what stands for invalid arguments.
  */
-export function withExactIntegers(args: JsonObject): JsonObject {
+export function checkObject(args: JsonObject): JsonObject {
+  if (isDeeperThan(args, MAX_JSON_DEPTH))
+    return { _raw: JSON.stringify(limitDepth(args, MAX_JSON_DEPTH)), _error: 'too_deep' };
   const values: JsonValue[] = [args];
   for (let value = values.pop(); value !== undefined; value = values.pop()) {
     if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) values.push(inner);
