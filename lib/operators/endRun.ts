@@ -2,6 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
+import { messageText } from '../core/message.js';
 import type { Message, Metadata } from '../core/message.js';
 import { MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
 import { StringBuilder } from '../core/stringBuilder.js';
@@ -54,6 +55,7 @@ export function endRun(
     const endTurn = (turn: TurnEvent) => {
       last = turn;
       usage = addUsage(usage, turn.usage);
+      content.endText();
       text.add(content.text.toString());
       thinking.add(content.thinking.toString());
       messages.push(...content.messages);
@@ -65,13 +67,13 @@ export function endRun(
         const known = asKnownEvent(event);
         switch (known.type) {
           case 'text':
-            content.text.add(known.text);
+            content.streamed.add(known.text);
             break;
           case 'thinking':
             content.thinking.add(known.text);
             break;
           case 'message':
-            content.messages.push(known.message);
+            content.addMessage(known.message);
             break;
           case 'metadata':
             content.metadata.add(known.metadata);
@@ -113,6 +115,9 @@ export function endRun(
 
 /** The content of the current turn so far. */
 class TurnContent {
+  /** The text since the last message. */
+  streamed = new StringBuilder();
+  /** The text before the last message. */
   readonly text = new StringBuilder();
   readonly thinking = new StringBuilder();
   readonly messages: Message[] = [];
@@ -121,6 +126,24 @@ class TurnContent {
 
   constructor(metadata?: Metadata) {
     this.metadata = new MetadataCollector(metadata);
+  }
+
+  addMessage(message: Message): void {
+    this.messages.push(message);
+    this.endText(messageText(message));
+  }
+
+  /**
+   * Adds the streamed text. If it ends with the text of the message, the message's string is kept instead of a second
+   * copy. The text before it is the prefix after a tool round.
+   */
+  endText(ofMessage = ''): void {
+    if (this.streamed.length === 0) return;
+    const streamed = this.streamed.toString();
+    const shared = streamed.endsWith(ofMessage) ? ofMessage : '';
+    this.text.add(streamed.slice(0, streamed.length - shared.length));
+    this.text.add(shared);
+    this.streamed = new StringBuilder();
   }
 }
 

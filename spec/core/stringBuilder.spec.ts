@@ -14,6 +14,18 @@ describe('StringBuilder', () => {
     expect(text.toString()).toBe(plain);
   });
 
+  it('StringBuilder joins small and large deltas in order, beside another builder with other or equal deltas', () => {
+    const texts = [new StringBuilder(), new StringBuilder(), new StringBuilder()];
+    const plain = ['', '', ''];
+    for (let at = 0; at < 2_000; at++)
+      texts.forEach((text, index) => {
+        const delta = at % 500 === 499 ? `${index}`.repeat(5_000) : index === 2 ? `other ${at}` : `${at}`;
+        text.add(delta);
+        plain[index] = (plain[index] ?? '') + delta;
+      });
+    expect(texts.map(String)).toEqual(plain);
+  });
+
   it('StringBuilder throws an error of its own for a text that no string can hold, and keeps what it has', () => {
     const text = new StringBuilder(5);
     text.add('12345');

@@ -26,6 +26,19 @@ describe('endRun', () => {
     run(),
   );
 
+  it.each<[title: string, events: RunEvent[], expected: string]>([
+    ['the text of its message', [text('a'), text('b'), message('ab')], 'ab'],
+    ['the text of its message and a prefix', [text('\na'), text('b'), message('ab')], '\nab'],
+    ['another text than its message', [text('***'), message('abc')], '***'],
+    ['less text than its message', [text('c'), message('abc')], 'c'],
+    ['no text of its message', [message('abc')], ''],
+    ['text before and after a message', [text('a'), message('a'), text('b'), message(''), text('c')], 'abc'],
+    ['text without a message', [text('a'), text('b')], 'ab'],
+  ])('endRun keeps the streamed text of a turn with %s', (_title, events, expected) => {
+    const { values } = observe(from([...events, turn(1)]).pipe(endRun()));
+    expect(values.at(-1)).toMatchObject({ type: 'result', result: { text: expected } });
+  });
+
   it('endRun sums the turns, including those before a resumed run', () => {
     const start = { ...startState([]), turn: 3, usage: { input: 10, output: 2 } };
     const { values } = observe(

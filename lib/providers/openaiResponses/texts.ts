@@ -1,5 +1,6 @@
 import { asArray, finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
 
 /** The kinds of text that an item has. */
 export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments';
@@ -8,18 +9,20 @@ export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments
  * The texts of an item by kind and index. A message can have several contents, and a reasoning item several summaries.
  */
 export class ItemTexts {
-  private readonly byKind = new Map<TextKind, Map<number, string>>();
+  private readonly byKind = new Map<TextKind, Map<number, StringBuilder>>();
   private readonly lengths = new Map<TextKind, number>();
 
   add(kind: TextKind, index: number, text: string): void {
-    const texts = this.byKind.get(kind) ?? new Map<number, string>();
-    this.byKind.set(kind, texts.set(index, (texts.get(index) ?? '') + text));
+    const texts = this.byKind.get(kind) ?? new Map<number, StringBuilder>();
+    const builder = texts.get(index) ?? new StringBuilder();
+    builder.add(text);
+    this.byKind.set(kind, texts.set(index, builder));
     this.lengths.set(kind, this.length(kind) + text.length);
   }
 
   /** The text at an index; empty if there is none. */
   get(kind: TextKind, index: number): string {
-    return this.byKind.get(kind)?.get(index) ?? '';
+    return this.byKind.get(kind)?.get(index)?.toString() ?? '';
   }
 
   /** The kinds that have texts. */
@@ -36,7 +39,7 @@ export class ItemTexts {
   join(kind: TextKind): string {
     return [...(this.byKind.get(kind) ?? [])]
       .sort(([a], [b]) => a - b)
-      .map(([, text]) => text)
+      .map(([, builder]) => builder.toString())
       .join('');
   }
 
