@@ -1,5 +1,5 @@
 import type { Chunk, FileChunk, SourceChunk } from '../../core/chunk.js';
-import { asArray, isJsonObject, nonEmptyString, omitUndefined, tryParseJson } from '../../core/json/json.js';
+import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { createCallFragments } from '../shared/callFragments.js';
 import type { CallFragments } from '../shared/callFragments.js';
@@ -32,6 +32,12 @@ interface OpenBlock {
   /** The `partial_json` received so far. Always empty for tool calls, whose JSON is emitted at once. */
   json: string;
 }
+
+/**
+ * The types of block whose content is emitted as chunks. Some compatible servers send deltas of another kind in them:
+ * text in an open call, thinking in a text. Each delta is emitted by its own kind.
+ */
+const streamedBlocks: ReadonlySet<string> = new Set(['text', 'thinking', 'tool_use']);
 
 /** The type of block to open for each type of delta, if the block has not been started. */
 const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
@@ -76,9 +82,9 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     emittedOnce.add(key);
     emit(chunk);
   };
-  const addCitation = ({ fields }: OpenBlock, citation: JsonObject) => {
-    const citations = (fields['citations'] ??= []) as JsonObject[];
-    citations.push(citation);
+  const addCitation = ({ type, fields }: OpenBlock, citation: JsonObject) => {
+    // The API accepts thinking only unchanged.
+    if (type !== 'thinking') ((fields['citations'] ??= []) as JsonObject[]).push(citation);
     emitOnce({ type: 'source', source: readCitedSource(citation) });
   };
 
@@ -133,8 +139,14 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     return type === undefined ? undefined : open(index, { type });
   };
   const appendJson = (block: OpenBlock, json: string) => {
-    if (block.type === 'tool_use') calls.fragment(block.index, json);
+    if (streamedBlocks.has(block.type)) calls.fragment(block.index, json);
     else block.json += json;
+  };
+  const appendContent = (block: OpenBlock, delta: JsonObject) => {
+    if (streamedBlocks.has(block.type)) emitText('text', delta['text']);
+    emitText('thinking', delta['thinking']);
+    if (block.type === 'thinking') appendFields(block.fields, omit(delta, 'text'));
+    else if (!streamedBlocks.has(block.type)) appendFields(block.fields, delta);
   };
 
   return {
@@ -150,11 +162,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
       const json = isJsonObject(partialJson) ? JSON.stringify(partialJson) : partialJson;
       if (typeof json === 'string') appendJson(block, json);
       else if (isJsonObject(citation)) addCitation(block, citation);
-      else if (block.type === 'text') emitText('text', delta['text']);
-      else if (block.type !== 'tool_use') {
-        if (block.type === 'thinking') emitText('thinking', delta['thinking']);
-        appendFields(block.fields, delta);
-      }
+      else appendContent(block, delta);
     },
     stop(index) {
       const block = openBlocks.get(index);

@@ -1,8 +1,9 @@
 import type { FinishReason } from '../../core/chunk.js';
-import { isRecord, finiteNumber } from '../../core/json/json.js';
+import { isRecord, finiteNumber, objectOrEmpty } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
+import { createUsageReports, sumOfCounts } from '../shared/usageReports.js';
 
 /**
  * The finish reasons for the stop reasons of the Messages API (platform.claude.com, "Handling stop reasons"). After
@@ -33,37 +34,31 @@ export interface UsageCounter {
 /**
  * Creates a usage counter.
  *
- * The API's counts are cumulative: a later count replaces an earlier one. This includes the input, which grows when
- * server tools run. `input_tokens` does not include cached tokens; `output_tokens` includes thinking. A 0 does not
- * replace an earlier count, because compatible servers fill the second report with zeros.
+ * The API's counts are cumulative; the input grows when server tools run. `input_tokens` does not include cached
+ * tokens; `output_tokens` includes thinking.
  */
 export function createUsageCounter(): UsageCounter {
-  const counts = new Map<string, number>();
-  const setCount = (name: string, value: unknown) => {
-    const count = finiteNumber(value);
-    if (count !== undefined && (count > 0 || !counts.has(name))) counts.set(name, count);
-  };
+  const reports = createUsageReports(inputCounts, outputCounts);
   return {
     add(usage) {
-      if (!isRecord(usage)) return;
-      for (const name of countNames) setCount(name, usage[name]);
-      const details = usage['output_tokens_details'];
-      if (isRecord(details)) setCount('thinking_tokens', details['thinking_tokens']);
+      if (isRecord(usage)) reports.add(usage);
     },
     total() {
+      const { input, output } = reports;
+      const inputTokens = sumOfCounts(...inputCounts.map((name) => input[name]));
+      const outputTokens = finiteNumber(output['output_tokens']);
       // A prompt has at least one token, so a report in which all counts are 0 is a placeholder.
-      if ([...counts.values()].every((count) => count === 0)) return {};
-      const inputs = inputNames.map((name) => counts.get(name)).filter((count) => count !== undefined);
+      if (!inputTokens && !outputTokens) return {};
       return usageOf({
-        input: inputs.length === 0 ? undefined : inputs.reduce((sum, count) => sum + count, 0),
-        output: counts.get('output_tokens'),
-        cachedInput: counts.get('cache_read_input_tokens'),
-        cacheWriteInput: counts.get('cache_creation_input_tokens'),
-        reasoning: counts.get('thinking_tokens'),
+        input: inputTokens,
+        output: outputTokens,
+        cachedInput: finiteNumber(input['cache_read_input_tokens']),
+        cacheWriteInput: finiteNumber(input['cache_creation_input_tokens']),
+        reasoning: finiteNumber(objectOrEmpty(output['output_tokens_details'])['thinking_tokens']),
       });
     },
   };
 }
 
-const inputNames = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
-const countNames = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens'] as const;
+const inputCounts = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
+const outputCounts = ['output_tokens'] as const;

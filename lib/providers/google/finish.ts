@@ -3,6 +3,7 @@ import { finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
+import { createUsageReports, sumOfCounts } from '../shared/usageReports.js';
 
 /** The finish reasons for the values of the enum `FinishReason` (API reference), except `FINISH_REASON_UNSPECIFIED`. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
@@ -41,30 +42,26 @@ export interface UsageCounter {
 /**
  * Creates a usage counter.
  *
- * The counts are cumulative. The last report may lack some fields; the earlier counts of these fields are kept.
- * According to `UsageMetadata` in the API reference, `candidatesTokenCount` does not include thoughts, and
- * `promptTokenCount` includes cached tokens but not the results of the API's own tools.
+ * The counts are cumulative. According to `UsageMetadata` in the API reference, `candidatesTokenCount` does not include
+ * thoughts, and `promptTokenCount` includes cached tokens but not the results of the API's own tools.
  */
 export function createUsageCounter(): UsageCounter {
-  const counts = new Map<string, number>();
+  const reports = createUsageReports(inputCounts, outputCounts);
   return {
-    add(reported) {
-      for (const [name, value] of Object.entries(reported)) {
-        const count = finiteNumber(value);
-        if (count !== undefined) counts.set(name, count);
-      }
+    add: (counts) => reports.add(counts),
+    total() {
+      const { input, output } = reports;
+      return usageOf({
+        input: sumOfCounts(input['promptTokenCount'], input['toolUsePromptTokenCount']),
+        output: sumOfCounts(output['candidatesTokenCount'], output['thoughtsTokenCount']),
+        // A total belongs to the counts of its report.
+        total: input === output ? finiteNumber(input['totalTokenCount']) : undefined,
+        cachedInput: finiteNumber(input['cachedContentTokenCount']),
+        reasoning: finiteNumber(output['thoughtsTokenCount']),
+      });
     },
-    total: () =>
-      usageOf({
-        input: sum(counts.get('promptTokenCount'), counts.get('toolUsePromptTokenCount')),
-        output: sum(counts.get('candidatesTokenCount'), counts.get('thoughtsTokenCount')),
-        total: counts.get('totalTokenCount'),
-        cachedInput: counts.get('cachedContentTokenCount'),
-        reasoning: counts.get('thoughtsTokenCount'),
-      }),
   };
 }
 
-/** Adds two counts; undefined if both are unknown. */
-const sum = (a: number | undefined, b: number | undefined) =>
-  a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
+const inputCounts = ['promptTokenCount', 'toolUsePromptTokenCount', 'cachedContentTokenCount'] as const;
+const outputCounts = ['candidatesTokenCount', 'thoughtsTokenCount'] as const;

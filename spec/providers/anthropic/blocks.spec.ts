@@ -95,6 +95,60 @@ describe('createBlockDecoder: tool calls and text', () => {
       { id: 'b', name: 'y', arguments: { n: 2 } },
     ]);
   });
+
+  it('createBlockDecoder emits text that arrives in an open call, and the arguments that follow it', () => {
+    const { text, calls, message } = read(
+      begin(),
+      ...block(
+        0,
+        { type: 'tool_use', id: 'a', name: 'f', input: {} },
+        { type: 'input_json_delta', partial_json: '{"n":' },
+        { type: 'text_delta', text: 'Just a moment.' },
+        { type: 'thinking_delta', thinking: 'Hm.' },
+        { type: 'input_json_delta', partial_json: '1}' },
+      ),
+      ...end('tool_use'),
+    );
+    expect(text).toBe('Just a moment.');
+    expect(calls).toMatchObject([{ id: 'a', name: 'f', arguments: { n: 1 } }]);
+    expect(message?.parts).toMatchObject([{ type: 'text', text: 'Just a moment.' }, { type: 'toolCall' }]);
+  });
+
+  it('createBlockDecoder emits text that arrives in thinking, and thinking that arrives in text', () => {
+    const { text, thinking, message } = read(
+      begin(),
+      ...block(
+        0,
+        { type: 'thinking', thinking: '', signature: '' },
+        { type: 'thinking_delta', thinking: 'Which river?' },
+        { type: 'text_delta', text: 'The ' },
+        { type: 'signature_delta', signature: 'SIG' },
+      ),
+      ...block(
+        1,
+        { type: 'text', text: '' },
+        { type: 'text_delta', text: 'Loire' },
+        { type: 'thinking_delta', thinking: ' Sure.' },
+      ),
+      ...end(),
+    );
+    expect([thinking, text]).toEqual(['Which river? Sure.', 'The Loire']);
+    expect(replayed(message)).toEqual([
+      { type: 'text', text: 'The ' },
+      { type: 'thinking', thinking: 'Which river?', signature: 'SIG' },
+      { type: 'text', text: 'Loire' },
+    ]);
+  });
+
+  it('createBlockDecoder adds arguments that arrive in a text to the call before it', () => {
+    const { calls } = read(
+      begin(),
+      { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'a', name: 'f', input: {} } },
+      ...block(1, { type: 'text', text: '' }, { type: 'input_json_delta', partial_json: '{"n":1}' }),
+      ...end('tool_use'),
+    );
+    expect(calls).toMatchObject([{ id: 'a', name: 'f', arguments: { n: 1 } }]);
+  });
 });
 
 describe('createBlockDecoder: blocks that are sent back', () => {

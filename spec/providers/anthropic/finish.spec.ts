@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { begin, end, read, textBlock } from './frames.js';
 
 describe('finishReasonOf', () => {
@@ -21,13 +22,10 @@ describe('finishReasonOf', () => {
 });
 
 describe('createUsageCounter', () => {
-  it('createUsageCounter adds cached tokens to the input, and keeps the last count', () => {
-    const usage = { input_tokens: 3, cache_creation_input_tokens: 10, cache_read_input_tokens: 100, output_tokens: 1 };
-    const { finish } = read(
-      begin({ usage }),
-      ...end('end_turn', { input_tokens: 5, output_tokens: 40, output_tokens_details: { thinking_tokens: 30 } }),
-    );
-    expect(finish?.usage).toEqual({
+  it('createUsageCounter adds cached tokens to the input', () => {
+    const input = { input_tokens: 5, cache_creation_input_tokens: 10, cache_read_input_tokens: 100 };
+    const output = { output_tokens: 40, output_tokens_details: { thinking_tokens: 30 } };
+    expect(read(begin({ usage: { ...input, output_tokens: 1 } }), ...end('end_turn', output)).finish?.usage).toEqual({
       input: 115,
       output: 40,
       total: 155,
@@ -35,6 +33,21 @@ describe('createUsageCounter', () => {
       cacheWriteInput: 10,
       reasoning: 30,
     });
+  });
+
+  it('createUsageCounter replaces all input counts by those of a later report, and never mixes two reports', () => {
+    const usage = (first: JsonObject, last: JsonObject) =>
+      read(begin({ usage: { ...first, output_tokens: 1 } }), ...end('end_turn', { ...last, output_tokens: 40 })).finish
+        ?.usage;
+    const cached = { input_tokens: 100, cache_read_input_tokens: 55_096 };
+    expect(usage(cached, { input_tokens: 181, cache_read_input_tokens: 0 })).toEqual({
+      input: 181,
+      output: 40,
+      total: 221,
+      cachedInput: 0,
+    });
+    expect(usage(cached, { input_tokens: 181 })).toEqual({ input: 181, output: 40, total: 221 });
+    expect(usage(cached, {})).toEqual({ input: 55_196, output: 40, total: 55_236, cachedInput: 55_096 });
   });
 
   it('createUsageCounter ignores zeros of a later report, and returns no usage if all counts are 0', () => {

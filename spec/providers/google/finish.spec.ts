@@ -41,9 +41,17 @@ describe('createUsageCounter', () => {
     return usage.total();
   };
 
-  it('createUsageCounter keeps the counts that a later, shorter report omits', () => {
-    const full = { promptTokenCount: 3, candidatesTokenCount: 2, thoughtsTokenCount: 4, totalTokenCount: 9 };
-    expect(total(full, { promptTokenCount: 3 })).toEqual({ input: 3, output: 6, total: 9, reasoning: 4 });
+  it('createUsageCounter replaces the input counts and the output counts each as a whole', () => {
+    const full = {
+      promptTokenCount: 3,
+      cachedContentTokenCount: 2,
+      candidatesTokenCount: 2,
+      thoughtsTokenCount: 4,
+      totalTokenCount: 9,
+    };
+    expect(total(full, { promptTokenCount: 5 })).toEqual({ input: 5, output: 6, total: 11, reasoning: 4 });
+    expect(total(full, { candidatesTokenCount: 8 })).toEqual({ input: 3, output: 8, total: 11, cachedInput: 2 });
+    expect(total(full, { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 })).toEqual(total(full));
   });
 
   it('createUsageCounter counts thoughts as output, and the results of server tools as input', () => {
