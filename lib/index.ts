@@ -177,5 +177,6 @@ export { responsesTools } from './providers/openaiResponses/serverTools.js';
 export type { ResponsesTool } from './providers/openaiResponses/serverTools.js';
 export { openrouter } from './providers/openrouter.js';
 export { together } from './providers/together.js';
+export type { HttpTimeoutOptions, IdleTimeoutOptions } from './protocol/idleTimeout.js';
 export type { RetryOptions } from './protocol/retry.js';
 export type { Decoder, Framing, Wire, WireRequest } from './protocol/wire.js';

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import * as rivulet from 'rivulet';
 import * as mcp from 'rivulet/mcp';
@@ -117,5 +118,21 @@ describe('the public names', () => {
   });
   it('rivulet/testing/server exports these names', () => {
     expect(Object.keys(server).sort()).toEqual(['serveFrames', 'serveModel', 'serveRecording']);
+  });
+  it('rivulet exports the types of the timeout option', () => {
+    const silence: rivulet.IdleTimeoutOptions = { first: 1_000, each: 2_000 };
+    const timeout: rivulet.HttpTimeoutOptions = { ...silence, body: false };
+    const options: rivulet.ModelOptions = { apiKey: 'key', timeout };
+    expect(rivulet.openai('gpt-5', options).provider).toBe('openai');
+  });
+});
+
+describe('package.json', () => {
+  it('package.json publishes in public, with provenance, and includes SECURITY.md', async () => {
+    const manifest = JSON.parse(await readFile('package.json', 'utf8')) as Record<string, unknown>;
+    expect(manifest).toMatchObject({
+      files: expect.arrayContaining(['SECURITY.md', 'CHANGELOG.md']),
+      publishConfig: { access: 'public', provenance: true },
+    });
   });
 });

@@ -39,9 +39,10 @@ async function install(): Promise<void> {
 /** Checks that the package contains the expected files only. Since it has no source maps, no file may refer to one. */
 async function onlyExpectedFiles(): Promise<void> {
   const installed = join(consumer, 'node_modules/rivulet');
-  const expected = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'];
-  const others = (await readdir(installed)).filter((name) => !expected.includes(name));
-  if (others.length > 0) throw new Error(`Unexpected files in the package: ${others.join(', ')}.`);
+  const expected = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'dist', 'package.json'];
+  const found = (await readdir(installed)).sort().join(', ');
+  if (found !== expected.join(', '))
+    throw new Error(`The package contains ${found} instead of ${expected.join(', ')}.`);
   const files = await readdir(join(installed, 'dist'), { recursive: true });
   const stray = files.filter((name) => /\.[cm]?[jt]sx?$|\.map$/.test(name) && !/\.(js|d\.ts)$/.test(name));
   if (stray.length > 0) throw new Error(`Unexpected files in dist: ${stray.join(', ')}.`);
