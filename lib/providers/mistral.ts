@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../core/errors.js';
-import { asArray, isJsonObject, omitUndefined } from '../core/json/json.js';
+import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omitUndefined } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { FilePart } from '../core/message.js';
 import type { Model, Thinking } from '../core/model.js';
@@ -10,6 +10,7 @@ import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 import { mistralCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
+import { lookUpEffort } from './shared/thinkingEffort.js';
 
 /**
  * A Mistral model.
@@ -47,18 +48,23 @@ export function mistralDialect(model: string): Dialect {
     streamUsage: false, // `stream_options` is rejected as an unknown field; usage always arrives with the finish reason
     callId: mistralCallId,
     file: mistralFile,
+    resultFiles: true, // `ToolMessage`: its content is a list of `ContentChunk`, as in a user message
     thinking: (thinking) => mistralThinking(model, thinking),
     body: mistralBody,
   };
 }
 
 /**
- * Magistral models always think. Other models think on request; `high` is the only effort that all of them accept
- * (guide "Reasoning").
+ * Magistral models always think. Other models think on request, with an effort (`ReasoningEffort`); `high` is the only
+ * effort that all of them accept (guide "Reasoning").
  */
 function mistralThinking(model: string, thinking: Thinking): JsonObject {
-  if (!/^magistral/i.test(model))
-    return thinking === true ? { reasoning_effort: 'high' } : reasoningEffort('mistral')(thinking);
+  if (!/^magistral/i.test(model)) {
+    if (thinking === true) return { reasoning_effort: 'high' };
+    if (typeof thinking === 'object' && thinking.effort !== undefined)
+      return { reasoning_effort: lookUpEffort('mistral', thinking.effort, efforts) };
+    return reasoningEffort('mistral')(thinking);
+  }
   if (thinking === true) return {};
   throw new ConfigurationError(
     'options',
@@ -67,11 +73,16 @@ function mistralThinking(model: string, thinking: Thinking): JsonObject {
   );
 }
 
+const efforts = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh' } as const;
+
 /**
- * Encodes images, audio and documents by URL or as bytes (guides "Vision", "Audio & Transcription" and "Document QnA").
+ * Encodes images, audio and documents by URL or as bytes (guides "Vision", "Audio & Transcription" and "Document QnA"),
+ * and a file that is stored at Mistral by its id (`FileChunk`).
  */
 function mistralFile(file: FilePart): JsonObject | undefined {
   const { mediaType, url, data, name } = file;
+  const fileId = nonEmptyString(objectOrEmpty(file.providerData?.['mistral'])['file_id']);
+  if (fileId !== undefined) return { type: 'file', file_id: fileId };
   const fileUrl = url ?? dataUrl(file);
   if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: fileUrl };
   if (/^audio\//i.test(mediaType)) return { type: 'input_audio', input_audio: url ?? data };

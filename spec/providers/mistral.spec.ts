@@ -129,8 +129,56 @@ describe('mistral: requests', () => {
     [true, { reasoning_effort: 'high' }],
     [false, { reasoning_effort: 'none' }],
     [{ effort: 'low' }, { reasoning_effort: 'low' }],
+    [{ effort: 'xhigh' }, { reasoning_effort: 'xhigh' }],
   ])('mistral encodes thinking %j', (thinking, fields) => {
     expect(encode(thinking === undefined ? {} : { thinking })).toMatchObject(fields);
+  });
+
+  it('mistral throws for an effort that its API does not have', () => {
+    expect(() => encode({ thinking: { effort: 'max' } })).toThrow(/mistral has no thinking effort "max"/);
+  });
+
+  it('mistral sends a file that it stores by its id', () => {
+    const [file] = read([delta({ content: [{ type: 'file', file_id: 'f/1' }] })]).chunks.flatMap((chunk) =>
+      chunk.type === 'file' ? [chunk.file] : [],
+    );
+    expect(file).toMatchObject({ url: 'https://api.mistral.ai/v1/files/f%2F1/content' });
+    expect(contentOf(...(file ? [file] : []))).toEqual([{ type: 'file', file_id: 'f/1' }]);
+  });
+
+  it('mistral sends files in tool results', () => {
+    const call = { type: 'toolCall', id: 'abcdefghi', name: 'f', arguments: {} } as const;
+    const file = filePart(new Uint8Array([1]), 'image/png');
+    const result = { type: 'toolResult', id: 'abcdefghi', name: 'f', result: ['See', file, { a: 1 }] } as const;
+    expect(messagesOf(userMessage('Q'), modelMessage([call]), userMessage([result]))).toMatchObject([
+      {},
+      {},
+      {
+        role: 'tool',
+        tool_call_id: 'abcdefghi',
+        content: [
+          { type: 'text', text: 'See' },
+          { type: 'image_url', image_url: 'data:image/png;base64,AQ==' },
+          { type: 'text', text: '{"a":1}' },
+        ],
+      },
+    ]);
+  });
+
+  it('mistral sends the provider options of messages, parts, files and tools', () => {
+    const providerOptions = { mistral: { extra: 1 }, openai: { other: 2 } };
+    const text = { type: 'text', text: 'Hi', providerOptions } as const;
+    const file = { ...filePart(new URL('https://example.org/a.png'), 'image/png'), providerOptions };
+    const tools = [{ name: 'f', description: '', parameters: { type: 'object' }, providerOptions }];
+    const body = encode({ tools, messages: [{ ...userMessage([text, file]), providerOptions }] });
+    expect(body).toMatchObject({
+      messages: [{ role: 'user', extra: 1, content: [{ type: 'text', text: 'Hi', extra: 1 }, { extra: 1 }] }],
+      tools: [{ type: 'function', function: { name: 'f', extra: 1 } }],
+    });
+    expect(encode({ messages: [{ role: 'system', parts: [text] }] })['messages']).toEqual([
+      { role: 'system', content: [{ type: 'text', text: 'Hi', extra: 1 }] },
+    ]);
+    expect(JSON.stringify(body)).not.toContain('other');
   });
 
   it('mistral throws for a budget, and for thinking settings of a Magistral model', () => {
@@ -228,6 +276,37 @@ describe('mistral: responses', () => {
         { type: 'text', text: '.' },
       ],
     });
+  });
+
+  it('mistral emits audio, documents and images in a response as files', () => {
+    const { chunks } = read([
+      delta({
+        content: [
+          { type: 'input_audio', input_audio: 'SUQz' },
+          { type: 'input_audio', input_audio: 'https://a.example/a.mp3' },
+          { type: 'document_url', document_url: 'https://a.example/a.pdf', document_name: 'A' },
+          { type: 'document_url', document_url: 'data:application/pdf;base64,JVBE' },
+          { type: 'image_url', image_url: { url: 'https://a.example/a.png' } },
+        ],
+      }),
+    ]);
+    expect(chunks.flatMap((chunk) => (chunk.type === 'file' ? [chunk.file] : []))).toEqual([
+      { type: 'file', mediaType: 'audio/*', data: 'SUQz' },
+      { type: 'file', mediaType: 'audio/*', url: 'https://a.example/a.mp3' },
+      { type: 'file', mediaType: 'application/*', url: 'https://a.example/a.pdf', name: 'A' },
+      { type: 'file', mediaType: 'application/pdf', data: 'JVBE' },
+      { type: 'file', mediaType: 'image/*', url: 'https://a.example/a.png' },
+    ]);
+  });
+
+  it('mistral emits the documents that are referenced within thinking', () => {
+    const thinking = [
+      { type: 'text', text: 'Hm.' },
+      { type: 'reference', reference_ids: ['7'] },
+    ];
+    const { chunks, thinking: text } = read([delta({ content: [{ type: 'thinking', thinking }] })]);
+    expect(text).toBe('Hm.');
+    expect(chunks).toContainEqual({ type: 'source', source: { type: 'source', id: '7' } });
   });
 
   it('mistral emits the documents that are referenced, each once', () => {

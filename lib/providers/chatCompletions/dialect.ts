@@ -24,6 +24,8 @@ export interface Dialect {
   readonly streamUsage?: boolean;
   /** Whether `file_data` accepts URLs. Default: false. OpenAI accepts only bytes; OpenRouter accepts both. */
   readonly fileUrls?: boolean;
+  /** Whether a tool result may contain files, encoded as in a user message. Default: false, only text files. */
+  readonly resultFiles?: boolean;
   /** Encodes the setting `thinking` as fields of the body. Default: `reasoning_effort`. */
   readonly thinking?: (thinking: Thinking) => JsonObject;
   /** Encodes a file as a content part. Default, and if it returns undefined: the encoding that the API documents. */

@@ -29,7 +29,7 @@ export function encodeChatCompletions(
   const body = omitUndefined({
     model,
     messages: encodeMessages(request.messages, messageEncoder),
-    ...encodeTools(request),
+    ...encodeTools(request, dialect),
     response_format: request.output && { type: 'json_schema', json_schema: encodeSchema(request.output) },
     temperature: request.temperature,
     top_p: request.topP,
@@ -53,10 +53,10 @@ function encodeMessages(
 }
 
 /** Without tools, the API rejects an empty `tools` array, `tool_choice` and `parallel_tool_calls`. */
-function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
+function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request, { provider }: Dialect): Fields {
   if (tools.length === 0) return {};
   return {
-    tools: tools.map(functionTool),
+    tools: tools.map((tool) => functionTool(tool, provider)),
     tool_choice: toolChoice && encodeToolChoice(toolChoice),
     parallel_tool_calls: parallelToolCalls,
   };

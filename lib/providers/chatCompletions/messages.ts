@@ -3,8 +3,11 @@ import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { encodeSystem, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
+import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
 import { baseMediaType, dataUrl, fileName, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
+import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
+import type { ToolResultContent } from '../shared/toolResultContent.js';
 import type { Dialect } from './dialect.js';
 import { replayFields } from './replay.js';
 
@@ -14,9 +17,13 @@ import { replayFields } from './replay.js';
  * @throws ConfigurationError `options` for a file that the API does not accept.
  */
 export function encodeMessage(message: Message, dialect: Dialect): readonly JsonObject[] {
+  return withMessageOptions(encodeRole(message, dialect), dialect.provider, message);
+}
+
+function encodeRole(message: Message, dialect: Dialect): readonly JsonObject[] {
   switch (message.role) {
     case 'system':
-      return encodeSystem(message);
+      return encodeSystem(message, dialect.provider);
     case 'user':
       return encodeUser(message, dialect);
     case 'model':
@@ -30,14 +37,27 @@ function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[]
   const content: JsonObject[] = [];
   for (const part of parts) {
     if (part.type === 'toolResult') results.push(encodeResult(part, dialect));
-    else if (part.type === 'text') content.push({ type: 'text', text: part.text });
-    else if (part.type === 'file') content.push(encodeFile(part, dialect));
+    else if (part.type === 'text') content.push(encodeText(part, dialect.provider));
+    else if (part.type === 'file') content.push(withProviderOptions(encodeFile(part, dialect), dialect.provider, part));
   }
   return [...results, ...encodeUserContent(content)];
 }
 
-function encodeResult(part: ToolResultPart, { callId = unchanged }: Dialect): JsonObject {
-  return { role: 'tool', tool_call_id: callId(part.id), content: resultText(part) };
+function encodeResult(part: ToolResultPart, dialect: Dialect): JsonObject {
+  const { callId = unchanged } = dialect;
+  const contents = toolResultContent(part);
+  const hasFiles = contents.some(({ type }) => type === 'file');
+  const content = hasFiles ? contents.map((item) => encodeResultItem(item, part.name, dialect)) : resultText(part);
+  return { role: 'tool', tool_call_id: callId(part.id), content };
+}
+
+/** The API accepts only texts in results (`ChatCompletionToolMessageParam`); some servers accept files. */
+function encodeResultItem(item: ToolResultContent, tool: string, dialect: Dialect): JsonObject {
+  if (item.type === 'text') return { type: 'text', text: item.text };
+  const text = textOfFile(inlineDataUrl(item));
+  if (!dialect.resultFiles && text === undefined) throw unsupportedResultFileError(dialect.provider, tool, item);
+  const encoded = text === undefined ? encodeFile(item, dialect) : { type: 'text', text };
+  return withProviderOptions(encoded, dialect.provider, item);
 }
 
 /** Omits sources and files that the model generated: the API's history has no fields for them. */

@@ -3,19 +3,51 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { parseDataUrl } from '../shared/files.js';
 
-/** Reads the images of a delta or a message (OpenRouter's `images`, and image parts in `content`), each as a file. */
+/**
+ * Reads the files of a delta or a message: OpenRouter's `images`, and the parts of `content` that are files (Mistral's
+ * `ContentChunk`).
+ */
 export function readFiles(delta: JsonObject): readonly FilePart[] {
   const images = asArray(delta['images']);
   const parts = contentParts(delta['content']);
-  return images.length + parts.length === 0 ? [] : [...images, ...parts].flatMap(toImageFile);
+  return images.length + parts.length === 0 ? [] : [...images, ...parts].flatMap(readFile);
 }
 
-function toImageFile(part: unknown): FilePart[] {
-  const image = isRecord(part) ? part['image_url'] : undefined;
-  const url = nonEmptyString(isRecord(image) ? image['url'] : image);
-  if (url === undefined) return [];
-  return [{ type: 'file', ...(parseDataUrl(url) ?? { mediaType: 'image/*', url }) }];
+function readFile(part: unknown): readonly FilePart[] {
+  if (!isRecord(part)) return [];
+  const { image_url: image, input_audio: audio, document_url: document, file_id: fileId } = part;
+  if (audio !== undefined) return readAudio(audio);
+  if (nonEmptyString(document) !== undefined)
+    return fileOf(document, 'application/*', nonEmptyString(part['document_name']));
+  if (part['type'] === 'file' && nonEmptyString(fileId) !== undefined) return [storedFile(String(fileId))];
+  return fileOf(isRecord(image) ? image['url'] : image, 'image/*');
 }
+
+/** The type of a file by URL is unknown. */
+function fileOf(url: unknown, mediaType: string, name?: string): readonly FilePart[] {
+  const text = nonEmptyString(url);
+  if (text === undefined) return [];
+  return [
+    { type: 'file', ...(parseDataUrl(text) ?? { mediaType, url: text }), ...(name === undefined ? {} : { name }) },
+  ];
+}
+
+/** Audio is base64 or a URL (Mistral), or an object with its format (OpenAI). */
+function readAudio(audio: unknown): readonly FilePart[] {
+  const fields = isRecord(audio) ? audio : { data: audio };
+  const data = nonEmptyString(fields['data']);
+  if (data === undefined) return [];
+  if (/^(https?|data):/i.test(data)) return fileOf(data, 'audio/*');
+  return [{ type: 'file', mediaType: `audio/${nonEmptyString(fields['format']) ?? '*'}`, data }];
+}
+
+/** A file that Mistral stores (`FileChunk`). Its content is at `GET /v1/files/{file_id}/content`. */
+const storedFile = (fileId: string): FilePart => ({
+  type: 'file',
+  mediaType: 'application/octet-stream',
+  url: `https://api.mistral.ai/v1/files/${encodeURIComponent(fileId)}/content`,
+  providerData: { mistral: { file_id: fileId } },
+});
 
 /** Reads the sources that a delta or a message cites: Mistral's reference parts, and `url_citation` annotations. */
 export function readSources(delta: JsonObject): readonly SourcePart[] {
@@ -29,6 +61,8 @@ export function readSources(delta: JsonObject): readonly SourcePart[] {
 function readReferences(part: unknown): SourcePart[] {
   if (!isRecord(part)) return [];
   switch (part['type']) {
+    case 'thinking': // its items are texts and references (Mistral, `ThinkChunk`)
+      return asArray(part['thinking']).flatMap(readReferences);
     case 'tool_reference':
       return toSource(part['url'], part['title'], part['description']);
     case 'reference':

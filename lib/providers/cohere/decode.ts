@@ -18,10 +18,16 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
   const emitter = createChunkEmitter('cohere', emit);
   const calls = createCallFragments(emitter.emit);
   const sourceKeys = new Set<string>();
+  const textStarts = new Map<unknown, number>(); // by the index of the content block
+  let textLength = 0;
   let toolPlan = '';
   let thinking = '';
   let hasCalls = false;
 
+  const emitText = (text: string) => {
+    textLength += text.length;
+    emitter.emit({ type: 'text', text });
+  };
   const readContent = (content: unknown) => {
     for (const part of asArray(content)) {
       const thinkingText = nonEmptyString(objectOrEmpty(part)['thinking']);
@@ -30,7 +36,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
         thinking += thinkingText;
         emitter.emit({ type: 'thinking', text: thinkingText });
       }
-      if (text !== undefined) emitter.emit({ type: 'text', text });
+      if (text !== undefined) emitText(text);
     }
   };
   const readToolPlan = (plan: unknown) => {
@@ -49,11 +55,14 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
     }
   };
   const emitSources = (citations: unknown) => {
-    for (const source of asArray(citations).flatMap(readSources)) {
-      const key = JSON.stringify(source.id ?? source);
-      if (sourceKeys.has(key)) continue;
-      sourceKeys.add(key);
-      emitter.emit({ type: 'source', source });
+    for (const citation of asArray(citations)) {
+      const textStart = textStarts.get(objectOrEmpty(citation)['content_index']) ?? 0;
+      for (const source of readSources(citation, textStart)) {
+        const key = JSON.stringify(source.id === undefined ? source : [source.id, source.start, source.end]);
+        if (sourceKeys.has(key)) continue;
+        sourceKeys.add(key);
+        emitter.emit({ type: 'source', source });
+      }
     }
   };
   const readEvent = (type: string, message: JsonObject, index: unknown) => {
@@ -65,6 +74,9 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
         asArray(message['tool_calls']).forEach((call, position) => startCalls(position, [call]));
         break;
       case 'content-start':
+        textStarts.set(index, textLength);
+        readContent(message['content']);
+        break;
       case 'content-delta':
         readContent(message['content']);
         break;

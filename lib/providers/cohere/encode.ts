@@ -2,6 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
+import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { functionTool } from '../shared/encode.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
@@ -45,14 +46,16 @@ function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fi
   if (tools.length === 0) return {};
   if (parallelToolCalls === false) throw unsupported('cannot disable parallel tool calls', 'Omit parallelToolCalls.');
   if (typeof toolChoice !== 'object')
-    return { tools: tools.map(functionTool), tool_choice: toolChoice && toolChoices[toolChoice] };
+    return { tools: tools.map(encodeTool), tool_choice: toolChoice && toolChoices[toolChoice] };
   const tool = tools.find(({ name }) => name === toolChoice.name);
-  if (tool) return { tools: [functionTool(tool)], tool_choice: 'REQUIRED' };
+  if (tool) return { tools: [encodeTool(tool)], tool_choice: 'REQUIRED' };
   throw unsupported(
     `cannot be forced to call "${toolChoice.name}", which is not among the tools`,
     'Add the tool, or change toolChoice.',
   );
 }
+
+const encodeTool = (tool: ToolDefinition): JsonObject => functionTool(tool, 'cohere');
 
 /** The API has no value for `auto`, which is its default. */
 const toolChoices = { auto: undefined, required: 'REQUIRED', none: 'NONE' } as const;

@@ -1,10 +1,13 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
-import { encodeSystem, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
+import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
 import { baseMediaType, dataUrl, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
+import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
+import type { ToolResultContent } from '../shared/toolResultContent.js';
 
 /**
  * Encodes the conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). A
@@ -15,16 +18,18 @@ import { baseMediaType, dataUrl, inlineDataUrl, textOfFile } from '../shared/fil
  * @throws ConfigurationError `options` for a file that the API does not accept.
  */
 export function encodeMessages(messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] {
-  return messages.flatMap((message) => {
-    switch (message.role) {
-      case 'system':
-        return encodeSystem(message);
-      case 'user':
-        return encodeUser(message);
-      case 'model':
-        return encodeModel(message, replaysThinking);
-    }
-  });
+  return messages.flatMap((message) => withMessageOptions(encodeMessage(message, replaysThinking), 'cohere', message));
+}
+
+function encodeMessage(message: Message, replaysThinking: boolean): readonly JsonObject[] {
+  switch (message.role) {
+    case 'system':
+      return encodeSystem(message, 'cohere');
+    case 'user':
+      return encodeUser(message);
+    case 'model':
+      return encodeModel(message, replaysThinking);
+  }
 }
 
 /** Each tool result becomes a separate message, right after the calls. */
@@ -33,14 +38,36 @@ function encodeUser({ parts }: Message): readonly JsonObject[] {
   return [...results, ...encodeUserContent(parts.flatMap(encodeContent))];
 }
 
-/** An empty result is sent as its JSON text, `""`: a message without text would contain no result. */
+/**
+ * The content of a result is a text, or a list of texts and documents, which the model can cite (`ToolContent`). An
+ * empty result is sent as its JSON text, `""`: a message without text would contain no result.
+ */
 function encodeResult(part: ToolResultPart): JsonObject {
-  return { role: 'tool', tool_call_id: part.id, content: resultText(part) || '""' };
+  const content = toolResultContent(part);
+  const hasFiles = content.some(({ type }) => type === 'file');
+  return {
+    role: 'tool',
+    tool_call_id: part.id,
+    content: hasFiles ? content.map((item) => encodeResultItem(item, part.name)) : resultText(part) || '""',
+  };
+}
+
+/** A text file of a result becomes a document. The API accepts no other files in results. */
+function encodeResultItem(item: ToolResultContent, tool: string): JsonObject {
+  if (item.type === 'text') return { type: 'text', text: item.text };
+  const { name, ...file } = inlineDataUrl(item);
+  const text = textOfFile(file);
+  if (text === undefined) throw unsupportedResultFileError('cohere', tool, item);
+  return withProviderOptions(
+    { type: 'document', document: { data: omitUndefined({ title: name, text }) } },
+    'cohere',
+    item,
+  );
 }
 
 function encodeContent(part: Part): readonly JsonObject[] {
-  if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text }];
-  return part.type === 'file' ? [encodeFile(part)] : [];
+  if (part.type === 'text') return part.text === '' ? [] : [encodeText(part, 'cohere')];
+  return part.type === 'file' ? [withProviderOptions(encodeFile(part), 'cohere', part)] : [];
 }
 
 /**
@@ -67,7 +94,7 @@ function encodeFile(part: FilePart): JsonObject {
 function encodeModel(message: Message, replaysThinking: boolean): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => functionCall(call.id, call.name, call.arguments));
-  if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text }];
+  if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: encodeModelText(message, text) }];
   const stored = objectOrEmpty(message.metadata?.['cohere']);
   const thinking = replaysThinking ? nonEmptyString(stored['thinking']) : undefined;
   const toolPlan = [stored['tool_plan'], text]
@@ -82,4 +109,11 @@ function encodeModel(message: Message, replaysThinking: boolean): readonly JsonO
       tool_calls: calls,
     },
   ];
+}
+
+/** Texts with provider options are sent as blocks. */
+function encodeModelText({ parts }: Message, text: string): JsonValue {
+  const texts = parts.filter((part) => part.type === 'text');
+  const hasOptions = texts.some(({ providerOptions }) => providerOptions?.['cohere']);
+  return hasOptions ? texts.map((part) => encodeText(part, 'cohere')) : text;
 }

@@ -1,18 +1,33 @@
-import { asArray, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { asArray, finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 
-/** Reads the sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools. */
-export function readSources(citation: unknown): readonly SourcePart[] {
-  const sources = isRecord(citation) ? asArray(citation['sources']) : [];
-  return sources.filter(isRecord).map(toSource);
+/**
+ * Reads the sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools. The
+ * position of a citation in a plan or in thinking (`CitationType`) is not a position in the text.
+ *
+ * @param citation The citation.
+ * @param textStart The position in the text of the response where the content block of the citation begins. Default: 0.
+ */
+export function readSources(citation: unknown, textStart = 0): readonly SourcePart[] {
+  if (!isRecord(citation)) return [];
+  const { type = 'TEXT_CONTENT' } = citation;
+  const position = (name: string) => {
+    const offset = finiteNumber(citation[name]);
+    return type === 'TEXT_CONTENT' && offset !== undefined ? textStart + offset : undefined;
+  };
+  const fields = omitUndefined({ start: position('start'), end: position('end') });
+  return asArray(citation['sources'])
+    .filter(isRecord)
+    .map((source) => ({ ...toSource(source), ...fields }));
 }
 
 /**
- * The user chooses the fields of a document or a tool's output. Fields with the usual names (`url`, `title`, `text`)
- * are read.
+ * The user chooses the fields of a document (`data`) or a tool's output. Fields with the usual names (`url`, `title`,
+ * `text`) are read.
  */
 function toSource(source: Record<string, unknown>): SourcePart {
-  const content = [source['document'], source['tool_output']].find(isRecord) ?? {};
+  const document = [source['document'], source['tool_output']].find(isRecord) ?? {};
+  const content = { ...document, ...(isRecord(document['data']) ? document['data'] : {}) };
   const first = (...names: readonly string[]) =>
     names.map((name) => nonEmptyString(content[name])).find((text) => text !== undefined);
   const fields = omitUndefined({

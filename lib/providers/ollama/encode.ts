@@ -5,7 +5,7 @@ import type { Request, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { functionTool } from '../shared/encode.js';
-import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
+import { lookUpEffort, unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { encodeMessages } from './messages.js';
 
 /**
@@ -28,7 +28,7 @@ export function encodeOllama(model: string, request: Request): WireRequest {
   const body = omitUndefined({
     model,
     messages: encodeMessages(request.messages),
-    tools: offeredTools(request)?.map(functionTool),
+    tools: offeredTools(request)?.map((tool) => functionTool(tool, 'ollama')),
     format: request.output,
     think: thinking === undefined ? undefined : encodeThinking(thinking),
     options: Object.keys(options).length > 0 ? options : undefined,
@@ -58,11 +58,16 @@ function offeredTools({
 const unsupported = (problem: string, nextStep: string) =>
   new ConfigurationError('capability', `ollama ${problem}.`, nextStep);
 
-/** `think` is a boolean or one of three efforts (`docs/capabilities/thinking`). */
+/**
+ * `think` is a boolean or an effort (`docs/capabilities/thinking`; the server's own words: "must be "high", "medium",
+ * "low", "max", true, or false").
+ */
 function encodeThinking(thinking: Thinking): JsonValue {
   if (typeof thinking === 'boolean') return thinking;
   const { effort, budget } = thinking;
-  if (effort !== undefined) return effort === 'minimal' ? 'low' : effort;
+  if (effort !== undefined) return lookUpEffort('ollama', effort, efforts);
   if (budget !== undefined) throw unsupportedBudgetError('ollama', budget);
   return true;
 }
+
+const efforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' } as const;

@@ -3,8 +3,9 @@ import { nonEmptyArray, objectOrEmpty, omitUndefined } from '../../core/json/jso
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { resultText } from '../shared/encode.js';
 import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { withMessageOptions } from '../shared/providerOptions.js';
+import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 
 /**
  * Encodes the conversation as the API's messages. A message becomes zero or more messages of the API. Parts that the
@@ -15,15 +16,22 @@ import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {
   let calls: readonly ToolCallPart[] = [];
   return messages.flatMap((message) => {
+    requireNoPartOptions(message);
     if (message.role === 'model') {
       calls = toolCallsOf(message);
-      return encodeModel(message, calls);
+      return withMessageOptions(encodeModel(message, calls), 'ollama', message);
     }
     const results = message.parts
       .filter((part) => part.type === 'toolResult')
       .map((result) => encodeResult(result, calls));
-    return [...results, ...encodeContent(message)];
+    return withMessageOptions([...results, ...encodeContent(message)], 'ollama', message);
   });
+}
+
+/** The API joins the texts of a message, and has no fields for a part. */
+function requireNoPartOptions({ parts }: Message): void {
+  if (!parts.some((part) => (part.type === 'text' || part.type === 'file') && part.providerOptions?.['ollama'])) return;
+  throw unsupported('options of a part', 'Set providerOptions of the message instead.');
 }
 
 /**
@@ -45,28 +53,44 @@ function encodeContent({ role, parts }: Message): readonly JsonObject[] {
 }
 
 /** Besides text, the API accepts only images, as bytes. */
-function encodeImage({ mediaType, data, url }: FilePart): string {
+function encodeImage(file: FilePart): string {
+  const { mediaType, data, url } = file;
   if (data === undefined)
     throw unsupported(`files by URL: ${url}`, 'Fetch it and pass its bytes: filePart(bytes, mediaType).');
-  if (!baseMediaType(mediaType).startsWith('image/'))
-    throw unsupported(`${mediaType} files`, 'Pass an image, or the text of the file.');
+  if (!isImage(file)) throw unsupported(`${mediaType} files`, 'Pass an image, or the text of the file.');
   return data;
 }
+
+const isImage = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 
 const unsupported = (content: string, nextStep: string) =>
   new ConfigurationError('options', `ollama does not accept ${content}.`, nextStep);
 
 /**
  * The API matches results with calls by the tools' names and the order of the results, or by the id if it sent an id
- * with the call.
+ * with the call. Like any message, a result may have `images` (`docs/openapi.yaml`, `ChatMessage`).
  */
 function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
   const call = calls.find(({ id }) => id === result.id);
+  const texts: string[] = [];
+  const images: string[] = [];
+  for (const item of toolResultContent(result)) {
+    if (item.type === 'text') {
+      texts.push(item.text);
+      continue;
+    }
+    const file = inlineDataUrl(item);
+    const text = textOfFile(file);
+    if (text !== undefined) texts.push(text);
+    else if (file.data !== undefined && isImage(file)) images.push(file.data);
+    else throw unsupportedResultFileError('ollama', result.name, file);
+  }
   return omitUndefined({
     role: 'tool',
     tool_name: result.name,
     tool_call_id: storedFields(call?.providerData)['id'],
-    content: resultText(result),
+    content: texts.join('\n\n'),
+    images: nonEmptyArray(images),
   });
 }
 

@@ -1,6 +1,7 @@
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import type { Message, ToolResultPart } from '../../core/message.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { Message, TextPart, ToolResultPart } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
+import { withProviderOptions } from './providerOptions.js';
 
 // Encodings that several APIs have adopted from the Chat Completions API.
 
@@ -8,28 +9,37 @@ import type { ToolDefinition } from '../../core/tool.js';
 export const nonEmptyTexts = ({ parts }: Pick<Message, 'parts'>): readonly string[] =>
   parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
 
+/** Encodes a text, with its provider options. */
+export const encodeText = (part: TextPart, provider: string): JsonObject =>
+  withProviderOptions({ type: 'text', text: part.text }, provider, part);
+
 /**
  * Encodes a system message. Its texts are joined with blank lines, because the chat templates of many servers do not
- * accept an array here.
+ * accept an array here. Only texts with provider options are sent as an array.
  */
-export function encodeSystem(message: Message): readonly JsonObject[] {
-  const content = nonEmptyTexts(message).join('\n\n');
-  return content === '' ? [] : [{ role: 'system', content }];
+export function encodeSystem(message: Message, provider: string): readonly JsonObject[] {
+  const texts = message.parts.filter((part) => part.type === 'text').filter(({ text }) => text !== '');
+  if (texts.length === 0) return [];
+  const hasOptions = texts.some(({ providerOptions }) => providerOptions?.[provider]);
+  const content = hasOptions
+    ? texts.map((part) => encodeText(part, provider))
+    : texts.map(({ text }) => text).join('\n\n');
+  return [{ role: 'system', content }];
 }
 
-/** Encodes a user message. A single text is sent as a string, which every server accepts. */
+/** Encodes a user message. A single text without options is sent as a string, which every server accepts. */
 export function encodeUserContent(content: readonly JsonObject[]): readonly JsonObject[] {
   const [first, ...others] = content;
   if (!first) return [];
-  const onlyText: JsonValue | undefined = others.length === 0 && first['type'] === 'text' ? first['text'] : undefined;
-  return [{ role: 'user', content: onlyText ?? content }];
+  const isPlainText = others.length === 0 && first['type'] === 'text' && Object.keys(first).length === 2;
+  return [{ role: 'user', content: isPlainText ? (first['text'] ?? '') : content }];
 }
 
-/** Encodes the definition of a tool. */
-export const functionTool = ({ name, description, parameters }: ToolDefinition): JsonObject => ({
-  type: 'function',
-  function: { name, description, parameters },
-});
+/** Encodes the definition of a tool. Its provider options (`strict`) are fields of `function`. */
+export const functionTool = (tool: ToolDefinition, provider: string): JsonObject => {
+  const { name, description, parameters } = tool;
+  return { type: 'function', function: withProviderOptions({ name, description, parameters }, provider, tool) };
+};
 
 /** Encodes a tool call of a model message. */
 export const functionCall = (id: string, name: string, args: JsonObject) => ({

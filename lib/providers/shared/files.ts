@@ -6,8 +6,8 @@ import type { FilePart } from '../../core/message.js';
 export function inlineDataUrl(file: FilePart): FilePart {
   const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
   if (!inline) return file;
-  const { mediaType, name, providerData } = file;
-  return { type: 'file', mediaType, data: inline.data, ...omitUndefined({ name, providerData }) };
+  const { mediaType, name, providerData, providerOptions } = file;
+  return { type: 'file', mediaType, data: inline.data, ...omitUndefined({ name, providerData, providerOptions }) };
 }
 
 /** A media type without parameters, in lower case. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { decodeCohere } from '../../../lib/providers/cohere/decode.js';
 import { readSources } from '../../../lib/providers/cohere/sources.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { readAnswer } from '../../support/recordedAnswers.js';
 
 describe('readSources', () => {
@@ -21,6 +22,56 @@ describe('readSources', () => {
       { type: 'source', id: 'y', url: 'https://b.test/', title: 'Lakes' },
     ]);
     expect(readSources('Loire')).toEqual([]);
+  });
+
+  it('readSources reads the fields of a document in `data`', () => {
+    const source = {
+      type: 'document',
+      id: 'd1',
+      document: { id: 'd1', data: { title: 'Rivers', text: 'The Loire.' } },
+    };
+    expect(readSources({ sources: [source] })).toEqual([
+      { type: 'source', id: 'd1', title: 'Rivers', text: 'The Loire.' },
+    ]);
+  });
+
+  it('readSources reads the position of a citation, but not that of a citation in thinking or a plan', () => {
+    const citation = (type: string) => ({ start: 4, end: 9, type, sources: [{ id: 'd1' }] });
+    expect(readSources({ start: 4, end: 9, sources: [{ id: 'd1' }] })).toEqual([
+      { type: 'source', id: 'd1', start: 4, end: 9 },
+    ]);
+    expect(readSources(citation('TEXT_CONTENT'), 10)).toEqual([{ type: 'source', id: 'd1', start: 14, end: 19 }]);
+    for (const type of ['THINKING_CONTENT', 'PLAN'])
+      expect(readSources(citation(type), 10)).toEqual([{ type: 'source', id: 'd1' }]);
+  });
+
+  it('decodeCohere emits a source for each position, counted from the beginning of the text', () => {
+    const start = (index: number, content: JsonObject) => ({
+      type: 'content-start',
+      index,
+      delta: { message: { content } },
+    });
+    const cite = (from: number, contentIndex: number) => ({
+      type: 'citation-start',
+      index: 0,
+      delta: {
+        message: {
+          citations: { start: from, end: from + 2, content_index: contentIndex, sources: [{ id: 'd1' }] },
+        },
+      },
+    });
+    const { chunks } = readAnswer(decodeCohere, [
+      start(0, { type: 'thinking', thinking: 'Hm.' }),
+      start(1, { type: 'text', text: 'First. ' }),
+      start(2, { type: 'text', text: 'Second.' }),
+      cite(0, 1),
+      cite(0, 1),
+      cite(3, 2),
+    ]);
+    expect(chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []))).toEqual([
+      { type: 'source', id: 'd1', start: 0, end: 2 },
+      { type: 'source', id: 'd1', start: 10, end: 12 },
+    ]);
   });
 
   it('decodeCohere emits each source once', () => {

@@ -32,8 +32,29 @@ describe('encodeOllama', () => {
     [{}, true],
     [{ effort: 'high' }, 'high'],
     [{ effort: 'minimal' }, 'low'],
+    [{ effort: 'max' }, 'max'],
   ])('encodeOllama encodes thinking %j as %j', (thinking, think) => {
     expect(body(thinking === undefined ? {} : { thinking })['think']).toBe(think);
+  });
+
+  it('encodeOllama throws for an effort that the API does not have', () => {
+    expect(() => body({ thinking: { effort: 'xhigh' } })).toThrow(/ollama has no thinking effort "xhigh"/);
+  });
+
+  it('encodeOllama sends the provider options of messages and tools, and throws for those of a part', () => {
+    const providerOptions = { ollama: { extra: 1 }, openai: { other: 2 } };
+    const part = { type: 'text', text: 'Hi', providerOptions } as const;
+    expect(
+      body({
+        messages: [{ ...userMessage('Hi'), providerOptions }],
+        tools: tools.map((tool) => ({ ...tool, providerOptions })),
+      }),
+    ).toMatchObject({
+      messages: [{ role: 'user', content: 'Hi', extra: 1 }],
+      tools: [{ type: 'function', function: { name: 'f', extra: 1 } }],
+    });
+    expect(() => body({ messages: [userMessage([part])] })).toThrow(/options of a part.*of the message/);
+    expect(() => body({ messages: [userMessage([{ ...part, providerOptions: { openai: {} } }])] })).not.toThrow();
   });
 
   it('encodeOllama sends the tools, unless the tool choice is none', () => {

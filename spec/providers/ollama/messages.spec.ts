@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
+import type { JsonValue } from '../../../lib/core/json/json.js';
 import type { Message } from '../../../lib/core/message.js';
 import { encodeMessages } from '../../../lib/providers/ollama/messages.js';
 
@@ -44,5 +45,20 @@ describe('encodeMessages of ollama', () => {
       { role: 'tool', tool_name: 'f', content: '{"error":"no"}' },
       { role: 'user', content: 'And?' },
     ]);
+  });
+
+  it('encodeMessages sends the images and texts of a result, and throws for other files', () => {
+    const call = { type: 'toolCall', id: '1', name: 'f', arguments: {} } as const;
+    const encodeResult = (result: JsonValue) =>
+      encode(modelMessage([call]), userMessage([{ type: 'toolResult', id: '1', name: 'f', result }]))[1];
+    const image = filePart(bytes('png'), 'image/png');
+    expect(encodeResult(['See', image, filePart(bytes('a,b'), 'text/csv'), { a: 1 }])).toEqual({
+      role: 'tool',
+      tool_name: 'f',
+      content: 'See\n\na,b\n\n{"a":1}',
+      images: [image.data],
+    });
+    for (const file of [filePart(bytes('%'), 'application/pdf'), filePart(new URL('https://x.y/z.png'), 'image/png')])
+      expect(() => encodeResult(file)).toThrow(/ollama does not accept an? .*file in a tool result \(tool "f"\)/);
   });
 });
