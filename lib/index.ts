@@ -116,6 +116,16 @@ export type { ToolOutput } from './core/toolOutput.js';
 export { addUsage } from './core/usage.js';
 export type { Usage } from './core/usage.js';
 
+export { cacheTool } from './tools/cacheTool.js';
+export type { CacheToolOptions } from './tools/cacheTool.js';
+export { deadlineTool } from './tools/deadlineTool.js';
+export { limitTool } from './tools/limitTool.js';
+export type { LimitToolOptions } from './tools/limitTool.js';
+export { retryTool } from './tools/retryTool.js';
+export type { RetryToolOptions } from './tools/retryTool.js';
+export { wrapTool } from './tools/wrapTool.js';
+export type { ArgumentsOf, ContextOf, ToolValue } from './tools/wrapTool.js';
+
 export { accumulateToolCalls } from './operators/accumulateToolCalls.js';
 export { endRun } from './operators/endRun.js';
 export type { EndRunOptions } from './operators/endRun.js';

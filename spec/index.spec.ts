@@ -27,10 +27,12 @@ describe('the public names', () => {
       'anthropic',
       'anthropicTools',
       'asKnownEvent',
+      'cacheTool',
       'cohere',
       'consolidate',
       'createAgent',
       'createOperator',
+      'deadlineTool',
       'endRun',
       'endTurn',
       'executeTools',
@@ -59,6 +61,7 @@ describe('the public names', () => {
       'isToolResult',
       'isToolStart',
       'isTurn',
+      'limitTool',
       'localShellOutput',
       'mcpApproval',
       'messageText',
@@ -77,6 +80,7 @@ describe('the public names', () => {
       'repairHistory',
       'requireCapabilities',
       'responsesTools',
+      'retryTool',
       'runTurns',
       'selectOrchestrator',
       'startState',
@@ -90,6 +94,7 @@ describe('the public names', () => {
       'twoPhase',
       'typedOutput',
       'userMessage',
+      'wrapTool',
     ]);
   });
   it('rivulet/registry exports these names', () => {

@@ -1,0 +1,66 @@
+import { AsyncSubject, mergeMap, using } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, Unsubscribable } from 'rxjs';
+
+/**
+ * Limits how many Observables run at a time, in all places where the semaphore is used. The others wait in the order in
+ * which they were subscribed; unsubscribing one that waits removes it.
+ */
+export interface Semaphore {
+  /** Subscribes the source when there is a place, and frees the place when the source ends or is unsubscribed. */
+  limit<T>(): MonoTypeOperatorFunction<T>;
+  /** Whether a source that is subscribed now would have to wait. */
+  readonly isFull: boolean;
+}
+
+/** The place of a subscription, which may have to wait for it. */
+interface Place extends Unsubscribable {
+  readonly granted: Observable<void>;
+}
+
+/** @param places The number of places; `Infinity` is allowed. */
+export function createSemaphore(places: number): Semaphore {
+  let taken = 0;
+  let isGranting = false;
+  const waiting = new Set<() => void>();
+
+  function createPlace(): Place {
+    const granted = new AsyncSubject<void>();
+    let isHeld = false;
+    const grant = () => {
+      isHeld = true;
+      taken++;
+      granted.next();
+      granted.complete();
+    };
+    waiting.add(grant);
+    grantWaiting();
+    return {
+      granted,
+      unsubscribe() {
+        waiting.delete(grant);
+        if (isHeld) taken--;
+        isHeld = false;
+        grantWaiting();
+      },
+    };
+  }
+
+  /** It is a loop, because sources that end synchronously would otherwise start one another inside their teardown. */
+  function grantWaiting() {
+    if (isGranting) return;
+    isGranting = true;
+    for (const grant of waiting) {
+      if (taken >= places) break;
+      waiting.delete(grant);
+      grant();
+    }
+    isGranting = false;
+  }
+
+  return {
+    limit: () => (source) => using(createPlace, (place) => (place as Place).granted.pipe(mergeMap(() => source))),
+    get isFull() {
+      return taken >= places;
+    },
+  };
+}

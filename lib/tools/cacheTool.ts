@@ -1,0 +1,107 @@
+import { asyncScheduler, defer, of, share, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { canonicalJson } from '../core/json/canonical.js';
+import type { JsonValue } from '../core/json/json.js';
+import { requireNumber } from '../core/options.js';
+import { isMarkedProgress } from '../core/progress.js';
+import type { Tool } from '../core/tool.js';
+import { wrapTool } from './wrapTool.js';
+import type { ArgumentsOf, ContextOf, ToolValue } from './wrapTool.js';
+
+/** Options of `cacheTool`. */
+export interface CacheToolOptions<T extends Tool = Tool> {
+  /**
+   * The value that identifies equal calls. The order of the keys of objects does not matter. Default: the arguments, as
+   * the model sent them.
+   */
+  readonly key?: ((args: ArgumentsOf<T>, context: ContextOf<T>) => JsonValue) | undefined;
+  /**
+   * The maximum number of results in the cache. Beyond it, the result that was not used for the longest time is
+   * removed. Default: 1000.
+   */
+  readonly size?: number | undefined;
+  /** How long a result may be used, in milliseconds. Default: Infinity. */
+  readonly ttl?: number | undefined;
+}
+
+/** A result in the cache, and the time at which it expires. */
+interface CachedResult {
+  readonly result: JsonValue;
+  readonly expires: number;
+}
+
+/**
+ * Executes a tool once for equal calls.
+ *
+ * <span class="informal">The second call with the same arguments gets the first call's result.</span>
+ *
+ * ![](../../marbles/cacheTool.svg)
+ *
+ * The cache belongs to the returned tool, so all runs that use this tool share it. Calls that are made while an equal
+ * call runs share that call: they get its further progress, and its result or its error. It has the context of the
+ * first call, and is aborted when all of them have been cancelled. An error is not cached: the next call executes the
+ * tool again. A result from the cache comes without progress.
+ *
+ * If a result depends on more than the arguments (on the user, for example), put it into the key; otherwise one user
+ * gets the result of another.
+ *
+ * ```ts
+ * const weather = cacheTool(getWeather, { ttl: 60_000, key: ({ city }) => city.toLowerCase() });
+ * ```
+ *
+ * @param tool The tool.
+ * @param options `key` (default: the arguments), `size` (default: 1000), `ttl` in milliseconds (default: Infinity).
+ * @returns A tool of the same type.
+ * @throws ConfigurationError `options` if `size` or `ttl` is negative or not a number.
+ */
+export function cacheTool<T extends Tool>(tool: T, options: CacheToolOptions<T> = {}): T {
+  const { size = 1000, ttl = Infinity, key = argumentsOfCall } = options;
+  requireNumber('size', size, 0);
+  requireNumber('ttl', ttl, 0);
+  const results = new Map<string, CachedResult>(); // in the order of their last use
+  const running = new Map<string, Observable<ToolValue>>();
+
+  function useCached(id: string): CachedResult | undefined {
+    const cached = results.get(id);
+    results.delete(id);
+    if (!cached || cached.expires <= asyncScheduler.now()) return undefined;
+    results.set(id, cached);
+    return cached;
+  }
+
+  function store(id: string, result: JsonValue) {
+    results.set(id, { result, expires: asyncScheduler.now() + ttl });
+    for (const oldest of results.keys()) {
+      if (results.size <= size) break;
+      results.delete(oldest);
+    }
+  }
+
+  function start(id: string, run: Observable<ToolValue>): Observable<ToolValue> {
+    const forget = () => void running.delete(id);
+    const shared = run.pipe(
+      tap({
+        next: (value) => {
+          if (!isMarkedProgress(value)) store(id, value);
+        },
+        error: forget,
+        complete: forget,
+        unsubscribe: forget,
+      }),
+      share(),
+    );
+    running.set(id, shared);
+    return shared;
+  }
+
+  return wrapTool(tool, (run, args, context) =>
+    defer(() => {
+      const id = canonicalJson(key(args, context));
+      const cached = useCached(id);
+      return cached ? of(cached.result) : (running.get(id) ?? start(id, run));
+    }),
+  );
+}
+
+/** As JSON: the validated arguments may be any values. */
+const argumentsOfCall = (_args: unknown, { call }: ContextOf<Tool>): JsonValue => call.arguments as JsonValue;

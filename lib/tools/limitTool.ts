@@ -1,0 +1,38 @@
+import { requireNumber } from '../core/options.js';
+import { createSemaphore } from '../core/semaphore.js';
+import type { Tool } from '../core/tool.js';
+import { wrapTool } from './wrapTool.js';
+
+/** Options of `limitTool`. */
+export interface LimitToolOptions {
+  /** The maximum number of calls that run at a time, in all runs together. */
+  readonly concurrency: number;
+}
+
+/**
+ * Limits how many calls of a tool run at a time.
+ *
+ * <span class="informal">At most two queries at once, however many runs there are.</span>
+ *
+ * ![](../../marbles/limitTool.svg)
+ *
+ * The limit is shared by all runs that use the returned tool, in addition to `toolConcurrency`, which is a limit of one
+ * run over all of its tools. A call that has to wait starts when an earlier call has ended; calls start in the order in
+ * which they were made. A call that is cancelled while it waits gives up its place. The time in which a call waits
+ * counts towards `toolDeadline`; put `deadlineTool` inside to exclude it: `limitTool(deadlineTool(tool, 5_000), ...)`.
+ *
+ * ```ts
+ * const query = limitTool(queryDatabase, { concurrency: 2 });
+ * createAgent({ model, tools: [query], toolConcurrency: 8 });
+ * ```
+ *
+ * @param tool The tool.
+ * @param options `concurrency`.
+ * @returns A tool of the same type.
+ * @throws ConfigurationError `options` if `concurrency` is less than 1.
+ */
+export function limitTool<T extends Tool>(tool: T, { concurrency }: LimitToolOptions): T {
+  requireNumber('concurrency', concurrency, 1);
+  const semaphore = createSemaphore(concurrency);
+  return wrapTool(tool, (run) => run.pipe(semaphore.limit()));
+}

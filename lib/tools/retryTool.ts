@@ -1,0 +1,58 @@
+import { defer, EMPTY, retry, throwIfEmpty, timer } from 'rxjs';
+import type { ObservableInput } from 'rxjs';
+import { maxTimerDelay, requireNumber } from '../core/options.js';
+import type { Tool } from '../core/tool.js';
+import { wrapTool } from './wrapTool.js';
+
+/** Options of `retryTool`, as in RxJS's `retry`. */
+export interface RetryToolOptions {
+  /** The maximum number of retries after the first attempt. Default: 3. */
+  readonly count?: number | undefined;
+  /**
+   * The time before a retry, in milliseconds, or a function that returns an Observable (or Promise) whose first value
+   * starts it; if it is empty, there is no retry. `retryCount` starts at 1. Default: 1 second, doubled with each retry.
+   */
+  readonly delay?: number | ((error: unknown, retryCount: number) => ObservableInput<unknown>) | undefined;
+  /** Whether an error is worth a retry. Default: every error is. */
+  readonly when?: ((error: unknown) => boolean) | undefined;
+}
+
+/**
+ * Executes a tool again if it fails.
+ *
+ * <span class="informal">RxJS's `retry` around a tool.</span>
+ *
+ * ![](../../marbles/retryTool.svg)
+ *
+ * Each attempt is a call of `execute` with the same arguments and a signal of its own. Progress of a failed attempt
+ * remains. The model sees only the result of the last attempt, or its error. Unsubscribing the call ends the attempt or
+ * the wait. Use it only for tools that may run more than once for one call.
+ *
+ * ```ts
+ * const search = retryTool(searchWeb, { count: 2, when: (error) => error instanceof NetworkError });
+ * ```
+ *
+ * @param tool The tool.
+ * @param options `count` (default: 3), `delay` (default: 1 second, doubled with each retry), `when` (default: every
+ * error).
+ * @returns A tool of the same type.
+ * @throws ConfigurationError `options` if `count` or `delay` is negative or not a number.
+ */
+export function retryTool<T extends Tool>(tool: T, options: RetryToolOptions = {}): T {
+  const { count = 3, delay = exponentialDelay, when = () => true } = options;
+  requireNumber('count', count, 0);
+  if (typeof delay === 'number') requireNumber('delay', delay, 0);
+  const wait = typeof delay === 'number' ? () => timer(Math.min(delay, maxTimerDelay)) : delay;
+  return wrapTool(tool, (run) =>
+    run.pipe(
+      retry({
+        count,
+        delay: (error: unknown, retryCount) =>
+          defer(() => (when(error) ? wait(error, retryCount) : EMPTY)).pipe(throwIfEmpty(() => error)),
+      }),
+    ),
+  );
+}
+
+const exponentialDelay = (_error: unknown, retryCount: number) =>
+  timer(Math.min(1000 * 2 ** (retryCount - 1), maxTimerDelay));

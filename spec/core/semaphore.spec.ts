@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { NEVER, of, Subject, throwError } from 'rxjs';
+import { createSemaphore } from '../../lib/core/semaphore.js';
+import { observe } from '../support/observe.js';
+
+describe('createSemaphore', () => {
+  it('a semaphore subscribes sources in order, as places become free', () => {
+    const semaphore = createSemaphore(2);
+    const sources = ['a', 'b', 'c', 'd'].map(() => new Subject<number>());
+    const runs = sources.map((source) => observe(source.pipe(semaphore.limit())));
+    const observed = () => sources.map((source) => source.observed);
+    expect(observed()).toEqual([true, true, false, false]);
+    sources[1]?.next(1);
+    sources[1]?.complete();
+    expect(observed()).toEqual([true, false, true, false]);
+    sources[0]?.error(new Error('broken'));
+    expect(observed()).toEqual([false, false, true, true]);
+    expect(runs.map(({ values, error, completed }) => ({ values, error, completed }))).toEqual([
+      { values: [], error: new Error('broken'), completed: false },
+      { values: [1], error: undefined, completed: true },
+      { values: [], error: undefined, completed: false },
+      { values: [], error: undefined, completed: false },
+    ]);
+  });
+
+  it('a semaphore frees a place once when a source is unsubscribed, and forgets one that waits', () => {
+    const semaphore = createSemaphore(1);
+    const first = observe(NEVER.pipe(semaphore.limit())).subscription;
+    const second = new Subject<number>();
+    const waiting = observe(second.pipe(semaphore.limit())).subscription;
+    expect(semaphore.isFull).toBe(true);
+    waiting.unsubscribe();
+    first.unsubscribe();
+    first.unsubscribe();
+    expect(semaphore.isFull).toBe(false);
+    expect(second.observed).toBe(false);
+    expect(observe(of(1).pipe(semaphore.limit())).values).toEqual([1]);
+    expect(semaphore.isFull).toBe(false);
+  });
+
+  it('a semaphore frees a place that a source takes and leaves in the same call', () => {
+    const semaphore = createSemaphore(1);
+    const failing = throwError(() => new Error('broken')).pipe(semaphore.limit());
+    expect(observe(failing).error).toEqual(new Error('broken'));
+    expect(observe(failing).error).toEqual(new Error('broken'));
+  });
+
+  it('a semaphore runs 100,000 waiting synchronous sources without nesting them', () => {
+    const semaphore = createSemaphore(1);
+    const gate = new Subject<number>();
+    let ended = 0;
+    observe(gate.pipe(semaphore.limit()));
+    for (let n = 0; n < 100_000; n++)
+      of(n)
+        .pipe(semaphore.limit())
+        .subscribe({ complete: () => ended++ });
+    expect(ended).toBe(0);
+    gate.complete();
+    expect(ended).toBe(100_000);
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { concat, delay, merge, mergeMap, NEVER, of, Subject, throwError, timer } from 'rxjs';
+import { progress } from '../../lib/core/progress.js';
+import { cacheTool } from '../../lib/tools/cacheTool.js';
+import { retryTool } from '../../lib/tools/retryTool.js';
+import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { diagram } from '../support/diagram.js';
+import { observe } from '../support/observe.js';
+import { anyTool, virtual } from '../support/toolCalls.js';
+import { callTool } from './calls.js';
+
+/** A tool whose results are the numbers of its executions. */
+const counter = () => {
+  let executions = 0;
+  return anyTool('count', () => ++executions);
+};
+const resultOf = (...call: Parameters<typeof callTool>) => observe(callTool(...call)).values.at(-1);
+
+describe('cacheTool', () => {
+  it('cacheTool executes equal calls once, as in its diagram', () =>
+    diagram('cacheTool', ({ calls, tool }: Streams<'calls' | 'tool', unknown>) => {
+      const cached = cacheTool(anyTool('weather', () => tool));
+      return calls.pipe(mergeMap((city) => callTool(cached, { city: city as string })));
+    }));
+
+  it('cacheTool compares all arguments, regardless of the order of keys', () => {
+    const cached = cacheTool(counter());
+    expect(resultOf(cached, { a: 1, b: { c: [1, 2], d: 3 } })).toBe(1);
+    expect(resultOf(cached, { b: { d: 3, c: [1, 2] }, a: 1 })).toBe(1);
+    expect(resultOf(cached, { a: 1, b: { c: [2, 1], d: 3 } })).toBe(2);
+    expect(resultOf(cached, { a: '1', b: { c: [1, 2], d: 3 } })).toBe(3);
+    expect(resultOf(cached, {})).toBe(4);
+  });
+
+  it('cacheTool compares the value of `key`', () => {
+    const cached = cacheTool(counter(), { key: (args) => (args as { city: string }).city.toLowerCase() });
+    expect(resultOf(cached, { city: 'Oslo' })).toBe(1);
+    expect(resultOf(cached, { city: 'OSLO', days: 3 })).toBe(1);
+    expect(resultOf(cached, { city: 'Rome' })).toBe(2);
+  });
+
+  it('cacheTool uses a result until `ttl` has passed', () =>
+    virtual(({ expectObservable }) => {
+      const cached = cacheTool(counter(), { ttl: 10 });
+      const calls = merge(of(0), timer(9), timer(11), timer(25)).pipe(mergeMap(() => callTool(cached)));
+      expectObservable(calls).toBe('a 8ms b - c 13ms (d|)', { a: 1, b: 1, c: 2, d: 3 });
+    }));
+
+  it('cacheTool removes the result that was not used for the longest time beyond `size`', () => {
+    const cached = cacheTool(counter(), { size: 2 });
+    const [a, b, c] = [{ n: 'a' }, { n: 'b' }, { n: 'c' }];
+    expect([a, b, a, c, a, b].map((args) => resultOf(cached, args))).toEqual([1, 2, 1, 3, 1, 4]);
+    const none = cacheTool(counter(), { size: 0 });
+    expect([a, a].map((args) => resultOf(none, args))).toEqual([1, 2]);
+  });
+
+  it('cacheTool shares a running call: its further progress and its result', () => {
+    const output = new Subject<unknown>();
+    const execute = jest.fn(() => output);
+    const cached = cacheTool(anyTool('f', execute));
+    const first = observe(callTool(cached));
+    output.next(progress('a quarter'));
+    const second = observe(callTool(cached));
+    output.next(progress('half'));
+    output.next('done');
+    output.complete();
+    expect(first.values).toEqual(['a quarter', 'half', 'done']);
+    expect(second.values).toEqual(['half', 'done']);
+    expect(observe(callTool(cached)).values).toEqual(['done']);
+    expect(execute).toHaveBeenCalledTimes(1);
+  });
+
+  it('cacheTool answers all calls that share an execution with its error', () => {
+    const output = new Subject<number>();
+    const cached = cacheTool(anyTool('f', () => output));
+    const calls = [observe(callTool(cached)), observe(callTool(cached))];
+    output.error(new Error('broken'));
+    expect(calls.map(({ values }) => values)).toEqual([['broken'], ['broken']]);
+  });
+
+  it('cacheTool executes again after an error', () => {
+    let executions = 0;
+    const flaky = anyTool('f', () => (++executions === 1 ? throwError(() => new Error('broken')) : executions));
+    const cached = cacheTool(flaky);
+    expect([resultOf(cached), resultOf(cached), resultOf(cached)]).toEqual(['broken', 2, 2]);
+    executions = 0;
+    expect(resultOf(retryTool(cacheTool(flaky), { delay: () => of(0) }))).toBe(2);
+  });
+
+  it('cacheTool aborts a shared call when all of its callers have been cancelled', () => {
+    const signals: AbortSignal[] = [];
+    const slow = anyTool('f', (_, { signal }) => {
+      signals.push(signal);
+      return NEVER;
+    });
+    const cached = cacheTool(slow);
+    const first = observe(callTool(cached)).subscription;
+    const second = observe(callTool(cached)).subscription;
+    first.unsubscribe();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    second.unsubscribe();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    observe(callTool(cached)).subscription.unsubscribe();
+    expect(signals).toHaveLength(2);
+  });
+
+  it('cacheTool gives each call a copy of the result', () => {
+    const cached = cacheTool(anyTool('f', () => ({ list: [1] })));
+    const results = [resultOf(cached), resultOf(cached)] as { list: number[] }[];
+    results[0]?.list.push(2);
+    expect(results[1]).toEqual({ list: [1] });
+    expect(resultOf(cached)).toEqual({ list: [1] });
+  });
+
+  it('cacheTool executes unequal calls at the same time', () =>
+    virtual(({ expectObservable }) => {
+      const slow = anyTool('f', ({ n }) => of(n).pipe(delay(10)));
+      const cached = cacheTool(slow);
+      const calls = [1, 2, 1].map((n) => callTool(cached, { n }));
+      expectObservable(concat(merge(...calls), callTool(cached, { n: 2 }))).toBe('10ms (aabc|)', { a: 1, b: 2, c: 2 });
+    }));
+
+  it.each([{ size: -1 }, { size: NaN }, { ttl: -1 }])('cacheTool rejects %j', (options) => {
+    expect(() => cacheTool(counter(), options)).toThrow(expect.objectContaining({ code: 'configuration' }));
+  });
+});
