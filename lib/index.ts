@@ -27,8 +27,9 @@ export {
   RivuletError,
   StreamInterruptedError,
   TextTooLongError,
-  TimeoutError,
 } from './core/errors.js';
+export { TimeoutError } from './core/timeoutError.js';
+export type { TimeoutPhase } from './core/timeoutError.js';
 export { ElementError, OutputError } from './core/runErrors.js';
 export type { RunError } from './core/runErrors.js';
 export { startState } from './core/event.js';

@@ -119,6 +119,23 @@ describe('over real sockets', () => {
     expect(seen.some(({ type }) => type === 'finish')).toBe(false);
   });
 
+  it('a run announces the retries of each turn, and its result does not depend on them', async () => {
+    const f = tool({ name: 'f', description: '', execute: () => 1 });
+    const busy = { status: 429, headers: { 'retry-after': '0' } };
+    const server = await serve([[toolCall('f')], 'done'], { forRequest: [busy, undefined, busy, busy] });
+    const retrying = openai('gpt-test', { apiKey: 'sk-secret', baseUrl: server.url });
+    const events = await lastValueFrom(
+      createAgent({ model: retrying, tools: [f] })
+        .stream('go')
+        .pipe(toArray()),
+    );
+    expect(events.map((event) => (event.type === 'retry' ? `retry ${event.attempt}` : event.type))).toEqual([
+      ...['retry 1', 'metadata', 'toolCall', 'message', 'toolStart', 'toolResult', 'message', 'turn'],
+      ...['retry 1', 'retry 2', 'metadata', 'text', 'message', 'turn', 'result'],
+    ]);
+    expect(events.at(-1)).toMatchObject({ result: { text: 'done', turns: 2, finishReason: 'stop' } });
+  });
+
   it('no event contains the key or the system prompt', async () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
     const server = await serve([['Looking.', toolCall('f')], 'done']);

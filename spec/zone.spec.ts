@@ -68,7 +68,7 @@ describe('under zone.js', () => {
 
   it('a model emits after a retry in the zone of the subscriber', async () => {
     const model = await serve(['Hello'], { failFirst: { status: 503, times: 2 } });
-    expect(await notifications(ask(model))).toEqual(inZone('metadata', 'text', 'finish', 'complete'));
+    expect(await notifications(ask(model))).toEqual(inZone('retry', 'retry', 'metadata', 'text', 'finish', 'complete'));
   });
 
   it('a model errors in the zone of the subscriber: an HTTP error, a broken connection, a timeout', async () => {

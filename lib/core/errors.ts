@@ -183,37 +183,6 @@ export class ProviderError extends RivuletError {
   }
 }
 
-/** What a `TimeoutError` reports for each phase. */
-const silences = {
-  first: (limit: number) =>
-    `did not begin to respond within ${limit} ms. Raise or omit timeout.first: reasoning models can take minutes.`,
-  body: (limit: number) => `sent headers, and then nothing for ${limit} ms. Raise timeout.body to let it think.`,
-  each: (limit: number) =>
-    `sent nothing for ${limit} ms in the middle of its response. Raise timeout.each if that is expected.`,
-} as const;
-
-/** Nothing was received for longer than the `timeout` option allows. */
-export class TimeoutError extends RivuletError {
-  override readonly name = 'TimeoutError';
-  readonly code = 'timeout';
-
-  /**
-   * @param phase `first`: the response did not begin in time; `body`: its headers arrived, and no more for too long;
-   * `each`: nothing arrived for too long during the response.
-   * @param milliseconds The limit that was exceeded.
-   */
-  constructor(
-    readonly phase: 'first' | 'body' | 'each',
-    readonly milliseconds: number,
-  ) {
-    super(`The model ${silences[phase](milliseconds)}`);
-  }
-
-  protected override details(): Fields {
-    return { phase: this.phase, milliseconds: this.milliseconds };
-  }
-}
-
 /** The model wrote a longer text than a string can hold. What had arrived stays emitted. */
 export class TextTooLongError extends RivuletError {
   override readonly name = 'TextTooLongError';
@@ -226,6 +195,24 @@ export class TextTooLongError extends RivuletError {
 
   protected override details(): Fields {
     return { limit: this.limit };
+  }
+}
+
+/**
+ * A thrown value as JSON: `toJSON()` of an error of Rivulet. Of any other value only the name and the message: its own
+ * `toJSON` may contain the request and its key.
+ *
+ * @param thrown The thrown value.
+ */
+export function errorToJson(thrown: unknown): JsonObject {
+  try {
+    // Not `instanceof`: two copies of the package may be loaded.
+    const { name, code, retryable, toJSON } = objectOrEmpty(thrown) as Fields;
+    const isOurs = typeof code === 'string' && typeof retryable === 'boolean' && typeof toJSON === 'function';
+    if (isOurs) return (toJSON as () => JsonObject).call(thrown);
+    return omitUndefined({ name: nonEmptyString(name), message: errorText(thrown) });
+  } catch {
+    return { message: errorText(thrown) };
   }
 }
 

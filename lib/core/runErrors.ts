@@ -7,8 +7,8 @@ import type {
   ProtocolError,
   ProviderError,
   StreamInterruptedError,
-  TimeoutError,
 } from './errors.js';
+import type { TimeoutError } from './timeoutError.js';
 
 /** A run with typed output ended without a valid output. */
 export class OutputError extends RivuletError {

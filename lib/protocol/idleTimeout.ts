@@ -1,7 +1,8 @@
 import { asyncScheduler, EMPTY, Subscription } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
-import { TimeoutError } from '../core/errors.js';
+import { TimeoutError } from '../core/timeoutError.js';
+import type { TimeoutPhase } from '../core/timeoutError.js';
 import { maxTimerDelay } from '../core/options.js';
 
 /** How long a response may be silent. */
@@ -15,14 +16,24 @@ export interface IdleTimeoutOptions {
   readonly each?: number | false | undefined;
 }
 
-/** How long a response over HTTP may be silent. */
+/** How long a response over HTTP may take to begin, be silent, and take in total. */
 export interface HttpTimeoutOptions extends IdleTimeoutOptions {
+  /**
+   * From the request to the headers of its response, in milliseconds. Some servers send the headers with the first
+   * content, so a model that thinks may need minutes. Default: no limit.
+   */
+  readonly connect?: number | undefined;
   /**
    * From the headers of the response to the first content, between two bytes of the body, in milliseconds. A model that
    * thinks is silent for as long; a broken compression, or a connection that is gone, is silent for ever. `false`: no
    * limit. Default: 300000, as in Node's `fetch`.
    */
   readonly body?: number | false | undefined;
+  /**
+   * From the subscription to the `finish`, with all retries, in milliseconds. A server that sends a byte now and then
+   * is never silent: only this limit, or one of the run, ends it. Default: no limit.
+   */
+  readonly turn?: number | undefined;
 }
 
 /** The default of `each`. */
@@ -40,37 +51,37 @@ const defaultBody = 300_000;
  * @param options The limits.
  * @param begins Whether there was content, called after a value was emitted. Until then, `first` is the limit, measured
  * from the subscription. Default: any value is content.
- * @param headers Emits whether the response is the requested stream, when its headers have arrived. From then on,
- * `body` is a limit too; for another response there is none, since reading its error has a limit of its own. Default:
- * `body` is not a limit.
+ * @param headers Emits whether the response is the requested stream, when its headers have arrived. Until then,
+ * `connect` is a limit too, and from then on, `body`; for another response there is none, since reading its error has a
+ * limit of its own. Default: neither is a limit.
  * @returns The source's values. Errors with TimeoutError.
  */
 export function idleTimeout<T>(
-  { first = Infinity, each = defaultEach, body = defaultBody }: HttpTimeoutOptions = {},
+  { connect = Infinity, first = Infinity, each = defaultEach, body = defaultBody }: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,
   headers: Observable<boolean> = EMPTY,
 ): MonoTypeOperatorFunction<T> {
   return createOperator((out) => {
-    const createTimer = (phase: TimeoutError['phase'], limit: number | false) =>
+    const createTimer = (phase: TimeoutPhase, limit: number | false) =>
       new SilenceTimer(limit === false ? Infinity : limit, (exceeded) => out.error(new TimeoutError(phase, exceeded)));
     const timers = {
+      connect: createTimer('connect', connect),
       first: createTimer('first', first),
       body: createTimer('body', body),
       each: createTimer('each', each),
     };
     let current = timers.body; // that each value restarts
     const stop = () => {
-      timers.first.stop();
-      timers.body.stop();
-      timers.each.stop();
+      for (const timer of Object.values(timers)) timer.stop();
+    };
+    const onHeaders = (isStream: boolean) => {
+      timers.connect.stop();
+      if (isStream) timers.body.start();
+      else stop();
     };
     out.add(stop);
-    out.add(
-      headers.subscribe({
-        next: (isStream) => (isStream ? timers.body.start() : stop()),
-        error: (error: unknown) => out.error(error),
-      }),
-    );
+    out.add(headers.subscribe({ next: onHeaders, error: (error: unknown) => out.error(error) }));
+    timers.connect.start();
     timers.first.start();
     return {
       next(value) {

@@ -1,6 +1,9 @@
-import { defer, mergeMap, Observable, timer } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { concat, defer, ignoreElements, Observable, of, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
+import type { RetryChunk } from '../core/chunk.js';
 import { subscribeUntilClosed } from '../core/createOperator.js';
+import { errorToJson } from '../core/errors.js';
+import type { StreamEvent } from '../core/event.js';
 import { isRecord } from '../core/json/json.js';
 import { maxTimerDelay } from '../core/options.js';
 
@@ -22,46 +25,61 @@ export interface RetryOptions {
 }
 
 /**
- * Resubscribes to the source after a `retryable` error, as long as nothing was emitted.
+ * Resubscribes to the source after a `retryable` error, as long as nothing was emitted. A `retry` chunk announces each
+ * retry, before its delay.
  *
  * ```
  * source, 1st  --#            (retryable)
  * source, 2nd           -a-#  (retryable)
- * result       ----------a-#  emitted values are not repeated
+ * result       --r-------a-#  emitted values are not repeated
  * ```
  *
  * An error's `retryAfter` (milliseconds) is obeyed, up to `maxDelay`. Time runs on RxJS's schedulers, so it can be
  * virtual.
  *
  * @param options How often, and after which delays.
- * @returns The source's values. Errors with the last error.
+ * @returns The source's values, and the `retry` chunks. Errors with the last error.
  */
-export function retryBeforeFirst<T>(options: RetryOptions = {}): MonoTypeOperatorFunction<T> {
-  const { count = 3, maxDelay = 60_000 } = options;
-  const attempt = (source: Observable<T>, retries: number): Observable<T> =>
-    source.pipe(
-      catchBeforeFirst((error) => {
-        if (retries === count || !isRetryable(error)) return undefined;
-        const delay = Math.min(requestedDelay(error) ?? backoff(options, retries), maxDelay, maxTimerDelay);
-        return timer(delay).pipe(mergeMap(() => attempt(source, retries + 1)));
-      }),
-    );
-  return (source) => attempt(source, 0);
+export function retryBeforeFirst<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
+  const { count = 3 } = options;
+  return (source: Observable<T | RetryChunk>) =>
+    defer(() => {
+      let retries = 0;
+      const select = (error: unknown, hasEmitted: boolean) => {
+        if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
+        const delay = retryDelay(error, retries, options);
+        return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
+      };
+      return source.pipe(continueAfterError(select));
+    });
 }
 
-function isRetryable(error: unknown): error is Record<string, unknown> {
+/** Whether the same request may succeed if it is sent again. */
+export function isRetryable(error: unknown): boolean {
   return isRecord(error) && error['retryable'] === true;
 }
 
-function requestedDelay({ retryAfter }: { readonly retryAfter?: unknown }): number | undefined {
+/**
+ * The delay before a retry, in milliseconds: what the server asks for, otherwise a delay that doubles with each retry.
+ *
+ * @param error The error after which the request is sent again.
+ * @param retries The number of retries before this one.
+ * @param options The limits.
+ */
+export function retryDelay(error: unknown, retries: number, options: RetryOptions = {}): number {
+  const { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random } = options;
+  const backoff = () => Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
+  return Math.round(Math.min(requestedDelay(error) ?? backoff(), maxDelay, maxTimerDelay));
+}
+
+function requestedDelay(error: unknown): number | undefined {
+  const retryAfter = isRecord(error) ? error['retryAfter'] : undefined;
   return typeof retryAfter === 'number' && retryAfter >= 0 ? retryAfter : undefined;
 }
 
-function backoff(
-  { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random }: RetryOptions,
-  retries: number,
-): number {
-  return Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
+/** Emits a `retry` chunk, waits for its delay, and subscribes to the source. */
+export function announceRetry<T>(source: Observable<T>, retry: Omit<RetryChunk, 'type'>): Observable<T | RetryChunk> {
+  return concat(of<RetryChunk>({ type: 'retry', ...retry }), timer(retry.delay).pipe(ignoreElements()), source);
 }
 
 /**
@@ -74,28 +92,60 @@ function backoff(
  * ```
  *
  * @param select Returns the other source for an error, or undefined if there is none: the error is then emitted.
- * @returns The values of the source, or of the other one.
+ * @returns The values of the source, or of the other one. Errors with the error of the other one, if it fails.
  */
 export function catchBeforeFirst<T>(
   select: (error: unknown) => Observable<T> | undefined,
 ): MonoTypeOperatorFunction<T> {
   return (source) =>
-    new Observable<T>((out) => {
-      let emitted = false;
-      let other: Observable<T> | undefined;
-      // `tap` and `catchError` in one: a call less on the path of every delta. As with them, the other source is
-      // subscribed when the first one is gone.
-      const observer = {
-        next(value: T) {
-          emitted = true;
-          out.next(value);
-        },
-        error(error: unknown) {
-          if (emitted) out.error(error);
-          else other = defer(() => select(error) ?? new Observable<never>((failed) => failed.error(error)));
-        },
-        complete: () => out.complete(),
+    defer(() => {
+      let isFirst = true;
+      const selectOnce = (error: unknown, hasEmitted: boolean) => {
+        if (hasEmitted || !isFirst) return undefined;
+        isFirst = false;
+        return select(error);
       };
-      subscribeUntilClosed(out, source, observer, () => other?.subscribe(out));
+      return source.pipe(continueAfterError(selectOnce));
+    });
+}
+
+/**
+ * Continues with another source after each error, also after the error of such a source.
+ *
+ * `select` is called for each error, with whether the output has values that are still valid: `retry` announces only,
+ * and `retract` voids what precedes it. The other source is subscribed when the resources of the failed one have been
+ * released.
+ *
+ * @param select Returns the other source for an error, or undefined if there is none: the error is then emitted.
+ * @returns The values of all sources, in order.
+ */
+export function continueAfterError<T>(
+  select: (error: unknown, hasEmitted: boolean) => Observable<T> | undefined,
+): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    new Observable<T>((out) => {
+      let hasEmitted = false;
+      // `tap` and `catchError` in one: one call less on the path of every delta.
+      const next = (value: T) => {
+        const { type } = value as Partial<StreamEvent>;
+        if (type !== 'retry') hasEmitted = type !== 'retract';
+        out.next(value);
+      };
+      // A loop, and not a `catchError` around the next one, so that any number of retries does not nest.
+      const subscribeTo = (current: Observable<T>) => {
+        let failure: { readonly error: unknown } | undefined;
+        const observer = { next, error: (error: unknown) => (failure = { error }), complete: () => out.complete() };
+        subscribeUntilClosed(out, current, observer, () => failure && proceed(failure.error));
+      };
+      const proceed = (error: unknown) => {
+        try {
+          const other = select(error, hasEmitted);
+          if (other) subscribeTo(other);
+          else out.error(error);
+        } catch (thrown) {
+          out.error(thrown);
+        }
+      };
+      subscribeTo(source);
     });
 }

@@ -5,6 +5,7 @@ import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import { repairHistory } from '../core/history.js';
 import type { Capabilities, Model, Request } from '../core/model.js';
+import { timeLimit } from '../core/timeLimit.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
 import { encodeOnce } from '../protocol/encodeOnce.js';
 import { idleTimeout } from '../protocol/idleTimeout.js';
@@ -41,10 +42,10 @@ export interface ModelOptions {
    */
   readonly fetch?: typeof fetch | undefined;
   /**
-   * How long the server may send nothing, in milliseconds: `first` is the limit until the first content (default: no
-   * limit), `each` is the limit after that (default: 120000; false: no limit). `body` is the limit for bytes of any
-   * kind from the headers to the first content, for a connection that is gone or broken (default: 300000; false: no
-   * limit).
+   * Limits of time, in milliseconds: `connect` until the headers of the response (default: no limit), `first` until the
+   * first content (default: no limit), `body` for bytes of any kind between the two, for a connection that is gone or
+   * broken (default: 300000; false: no limit), `each` for a silence after that (default: 120000; false: no limit),
+   * `turn` for the complete response with its retries (default: no limit).
    */
   readonly timeout?: HttpTimeoutOptions | undefined;
   /**
@@ -125,7 +126,8 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
           );
         };
         try {
-          return send(wire.encode({ ...request, messages: repairHistory(request.messages, wire.isUnmergeable) }));
+          const encoded = wire.encode({ ...request, messages: repairHistory(request.messages, wire.isUnmergeable) });
+          return send(encoded).pipe(timeLimit('turn', options.timeout?.turn));
         } catch (thrown) {
           throw encodingError(thrown, provider);
         }
@@ -161,7 +163,7 @@ function streamResponse(
   return response.pipe(
     thinkTags ? extractThinking() : identity,
     textCalls ? extractTextCalls(request) : identity,
-    retry === false ? identity : retryBeforeFirst(retry),
+    retry === false ? identity : retryBeforeFirst<Chunk>(retry),
   );
 }
 

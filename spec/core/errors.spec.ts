@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { McpToolError } from '../../lib/bridges/mcp/result.js';
 import * as errors from '../../lib/core/errors.js';
 import * as runErrors from '../../lib/core/runErrors.js';
+import { TimeoutError } from '../../lib/core/timeoutError.js';
 
 const {
   ConfigurationError,
@@ -13,10 +14,48 @@ const {
   RivuletError,
   StreamInterruptedError,
   TextTooLongError,
-  TimeoutError,
   errorText,
+  errorToJson,
 } = errors;
 const { ElementError, OutputError } = runErrors;
+
+describe('TimeoutError', () => {
+  it('TimeoutError is retryable in the phases in which nothing was emitted', () => {
+    const phases = ['connect', 'first', 'body', 'each', 'turn', 'tool', 'run'] as const;
+    expect(phases.filter((phase) => new TimeoutError(phase, 1).retryable)).toEqual(['connect', 'first', 'body']);
+  });
+
+  it.each(['connect', 'first', 'body', 'each', 'turn', 'run'] as const)(
+    'TimeoutError names the option of its phase (%s)',
+    (phase) => {
+      const error = new TimeoutError(phase, 7);
+      expect(error).toMatchObject({ phase, milliseconds: 7 });
+      expect(error.message).toMatch(new RegExp(`7 ms.*timeout\\.${phase}`));
+    },
+  );
+});
+
+describe('errorToJson', () => {
+  it('errorToJson returns toJSON() of an error of Rivulet', () => {
+    const error = new ConnectionError('toy', 'gone');
+    expect(errorToJson(error)).toEqual(error.toJSON());
+  });
+
+  it('errorToJson returns only the name and the message of any other value', () => {
+    const foreign = Object.assign(new Error('gone'), { config: { key: 'sk-secret' }, toJSON: () => 'sk-secret' });
+    expect(errorToJson(foreign)).toEqual({ name: 'Error', message: 'gone' });
+    expect(errorToJson('gone')).toEqual({ message: 'gone' });
+    const unreadable = new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error('no');
+        },
+      },
+    );
+    expect(errorToJson(unreadable)).toEqual({ message: 'an unreadable value was thrown' });
+  });
+});
 
 describe('errorText', () => {
   const unreadable = {
@@ -151,7 +190,7 @@ describe('errors', () => {
   );
 
   it('JSON.stringify is tested with every exported class of error', () => {
-    const classes = Object.values({ ...errors, ...runErrors }).filter(
+    const classes = Object.values({ ...errors, ...runErrors, TimeoutError }).filter(
       (value) => (value as { prototype?: unknown }).prototype instanceof RivuletError,
     );
     for (const one of classes) expect(samples.map(([error]) => error.constructor)).toContain(one);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NEVER, Subject, asyncScheduler, take, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { TimeoutError } from '../../lib/core/errors.js';
+import { TimeoutError } from '../../lib/core/timeoutError.js';
 import { sse } from '../../lib/protocol/sse.js';
 import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
 import { observe } from '../support/observe.js';
@@ -44,6 +44,21 @@ describe('idleTimeout', () => {
       expectObservable(limited('-o--o-----a')).toBe('-o--o#', undefined, new TimeoutError('first', 5));
       expectObservable(limited('-o--a-o-----')).toBe('-o--a-o--#', undefined, new TimeoutError('each', 3));
       expectObservable(cold('o 300s a 119s |').pipe(idleTimeout({}, begins))).toBe('o 300s a 119s |');
+    });
+  });
+
+  it('idleTimeout limits the wait for the headers, and not for what follows them', () => {
+    run(({ cold, expectObservable }) => {
+      const limited = (headers: string, source: string, options = {}) =>
+        cold(source).pipe(idleTimeout({ connect: 5, ...options }, undefined, cold(headers, { y: true, n: false })));
+      expectObservable(limited('-', '60m |')).toBe('-----#', undefined, new TimeoutError('connect', 5));
+      expectObservable(limited('----y', '----- 9s a|', { body: false })).toBe('----- 9s a|');
+      expectObservable(limited('----n', '---- 60m |')).toBe('---- 60m |');
+      expectObservable(limited('----y', '--------', { first: 6 })).toBe(
+        '------#',
+        undefined,
+        new TimeoutError('first', 6),
+      );
     });
   });
 

@@ -1,9 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
-import { asapScheduler, concat, defer, finalize, lastValueFrom, observeOn, of, switchMap, throwError } from 'rxjs';
+import {
+  asapScheduler,
+  concat,
+  defer,
+  filter,
+  finalize,
+  lastValueFrom,
+  observeOn,
+  of,
+  pipe,
+  switchMap,
+  throwError,
+  toArray,
+} from 'rxjs';
 import type { ObservableNotification } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { ConfigurationError, ConnectionError, HttpError, TimeoutError } from '../../lib/core/errors.js';
-import { catchBeforeFirst, retryBeforeFirst } from '../../lib/protocol/retry.js';
+import { ConfigurationError, ConnectionError, HttpError } from '../../lib/core/errors.js';
+import type { RivuletError } from '../../lib/core/errors.js';
+import { TimeoutError } from '../../lib/core/timeoutError.js';
+import { isRecord } from '../../lib/core/json/json.js';
+import { catchBeforeFirst, continueAfterError, retryBeforeFirst } from '../../lib/protocol/retry.js';
+import type { RetryOptions } from '../../lib/protocol/retry.js';
+import { observe } from '../support/observe.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
 const lost = new ConnectionError('toy', 'gone');
@@ -16,12 +34,25 @@ const busy = (retryAfter?: number) =>
     ...(retryAfter === undefined ? {} : { retryAfter }),
   });
 const noJitter = { random: () => 0 };
+const isNotice = (value: unknown) => isRecord(value) && value['type'] === 'retry';
+/** Retries, without the announcements. */
+const silently = <T>(options?: RetryOptions) =>
+  pipe(
+    retryBeforeFirst<T>(options),
+    filter((value): value is T => !isNotice(value)),
+  );
+const notice = (attempt: number, delay: number, error: RivuletError = lost) => ({
+  type: 'retry',
+  attempt,
+  delay,
+  error: error.toJSON(),
+});
 
 describe('retryBeforeFirst', () => {
   it('retryBeforeFirst retries three times, after 1, 2 and 4 s, and then emits the last error', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, lost);
-      expectObservable(source.pipe(retryBeforeFirst(noJitter))).toBe('7s #', undefined, lost);
+      expectObservable(source.pipe(silently(noJitter))).toBe('7s #', undefined, lost);
       expectSubscriptions(source.subscriptions).toBe(['(^!)', '1s (^!)', '3s (^!)', '7s (^!)']);
     });
   });
@@ -29,13 +60,13 @@ describe('retryBeforeFirst', () => {
   it('retryBeforeFirst shortens each delay at random, by up to the given share', () => {
     run(({ cold, expectObservable }) => {
       const source = () => cold('#', undefined, lost);
-      expectObservable(source().pipe(retryBeforeFirst({ random: () => 1 }))).toBe('3500ms #', undefined, lost);
-      expectObservable(source().pipe(retryBeforeFirst({ random: () => 0.5, jitter: 1, count: 1 }))).toBe(
+      expectObservable(source().pipe(silently({ random: () => 1 }))).toBe('3500ms #', undefined, lost);
+      expectObservable(source().pipe(silently({ random: () => 0.5, jitter: 1, count: 1 }))).toBe(
         '500ms #',
         undefined,
         lost,
       );
-      expectObservable(source().pipe(retryBeforeFirst({ random: () => 1, jitter: 0, initialDelay: 10 }))).toBe(
+      expectObservable(source().pipe(silently({ random: () => 1, jitter: 0, initialDelay: 10 }))).toBe(
         '70ms #',
         undefined,
         lost,
@@ -46,14 +77,14 @@ describe('retryBeforeFirst', () => {
   it('retryBeforeFirst obeys the delay that the server asks for, up to the longest one', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(
-        cold('#', undefined, lost).pipe(retryBeforeFirst({ ...noJitter, count: 4, initialDelay: 100, maxDelay: 250 })),
+        cold('#', undefined, lost).pipe(silently({ ...noJitter, count: 4, initialDelay: 100, maxDelay: 250 })),
       ).toBe('800ms #', undefined, lost);
-      expectObservable(cold('#', undefined, busy(2000)).pipe(retryBeforeFirst({ random: () => 1, count: 1 }))).toBe(
+      expectObservable(cold('#', undefined, busy(2000)).pipe(silently({ random: () => 1, count: 1 }))).toBe(
         '2s #',
         undefined,
         busy(2000),
       );
-      expectObservable(cold('#', undefined, busy(3_600_000)).pipe(retryBeforeFirst({ count: 1 }))).toBe(
+      expectObservable(cold('#', undefined, busy(3_600_000)).pipe(silently({ count: 1 }))).toBe(
         '60s #',
         undefined,
         busy(3_600_000),
@@ -64,7 +95,7 @@ describe('retryBeforeFirst', () => {
   it('retryBeforeFirst does not retry after a value was emitted', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('-a-#', undefined, lost);
-      expectObservable(source.pipe(retryBeforeFirst())).toBe('-a-#', undefined, lost);
+      expectObservable(source.pipe(silently())).toBe('-a-#', undefined, lost);
       expectSubscriptions(source.subscriptions).toBe('^--!');
     });
   });
@@ -73,7 +104,7 @@ describe('retryBeforeFirst', () => {
     run(({ expectObservable, cold }) => {
       let attempts = 0;
       const source = defer(() => (attempts++ % 2 === 0 ? throwError(() => lost) : cold('-a-b-|')));
-      expectObservable(source.pipe(retryBeforeFirst(noJitter))).toBe('1001ms a-b-|');
+      expectObservable(source.pipe(silently(noJitter))).toBe('1001ms a-b-|');
       let others = 0;
       const breaking = defer(() =>
         others++ === 0
@@ -83,20 +114,20 @@ describe('retryBeforeFirst', () => {
               throwError(() => lost),
             ),
       );
-      expectObservable(breaking.pipe(retryBeforeFirst(noJitter))).toBe('1s (a#)', undefined, lost);
+      expectObservable(breaking.pipe(silently(noJitter))).toBe('1s (a#)', undefined, lost);
     });
   });
 
-  it('retryBeforeFirst does not retry after an error that is not retryable, nor after a timeout', () => {
+  it('retryBeforeFirst does not retry after an error that is not retryable, nor when the time of a turn has passed', () => {
     run(({ expectObservable }) => {
       for (const error of [
         new ConfigurationError('apiKey', 'None.', 'Set it.'),
-        new TimeoutError('first', 5),
+        new TimeoutError('turn', 5),
         new Error('other'),
         'text',
         { retryable: 'yes' },
       ]) {
-        expectObservable(throwError(() => error).pipe(retryBeforeFirst())).toBe('#', undefined, error);
+        expectObservable(throwError(() => error).pipe(silently())).toBe('#', undefined, error);
       }
     });
   });
@@ -104,7 +135,7 @@ describe('retryBeforeFirst', () => {
   it('retryBeforeFirst counts the retries of each subscriber', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<ObservableNotification<string>>('#', undefined, lost);
-      const result = source.pipe(retryBeforeFirst({ ...noJitter, count: 1 }));
+      const result = source.pipe(silently({ ...noJitter, count: 1 }));
       expectObservable(result).toBe('1s #', undefined, lost);
       expectObservable(result, '-^').toBe('1001ms #', undefined, lost);
       expectSubscriptions(source.subscriptions).toBe(['(^!)', '-(^!)', '1s (^!)', '1001ms (^!)']);
@@ -114,9 +145,78 @@ describe('retryBeforeFirst', () => {
   it('retryBeforeFirst makes no further attempt when it is unsubscribed during a delay', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, lost);
-      expectObservable(source.pipe(retryBeforeFirst(noJitter)), '^ 500ms !').toBe('');
+      expectObservable(source.pipe(silently(noJitter)), '^ 500ms !').toBe('');
       expectSubscriptions(source.subscriptions).toBe(['(^!)']);
     });
+  });
+
+  it.each(['connect', 'first', 'body'] as const)('retryBeforeFirst retries after a timeout of %s', (phase) => {
+    run(({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold('#', undefined, new TimeoutError(phase, 5));
+      expectObservable(source.pipe(silently({ ...noJitter, count: 1 }))).toBe(
+        '1s #',
+        undefined,
+        new TimeoutError(phase, 5),
+      );
+      expectSubscriptions(source.subscriptions).toBe(['(^!)', '1s (^!)']);
+    });
+  });
+
+  it('retryBeforeFirst announces each retry before its delay, with the error as JSON', () => {
+    run(({ cold, expectObservable }) => {
+      const source = cold('-#', undefined, lost);
+      expectObservable(source.pipe(retryBeforeFirst({ ...noJitter, count: 2, initialDelay: 3 }))).toBe(
+        '-a---b------#',
+        { a: notice(1, 3), b: notice(2, 6) },
+        lost,
+      );
+      expectObservable(cold('#', undefined, busy(2)).pipe(retryBeforeFirst({ count: 1 }))).toBe(
+        'a-#',
+        { a: notice(1, 2, busy(2)) },
+        busy(2),
+      );
+    });
+  });
+
+  it('retryBeforeFirst announces a delay in whole milliseconds, and waits for as long', () => {
+    run(({ cold, expectObservable }) => {
+      const options = { count: 1, initialDelay: 7, random: () => 0.5 };
+      expectObservable(cold('#', undefined, lost).pipe(retryBeforeFirst(options))).toBe(
+        'a----#',
+        { a: notice(1, 5) },
+        lost,
+      );
+    });
+  });
+
+  it('retryBeforeFirst reveals of an error that is not its own only the name and the message', async () => {
+    const fields = { name: 'AxiosError', retryable: true, toJSON: () => ({ headers: 'sk-secret' }) };
+    const foreign = Object.assign(new Error('gone'), fields);
+    let attempts = 0;
+    const source = defer(() => (attempts++ === 0 ? throwError(() => foreign) : of('a')));
+    expect(await lastValueFrom(source.pipe(retryBeforeFirst({ initialDelay: 0 }), toArray()))).toEqual([
+      { type: 'retry', attempt: 1, delay: 0, error: { name: 'AxiosError', message: 'gone' } },
+      'a',
+    ]);
+  });
+
+  it('retryBeforeFirst uses constant stack and memory for any number of retries', () => {
+    const depths: number[] = [];
+    run(({ cold, flush }) => {
+      const failing = cold('#', undefined, lost);
+      let attempts = 0;
+      const source = defer(() => {
+        if (attempts === 5 || attempts === 2000) depths.push((new Error().stack ?? '').split('\n').length);
+        return attempts++ < 2000 ? failing : of('a');
+      });
+      const { stackTraceLimit } = Error;
+      Error.stackTraceLimit = 1000;
+      const seen = observe(source.pipe(silently({ count: Infinity, maxDelay: 1 })));
+      flush();
+      Error.stackTraceLimit = stackTraceLimit;
+      expect(seen).toMatchObject({ values: ['a'], completed: true });
+    });
+    expect(depths[1]).toBe(depths[0]);
   });
 });
 
@@ -168,5 +268,36 @@ describe('catchBeforeFirst', () => {
       expectObservable(result, '^-!').toBe('-a');
       expectSubscriptions(other.subscriptions).toBe(['^--!', '^-!']);
     });
+  });
+});
+
+describe('continueAfterError', () => {
+  it('continueAfterError passes each error on to `select`, with whether values are still valid', () => {
+    run(({ cold, expectObservable, flush }) => {
+      const calls: unknown[] = [];
+      const values = { a: { type: 'text' }, n: { type: 'retry' }, x: { type: 'retract' } };
+      const others = [cold('n#', values, 'second'), cold('xn#', values, 'third'), undefined];
+      const select = (error: unknown, hasEmitted: boolean) => {
+        calls.push([error, hasEmitted]);
+        return others.shift();
+      };
+      expectObservable(cold('a#', values, 'first').pipe(continueAfterError(select))).toBe('anxn#', values, 'third');
+      flush();
+      expect(calls).toEqual([
+        ['first', true],
+        ['second', true],
+        ['third', false],
+      ]);
+    });
+  });
+
+  it('continueAfterError emits an error that `select` throws', () => {
+    const thrown = new Error('select');
+    const result = throwError(() => lost).pipe(
+      continueAfterError(() => {
+        throw thrown;
+      }),
+    );
+    expect(observe(result).error).toBe(thrown);
   });
 });

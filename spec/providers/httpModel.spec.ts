@@ -14,7 +14,7 @@ import {
   toArray,
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { TimeoutError } from '../../lib/core/errors.js';
+import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { JsonValue } from '../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';
 import type { Part } from '../../lib/core/message.js';
@@ -258,7 +258,12 @@ describe('httpModel', () => {
       reset,
       () => new Response('data: ', { headers: { 'content-type': 'text/event-stream' } }),
     );
-    expect(await read({ ...quick, fetch })).toEqual(whole);
+    expect(await read({ ...quick, fetch })).toMatchObject([
+      { type: 'retry', attempt: 1, delay: 0, error: { code: 'http', status: 503 } },
+      { type: 'retry', attempt: 2, delay: 0, error: { code: 'connection' } },
+      { type: 'retry', attempt: 3, delay: 0, error: { code: 'stream_interrupted' } },
+      ...whole,
+    ]);
     expect(fetch.calls).toHaveLength(4);
     const bad = fetchAfter(() => new Response('', { status: 400 }));
     expect(await failure({ ...quick, fetch: bad })).toMatchObject({ status: 400 });
@@ -268,11 +273,49 @@ describe('httpModel', () => {
     expect(off.calls).toHaveLength(1);
   });
 
+  it("httpModel sends the wire's fallback request after retries, which are not its first chunk", async () => {
+    const wire: Wire = {
+      ...toyWire(),
+      encode: () => ({ path: '/chat', body: {}, fallback: () => ({ path: '/other', body: {} }) }),
+    };
+    const fetch = fetchAfter(
+      () => new Response('', { status: 503 }),
+      () => new Response('', { status: 503 }),
+    );
+    const chunks = await read({ retry: { count: 1, initialDelay: 0 }, fetch }, hello, { wire });
+    expect(chunks).toMatchObject([{ type: 'retry', attempt: 1 }, ...whole]);
+    expect(fetch.calls).toHaveLength(3);
+  });
+
+  it('httpModel reveals no key and no conversation in the error of a retry', async () => {
+    const secret: Request = { messages: [userMessage('My name is Rumpelstiltskin.')] };
+    const body = JSON.stringify({ error: { message: 'Key k-123 is busy with "My name is Rumpelstiltskin."' } });
+    const fetch = fetchAfter(() => new Response(body, { status: 503 }));
+    const [retrying] = await read({ retry: { initialDelay: 0 }, fetch }, secret);
+    expect(retrying).toMatchObject({ type: 'retry', error: { status: 503 } });
+    expect(JSON.stringify(retrying)).not.toMatch(/k-123|Rumpel/);
+  });
+
   it('httpModel errors when the server is silent for longer than the timeout', () => {
     new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ expectObservable }) => {
-      const silent = model({ fetch: () => new Promise(() => undefined), timeout: { first: 50 } });
+      const silent = model({ fetch: () => new Promise(() => undefined), timeout: { first: 50 }, retry: false });
       const outcome = silent.stream(hello).pipe(catchError((error: unknown) => of(error)));
       expectObservable(outcome).toBe('50ms (a|)', { a: new TimeoutError('first', 50) });
+    });
+  });
+
+  it('httpModel retries after a silence before the first chunk, until the time of the turn has passed', () => {
+    new TestScheduler((a, b) => expect(a).toEqual(b)).run(({ expectObservable }) => {
+      const limited = (timeout: ModelOptions['timeout']) =>
+        model({
+          fetch: () => new Promise(() => undefined),
+          timeout,
+          retry: { count: 1, initialDelay: 10, jitter: 0 },
+        }).stream(hello);
+      const error = new TimeoutError('connect', 50);
+      const values = { r: { type: 'retry', attempt: 1, delay: 10, error: error.toJSON() } };
+      expectObservable(limited({ connect: 50 })).toBe('50ms r 59ms #', values, error);
+      expectObservable(limited({ connect: 50, turn: 70 })).toBe('50ms r 19ms #', values, new TimeoutError('turn', 70));
     });
   });
 

@@ -184,7 +184,7 @@ export function describeProviderContract(provider: ProviderUnderTest): void {
       await happened(server, 'closed');
     });
 
-    it('the model retries after a 429, with the delay of Retry-After, and emits nothing for it', async () => {
+    it('the model retries after a 429, with the delay of Retry-After, and announces each retry first', async () => {
       const server = await serve(['Hello'], { failFirst: { status: 429, times: 2, retryAfter: 0 } });
       // The model's own delay would be longer than the test.
       const { values, error } = await outcome(
@@ -193,6 +193,12 @@ export function describeProviderContract(provider: ProviderUnderTest): void {
       expect(error).toBeUndefined();
       expect(textIn(values)).toBe('Hello');
       expect(values.filter(({ type }) => type === 'finish')).toHaveLength(1);
+      const error429 = { code: 'http', provider: name, status: 429, retryable: true };
+      expect(values.filter(({ type }) => type === 'retry')).toEqual(values.slice(0, 2));
+      expect(values.slice(0, 2)).toMatchObject([
+        { type: 'retry', attempt: 1, delay: 0, error: error429 },
+        { type: 'retry', attempt: 2, delay: 0, error: error429 },
+      ]);
       expect(server.requests.map(({ body }) => body)).toEqual(
         Array.from({ length: 3 }, () => server.requests[0]?.body),
       );

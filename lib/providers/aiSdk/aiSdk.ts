@@ -2,6 +2,7 @@ import { defer, identity } from 'rxjs';
 import { requireCapabilities } from '../../core/capabilities.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { repairHistory } from '../../core/history.js';
+import type { Chunk } from '../../core/chunk.js';
 import type { Capabilities, Model } from '../../core/model.js';
 import { idleTimeout } from '../../protocol/idleTimeout.js';
 import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
@@ -108,7 +109,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
             conversation: () => conversationTexts(request),
             debug: options.debug,
           })),
-          options.retry === false ? identity : retryBeforeFirst(options.retry),
+          options.retry === false ? identity : retryBeforeFirst<Chunk>(options.retry),
         );
       }),
   };

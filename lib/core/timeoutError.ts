@@ -1,0 +1,50 @@
+import { RivuletError } from './errors.js';
+import type { Fields } from './json/json.js';
+
+/** The limits of time whose end is a `TimeoutError`. */
+export type TimeoutPhase = 'connect' | 'first' | 'body' | 'each' | 'turn' | 'tool' | 'run';
+
+/** What a `TimeoutError` reports for each phase. */
+const timeoutTexts: Readonly<Record<TimeoutPhase, (limit: number) => string>> = {
+  connect: (limit) =>
+    `The server sent no headers within ${limit} ms. Raise or omit timeout.connect: some servers send them with the ` +
+    'first content.',
+  first: (limit) =>
+    `The model did not begin to respond within ${limit} ms. Raise or omit timeout.first: reasoning models can take ` +
+    'minutes.',
+  body: (limit) => `The model sent headers, and then nothing for ${limit} ms. Raise timeout.body to let it think.`,
+  each: (limit) =>
+    `The model sent nothing for ${limit} ms in the middle of its response. Raise timeout.each if that is expected.`,
+  turn: (limit) => `The turn did not end within ${limit} ms. Raise or omit timeout.turn.`,
+  tool: (limit) => `The tool did not finish within ${limit} ms.`,
+  run: (limit) => `The run did not end within ${limit} ms. Raise or omit timeout.run.`,
+};
+
+/** Something took longer than an option allows: `phase` names the limit. */
+export class TimeoutError extends RivuletError {
+  override readonly name = 'TimeoutError';
+  readonly code = 'timeout';
+  /**
+   * Whether the request is sent again: true as long as nothing was emitted (`connect`, `first`, `body`). `retryTurn`
+   * also starts a turn over after `each`.
+   */
+  declare readonly retryable: boolean;
+
+  /**
+   * @param phase `connect`: the headers of the response did not arrive in time; `first`: its content did not begin in
+   * time; `body`: its headers arrived, and nothing more for too long; `each`: nothing arrived for too long during the
+   * response; `turn`, `tool`, `run`: a turn, a tool or a run did not end in time.
+   * @param milliseconds The limit that was exceeded.
+   */
+  constructor(
+    readonly phase: TimeoutPhase,
+    readonly milliseconds: number,
+  ) {
+    super(timeoutTexts[phase](milliseconds));
+    Object.assign(this, { retryable: phase === 'connect' || phase === 'first' || phase === 'body' });
+  }
+
+  protected override details(): Fields {
+    return { phase: this.phase, milliseconds: this.milliseconds };
+  }
+}
