@@ -32,9 +32,9 @@ export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'
  * ```
  *
  * Differences in responses need no setting. Differences in requests are configured with the fields of the dialect
- * (`maxTokens`, `streamUsage`, `fileUrls`, `thinking`, `file`, `callId`, `body`). According to their documentation, all
- * of the servers below accept the defaults. Most differ only in the field for thinking, which is `reasoning_effort` by
- * default (`'none'` disables thinking):
+ * (`maxTokens`, `streamUsage`, `fileUrls`, `resultFiles`, `thinking`, `file`, `callId`, `body`). According to their
+ * documentation, all of the servers below accept the defaults. Most differ only in the field for thinking, which is
+ * `reasoning_effort` by default (`'none'` disables thinking):
  *
  * | server | base URL | key |
  * |---|---|---|

@@ -37,6 +37,7 @@ export function openrouter(name: string, options: ModelOptions = {}): Model {
       wire: chatCompletions(name, {
         provider: 'openrouter',
         fileUrls: true,
+        resultFiles: true,
         thinking: openrouterThinking,
         file: openrouterFile,
         // OpenRouter forwards ids to the vendor unchanged.

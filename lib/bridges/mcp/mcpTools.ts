@@ -66,10 +66,10 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * Without `take(1)`, a change of the tools would unsubscribe from the run and start it again.
  *
  * A call emits the server's progress notifications as `McpProgress`, then its result: the joined texts; or, with images
- * and resources, the array of contents as plain JSON; the `structuredContent` if there is one, as `{ structuredContent,
- * content }` if the contents contain more than it does. A tool that fails (`isError`), an error of the protocol, a
- * passed time limit: each is an error notification, which `executeTools` answers to the model. Unsubscribing from a
- * call cancels it at the server.
+ * and resources, the array of contents, in which images, audio and bytes are file parts; the `structuredContent` if
+ * there is one, as `{ structuredContent, content }` if the contents contain more than it does. A tool that fails
+ * (`isError`), an error of the protocol, a passed time limit: each is an error notification, which `executeTools`
+ * answers to the model. Unsubscribing from a call cancels it at the server.
  *
  * A name that every provider accepts is kept; in others, each character that is not a letter, a digit, `_` or `-`
  * becomes `_`, and only the first 64 characters remain. The server gets its own name.

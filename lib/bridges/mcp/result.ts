@@ -1,8 +1,9 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
-import { isJsonObject, omit, tryParseJson } from '../../core/json/json.js';
+import { asArray, isJsonObject, omit, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { FilePart } from '../../core/message.js';
 
 /**
  * An MCP server reports that a tool failed (`isError`). The message is the server's, for the model to read: its texts,
@@ -48,11 +49,13 @@ function failureMessage(content: readonly ContentBlock[], data: JsonValue | unde
  * The response of a server as the result of a tool.
  *
  * - Only texts: one text, joined with line breaks. No content: null.
- * - Images, audio, resources, links: an array of all contents as plain JSON, bytes in base64, as the server sent them,
- *   but without `_meta` of the content and of an embedded resource, which is not meant for a model.
+ * - Images, audio, resources, links: an array of all contents, in order. Images, audio and the bytes of an embedded
+ *   resource are file parts, which a model that accepts files in tool results can read; the others are plain JSON, as
+ *   the server sent them, but without `_meta`, which is not meant for a model.
  * - `structuredContent`: the structured content. Servers repeat it as a text, for clients that do not support it (the
  *   MCP specification recommends it): such a text is omitted. The other contents may be what the structure does not
- *   contain, and are kept: `{ structuredContent, content }`, where `content` is as above, a text or an array.
+ *   contain, and are kept: `{ structuredContent, content }`, where `content` is as above, a text or an array. If a file
+ *   is among them, the result is an array of the structured content and the other contents.
  *
  * @throws McpToolError when the server reports that the tool failed.
  */
@@ -62,7 +65,10 @@ export function toResult(tool: string, { content, structuredContent, isError }: 
   if (data === undefined) return toPlainContent(content);
   const isRepetition = isRepetitionOf(data, textsOf(content));
   const others = content.filter((block) => block.type !== 'text' || !(isBlank(block.text) || isRepetition(block.text)));
-  return others.length > 0 ? { structuredContent: data, content: toPlainContent(others) } : data;
+  if (others.length === 0) return data;
+  const otherContent = toPlainContent(others);
+  if (others.some((block) => toFile(block) !== undefined)) return [data, ...asArray(otherContent)] as JsonValue;
+  return { structuredContent: data, content: otherContent };
 }
 
 function toPlainContent(content: readonly ContentBlock[]): JsonValue {
@@ -71,8 +77,28 @@ function toPlainContent(content: readonly ContentBlock[]): JsonValue {
 }
 
 function toPlainBlock(block: ContentBlock): JsonObject {
+  const file = toFile(block);
+  if (file) return file;
   const plain = omitMeta(block);
   return block.type === 'resource' ? { ...plain, resource: omitMeta(block.resource) } : plain;
+}
+
+/** Returns the file of a content; undefined for a text or a link. */
+function toFile(block: ContentBlock): FilePart | undefined {
+  switch (block.type) {
+    case 'image':
+    case 'audio':
+      return { type: 'file', mediaType: block.mimeType, data: block.data };
+    case 'resource': {
+      const { resource } = block;
+      if (!('blob' in resource)) return undefined;
+      const { uri, mimeType = 'application/octet-stream', blob } = resource;
+      const name = uri.split(/[?#]/, 1)[0]?.split('/').at(-1);
+      return { type: 'file', mediaType: mimeType, data: blob, ...(name ? { name } : {}) };
+    }
+    default:
+      return undefined;
+  }
 }
 
 const omitMeta = (received: object): JsonObject => omit(received as JsonObject, '_meta'); // it arrived as JSON

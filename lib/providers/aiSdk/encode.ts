@@ -7,10 +7,12 @@ import type {
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
 import { ConfigurationError } from '../../core/errors.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { encodeMessages } from './messages.js';
 import type { SdkCall } from './openStream.js';
+import { mergeOptions } from './providerData.js';
 
 /** The model that is called. */
 export interface CallTarget {
@@ -70,11 +72,17 @@ function encodeTransport({ providerOptions }: Request, headers: CallTarget['head
   };
 }
 
-const encodeTool = ({ name, description, parameters }: ToolDefinition): LanguageModelV4FunctionTool => ({
+const encodeTool = ({
+  name,
+  description,
+  parameters,
+  providerOptions,
+}: ToolDefinition): LanguageModelV4FunctionTool => ({
   type: 'function',
   name,
   description,
   inputSchema: { ...parameters, type: 'object' },
+  ...mergeOptions(providerOptions),
 });
 
 const encodeToolChoice = (choice: ToolChoice): LanguageModelV4ToolChoice =>
@@ -107,9 +115,19 @@ const noFieldError = (field: string, alternative: string): ConfigurationError =>
 
 /** Converts a message to V3, in which the data of a file is `string | URL`. Everything else is the same as in V4. */
 function toV3Message(message: LanguageModelV4Message): LanguageModelV3Message {
-  if (message.role !== 'user' && message.role !== 'assistant') return message as LanguageModelV3Message;
-  const content = message.content.map((part) => (part.type === 'file' ? { ...part, data: toV3Data(part.data) } : part));
-  return { ...message, content } as LanguageModelV3Message;
+  switch (message.role) {
+    case 'user':
+    case 'assistant': {
+      const content = message.content.map((part) =>
+        part.type === 'file' ? { ...part, data: toV3Data(part.data) } : part,
+      );
+      return { ...message, content } as LanguageModelV3Message;
+    }
+    case 'tool':
+      return { ...message, content: message.content.map(toV3Result) } as LanguageModelV3Message;
+    default:
+      return message;
+  }
 }
 
 function toV3Data(data: LanguageModelV4FilePart['data']): unknown {
@@ -121,4 +139,21 @@ function toV3Data(data: LanguageModelV4FilePart['data']): unknown {
     default:
       return '';
   }
+}
+
+type SdkResult = Extract<LanguageModelV4Message, { role: 'tool' }>['content'][number];
+
+/** The content of a result has other names for files in V3: `image-data`, `image-url`, `file-data`, `file-url`. */
+function toV3Result(part: SdkResult): unknown {
+  if (part.type !== 'tool-result' || part.output.type !== 'content') return part;
+  const value = part.output.value.map((content) => {
+    if (content.type !== 'file') return content;
+    const { data, mediaType, filename, providerOptions } = content;
+    const kind = mediaType.startsWith('image/') ? 'image' : 'file';
+    const options = omitUndefined({ providerOptions });
+    if (data.type === 'url') return { type: `${kind}-url`, url: data.url.href, ...options };
+    const name = kind === 'file' ? omitUndefined({ filename }) : {};
+    return { type: `${kind}-data`, data: toV3Data(data), mediaType, ...name, ...options };
+  });
+  return { ...part, output: { ...part.output, value } };
 }

@@ -3,14 +3,16 @@ import { ConfigurationError } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { inlineDataUrl } from '../shared/files.js';
-import { readProviderData, readReplayParts } from './providerData.js';
+import { toolResultContent } from '../shared/toolResultContent.js';
+import { mergeOptions, readProviderData, readReplayParts } from './providerData.js';
 
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
 /**
  * Encodes the conversation as a prompt of the AI SDK (`LanguageModelV4Prompt`). Tool results become a message with the
- * role `tool`, before the other parts of the same message. Replay parts are inserted at their positions.
+ * role `tool`, before the other parts of the same message. Replay parts are inserted at their positions. The
+ * `providerOptions` of parts and messages are passed on, with the names of the AI SDK.
  *
  * @param messages The conversation, which is a valid history.
  * @param provider The key of the model's provider data.
@@ -29,33 +31,39 @@ export function encodeMessages(messages: readonly Message[], provider: string): 
   });
 }
 
-function encodeSystem({ parts }: Message): LanguageModelV4Message[] {
-  const texts = parts.flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : []));
-  return texts.length === 0 ? [] : [{ role: 'system', content: texts.join('\n\n') }];
+/** The system prompt is one text, so the options of its parts become options of the message. */
+function encodeSystem({ parts, providerOptions }: Message): LanguageModelV4Message[] {
+  const texts = parts.flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part] : []));
+  if (texts.length === 0) return [];
+  const options = mergeOptions(...texts.map((part) => part.providerOptions), providerOptions);
+  return [{ role: 'system', content: texts.map(({ text }) => text).join('\n\n'), ...options }];
 }
 
-function encodeUser({ parts }: Message, provider: string): LanguageModelV4Message[] {
-  const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
+function encodeUser({ parts, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
+  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, provider));
   const content = parts.flatMap((part) => encodeUserPart(part, provider));
+  const options = mergeOptions(providerOptions);
+  const isOnlyResults = content.length === 0;
   return [
-    ...(results.length > 0 ? [{ role: 'tool' as const, content: results }] : []),
-    ...(content.length > 0 ? [{ role: 'user' as const, content }] : []),
+    ...(results.length > 0 ? [{ role: 'tool' as const, content: results, ...(isOnlyResults ? options : {}) }] : []),
+    ...(isOnlyResults ? [] : [{ role: 'user' as const, content, ...options }]),
   ];
 }
 
 function encodeUserPart(part: Part, provider: string): readonly UserContent[] {
   if (part.type === 'file') return [encodeFile(part, provider)];
   if (part.type !== 'text' || part.text === '') return [];
-  return [{ type: 'text', text: part.text, ...readProviderData(provider, part.providerData).options }];
+  const { options } = readProviderData(provider, part.providerData);
+  return [{ type: 'text', text: part.text, ...mergeOptions(options.providerOptions, part.providerOptions) }];
 }
 
-function encodeAssistant({ parts, metadata }: Message, provider: string): LanguageModelV4Message[] {
+function encodeAssistant({ parts, metadata, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
   const data = metadata?.[provider];
   const content = [
     ...parts.flatMap((part) => encodeAssistantPart(part, provider)),
     ...(isJsonObject(data) ? readReplayParts(data['after']) : []),
   ];
-  return content.length > 0 ? [{ role: 'assistant', content }] : [];
+  return content.length > 0 ? [{ role: 'assistant', content, ...mergeOptions(providerOptions) }] : [];
 }
 
 /** Omits sources: a prompt cannot contain them. */
@@ -70,29 +78,36 @@ function encodeAssistantPart(part: Part, provider: string): readonly AssistantCo
       return [...before, { type: 'tool-call', toolCallId: id, toolName: name, input, ...options }];
     }
     default: {
-      const isEmpty = part.text === '' && options.providerOptions === undefined;
-      return isEmpty ? before : [...before, { type: 'text', text: part.text, ...options }];
+      const merged = mergeOptions(options.providerOptions, part.providerOptions);
+      const isEmpty = part.text === '' && merged.providerOptions === undefined;
+      return isEmpty ? before : [...before, { type: 'text', text: part.text, ...merged }];
     }
   }
 }
 
-function encodeResult(part: ToolResultPart): LanguageModelV4ToolResultPart {
-  return { type: 'tool-result', toolCallId: part.id, toolName: part.name, output: encodeOutput(part) };
+function encodeResult(part: ToolResultPart, provider: string): LanguageModelV4ToolResultPart {
+  return { type: 'tool-result', toolCallId: part.id, toolName: part.name, output: encodeOutput(part, provider) };
 }
 
-function encodeOutput({ error, result = null }: ToolResultPart): LanguageModelV4ToolResultPart['output'] {
+function encodeOutput(part: ToolResultPart, provider: string): LanguageModelV4ToolResultPart['output'] {
+  const { error, result = null } = part;
   if (error !== undefined) return { type: 'error-text', value: error };
-  return typeof result === 'string' ? { type: 'text', value: result } : { type: 'json', value: result };
+  if (typeof result === 'string') return { type: 'text', value: result };
+  const contents = toolResultContent(part);
+  if (contents.every(({ type }) => type === 'text')) return { type: 'json', value: result };
+  const value = contents.map((content) => (content.type === 'file' ? encodeFile(content, provider) : content));
+  return { type: 'content', value };
 }
 
 function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
   const { mediaType, name, data, url = '' } = inlineDataUrl(file);
+  const { options } = readProviderData(provider, file.providerData);
   return {
     type: 'file',
     mediaType,
     data: data === undefined ? { type: 'url', url: parseUrl(url) } : { type: 'data', data },
     ...(name === undefined ? {} : { filename: name }),
-    ...readProviderData(provider, file.providerData).options,
+    ...mergeOptions(options.providerOptions, file.providerOptions),
   };
 }
 

@@ -63,6 +63,16 @@ export function readProviderData(
   };
 }
 
+/** Merges provider options, provider by provider. Later options override earlier ones. Empty if there are none. */
+export function mergeOptions(...list: readonly (Readonly<Record<string, object>> | undefined)[]): {
+  readonly providerOptions?: SharedV4ProviderOptions;
+} {
+  const merged: Record<string, object> = {};
+  for (const options of list)
+    for (const [name, fields] of Object.entries(options ?? {})) merged[name] = { ...merged[name], ...fields };
+  return Object.keys(merged).length > 0 ? { providerOptions: merged as SharedV4ProviderOptions } : {};
+}
+
 const replayTypes: ReadonlySet<JsonValue | undefined> = new Set([
   'reasoning',
   'reasoning-file',

@@ -24,7 +24,10 @@ export interface Dialect {
   readonly streamUsage?: boolean;
   /** Whether `file_data` accepts URLs. Default: false. OpenAI accepts only bytes; OpenRouter accepts both. */
   readonly fileUrls?: boolean;
-  /** Whether a tool result may contain files, encoded as in a user message. Default: false, only text files. */
+  /**
+   * Whether a tool result may contain files, encoded as in a user message. Default: false, only text files, as OpenAI
+   * documents it (`ChatCompletionToolMessageParam`). OpenRouter accepts all files (`ToolResponseMessage` in its SDK).
+   */
   readonly resultFiles?: boolean;
   /** Encodes the setting `thinking` as fields of the body. Default: `reasoning_effort`. */
   readonly thinking?: (thinking: Thinking) => JsonObject;

@@ -1,9 +1,10 @@
-import { omitUndefined } from '../../core/json/json.js';
+import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
+import type { ToolDefinition } from '../../core/tool.js';
+import { mergeJson } from '../../protocol/request.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { functionTool } from '../shared/encode.js';
 import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { strictSchema } from '../shared/strictSchema.js';
 import type { Dialect } from './dialect.js';
@@ -29,7 +30,7 @@ export function encodeChatCompletions(
   const body = omitUndefined({
     model,
     messages: encodeMessages(request.messages, messageEncoder),
-    ...encodeTools(request, dialect),
+    ...encodeTools(request, dialect.provider),
     response_format: request.output && { type: 'json_schema', json_schema: encodeSchema(request.output) },
     temperature: request.temperature,
     top_p: request.topP,
@@ -53,17 +54,35 @@ function encodeMessages(
 }
 
 /** Without tools, the API rejects an empty `tools` array, `tool_choice` and `parallel_tool_calls`. */
-function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request, { provider }: Dialect): Fields {
+function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request, provider: string): Fields {
   if (tools.length === 0) return {};
+  const definitions = tools.map((tool) => encodeTool(tool, provider));
   return {
-    tools: tools.map((tool) => functionTool(tool, provider)),
-    tool_choice: toolChoice && encodeToolChoice(toolChoice),
+    tools: definitions,
+    tool_choice: toolChoice && encodeToolChoice(toolChoice, definitions),
     parallel_tool_calls: parallelToolCalls,
   };
 }
 
-function encodeToolChoice(choice: ToolChoice): JsonValue {
-  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
+/**
+ * Encodes the definition of a tool. Its provider options are fields of `function` (`strict`), except for
+ * `cache_control`, which is a field of the tool (OpenRouter). With the option `type: 'custom'`, the tool is a free-form
+ * tool, and the options are fields of the tool.
+ */
+function encodeTool({ name, description, parameters, providerOptions }: ToolDefinition, provider: string): JsonObject {
+  const options = providerOptions?.[provider] ?? {};
+  if (options['type'] === 'custom') return mergeJson({ type: 'custom', custom: { name, description } }, options);
+  const { cache_control, ...fields } = options;
+  const definition = mergeJson({ name, description, parameters }, fields);
+  return omitUndefined({ type: 'function', function: definition, cache_control });
+}
+
+/** A name refers to a function or to a free-form tool. */
+function encodeToolChoice(choice: ToolChoice, definitions: readonly JsonObject[]): JsonValue {
+  if (typeof choice === 'string') return choice;
+  const { name } = choice;
+  const isCustom = definitions.some(({ custom }) => isJsonObject(custom) && custom['name'] === name);
+  return isCustom ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
 }
 
 /**

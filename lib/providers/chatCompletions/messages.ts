@@ -66,7 +66,21 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
   const fields = replayFields(text, message.metadata?.[dialect.provider]);
-  return [{ role: 'assistant', ...fields, ...(calls.length > 0 ? { tool_calls: calls } : {}) }];
+  return [
+    {
+      role: 'assistant',
+      ...fields,
+      ...contentWithOptions(message, dialect.provider),
+      ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    },
+  ];
+}
+
+/** The texts as parts, if one of them has provider options (OpenRouter's `cache_control`); otherwise no field. */
+function contentWithOptions({ parts }: Message, provider: string): JsonObject {
+  const texts = parts.filter((part) => part.type === 'text').filter(({ text }) => text !== '');
+  const hasOptions = texts.some(({ providerOptions }) => providerOptions?.[provider]);
+  return hasOptions ? { content: texts.map((part) => encodeText(part, provider)) } : {};
 }
 
 function encodeCall(call: ToolCallPart, { provider, callId = unchanged }: Dialect): JsonObject {

@@ -4,6 +4,7 @@ import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
+import { withProviderOptions } from '../shared/providerOptions.js';
 import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { isStrict, strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
@@ -181,9 +182,11 @@ function encodeTools(
  * Encodes a tool. `strict` is always sent: without it, the API makes a schema strict if it can, and optional parameters
  * become required.
  */
-function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+function encodeTool(tool: ToolDefinition): JsonObject {
+  const { name, description, parameters } = tool;
   const hasParameters = Object.keys(parameters['properties'] ?? {}).length > 0;
-  return { type: 'function', name, description, parameters, strict: hasParameters && isStrict(parameters) };
+  const strict = hasParameters && isStrict(parameters);
+  return withProviderOptions({ type: 'function', name, description, parameters, strict }, provider, tool);
 }
 
 /**

@@ -3,15 +3,32 @@ import { nonEmptyArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
-import { nonEmptyTexts, resultText } from '../shared/encode.js';
+import { nonEmptyTexts } from '../shared/encode.js';
 import { baseMediaType, dataUrl, fileName, inlineDataUrl } from '../shared/files.js';
+import { withProviderOptions } from '../shared/providerOptions.js';
+import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
+import type { ToolResultContent } from '../shared/toolResultContent.js';
+import { provider } from './models.js';
 import { readContainerId, encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
 import { readReplyItems } from './serverTools.js';
 
-/** Encodes the system prompt. A blank line separates the instructions. */
+/**
+ * Encodes the system prompt. A blank line separates the instructions.
+ *
+ * @throws ConfigurationError `options` for provider options of the system prompt: `instructions` is a text.
+ */
 export function encodeInstructions(messages: readonly Message[]): string | undefined {
-  const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
+  const system = messages.filter(({ role }) => role === 'system');
+  const owners = system.flatMap((message) => [message, ...message.parts.filter((part) => part.type === 'text')]);
+  if (owners.some(({ providerOptions }) => providerOptions?.[provider])) {
+    throw new ConfigurationError(
+      'options',
+      'The Responses API has no options for the system prompt: it is sent as `instructions`, which is a text.',
+      'Omit its providerOptions, or set the fields of the request in providerOptions of the request.',
+    );
+  }
+  const texts = system.flatMap(nonEmptyTexts);
   return nonEmptyArray(texts)?.join('\n\n');
 }
 
@@ -56,22 +73,45 @@ export function encodeInput(
 const maxCallIdLength = 64;
 
 /** Encodes a user message. Tool results come first: the API requires them directly after the calls. */
-function encodeUserMessage({ parts }: Message, mapCallId: MapCallId): readonly JsonObject[] {
+function encodeUserMessage(message: Message, mapCallId: MapCallId): readonly JsonObject[] {
+  const { parts } = message;
   const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, mapCallId));
   const content = parts.flatMap(encodeContent);
-  const message = content.length === 0 ? [] : [{ type: 'message', role: 'user', content }];
-  return [...results, ...parts.flatMap(readReplyItems), ...message];
+  const items =
+    content.length === 0 ? [] : [withProviderOptions({ type: 'message', role: 'user', content }, provider, message)];
+  return [...results, ...parts.flatMap(readReplyItems), ...items];
 }
 
 /** Encodes a tool result. The API has no field for the failure of a tool, so an error is sent as text. */
 function encodeResult(part: ToolResultPart, mapCallId: MapCallId): JsonObject {
-  return { type: 'function_call_output', call_id: mapCallId(part.id), output: resultText(part) };
+  return { type: 'function_call_output', call_id: mapCallId(part.id), output: encodeOutput(part) };
+}
+
+/** A text, or the contents of a result with files (`ResponseFunctionCallOutputItem` in the SDK openai 7.57). */
+function encodeOutput(part: ToolResultPart): string | readonly JsonObject[] {
+  const contents = toolResultContent(part);
+  const [first] = contents;
+  if (contents.length === 1 && first?.type === 'text') return first.text;
+  return contents.flatMap((content) => encodeResultContent(content, part.name));
+}
+
+function encodeResultContent(content: ToolResultContent, tool: string): readonly JsonObject[] {
+  if (content.type === 'file' && isAudioOrVideo(content)) throw unsupportedResultFileError(provider, tool, content);
+  return encodeContent(content);
 }
 
 function encodeContent(part: Part): readonly JsonObject[] {
-  if (part.type === 'text') return part.text === '' ? [] : [{ type: 'input_text', text: part.text }];
-  return part.type === 'file' ? [encodeFile(inlineDataUrl(part))] : [];
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? [] : [withProviderOptions({ type: 'input_text', text: part.text }, provider, part)];
+    case 'file':
+      return [withProviderOptions(encodeFile(inlineDataUrl(part)), provider, part)];
+    default:
+      return [];
+  }
 }
+
+const isAudioOrVideo = ({ mediaType }: FilePart): boolean => /^(audio|video)\//.test(baseMediaType(mediaType));
 
 /**
  * Encodes an image or another file, as bytes or by URL. The API accepts PDFs, documents, spreadsheets and texts (its
@@ -81,7 +121,7 @@ function encodeFile(file: FilePart): JsonObject {
   const mediaType = baseMediaType(file.mediaType);
   if (mediaType.startsWith('image/'))
     return { type: 'input_image', image_url: file.url ?? dataUrl(file), detail: 'auto' };
-  if (/^(audio|video)\//.test(mediaType)) {
+  if (isAudioOrVideo(file)) {
     throw new ConfigurationError(
       'options',
       `The Responses API does not accept ${mediaType} files.`,

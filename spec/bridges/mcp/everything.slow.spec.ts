@@ -60,10 +60,10 @@ describe.each([
     });
   });
 
-  it('mcpTools returns images and resources as plain JSON', async () => {
+  it('mcpTools returns images as file parts, and the texts of resources as plain JSON', async () => {
     expect(await lastValueFrom(valuesOf('get-tiny-image', {}))).toEqual([
       { type: 'text', text: "Here's the image you requested:" },
-      { type: 'image', mimeType: 'image/png', data: expect.stringMatching(/^iVBORw0KGgo/) },
+      { type: 'file', mediaType: 'image/png', data: expect.stringMatching(/^iVBORw0KGgo/) },
       { type: 'text', text: 'The image above is the MCP logo.' },
     ]);
     expect(

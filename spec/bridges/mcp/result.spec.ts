@@ -5,6 +5,7 @@ import type { JsonValue } from '../../../lib/index.js';
 
 const text = (content: string) => ({ type: 'text' as const, text: content });
 const image = { type: 'image' as const, data: 'aGk=', mimeType: 'image/png' };
+const imageFile = { type: 'file', mediaType: 'image/png', data: 'aGk=' };
 
 describe('toResult', () => {
   it('toResult joins texts to one text', () => {
@@ -42,20 +43,40 @@ describe('toResult', () => {
       result: ['a', 'b'],
     });
   });
-  it('toResult returns all contents if there is more than text', () => {
-    expect(toResult('t', { content: [text('see'), image] })).toEqual([text('see'), image]);
-    expect(toResult('t', { content: [image], structuredContent: { a: 1 } })).toEqual({
+  it('toResult returns all contents if there is more than text, with images as file parts', () => {
+    expect(toResult('t', { content: [text('see'), image] })).toEqual([text('see'), imageFile]);
+    expect(toResult('t', { content: [image], structuredContent: { a: 1 } })).toEqual([{ a: 1 }, imageFile]);
+    expect(toResult('t', { content: [text('{"a":1}'), text('see'), image], structuredContent: { a: 1 } })).toEqual([
+      { a: 1 },
+      text('see'),
+      imageFile,
+    ]);
+    const link = { type: 'resource_link' as const, uri: 'file:///a', name: 'a' };
+    expect(toResult('t', { content: [link], structuredContent: { a: 1 } })).toEqual({
       structuredContent: { a: 1 },
-      content: [image],
+      content: [link],
     });
-    expect(toResult('t', { content: [text('{"a":1}'), text('see'), image], structuredContent: { a: 1 } })).toEqual({
-      structuredContent: { a: 1 },
-      content: [text('see'), image],
-    });
+  });
+  it('toResult returns audio and the bytes of a resource as file parts, and the text of a resource as JSON', () => {
+    const content = [
+      { type: 'audio' as const, data: 'AQ==', mimeType: 'audio/wav' },
+      {
+        type: 'resource' as const,
+        resource: { uri: 'file:///x/a.pdf?v=1', mimeType: 'application/pdf', blob: 'Ag==' },
+      },
+      { type: 'resource' as const, resource: { uri: 'demo:1', blob: 'Aw==' } },
+      { type: 'resource' as const, resource: { uri: 'file:///a', text: 'A' } },
+    ];
+    expect(toResult('t', { content })).toEqual([
+      { type: 'file', mediaType: 'audio/wav', data: 'AQ==' },
+      { type: 'file', mediaType: 'application/pdf', data: 'Ag==', name: 'a.pdf' },
+      { type: 'file', mediaType: 'application/octet-stream', data: 'Aw==', name: 'demo:1' },
+      content[3],
+    ]);
   });
   it('toResult omits _meta, which is not meant for a model', () => {
     const _meta = { 'example.com/secret': 1 };
-    expect(toResult('t', { content: [{ ...image, _meta }] })).toEqual([image]);
+    expect(toResult('t', { content: [{ ...image, _meta }] })).toEqual([imageFile]);
     const resource = { uri: 'file:///a', text: 'A' };
     expect(toResult('t', { content: [{ type: 'resource', resource: { ...resource, _meta }, _meta }] })).toEqual([
       { type: 'resource', resource },

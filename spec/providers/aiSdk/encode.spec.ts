@@ -135,6 +135,47 @@ describe('encodeCall', () => {
     expect(asked).toHaveLength(1);
   });
 
+  it('encodeCall passes on the provider options of a tool', async () => {
+    const { model, asked } = acme([start, finish()]);
+    const providerOptions = { anthropic: { deferLoading: true } };
+    await chunksOf(model, { ...question, tools: [{ ...season, providerOptions }] });
+    expect(asked[0]?.tools).toMatchObject([{ type: 'function', name: 'season', providerOptions }]);
+  });
+
+  it('encodeCall sends the files of a tool result with the names that V3 has for them', async () => {
+    const { model, asked, sdk } = acme([start, finish()]);
+    const v3 = { ...sdk, specificationVersion: 'v3' as const };
+    const result = [
+      'See:',
+      { type: 'file', mediaType: 'image/png', data: 'AQ==' },
+      { type: 'file', mediaType: 'image/png', url: 'https://acme.example/a.png' },
+      { type: 'file', mediaType: 'application/pdf', data: 'AQ==', name: 'a.pdf' },
+      { type: 'file', mediaType: 'application/pdf', url: 'https://acme.example/a.pdf' },
+    ];
+    const history: Message[] = [
+      userMessage('Hi'),
+      { role: 'model', parts: [{ type: 'toolCall', id: 'c1', name: 'season', arguments: {} }] },
+      userMessage([{ type: 'toolResult', id: 'c1', name: 'season', result }]),
+    ];
+    const outputOf = (at: number): unknown => {
+      const content = asked[at]?.prompt.at(-1)?.content[0];
+      return typeof content === 'object' && content.type === 'tool-result' ? content.output : undefined;
+    };
+    await chunksOf(fromAiSdk(v3), { messages: history });
+    expect(outputOf(0)).toEqual({
+      type: 'content',
+      value: [
+        { type: 'text', text: 'See:' },
+        { type: 'image-data', data: 'AQ==', mediaType: 'image/png' },
+        { type: 'image-url', url: 'https://acme.example/a.png' },
+        { type: 'file-data', data: 'AQ==', mediaType: 'application/pdf', filename: 'a.pdf' },
+        { type: 'file-url', url: 'https://acme.example/a.pdf' },
+      ],
+    });
+    await chunksOf(model, { messages: history });
+    expect(outputOf(1)).toMatchObject({ type: 'content', value: [{}, { type: 'file' }, {}, {}, {}] });
+  });
+
   it('encodeCall refuses settings without a field, relative URLs, and, by its capabilities, what the model cannot do', async () => {
     const { model, asked } = acme([start, finish()]);
     expect(await endOf(model, { ...question, parallelToolCalls: false })).toMatchObject([

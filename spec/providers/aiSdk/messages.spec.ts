@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { modelMessage, systemMessage, userMessage } from 'rivulet';
-import type { Message } from 'rivulet';
+import type { Message, Part } from 'rivulet';
 import { encodeMessages } from '../../../lib/providers/aiSdk/messages.js';
 
 describe('encodeMessages', () => {
@@ -37,6 +37,58 @@ describe('encodeMessages', () => {
         content: [{ type: 'tool-result', toolCallId: '1', toolName: 'f', output: { type: 'text', value: 'A' } }],
       },
       { role: 'user', content: [{ type: 'text', text: 'And?' }] },
+    ]);
+  });
+
+  it('encodeMessages sends a tool result with files as content', () => {
+    const image = { type: 'file', mediaType: 'image/png', data: 'AQ==', name: 'a.png' };
+    const answer = userMessage([{ type: 'toolResult', id: '1', name: 'f', result: ['See:', image] }]);
+    expect(encodeMessages([answer], 'acme.chat')).toEqual([
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: '1',
+            toolName: 'f',
+            output: {
+              type: 'content',
+              value: [
+                { type: 'text', text: 'See:' },
+                { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQ==' }, filename: 'a.png' },
+              ],
+            },
+          },
+        ],
+      },
+    ]);
+  });
+
+  it('encodeMessages passes on the provider options of parts and messages, over the data of the provider', () => {
+    const cached = { anthropic: { cacheControl: { type: 'ephemeral' } } };
+    const text: Part = { type: 'text', text: 'Hi', providerOptions: cached };
+    const signed: Part = {
+      ...text,
+      providerData: { 'acme.chat': { metadata: { anthropic: { signature: 's' } } } },
+    };
+    const messages: readonly Message[] = [
+      { role: 'system', parts: [text] },
+      { role: 'user', parts: [text], providerOptions: { openai: { a: 1 } } },
+      { role: 'model', parts: [signed], providerOptions: cached },
+      {
+        role: 'user',
+        parts: [{ type: 'file', mediaType: 'image/png', data: 'AQ==', providerOptions: { openai: { detail: 'low' } } }],
+      },
+    ];
+    expect(encodeMessages(messages, 'acme.chat')).toMatchObject([
+      { role: 'system', content: 'Hi', providerOptions: cached },
+      { role: 'user', content: [{ text: 'Hi', providerOptions: cached }], providerOptions: { openai: { a: 1 } } },
+      {
+        role: 'assistant',
+        content: [{ providerOptions: { anthropic: { signature: 's', cacheControl: { type: 'ephemeral' } } } }],
+        providerOptions: cached,
+      },
+      { role: 'user', content: [{ type: 'file', providerOptions: { openai: { detail: 'low' } } }] },
     ]);
   });
 

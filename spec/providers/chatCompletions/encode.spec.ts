@@ -70,6 +70,14 @@ describe('encodeChatCompletions', () => {
     ).toEqual(['model', 'messages', 'stream', 'stream_options']);
   });
 
+  it('encodeChatCompletions merges the provider options of a tool into its function, and cache_control into the tool', () => {
+    const cached = { cache_control: { type: 'ephemeral' } };
+    const providerOptions = { server: { strict: true, ...cached }, other: { x: 1 } };
+    expect(encode({ tools: [{ ...tool, providerOptions }] }).body['tools']).toEqual([
+      { type: 'function', function: { ...tool, strict: true }, ...cached },
+    ]);
+  });
+
   it('encodeChatCompletions makes a schema strict where possible, and requests strict output only then', () => {
     const optional = { type: 'object', properties: { a: { type: 'string' } } };
     expect(encode({ output: optional }).body['response_format']).toMatchObject({

@@ -50,6 +50,57 @@ describe('encodeMessage', () => {
     ]);
   });
 
+  it('encodeMessage sends files in tool results only to a server that accepts them', () => {
+    const result = ['See:', { type: 'file', mediaType: 'image/png', data: 'AQID' }] as const;
+    const parts: readonly Part[] = [{ type: 'toolResult', id: 'a', name: 'chart', result: [...result] }];
+    expect(() => contentOf(parts)).toThrow(
+      expect.objectContaining({
+        subject: 'capability',
+        message: expect.stringContaining('image/png file in a tool result (tool "chart")') as unknown,
+      }),
+    );
+    expect(contentOf(parts, { resultFiles: true })).toEqual([
+      {
+        role: 'tool',
+        tool_call_id: 'a',
+        content: [
+          { type: 'text', text: 'See:' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AQID' } },
+        ],
+      },
+    ]);
+  });
+
+  it('encodeMessage merges the provider options of parts and messages into their encodings', () => {
+    const cached = { cache_control: { type: 'ephemeral' } };
+    const providerOptions = { server: cached, other: { x: 1 } };
+    const text: Part = { type: 'text', text: 'Hi', providerOptions };
+    const image: Part = {
+      type: 'file',
+      mediaType: 'image/png',
+      url: 'https://a.example/i.png',
+      providerOptions: { server: { image_url: { detail: 'low' } } },
+    };
+    const content = [{ type: 'text', text: 'Hi', ...cached }];
+    const picture = { type: 'image_url', image_url: { url: 'https://a.example/i.png', detail: 'low' } };
+    const system: Message = { role: 'system', parts: [{ type: 'text', text: 'Be brief.' }, text] };
+    expect(
+      messagesOf([
+        system,
+        userMessage([text]),
+        modelMessage([text]),
+        { ...userMessage([{ type: 'text', text: 'And?' }, image]), providerOptions: { server: { name: 'ann' } } },
+        { ...modelMessage('Yes.'), providerOptions },
+      ]),
+    ).toEqual([
+      { role: 'system', content: [{ type: 'text', text: 'Be brief.' }, ...content] },
+      { role: 'user', content },
+      { role: 'assistant', content },
+      { role: 'user', content: [{ type: 'text', text: 'And?' }, picture], name: 'ann' },
+      { role: 'assistant', content: 'Yes.', ...cached },
+    ]);
+  });
+
   it('encodeMessage sends results that are text unchanged, and others as JSON', () => {
     const results = ['plain', '', 3, null, false, [1], { a: 1 }];
     const sent = contentOf(results.map((result) => ({ type: 'toolResult', id: 'a', name: 'f', result })));

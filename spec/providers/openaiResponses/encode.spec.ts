@@ -49,6 +49,14 @@ describe('encodeResponses', () => {
     expect(body({ toolChoice: 'required', parallelToolCalls: true })).toEqual(body({}));
   });
 
+  it('encodeResponses merges the provider options of a tool into its definition', () => {
+    const parameters = { type: 'object', properties: { a: { type: 'string' } } };
+    const providerOptions = { 'openai-responses': { strict: true, defer_loading: true }, other: { x: 1 } };
+    expect(body({ tools: [{ name: 't', description: 'd', parameters, providerOptions }] })['tools']).toEqual([
+      { type: 'function', name: 't', description: 'd', parameters, strict: true, defer_loading: true },
+    ]);
+  });
+
   it('encodeResponses sends the output schema in text.format', () => {
     const schema = {
       type: 'object',

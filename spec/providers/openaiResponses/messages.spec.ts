@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject } from '../../../lib/core/json/json.js';
-import { filePart, modelMessage, userMessage } from '../../../lib/core/message.js';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
+import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import { assistant, call, hello, input, result, text, user } from './conversation.js';
 
@@ -37,6 +37,74 @@ describe('encodeInput: files', () => {
     expect(() => input([userMessage([filePart(new Uint8Array([1]), 'audio/wav')])])).toThrow(
       /does not accept audio\/wav.*Use openai\(\)/s,
     );
+  });
+});
+
+describe('encodeInput: files in tool results', () => {
+  const answer = (result: JsonValue) => [
+    modelMessage([call('a')]),
+    userMessage([{ type: 'toolResult', id: 'a', name: 'look', result }]),
+  ];
+  const output = (result: JsonValue) => (input(answer(result)) as readonly JsonObject[])[1];
+  const image = { type: 'file', mediaType: 'image/png', data: 'AQID' };
+
+  it('encodeInput sends the files of a tool result as contents of its output', () => {
+    const pdf = { type: 'file', mediaType: 'application/pdf', url: 'https://a.example/a.pdf' };
+    const detail = { ...image, providerOptions: { 'openai-responses': { detail: 'low' } } };
+    expect(output([{ type: 'text', text: 'Blue:' }, image, { a: 1 }, pdf, detail])).toEqual({
+      type: 'function_call_output',
+      call_id: 'a',
+      output: [
+        { type: 'input_text', text: 'Blue:' },
+        { type: 'input_image', image_url: 'data:image/png;base64,AQID', detail: 'auto' },
+        { type: 'input_text', text: '{"a":1}' },
+        { type: 'input_file', file_url: 'https://a.example/a.pdf' },
+        { type: 'input_image', image_url: 'data:image/png;base64,AQID', detail: 'low' },
+      ],
+    });
+    expect(output(image)).toMatchObject({ output: [{ type: 'input_image' }] });
+    expect(output([1, 'a'])).toMatchObject({ output: '[1,"a"]' });
+  });
+
+  it('encodeInput refuses audio and video in a tool result', () => {
+    for (const mediaType of ['audio/wav', 'video/mp4'])
+      expect(() => output([{ type: 'file', mediaType, data: 'AQ==' }])).toThrow(
+        expect.objectContaining({
+          subject: 'capability',
+          message: expect.stringContaining(`a ${mediaType} file in a tool result (tool "look")`) as unknown,
+        }),
+      );
+  });
+});
+
+describe('encodeInput: providerOptions', () => {
+  const options = (fields: JsonObject) => ({ providerOptions: { 'openai-responses': fields, other: { x: 1 } } });
+
+  it('encodeInput merges the provider options of parts and messages into their encodings', () => {
+    const message: Message = {
+      ...userMessage([
+        { type: 'text', text: 'Hi', ...options({ prompt_cache_breakpoint: { mode: 'explicit' } }) },
+        { type: 'file', mediaType: 'image/png', data: 'AQ==', ...options({ detail: 'high' }) },
+      ]),
+      ...options({ status: 'completed' }),
+    };
+    expect(input([message])).toEqual([
+      {
+        type: 'message',
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'Hi', prompt_cache_breakpoint: { mode: 'explicit' } },
+          { type: 'input_image', image_url: 'data:image/png;base64,AQ==', detail: 'high' },
+        ],
+        status: 'completed',
+      },
+    ]);
+  });
+
+  it('encodeInstructions refuses provider options of the system prompt, which is one text', () => {
+    const system = { ...systemMessage('Be brief.'), ...options({ prompt_cache_breakpoint: {} }) };
+    expect(() => input([system, hello])).toThrow(expect.objectContaining({ subject: 'options' }));
+    expect(() => input([{ ...systemMessage('Be brief.'), providerOptions: { other: { x: 1 } } }, hello])).not.toThrow();
   });
 });
 

@@ -83,6 +83,17 @@ export function outcomeOf(content: unknown, failed = false): Outcome {
   return typeof error === 'string' ? { error } : { result };
 }
 
+/**
+ * Reads a tool result whose content may have files: an array of texts and file parts, as a tool returns it. Without
+ * files, it is the result that `outcomeOf` reads.
+ *
+ * @param content The content on the wire.
+ * @param parts The parts of that content.
+ */
+export function outcomeWithFiles(content: unknown, parts: readonly Part[]): Outcome {
+  return parts.some(({ type }) => type === 'file') ? { result: parts as readonly JsonValue[] } : outcomeOf(content);
+}
+
 /** The texts of a message's content, which is a text or an array of parts. */
 export function textsIn(content: unknown): readonly string[] {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content];

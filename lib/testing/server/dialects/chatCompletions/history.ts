@@ -1,7 +1,7 @@
 import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
-import { createConversation, fileParts, objectsIn, outcomeOf, textParts } from '../history.js';
+import { createConversation, fileParts, objectsIn, outcomeWithFiles, textParts } from '../history.js';
 
 /**
  * Reads the conversation of a request whose `messages` have a role, content and calls: Chat Completions and its
@@ -13,7 +13,11 @@ export function chatHistory(body: JsonObject): readonly Message[] {
   for (const message of objectsIn(body['messages'])) {
     const { role, content } = message;
     if (role === 'tool')
-      conversation.result(message['tool_call_id'], message['tool_name'] ?? message['name'], outcomeOf(content));
+      conversation.result(
+        message['tool_call_id'],
+        message['tool_name'] ?? message['name'],
+        outcomeWithFiles(content, partsOf(content)),
+      );
     else {
       const images = Array.isArray(message['images']) ? message['images'] : [];
       const parts = [...textParts(message['tool_plan']), ...partsOf(content), ...images.flatMap(image)];

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
-import { createConversation, fileParts, objectsIn, outcomeOf, textParts } from '../history.js';
+import { createConversation, fileParts, objectsIn, outcomeWithFiles, textParts } from '../history.js';
 
 /**
  * Reads the conversation of a Responses API request. It does not include the response that `previous_response_id`
@@ -15,7 +15,7 @@ export function responsesHistory(body: JsonObject): readonly Message[] {
     const { type, role, content } = item;
     if (type === 'function_call') conversation.call(item['call_id'], item['name'], item['arguments']);
     else if (type === 'function_call_output')
-      conversation.result(item['call_id'], undefined, outcomeOf(item['output']));
+      conversation.result(item['call_id'], undefined, outcomeWithFiles(item['output'], partsOf(item['output'])));
     else if (role !== undefined) conversation.add(roles.get(role) ?? 'user', partsOf(content));
   }
   return conversation.messages;
