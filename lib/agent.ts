@@ -1,6 +1,6 @@
 import { defer, filter, identity, map } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { ToolCallFragment } from './core/chunk.js';
+import type { FinishReason, ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
 import { startState } from './core/event.js';
 import type { ResultEvent, RunEvent, RunResult, RunState } from './core/event.js';
@@ -16,6 +16,7 @@ import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orc
 import { runTurns } from './orchestrators/runTurns.js';
 import type { TurnPosition } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
+import type { StopWhen } from './orchestrators/stopWhen.js';
 
 /** Options of `createAgent`. */
 export interface AgentOptions<
@@ -29,6 +30,12 @@ export interface AgentOptions<
   readonly output?: S | undefined;
   /** The maximum number of turns of a run. Default: 20. */
   readonly maxTurns?: number | undefined;
+  /**
+   * Conditions that end the run between two turns, with the finish reason `limit` and the name of the condition as
+   * `rawReason`: `turnCount`, `toolCalled`, `tokenBudget`, `costBudget`, `elapsed`, `allOf`, or a function of the
+   * state. Of several, one has to hold. Default: none.
+   */
+  readonly stopWhen?: StopWhen | undefined;
   /** Defines a turn. Default: the orchestrator that `selectOrchestrator` returns. */
   readonly orchestrator?: Orchestrator | undefined;
   /** The prefix of the first text after a tool round. Default: a line feed. */
@@ -89,16 +96,16 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
  * const { text, usage } = await firstValueFrom(agent.run('And in Lisbon?'));
  * ```
  *
- * @param options `model`; optionally `system`, `tools` (default: none), `maxTurns` (default: 20), `toolConcurrency`
- * (default: 1), `eagerTools` (default: false), `toolDeadline` (default: none), `toolChoice`, `output` and the settings
- * of the request.
+ * @param options `model`; optionally `system`, `tools` (default: none), `maxTurns` (default: 20), `stopWhen` (default:
+ * none), `toolConcurrency` (default: 1), `eagerTools` (default: false), `toolDeadline` (default: none), `toolChoice`,
+ * `output` and the settings of the request.
  * @returns An agent, which is stateless: pass the conversation so far as `history`. The result contains the messages
  * that the run added.
  */
 export function createAgent<const T extends readonly Tool[] = readonly [], S extends Schema | undefined = undefined>(
   options: AgentOptions<T, S>,
 ): Agent<T, S extends Schema ? Infer<S> : undefined> {
-  const { model, tools = [], output, maxTurns, prefix } = options;
+  const { model, tools = [], output, maxTurns, stopWhen, prefix } = options;
   const { orchestrator = selectOrchestrator(model, { tools, output }) } = options;
   const stream = (
     input: Input,
@@ -110,7 +117,7 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
       const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
       const turn = (state: RunState, { last }: TurnPosition) => orchestrator.turn(state, { ...context, last });
       const check = output ? requireOutput(orchestrator.name) : undefined;
-      return runTurns(turn, start, { maxTurns, provider: model.provider }).pipe(
+      return runTurns(turn, start, { maxTurns, stopWhen, provider: model.provider }).pipe(
         prefix === '' ? identity : prefixAfterTools(prefix),
         endRun(start, { checkpoints, check }),
       );
@@ -140,6 +147,8 @@ const invalidModel = (model: unknown) =>
         "Pass what a provider's function returns: { model: openai('gpt-5') }.",
       );
 
+const reasonsWithoutOutput: ReadonlySet<FinishReason> = new Set(['maxTurns', 'stopped', 'limit']);
+
 /**
  * Checks that the result has the output that its type promises. An orchestrator without support for typed output does
  * not set it.
@@ -147,7 +156,7 @@ const invalidModel = (model: unknown) =>
 const requireOutput =
   (orchestrator: string) =>
   ({ output, finishReason }: RunResult): void => {
-    if (output !== undefined || finishReason === 'maxTurns' || finishReason === 'stopped') return;
+    if (output !== undefined || reasonsWithoutOutput.has(finishReason)) return;
     throw new ConfigurationError(
       'output',
       `The orchestrator "${orchestrator}" returned no typed output.`,

@@ -114,6 +114,8 @@ export type { Progress } from './core/progress.js';
 export { tool, toolDefinition } from './core/tool.js';
 export type { EventsOf, Tool, ToolContext, ToolDefinition } from './core/tool.js';
 export type { ToolOutput } from './core/toolOutput.js';
+export { costOf } from './core/prices.js';
+export type { Prices } from './core/prices.js';
 export { addUsage } from './core/usage.js';
 export type { Usage } from './core/usage.js';
 
@@ -148,6 +150,8 @@ export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orc
 export { runTurns } from './orchestrators/runTurns.js';
 export type { RunTurnsOptions, TurnPosition } from './orchestrators/runTurns.js';
 export { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
+export { allOf, costBudget, elapsed, tokenBudget, toolCalled, turnCount } from './orchestrators/stopWhen.js';
+export type { StopCondition, StopWhen } from './orchestrators/stopWhen.js';
 export { toolLoop } from './orchestrators/toolLoop.js';
 export { twoPhase } from './orchestrators/twoPhase.js';
 export { typedOutput } from './orchestrators/typedOutput.js';

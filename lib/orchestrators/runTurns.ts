@@ -1,10 +1,12 @@
-import { AsyncSubject, EMPTY, defer, expand, map, observeOn, of, queueScheduler } from 'rxjs';
+import { AsyncSubject, EMPTY, asyncScheduler, defer, expand, map, observeOn, of, queueScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { isTurn } from '../core/eventGuards.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
+import { reachedLimit } from './stopWhen.js';
+import type { StopWhen } from './stopWhen.js';
 
 /** The position of a turn in its run. */
 export interface TurnPosition {
@@ -18,12 +20,19 @@ export interface RunTurnsOptions {
   readonly maxTurns?: number | undefined;
   /** The model's provider, for the error that reports an interrupted turn. Default: `unknown`. */
   readonly provider?: string | undefined;
+  /** Conditions that end the run between two turns. If several hold, the first one is named. Default: none. */
+  readonly stopWhen?: StopWhen | undefined;
 }
+
+/** Why no turn starts from a state. */
+type End = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
+
+/** Returns why no turn starts from a state, or undefined if one does. */
+type EndAt = (state: RunState) => End | undefined;
 
 /** A turn. `next` emits the following turn when the events have ended and their resources have been released. */
 interface Turn<E> {
   readonly events: Observable<E>;
-  readonly last: boolean;
   readonly next: Observable<Turn<E>>;
   /** Makes `next` emit the turn that starts at this state, or complete without a turn. */
   readonly settle: (next: RunState | null) => void;
@@ -51,6 +60,9 @@ interface Turn<E> {
  * - At `maxTurns` the run ends, even if the turn has a `next` state: its `turn` event then has
  *   `finishReason: 'maxTurns'` and `next: null`. A run that starts at the limit makes no request and emits only that
  *   event.
+ * - A condition of `stopWhen` ends the run in the same way, with `finishReason: 'limit'` and the name of the condition
+ *   as `rawReason`. The conditions are checked after each turn that has a `next` state, and at the start of a resumed
+ *   run. The tools of the turn have run, so the history is complete.
  *
  * A `retry(2)` after the operators of a turn subscribes again: the text of the failed attempt remains valid, and the
  * new attempt emits its text in addition. To replace the text, emit `{ type: 'retract' }` before the new attempt.
@@ -67,14 +79,14 @@ interface Turn<E> {
  * turn.
  * @param start The state from which the run starts: `startState(messages)`, or the `next` of an earlier run's `turn`
  * event, to resume that run.
- * @param options `maxTurns` (default: 20), `provider` (default: `unknown`).
+ * @param options `maxTurns` (default: 20), `stopWhen` (default: none), `provider` (default: `unknown`).
  * @returns The events of all turns, in order. It fails with a `StreamInterruptedError` if a turn completes without a
  * `turn` event, and with a `ConfigurationError` if `maxTurns` is not valid.
  */
 export function runTurns<E extends StreamEvent>(
   turn: (state: RunState, position: TurnPosition) => Observable<E>,
   start: RunState,
-  { maxTurns = DEFAULT_MAX_TURNS, provider = 'unknown' }: RunTurnsOptions = {},
+  { maxTurns = DEFAULT_MAX_TURNS, provider = 'unknown', stopWhen = [] }: RunTurnsOptions = {},
 ): Observable<E> {
   const turnFrom = (state: RunState): Turn<E> => {
     const last = state.turn + 1 >= maxTurns;
@@ -84,27 +96,33 @@ export function runTurns<E extends StreamEvent>(
       if (following) next.next(following);
       next.complete();
     };
-    return { events: turn(state, { last }), last, next: next.pipe(map(turnFrom)), settle };
+    return { events: turn(state, { last }), next: next.pipe(map(turnFrom)), settle };
   };
-  const firstTurn = () => {
+  return defer(() => {
     requireNumber('maxTurns', maxTurns, 0);
-    return of(start.turn < maxTurns ? turnFrom(start) : noTurn<E>(start));
-  };
-  return defer(firstTurn).pipe(
-    expand(({ next }) => next.pipe(observeOn(queueScheduler))), // so that synchronous turns do not nest
-    emitEvents(provider),
-  );
+    const startTime = asyncScheduler.now();
+    const endAt: EndAt = (state) => {
+      if (state.turn >= maxTurns) return { finishReason: 'maxTurns' };
+      const limit = reachedLimit(stopWhen, state, asyncScheduler.now() - startTime);
+      return limit === undefined ? undefined : { finishReason: 'limit', rawReason: limit };
+    };
+    const end = start.turn > 0 || maxTurns === 0 ? endAt(start) : undefined;
+    return of(end ? noTurn<E>(start, end) : turnFrom(start)).pipe(
+      expand(({ next }) => next.pipe(observeOn(queueScheduler))), // so that synchronous turns do not nest
+      emitEvents(provider, endAt),
+    );
+  });
 }
 
 /**
- * Emits the events of each turn, and its `turn` event after its teardown.
+ * Emits the events of each turn, and its `turn` event after its teardown, with the reason to end the run, if any.
  *
  * It works like `concatMap(({ events }) => events)`, but waits for the teardown of the turn, and needs no queue, since
  * a turn arrives only when the previous turn has ended. Each delta passes through one subscriber rather than two.
  */
-function emitEvents<E extends StreamEvent>(provider: string) {
+function emitEvents<E extends StreamEvent>(provider: string, endAt: EndAt) {
   return createOperator<Turn<E>, E>((out) => ({
-    next({ events, last, settle }) {
+    next({ events, settle }) {
       let turnEvent: (E & TurnEvent) | undefined;
       const observer = {
         next(event: E) {
@@ -124,8 +142,15 @@ function emitEvents<E extends StreamEvent>(provider: string) {
           return;
         }
         const { next = null } = turnEvent;
-        out.next(next && last ? { ...turnEvent, finishReason: 'maxTurns', next: null } : turnEvent);
-        settle(last ? null : next); // no effect if the output is closed: `next` has no subscriber then
+        let end: End | undefined;
+        try {
+          if (next) end = endAt(next);
+        } catch (thrown) {
+          out.error(thrown); // a condition of the user
+          return;
+        }
+        out.next(end ? { ...turnEvent, ...end, next: null } : turnEvent);
+        settle(end ? null : next); // no effect if the output is closed: `next` has no subscriber then
       });
     },
   }));
@@ -139,7 +164,7 @@ const interrupted = (provider: string) =>
   );
 
 /** The only event of a run that starts at its limit, as a turn. */
-function noTurn<E extends StreamEvent>({ turn }: RunState): Turn<E> {
-  const event: TurnEvent = { type: 'turn', turn, finishReason: 'maxTurns', next: null };
-  return { events: of(event as StreamEvent as E), last: true, next: EMPTY, settle: () => undefined };
+function noTurn<E extends StreamEvent>({ turn }: RunState, end: End): Turn<E> {
+  const event: TurnEvent = { type: 'turn', turn, ...end, next: null };
+  return { events: of(event as StreamEvent as E), next: EMPTY, settle: () => undefined };
 }

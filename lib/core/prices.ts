@@ -1,0 +1,35 @@
+import type { Usage } from './usage.js';
+
+/** The prices of a model, per million tokens, in any currency. */
+export interface Prices {
+  /** Prompt tokens that are neither read from a cache nor written to it. */
+  readonly input: number;
+  /** Generated tokens, including reasoning. */
+  readonly output: number;
+  /** Prompt tokens read from a cache. Default: the price of `input`. */
+  readonly cachedInput?: number | undefined;
+  /** Prompt tokens written to a cache. Default: the price of `input`. */
+  readonly cacheWriteInput?: number | undefined;
+}
+
+/**
+ * The cost of a usage. A count that is unknown costs nothing.
+ *
+ * ```ts
+ * costOf(result.usage, { input: 3, output: 15, cachedInput: 0.3, cacheWriteInput: 3.75 });
+ * ```
+ *
+ * @param usage The usage of a turn or a run.
+ * @param prices The prices per million tokens. The library contains none: they change too often.
+ * @returns The cost, in the currency of the prices.
+ */
+export function costOf(usage: Usage, prices: Prices): number {
+  const { input = 0, output = 0, cachedInput = 0, cacheWriteInput = 0 } = usage;
+  const uncached = Math.max(0, input - cachedInput - cacheWriteInput); // `input` includes both
+  const cost =
+    uncached * prices.input +
+    cachedInput * (prices.cachedInput ?? prices.input) +
+    cacheWriteInput * (prices.cacheWriteInput ?? prices.input) +
+    output * prices.output;
+  return cost / 1_000_000;
+}

@@ -1,0 +1,122 @@
+import type { RunState } from '../core/event.js';
+import { hasToolResults } from '../core/message.js';
+import { requireNumber } from '../core/options.js';
+import { costOf } from '../core/prices.js';
+import type { Prices } from '../core/prices.js';
+
+/** A condition that ends a run between two turns. */
+export interface StopCondition {
+  /** The `rawReason` of a run that this condition ends. */
+  readonly name: string;
+  /**
+   * Whether the run ends.
+   *
+   * @param state The state from which the next turn would start.
+   * @param elapsed The time since the run was subscribed, in milliseconds.
+   */
+  holds(state: RunState, elapsed: number): boolean;
+}
+
+/** The conditions of a run: one, or several of which one has to hold. A function is a condition with its own name. */
+export type StopWhen = OneCondition | readonly OneCondition[];
+
+type OneCondition = StopCondition | ((state: RunState) => boolean);
+
+/**
+ * Ends a run after a number of turns. Unlike `maxTurns`, it can be a part of `allOf`.
+ *
+ * @param count The number of turns, including those before a resumed state.
+ */
+export function turnCount(count: number): StopCondition {
+  requireNumber('turnCount', count, 0);
+  return { name: 'turnCount', holds: ({ turn }) => turn >= count };
+}
+
+/**
+ * Ends a run when the last turn called a tool. A call that was answered with an error does not count, so that the model
+ * can repair it.
+ *
+ * ```ts
+ * createAgent({ model, tools: [search, submit], stopWhen: toolCalled('submit') });
+ * ```
+ *
+ * @param name The name of the tool.
+ */
+export function toolCalled(name: string): StopCondition {
+  return {
+    name: 'toolCalled',
+    holds: ({ messages }) =>
+      messages
+        .findLast(hasToolResults)
+        ?.parts.some((part) => part.type === 'toolResult' && part.name === name && part.error === undefined) ?? false,
+  };
+}
+
+/**
+ * Ends a run when its turns have used a number of tokens, input and output together.
+ *
+ * It is checked between turns, so a run can use more: at least one more than the budget, at most what its last turn
+ * used. A turn whose usage the provider does not report does not count.
+ *
+ * @param tokens The number of tokens, including those before a resumed state.
+ */
+export function tokenBudget(tokens: number): StopCondition {
+  requireNumber('tokenBudget', tokens, 0);
+  return { name: 'tokenBudget', holds: ({ usage: { total = 0 } }) => total >= tokens };
+}
+
+/**
+ * Ends a run when its turns have cost an amount of money, by prices that the application knows.
+ *
+ * ```ts
+ * const prices = { input: 1.25, output: 10, cachedInput: 0.125 }; // dollars per million tokens
+ * createAgent({ model, tools, stopWhen: costBudget({ prices, max: 0.5 }) });
+ * ```
+ *
+ * As with `tokenBudget`, the last turn can exceed the budget.
+ *
+ * @param options `prices` of a million tokens, and `max`, the amount, in the same currency.
+ */
+export function costBudget({ prices, max }: { readonly prices: Prices; readonly max: number }): StopCondition {
+  requireNumber('max', max, 0);
+  return { name: 'costBudget', holds: ({ usage }) => costOf(usage, prices) >= max };
+}
+
+/**
+ * Ends a run between two turns when a time has passed since it was subscribed. The turn that runs then is completed; to
+ * abort it, use `stop: timer(milliseconds)`.
+ *
+ * @param milliseconds The time, by RxJS's clock. In a resumed run it starts again.
+ */
+export function elapsed(milliseconds: number): StopCondition {
+  requireNumber('elapsed', milliseconds, 0);
+  return { name: 'elapsed', holds: (_state, time) => time >= milliseconds };
+}
+
+/**
+ * A condition that holds if all of the conditions hold.
+ *
+ * ```ts
+ * createAgent({ model, tools, stopWhen: [costBudget({ prices, max: 1 }), allOf(turnCount(5), toolCalled('submit'))] });
+ * ```
+ *
+ * @param conditions The conditions. Their names, joined, are the name of the returned condition.
+ */
+export function allOf(...conditions: readonly OneCondition[]): StopCondition {
+  const all = conditions.map(toCondition);
+  return {
+    name: all.map(({ name }) => name).join(' and '),
+    holds: (state, time) => all.length > 0 && all.every((condition) => condition.holds(state, time)),
+  };
+}
+
+/** Returns the name of the first condition that holds, or undefined. */
+export function reachedLimit(stopWhen: StopWhen, state: RunState, time: number): string | undefined {
+  const conditions = [stopWhen].flat() as readonly OneCondition[];
+  return conditions.map(toCondition).find((condition) => condition.holds(state, time))?.name;
+}
+
+function toCondition(condition: OneCondition): StopCondition {
+  if (typeof condition !== 'function') return condition;
+  return { name: condition.name || 'stopWhen', holds: condition };
+}
