@@ -1,5 +1,5 @@
 import { defer, filter, identity, map } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
 import type { FinishReason, ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
 import { startState } from './core/event.js';
@@ -13,9 +13,12 @@ import type { EventsOf, Tool } from './core/tool.js';
 import { endRun } from './operators/endRun.js';
 import { prefixAfterTools } from './operators/prefixAfterTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
+import { endStopped } from './orchestrators/endStopped.js';
+import { leaveOn } from './orchestrators/leaveOn.js';
 import { runTurns } from './orchestrators/runTurns.js';
 import type { TurnPosition } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
+import { rememberStop, stoppable } from './orchestrators/stoppable.js';
 import type { StopWhen } from './orchestrators/stopWhen.js';
 
 /** Options of `createAgent`. */
@@ -59,6 +62,19 @@ export interface RunOptions {
    * `partialArguments`. Default: false.
    */
   readonly fragments?: boolean | undefined;
+  /**
+   * Ends the run with its first value: the request and the running tools are aborted, the partial text becomes the
+   * model's message, the open calls are answered, and `turn` and `result` have the finish reason `stopped`. It is
+   * subscribed once per run. A value that it emits when it is subscribed, or between two turns, counts: no further
+   * request is sent. Default: never.
+   */
+  readonly stop?: ObservableInput<unknown> | undefined;
+  /**
+   * Leaves the run when it is aborted, as unsubscribing does: the request and the running tools are aborted, and no
+   * further event is emitted, also no `result`. Subscribers receive an error, the signal's `reason` (by default an
+   * `AbortError`, as from `fetch`), so that `firstValueFrom(agent.run(...))` is rejected with it. Default: no signal.
+   */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A model with tools and instructions. */
@@ -107,21 +123,29 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
 ): Agent<T, S extends Schema ? Infer<S> : undefined> {
   const { model, tools = [], output, maxTurns, stopWhen, prefix } = options;
   const { orchestrator = selectOrchestrator(model, { tools, output }) } = options;
-  const stream = (
-    input: Input,
-    { history = [], checkpoints = false, fragments = false }: RunOptions = {},
-  ): Observable<RunEvent> =>
-    defer(() => {
+  const stream = (input: Input, runOptions: RunOptions = {}): Observable<RunEvent> => {
+    const { history = [], checkpoints = false, fragments = false, signal } = runOptions;
+    const run = (stop?: Observable<unknown>): Observable<RunEvent> => {
       if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
       const start = createStartState(input, history);
-      const context: TurnContext = { model, tools, options: { ...options, fragments }, ...(output ? { output } : {}) };
-      const turn = (state: RunState, { last }: TurnPosition) => orchestrator.turn(state, { ...context, last });
+      const context: TurnContext = {
+        model: stop ? stoppable(model, stop) : model,
+        tools,
+        options: { ...options, fragments },
+        ...(output ? { output } : {}),
+        ...(stop ? { stop } : {}),
+      };
+      const turn = (state: RunState, { last }: TurnPosition) =>
+        orchestrator.turn(state, { ...context, last }).pipe(stop ? endStopped(state, stop) : identity);
       const check = output ? requireOutput(orchestrator.name) : undefined;
       return runTurns(turn, start, { maxTurns, stopWhen, provider: model.provider }).pipe(
         prefix === '' ? identity : prefixAfterTools(prefix),
-        endRun(start, { checkpoints, check }),
+        signal ? leaveOn<RunEvent>(signal) : identity,
+        endRun<RunEvent>(start, { checkpoints, check }),
       );
-    });
+    };
+    return defer(() => (runOptions.stop ? rememberStop(runOptions.stop, run) : run()));
+  };
   // The types of the events and the output follow from the tools and the schema; TypeScript cannot infer them from the
   // pipe.
   return {

@@ -143,7 +143,9 @@ export { partialArguments } from './operators/partialArguments.js';
 export type { PartialArguments } from './operators/partialArguments.js';
 export { partialOutput } from './operators/partialOutput.js';
 export { followUp } from './operators/followUp.js';
+export type { FollowUpOptions } from './operators/followUp.js';
 export { prefixAfterTools } from './operators/prefixAfterTools.js';
+export { stopOn } from './operators/stopOn.js';
 export type { AccumulateOptions } from './operators/toolCalls/accumulator.js';
 
 export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';

@@ -88,6 +88,7 @@ describe('the public names', () => {
       'runTurns',
       'selectOrchestrator',
       'startState',
+      'stopOn',
       'systemMessage',
       'together',
       'tokenBudget',

@@ -1,4 +1,4 @@
-import type { OperatorFunction } from 'rxjs';
+import type { ObservableInput, OperatorFunction } from 'rxjs';
 import { vetoReasons } from '../core/chunk.js';
 import type { FinishChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
@@ -7,6 +7,7 @@ import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js'
 import { isFinish, isModelMessage, isRetract, isToolCall } from '../core/eventGuards.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message, ToolCallPart } from '../core/message.js';
+import { onFirstValue } from '../core/notifier.js';
 import { requireNumber } from '../core/options.js';
 import type { EventsOf, Tool } from '../core/tool.js';
 import { startRound } from './toolCalls/toolRound.js';
@@ -27,6 +28,8 @@ export interface ExecuteToolsOptions {
   readonly eager?: boolean | undefined;
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly deadline?: number | undefined;
+  /** Stops the calls with its first value. Default: never. */
+  readonly stop?: ObservableInput<unknown> | undefined;
 }
 
 /**
@@ -46,6 +49,9 @@ export interface ExecuteToolsOptions {
  * result. With `eager`, calls that have ended keep their results, and a running call is aborted and gets a `cancelled`
  * result.
  *
+ * When `stop` emits, the calls are answered in the same way, and the finish reason becomes `stopped`. It has no effect
+ * on a turn without calls: apply `stopOn` to the model's stream.
+ *
  * Unsubscribing unsubscribes the running tools and aborts their signals. If the source completes without a `finish`, no
  * call is started, and tools that `eager` has started are unsubscribed. `retract` unsubscribes running tools and
  * discards their results.
@@ -61,7 +67,7 @@ export interface ExecuteToolsOptions {
  * @param tools The tools that can be called. If two tools have the same name, the output fails with a
  * ConfigurationError.
  * @param options `messages`, `concurrency` (default: 1), `eager` (default: false), `deadline` in milliseconds (default:
- * none).
+ * none), `stop` (default: never).
  * @returns A function that returns an Observable of the source's events, the events of the calls, and the results'
  * message.
  */
@@ -74,13 +80,14 @@ export function executeTools(
   options: ExecuteToolsOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    const { eager = false, concurrency = 1, deadline, messages = [] } = options;
+    const { eager = false, concurrency = 1, deadline, messages = [], stop } = options;
     requireNumber('concurrency', concurrency, 1);
     if (deadline !== undefined) requireNumber('deadline', deadline, 0);
     const settings = { tools: toolsByName(tools), messages, deadline, concurrency };
     let round = startRound(out, settings);
     let calls: readonly ToolCallPart[] = [];
     let finish: FinishChunk | undefined;
+    let isStopped = false;
     const startOver = () => {
       const retracted = finish;
       finish = undefined;
@@ -89,6 +96,12 @@ export function executeTools(
       round = startRound(out, settings);
       if (retracted) out.next(retracted); // so that the turn includes its usage
     };
+    if (stop) {
+      onFirstValue(out, stop, () => {
+        isStopped = true;
+        round.veto();
+      });
+    }
     return {
       next(event) {
         if (isFinish(event)) {
@@ -100,7 +113,7 @@ export function executeTools(
         // Read before the event is emitted: a handler may push a `retract` into the source, which starts another round.
         const { begin } = round;
         out.next(event);
-        if (eager && isToolCall(event)) begin(event);
+        if (eager && !isStopped && isToolCall(event)) begin(event);
       },
       afterTeardown() {
         if (!finish) {
@@ -108,18 +121,25 @@ export function executeTools(
           out.complete();
           return;
         }
-        if (vetoReasons.has(finish.reason)) round.veto();
+        if (isStopped || vetoReasons.has(finish.reason)) round.veto();
         calls.forEach(round.begin);
         const heldFinish = finish;
         round.end((results) => {
           const parts = calls.flatMap(({ id }) => results.get(id) ?? []);
           if (parts.length > 0) out.next({ type: 'message', message: { role: 'user', parts } } as MessageEvent);
-          out.next(heldFinish);
+          out.next(isStopped && calls.length > 0 ? stoppedFinish(heldFinish) : heldFinish);
           out.complete();
         });
       },
     };
   });
+}
+
+/** The finish of a turn whose calls were stopped. Another reason that vetoes execution remains. */
+function stoppedFinish(finish: FinishChunk): FinishChunk {
+  if (vetoReasons.has(finish.reason)) return finish;
+  const { rawReason: _, ...rest } = finish;
+  return { ...rest, reason: 'stopped' };
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

@@ -1,12 +1,19 @@
 import { from, of } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { isTurn } from '../core/eventGuards.js';
 import type { Message } from '../core/message.js';
+import { hasEmitted } from '../core/notifier.js';
 import { turnMessages } from '../core/turnMessages.js';
 import type { EndTurnOptions } from './endTurn.js';
+
+/** Options of `followUp`. */
+export interface FollowUpOptions extends Pick<EndTurnOptions, 'last'> {
+  /** Emits when the run is stopped, also to a late subscriber. Default: never. */
+  readonly stop?: ObservableInput<unknown> | undefined;
+}
 
 /**
  * Decides whether and from which state another turn follows, and emits a new `turn` event. It is the building block of
@@ -19,8 +26,8 @@ import type { EndTurnOptions } from './endTurn.js';
  * `decide` receives the `turn` event and the state after the turn, with its messages and its usage, and returns the
  * state of the next turn, or null. Messages that it adds to that state are emitted as `message` events before the
  * `turn` event, so that the run's result contains them. No turn follows the `last` turn: no message is added, and if
- * `decide` returns a state, `finishReason` is `maxTurns`. A turn with the finish reason `stopped` ends the run without
- * a decision.
+ * `decide` returns a state, `finishReason` is `maxTurns`. In the same way, no turn follows when the run has been
+ * stopped, and `finishReason` is `stopped`. A turn with the finish reason `stopped` ends the run without a decision.
  *
  * ```ts
  * const checked: Orchestrator = {
@@ -41,25 +48,27 @@ import type { EndTurnOptions } from './endTurn.js';
  *
  * @param state The state from which the turn started.
  * @param decide Returns the state of the next turn, or null. If it throws, the run fails with that error.
- * @param options `last`: whether this must be the last turn (default: false). The context of an orchestrator contains
- * it. Without it, `runTurns` still ends the run at `maxTurns`, but after the added messages.
+ * @param options `last`: whether this must be the last turn (default: false); `stop`: emits when the run is stopped,
+ * also to a late subscriber (default: never). The context of an orchestrator contains both. Without `last`, `runTurns`
+ * still ends the run at `maxTurns`, but after the added messages.
  * @returns A function that returns an Observable of the source's events, with a new `turn` event.
  */
 export function followUp<E extends StreamEvent>(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
-  options?: Pick<EndTurnOptions, 'last'>,
+  options?: FollowUpOptions,
 ): MonoTypeOperatorFunction<E | MessageEvent | TurnEvent>;
 export function followUp(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
-  { last = false }: Pick<EndTurnOptions, 'last'> = {},
+  { last = false, stop }: FollowUpOptions = {},
 ): MonoTypeOperatorFunction<StreamEvent> {
   return replaceTurnEvent((turn, messages) => {
     if (turn.finishReason === 'stopped') return of<StreamEvent>(turn);
     const after = stateAfter(state, turn, messages);
     const next = decide(turn, after);
     if (next && last) return of<StreamEvent>({ ...turn, finishReason: 'maxTurns', next: null } as TurnEvent);
+    if (next && hasEmitted(stop)) return of<StreamEvent>({ ...turn, finishReason: 'stopped', next: null } as TurnEvent);
     const added = next?.messages.slice(after.messages.length) ?? [];
     return from<StreamEvent[]>([
       ...added.map((message): MessageEvent => ({ type: 'message', message })),

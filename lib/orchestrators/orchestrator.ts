@@ -44,6 +44,11 @@ export interface TurnContext extends Partial<TurnPosition> {
   /** The schema of the typed output, if one was requested. */
   readonly output?: Schema;
   readonly options: TurnOptions;
+  /**
+   * Emits when the run is stopped, also to a late subscriber. The streams of `model` end then; pass it to
+   * `executeTools`, and do not start anything else. Absent if the run cannot be stopped.
+   */
+  readonly stop?: Observable<unknown>;
 }
 
 /**

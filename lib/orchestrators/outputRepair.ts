@@ -1,4 +1,4 @@
-import { from, mergeMap, of, throwError } from 'rxjs';
+import { concat, from, map, mergeMap, NEVER, of, race, take, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { errorText } from '../core/errors.js';
 import { stateAfter } from '../core/event.js';
@@ -8,9 +8,11 @@ import type { JsonValue } from '../core/json/json.js';
 import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { messageText, userMessage } from '../core/message.js';
 import type { Message } from '../core/message.js';
+import { hasEmitted } from '../core/notifier.js';
 import { OutputError } from '../core/runErrors.js';
 import { jsonSchemaOf, validate } from '../core/schema.js';
 import type { Schema, Validation } from '../core/schema.js';
+import { stoppedTurn } from './openTurn.js';
 import type { TurnContext } from './orchestrator.js';
 
 /** A turn of a run with typed output. */
@@ -46,14 +48,22 @@ export function acceptOrRepair(
   const text = lastModelText(messages);
   const failure = unrepairableError(typed, turn, text);
   if (failure) return throwError(() => failure);
-  return validateText(typed.schema, text).pipe(
+  return race(validateText(typed.schema, text), stopped(typed)).pipe(
     mergeMap((validation) => {
+      if (!validation) return of(stoppedTurn(turn));
       if ('invalid' in validation) return requestRepair(typed, turn, messages, text, feedback ?? validation.invalid);
       const suppressed: readonly RunEvent[] = feedback === undefined ? [] : [{ type: 'text', text }];
       return from<RunEvent[]>([...suppressed, { ...turn, output: validation.value }]);
     }),
   );
 }
+
+/** Emits when the run is stopped, which ends an asynchronous validation. */
+const stopped = ({ context: { stop = NEVER } }: TypedTurn) =>
+  concat(stop, NEVER).pipe(
+    take(1),
+    map(() => undefined),
+  );
 
 function lastModelText(messages: readonly Message[]): string {
   const message = messages.findLast(({ role }) => role === 'model');
@@ -115,6 +125,7 @@ function requestRepair(
   problem: string,
 ): Observable<RunEvent> {
   const { state } = typed;
+  if (hasEmitted(typed.context.stop)) return of(stoppedTurn(turn));
   const failure = exhaustedError(typed, turn, text, problem);
   if (failure) return throwError(() => failure);
   const feedback = userMessage(

@@ -38,7 +38,7 @@ export function modelTurn(
   fragments: boolean,
 ): Observable<RunEvent | ToolCallFragment> {
   return defer(() => {
-    const { model, tools, options, last } = context;
+    const { model, tools, options, last, stop } = context;
     const { newId, toolConcurrency: concurrency, eagerTools: eager, toolDeadline: deadline } = options;
     const { messages } = state;
     return model
@@ -46,7 +46,7 @@ export function modelTurn(
       .pipe(
         accumulateToolCalls({ fragments, usedIds: () => usedToolCallIds(messages), ...omitUndefined({ newId }) }),
         consolidate(),
-        executeTools(tools, { messages, concurrency, eager, deadline }),
+        executeTools(tools, { messages, concurrency, eager, deadline, stop }),
         endTurn(state, { last, unfinished: () => unfinishedError(model) }),
       );
   });

@@ -6,7 +6,9 @@ import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import { nonEmptyString } from '../core/json/json.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
+import { hasEmitted } from '../core/notifier.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
+import { stoppedTurn } from './openTurn.js';
 import type { Orchestrator } from './orchestrator.js';
 import { unrepairableError } from './outputRepair.js';
 import type { TypedTurn } from './outputRepair.js';
@@ -71,6 +73,7 @@ const isModelMessageWithoutCalls = (message: Message): boolean =>
 /** After the last turn with tools, the next turn requests the output. */
 function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   if (turn.next || turn.finishReason === 'stopped') return of(turn);
+  if (hasEmitted(typed.context.stop)) return of(stoppedTurn(turn));
   const failure = firstPhaseError(typed, turn);
   if (failure) return throwError(() => failure);
   const next: RunState = {

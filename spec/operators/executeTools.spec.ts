@@ -493,3 +493,53 @@ describe('executeTools', () => {
     expect(observe(concat(turnOf(), NEVER).pipe(executeTools([]), take(1))).completed).toBe(true);
   });
 });
+
+describe('the option stop of executeTools', () => {
+  const never = anyTool('never', () => NEVER);
+  const progressing = anyTool('progressing', () => concat(of('half'), NEVER));
+
+  it('cancels the running calls, does not start the others, and changes the finish reason', () => {
+    const stop = new Subject<void>();
+    const calls = [callOf('never', {}, 'a'), callOf('never', {}, 'b')];
+    const log = observe(turnOf(...calls).pipe(executeTools([never], { stop })));
+    expect(log.values.map(({ type }) => type)).toEqual(['message', 'toolStart']);
+    stop.next();
+    expect(log.values.slice(2)).toMatchObject([
+      { type: 'toolResult', id: 'a', code: 'cancelled' },
+      { type: 'toolResult', id: 'b', code: 'not_executed' },
+      { type: 'message', message: { parts: [{ id: 'a' }, { id: 'b' }] } },
+      { type: 'finish', reason: 'stopped' },
+    ]);
+    expect([log.completed, stop.observed]).toEqual([true, false]);
+  });
+
+  it('emits the progress that a cancelled tool held', () => {
+    const stop = new Subject<void>();
+    const log = observe(turnOf(callOf('progressing')).pipe(executeTools([progressing], { stop })));
+    stop.next();
+    expect(log.values.slice(2, 4)).toMatchObject([{ type: 'toolProgress', value: 'half' }, { code: 'cancelled' }]);
+  });
+
+  it('keeps the usage of the finish, without its raw reason', () => {
+    const finish = { type: 'finish', reason: 'toolCalls', rawReason: 'tool_use', usage: { input: 1 } } as const;
+    const source = of<StreamEvent[]>(messageOf(callOf('never')), finish);
+    const { values } = observe(source.pipe(executeTools([never], { stop: of(1) })));
+    expect(values.at(-1)).toEqual({ type: 'finish', reason: 'stopped', usage: { input: 1 } });
+  });
+
+  it('starts no eager call after the stop, also after a retract', () => {
+    const stop = new Subject<void>();
+    const source = new Subject<StreamEvent>();
+    const log = observe(source.pipe(executeTools([never], { stop, eager: true })));
+    source.next(callOf('never', {}, 'a'));
+    stop.next();
+    source.next({ type: 'retract' });
+    source.next(callOf('never', {}, 'b'));
+    expect(log.values.filter(({ type }) => type === 'toolStart')).toHaveLength(1);
+  });
+
+  it('does not change a turn without calls', () => {
+    const { values } = observe(of(finishOf('stop')).pipe(executeTools([never], { stop: of(1) })));
+    expect(values).toEqual([finishOf('stop')]);
+  });
+});

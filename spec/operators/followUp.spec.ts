@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { from } from 'rxjs';
+import { from, of } from 'rxjs';
 import { startState } from '../../lib/core/event.js';
 import type { RunEvent, RunState, TurnEvent } from '../../lib/core/event.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
@@ -62,5 +62,10 @@ describe('followUp', () => {
       { ...turn, finishReason: 'stopped' },
     ];
     expect(observe(from(stopped).pipe(followUp(start, ask))).values).toEqual(stopped);
+  });
+
+  it('followUp reports stopped after a stop, without a new message', () => {
+    const { values } = observe(from(events).pipe(followUp(start, ask, { stop: of(true) })));
+    expect(values).toEqual([events[0], { ...turn, finishReason: 'stopped' }]);
   });
 });

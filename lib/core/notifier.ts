@@ -1,0 +1,30 @@
+import { from, take } from 'rxjs';
+import type { ObservableInput, Subscriber } from 'rxjs';
+
+/**
+ * Calls a function at the first value of a notifier, until an output closes. As with `takeUntil`, an error of the
+ * notifier fails the output, and its completion has no effect.
+ *
+ * @param out The output. If it is already closed, the notifier is not subscribed.
+ * @param notifier The notifier.
+ * @param notify Called once, synchronously with the notifier's first value.
+ */
+export function onFirstValue(out: Subscriber<unknown>, notifier: ObservableInput<unknown>, notify: () => void): void {
+  if (out.closed) return;
+  out.add(
+    from(notifier)
+      .pipe(take(1))
+      .subscribe({ next: notify, error: (thrown: unknown) => out.error(thrown) }),
+  );
+}
+
+/** Whether a notifier that remembers its value (a ReplaySubject) has emitted. An omitted notifier has not. */
+export function hasEmitted(notifier: ObservableInput<unknown> | undefined): boolean {
+  if (!notifier) return false;
+  let emitted = false;
+  from(notifier)
+    .pipe(take(1))
+    .subscribe({ next: () => (emitted = true), error: () => undefined })
+    .unsubscribe();
+  return emitted;
+}

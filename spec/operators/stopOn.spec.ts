@@ -1,0 +1,105 @@
+import { describe, expect, it } from '@jest/globals';
+import { BehaviorSubject, NEVER, Observable, Subject, concat, finalize, map, of, throwError } from 'rxjs';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { createOperator } from '../../lib/core/createOperator.js';
+import { modelMessage } from '../../lib/core/message.js';
+import { leaveChunk, leaveUsage } from '../../lib/core/remainder.js';
+import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
+import { consolidate } from '../../lib/operators/consolidate.js';
+import { stopOn } from '../../lib/operators/stopOn.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { diagram } from '../support/diagram.js';
+import { observe } from '../support/observe.js';
+
+const text = (content: string): Chunk => ({ type: 'text', text: content });
+const stopped: Chunk = { type: 'finish', reason: 'stopped' };
+const turn: readonly Chunk[] = [text('a'), text('b'), { type: 'finish', reason: 'stop' }];
+
+describe('stopOn', () => {
+  it('replaces the rest of the response by a finish, as in its diagram', () =>
+    diagram('stopOn', ({ source, stop$ }) => source.pipe(stopOn(stop$ ?? NEVER))));
+
+  it.each(operatorContract(stopOn<Chunk>(NEVER), { source: turn }))('stopOn $title', ({ run }) => run());
+
+  it('emits the finish when the source is torn down, and then completes', () => {
+    const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
+    const order: string[] = [];
+    const stream = chunks.pipe(
+      finalize(() => order.push('source torn down')),
+      stopOn(stop),
+    );
+    stream.subscribe({ next: ({ type }) => order.push(type), complete: () => order.push('complete') });
+    chunks.next(text('a'));
+    stop.next();
+    expect(order).toEqual(['text', 'source torn down', 'finish', 'complete']);
+    expect([chunks.observed, stop.observed]).toEqual([false, false]);
+  });
+
+  it('does not subscribe the source if the notifier emits at subscription', () => {
+    let subscribed = 0;
+    const source = new Observable<Chunk>(() => {
+      subscribed++;
+    });
+    const { values, completed } = observe(source.pipe(stopOn(new BehaviorSubject(1))));
+    expect([values, completed, subscribed]).toEqual([[stopped], true, 0]);
+  });
+
+  it('stops a synchronous source in the emission of which the notifier emits', () => {
+    const stop = new Subject<void>();
+    const source = of(...turn).pipe(map((chunk) => (stop.next(), chunk)));
+    expect(observe(source.pipe(stopOn(stop))).values).toEqual([stopped]);
+    const handled: Chunk[] = [];
+    of(...turn)
+      .pipe(stopOn(stop))
+      .subscribe((chunk) => {
+        handled.push(chunk);
+        stop.next();
+      });
+    expect(handled).toEqual([text('a'), stopped]);
+  });
+
+  it('emits one finish if the notifier emits between the finish and the completion', () => {
+    const stop = new Subject<void>();
+    const log = observe(concat(of(...turn), NEVER).pipe(stopOn(stop)));
+    stop.next();
+    expect([log.values, log.completed]).toEqual([turn, true]);
+  });
+
+  it('passes an error of the notifier on, and ignores its completion', () => {
+    const stop = new Subject<void>();
+    const chunks = new Subject<Chunk>();
+    const log = observe(chunks.pipe(stopOn(stop)));
+    stop.complete();
+    chunks.next(text('a'));
+    expect([log.values, log.completed]).toEqual([[text('a')], false]);
+    const failure = new Error('the button broke');
+    expect(observe(chunks.pipe(stopOn(throwError(() => failure)))).error).toBe(failure);
+  });
+
+  it('emits the text that filters held back, oldest first, and the usage that was reported', () => {
+    const holdBack = (held: string) =>
+      createOperator<Chunk, Chunk>((out) => {
+        out.add(() => leaveChunk(text(held)));
+        return { next: (chunk) => out.next(chunk) };
+      });
+    const stop = new Subject<void>();
+    const source = new Observable<Chunk>(() => () => leaveUsage({ input: 7 }));
+    const log = observe(source.pipe(holdBack('<th'), holdBack('older '), stopOn(stop)));
+    stop.next();
+    expect(log.values).toEqual([text('older '), text('<th'), { ...stopped, usage: { input: 7 } }]);
+  });
+
+  it('ends a turn with its partial text and its complete calls, and drops an incomplete call', () => {
+    const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
+    const log = observe(chunks.pipe(stopOn(stop), accumulateToolCalls(), consolidate()));
+    chunks.next(text('Once'));
+    chunks.next({ type: 'toolCallFragment', index: 0, id: 'c1', name: 'load', arguments: '{}', done: true });
+    chunks.next({ type: 'toolCallFragment', index: 1, id: 'c2', name: 'save', arguments: '{"a":' });
+    stop.next();
+    const call = { type: 'toolCall', id: 'c1', name: 'load', arguments: {} } as const;
+    expect(log.values.slice(2)).toEqual([
+      { type: 'message', message: modelMessage([{ type: 'text', text: 'Once' }, call]) },
+      stopped,
+    ]);
+  });
+});

@@ -1,0 +1,229 @@
+import { describe, expect, it } from '@jest/globals';
+import { BehaviorSubject, EMPTY, NEVER, Observable, Subject, concat, of, throwError, timer } from 'rxjs';
+import * as z from 'zod';
+import { createAgent } from '../../lib/agent.js';
+import type { AgentOptions } from '../../lib/agent.js';
+import type { Chunk } from '../../lib/core/chunk.js';
+import type { RunEvent, RunResult } from '../../lib/core/event.js';
+import { repairHistory } from '../../lib/core/history.js';
+import { modelMessage, userMessage } from '../../lib/core/message.js';
+import type { Model } from '../../lib/core/model.js';
+import { tool } from '../../lib/core/tool.js';
+import { openai } from '../../lib/providers/openai.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { observe } from '../support/observe.js';
+import { virtual } from '../support/toolCalls.js';
+
+const endless = tool({ name: 'endless', description: '', execute: () => NEVER });
+const noop = tool({ name: 'noop', description: '', execute: () => 'done' });
+
+/** Starts a run whose stop is in the hands of the spec. */
+function started(options: AgentOptions) {
+  const stop = new Subject<void>();
+  const log = observe(createAgent(options).stream('Hi', { stop }));
+  const resultOf = (): RunResult => {
+    const last = log.values.at(-1);
+    if (last?.type !== 'result')
+      throw new Error(`There is no result, but ${JSON.stringify(last)} (${String(log.error)}).`);
+    return last.result;
+  };
+  return { stop, log, resultOf };
+}
+
+const typesOf = (events: readonly RunEvent[]) => events.map(({ type }) => type);
+
+describe('the option stop of a run', () => {
+  it('aborts the model, and ends the run with the partial text', () => {
+    let aborted = 0;
+    const chunks = new Observable<Chunk>((out) => {
+      out.next({ type: 'text', text: 'Once upon' });
+      return () => aborted++;
+    });
+    const { stop, log, resultOf } = started({ model: scriptedModel([chunks]) });
+    stop.next();
+    expect(aborted).toBe(1);
+    expect(log.values.slice(1)).toEqual([
+      { type: 'message', message: modelMessage('Once upon') },
+      { type: 'turn', turn: 1, finishReason: 'stopped' },
+      { type: 'result', result: expect.objectContaining({ text: 'Once upon', finishReason: 'stopped', turns: 1 }) },
+    ]);
+    expect(resultOf().usage).toEqual({});
+    expect([log.completed, stop.observed]).toEqual([true, false]);
+  });
+
+  it('aborts the running tools, and answers their calls', () => {
+    const turn = [toolCall('noop'), toolCall('endless'), toolCall('noop')];
+    const { stop, log, resultOf } = started({ model: scriptedModel([turn]), tools: [noop, endless] });
+    stop.next();
+    const [, answers] = resultOf().messages;
+    expect(answers?.parts.map((part) => part.type === 'toolResult' && (part.code ?? part.result))).toEqual([
+      'done',
+      'cancelled',
+      'not_executed',
+    ]);
+    expect(typesOf(log.values).slice(-3)).toEqual(['message', 'turn', 'result']);
+    expect(resultOf()).toMatchObject({ finishReason: 'stopped', turns: 1 });
+    const history = [userMessage('Hi'), ...resultOf().messages];
+    expect(repairHistory(history)).toBe(history);
+  });
+
+  it('does not execute the complete calls of a response that is stopped', () => {
+    const chunks = concat(of<Chunk>({ ...toolCall('noop'), id: 'c1' }), NEVER);
+    const { stop, log, resultOf } = started({ model: scriptedModel([chunks]), tools: [noop] });
+    stop.next();
+    expect(typesOf(log.values)).toEqual(['toolCall', 'message', 'toolResult', 'message', 'turn', 'result']);
+    expect(resultOf().messages[1]?.parts).toEqual([expect.objectContaining({ id: 'c1', code: 'not_executed' })]);
+  });
+
+  it('keeps the results of eager calls that have ended, and cancels those that run', () => {
+    const calls = of<Chunk[]>({ ...toolCall('noop'), id: 'c1' }, { ...toolCall('endless'), id: 'c2' });
+    const { stop, resultOf } = started({
+      model: scriptedModel([concat(calls, NEVER)]),
+      tools: [noop, endless],
+      eagerTools: true,
+    });
+    stop.next();
+    expect(resultOf().messages[1]?.parts).toMatchObject([{ result: 'done' }, { code: 'cancelled' }]);
+  });
+
+  it('sends no request if the notifier emits at subscription, and gives a result', () => {
+    const model = scriptedModel(['never']);
+    const { values } = observe(createAgent({ model }).stream('Hi', { stop: new BehaviorSubject(true) }));
+    expect(values).toEqual([
+      { type: 'turn', turn: 1, finishReason: 'stopped' },
+      { type: 'result', result: expect.objectContaining({ messages: [], finishReason: 'stopped', text: '' }) },
+    ]);
+    expect(model.requests).toHaveLength(0);
+  });
+
+  it.each(['toolResult', 'message', 'turn'] as const)('counts a value that a handler of %s emits', (type) => {
+    const model = scriptedModel([[toolCall('noop')], 'never']);
+    const stop = new Subject<void>();
+    const events: RunEvent[] = [];
+    createAgent({ model, tools: [noop] })
+      .stream('Hi', { stop })
+      .subscribe((event) => {
+        events.push(event);
+        if (event.type === type) stop.next();
+      });
+    expect(model.requests).toHaveLength(1);
+    expect(events.at(-1)).toMatchObject({ type: 'result', result: { finishReason: 'stopped' } });
+    const last = events.at(-1);
+    const history = [userMessage('Hi'), ...(last?.type === 'result' ? last.result.messages : [])];
+    expect(repairHistory(history)).toBe(history);
+  });
+
+  it('does not change a run whose last response is complete', () => {
+    const stop = new Subject<void>();
+    const events: RunEvent[] = [];
+    createAgent({ model: scriptedModel(['Hello']) })
+      .stream('Hi', { stop })
+      .subscribe((event) => {
+        events.push(event);
+        if (event.type === 'message') stop.next();
+      });
+    expect(events.at(-1)).toMatchObject({ type: 'result', result: { finishReason: 'stop', text: 'Hello' } });
+  });
+
+  it('ends the delay before a retry', () => {
+    virtual(({ cold, expectObservable, flush }) => {
+      let requests = 0;
+      const fetch = () => {
+        requests++;
+        return Promise.reject(new TypeError('connection refused'));
+      };
+      const model = openai('any', { apiKey: 'any', fetch });
+      const events = createAgent({ model }).stream('Hi', { stop: cold('--a') });
+      expectObservable(events).toBe('--(tr|)', {
+        t: { type: 'turn', turn: 1, finishReason: 'stopped' },
+        r: { type: 'result', result: expect.objectContaining({ finishReason: 'stopped' }) },
+      });
+      flush();
+      expect(requests).toBe(1);
+    });
+  });
+
+  it('ends an orchestrator that waits for anything else', () => {
+    virtual(({ cold, expectObservable }) => {
+      const waiting = new Observable<RunEvent>((out) => {
+        out.next({ type: 'text', text: 'Let me' });
+        out.add(timer(600_000).subscribe());
+      });
+      const agent = createAgent({
+        model: scriptedModel([]),
+        orchestrator: { name: 'waiting', turn: () => waiting },
+      });
+      expectObservable(agent.stream('Hi', { stop: cold('--a') })).toBe('a-(mtr|)', {
+        a: { type: 'text', text: 'Let me' },
+        m: { type: 'message', message: modelMessage('Let me') },
+        t: { type: 'turn', turn: 1, finishReason: 'stopped' },
+        r: { type: 'result', result: expect.objectContaining({ text: 'Let me', finishReason: 'stopped' }) },
+      });
+    });
+  });
+
+  it('stops a model of a custom orchestrator that knows nothing of it', () => {
+    const turn = (_: unknown, { model }: { readonly model: Model }) =>
+      concat(model.stream({ messages: [] }), of({ type: 'turn', turn: 1, finishReason: 'stop', next: null })) as never;
+    const model = scriptedModel([concat(of<Chunk>({ type: 'text', text: 'a' }), NEVER)]);
+    const { stop, log } = started({ model, orchestrator: { name: 'own', turn } });
+    stop.next();
+    expect(typesOf(log.values)).toEqual(['text', 'finish', 'turn', 'result']);
+  });
+
+  it.each([
+    ['text', { typedOutput: true }],
+    ['a tool', { typedOutput: false, tools: true }],
+    ['an instruction', { typedOutput: false, tools: false }],
+  ])('ends a run with a typed output as %s without an output, and without an error', (_, capabilities) => {
+    const script = [concat(of<Chunk>({ type: 'text', text: '{"a":' }), NEVER)];
+    const { stop, log, resultOf } = started({
+      model: scriptedModel(script, { capabilities }),
+      output: z.object({ a: z.number() }),
+    });
+    stop.next();
+    expect([resultOf().finishReason, resultOf().output, log.error]).toEqual(['stopped', undefined, undefined]);
+  });
+
+  it('ends an asynchronous validation of a typed output', () => {
+    const slow = z.object({ a: z.number() }).refine(() => new Promise<boolean>(() => undefined));
+    const { stop, log, resultOf } = started({ model: scriptedModel(['{"a":1}']), output: slow });
+    expect(typesOf(log.values)).toEqual(['text', 'message']);
+    stop.next();
+    expect(resultOf()).toMatchObject({ finishReason: 'stopped', messages: [modelMessage('{"a":1}')] });
+  });
+
+  it('does not ask for a repair after the stop, and adds no message', () => {
+    const model = scriptedModel(['not JSON', '{"a":1}']);
+    const stop = new Subject<void>();
+    const events: RunEvent[] = [];
+    createAgent({ model, output: z.object({ a: z.number() }) })
+      .stream('Hi', { stop })
+      .subscribe((event) => {
+        events.push(event);
+        if (event.type === 'message') stop.next();
+      });
+    expect(typesOf(events)).toEqual(['text', 'message', 'turn', 'result']);
+    expect(events.at(-1)).toMatchObject({ result: { finishReason: 'stopped' } });
+  });
+
+  it('fails with an error of the notifier, and ignores its completion', () => {
+    const failure = new Error('the button broke');
+    const agent = createAgent({ model: scriptedModel(() => 'Hello') });
+    expect(observe(agent.stream('Hi', { stop: throwError(() => failure) })).error).toBe(failure);
+    expect(observe(agent.run('Hi', { stop: EMPTY })).values).toMatchObject([{ finishReason: 'stop' }]);
+  });
+
+  it('subscribes the notifier once per run, until the run ends', () => {
+    let subscribed = 0;
+    const stop = new Observable<void>(() => {
+      subscribed++;
+      return () => subscribed--;
+    });
+    const agent = createAgent({ model: scriptedModel([[toolCall('noop')], NEVER]), tools: [noop] });
+    const { subscription } = observe(agent.stream('Hi', { stop }));
+    expect(subscribed).toBe(1);
+    subscription.unsubscribe();
+    expect(subscribed).toBe(0);
+  });
+});
