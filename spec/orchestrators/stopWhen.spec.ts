@@ -119,10 +119,10 @@ describe('stopWhen', () => {
     ['no condition', [], 20, ''],
   ])('stopWhen ends the run of an agent: %s', (_, stopWhen, turns, rawReason) =>
     virtual(({ flush }) => {
-      const { values, completed } = observe(agentWith(stopWhen).run('Hi'));
+      const run = observe(agentWith(stopWhen).run('Hi'));
       flush();
-      expect(completed).toBe(true);
-      expect(values).toMatchObject([
+      expect(run.completed).toBe(true);
+      expect(run.values).toMatchObject([
         rawReason ? { finishReason: 'limit', rawReason, turns } : { finishReason: 'maxTurns', turns },
       ]);
     }),
