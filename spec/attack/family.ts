@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
 import { RivuletError } from '../../lib/core/errors.js';
 
 /** A family of attacks: one kind of hostile input, in as many cases as the effort allows. */
@@ -65,3 +66,24 @@ export function describe(error: unknown): string {
     return 'an unreadable value';
   }
 }
+
+/** The key of all requests. */
+export const key = 'sk-attack-0123456789-secret';
+
+/** The beginning of the key that nothing may show. */
+const recognisable = key.slice(0, 18);
+
+/** Asserts that a text does not show the key. */
+export function assertHidden(where: string, text: string): void {
+  const at = text.indexOf(recognisable);
+  assert.equal(at, -1, `${where} shows the key: ${text.slice(Math.max(0, at - 60), at + 60)}`);
+}
+
+/** All that a log may show of an error. */
+export const propertiesOf = (error: unknown): string =>
+  [
+    String(error),
+    inspect(error, { depth: 20, showHidden: true, maxStringLength: null }),
+    JSON.stringify(error),
+    error instanceof Error ? `${error.stack} ${JSON.stringify(error, Object.getOwnPropertyNames(error))}` : '',
+  ].join('\n');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 import { describe } from './family.js';
 import type { Check, Effort, Family } from './family.js';
+import { aiSdk } from './families/aiSdk.js';
 import { cancel } from './families/cancel.js';
 import { cuts } from './families/cuts.js';
 import { floods } from './families/floods.js';
@@ -26,6 +27,7 @@ const families: readonly Family[] = [
   pollution,
   secrets,
   mcp,
+  aiSdk,
 ];
 
 /** How long one case may take, in milliseconds. */

@@ -13,12 +13,10 @@ import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { Script, ServedTurn } from '../../lib/testing/server/index.js';
 import { fetchOf } from '../protocol/wires.js';
+import { key } from './family.js';
 
 /** The providers that are attacked: every wire, and every server that speaks one. */
 export const wires = registeredProviders().map(({ name }) => name);
-
-/** The key of all requests. */
-export const key = 'sk-attack-0123456789-secret';
 
 /** A tool without a schema, and one with a schema. */
 export const tools = [

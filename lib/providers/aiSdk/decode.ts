@@ -8,9 +8,10 @@ import type { Redaction } from '../../protocol/redact.js';
 import { untilFinish } from '../../protocol/untilFinish.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import { createContentDecoder } from './content.js';
-import { partError } from './errors.js';
+import { isLibraryError, partError } from './errors.js';
 import { toFinish } from './finish.js';
 import type { SdkPart } from './openStream.js';
+import { checkPart, unreadablePart } from './parts.js';
 import { hasMetadata } from './providerData.js';
 
 /**
@@ -22,8 +23,8 @@ import { hasMetadata } from './providerData.js';
  * @param provider The model's provider.
  * @param request The request. The client runs only calls of tools that it offers.
  * @param redaction Returns what errors must not contain; called for an error. Default: only keys known by their shape.
- * @returns Chunks. Errors with ProviderError for an `error` part, with StreamInterruptedError if the stream ends
- * without a `finish`, and with the source's errors.
+ * @returns Chunks. Errors with ProviderError for an `error` part, with ProtocolError `frame` for a part that cannot be
+ * read, with StreamInterruptedError if the stream ends without a `finish`, and with the source's errors.
  */
 export function decodeParts(
   provider: string,
@@ -34,28 +35,36 @@ export function decodeParts(
   return untilFinish(provider, (output) => {
     const emitter = createChunkEmitter(provider, output.emit);
     const content = createContentDecoder(provider, offered, emitter.emit);
+    const decode = (part: SdkPart) => {
+      checkPart(part);
+      switch (part.type) {
+        case 'stream-start':
+          if (part.warnings.length > 0) emitter.addMetadata('warnings', toJson(part.warnings));
+          break;
+        case 'response-metadata':
+          emitter.addMetadata('responseId', nonEmptyString(part.id));
+          emitter.addMetadata('model', nonEmptyString(part.modelId));
+          break;
+        case 'error':
+          throw partError(provider, part.error);
+        case 'finish': {
+          const finish = toFinish(provider, part, content.hasOpenCall);
+          content.end(finish.reason === 'paused');
+          if (hasMetadata(part.providerMetadata))
+            emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
+          emitter.emit(finish);
+          break;
+        }
+        default:
+          content.add(part);
+      }
+    };
     return {
       next(part) {
-        switch (part.type) {
-          case 'stream-start':
-            if (part.warnings.length > 0) emitter.addMetadata('warnings', toJson(part.warnings));
-            break;
-          case 'response-metadata':
-            emitter.addMetadata('responseId', nonEmptyString(part.id));
-            emitter.addMetadata('model', nonEmptyString(part.modelId));
-            break;
-          case 'error':
-            throw partError(provider, part.error);
-          case 'finish': {
-            const finish = toFinish(provider, part, content.hasOpenCall);
-            content.end(finish.reason === 'paused');
-            if (hasMetadata(part.providerMetadata))
-              emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
-            emitter.emit(finish);
-            break;
-          }
-          default:
-            content.add(part);
+        try {
+          decode(part);
+        } catch (thrown) {
+          throw isLibraryError(thrown) ? thrown : unreadablePart(provider, part, thrown);
         }
       },
       error(thrown) {

@@ -33,6 +33,14 @@ const protocolErrors: ReadonlySet<string> = new Set([
  * or a ProviderError for anything else.
  */
 export function callError(provider: string, thrown: unknown): Observable<never> {
+  try {
+    return readCallError(provider, thrown);
+  } catch {
+    return throwError(() => unreadableError(provider));
+  }
+}
+
+function readCallError(provider: string, thrown: unknown): Observable<never> {
   const fields = isRecord(thrown) ? thrown : {};
   const status = finiteNumber(fields['statusCode']) ?? 0;
   if (status >= 300 && status <= 599) {
@@ -57,11 +65,29 @@ function unknownCallError(provider: string, thrown: unknown, fields: Record<stri
 
 /** Converts a failure of the stream of parts to an error of this library. */
 export function streamError(provider: string, thrown: unknown): Error {
-  const problem =
-    `The stream of ${provider} broke during the response: ${messageOf(thrown)}. ` +
-    'Whatever arrived before was emitted.';
-  return knownError(provider, thrown) ?? interrupted(provider, problem, { cause: thrown });
+  try {
+    const problem =
+      `The stream of ${provider} broke during the response: ${messageOf(thrown)}. ` +
+      'Whatever arrived before was emitted.';
+    return knownError(provider, thrown) ?? interrupted(provider, problem, { cause: thrown });
+  } catch {
+    return unreadableError(provider);
+  }
 }
+
+/** The error for a thrown value whose properties throw when they are read. */
+const unreadableError = (provider: string) =>
+  new ProviderError(provider, `${provider} threw a value that cannot be read. Update its AI SDK provider.`, {
+    retryable: false,
+  });
+
+/** The error for a `doStream` that returned no stream. */
+export const noStream = (provider: string) =>
+  new ProviderError(
+    provider,
+    `\`doStream\` of ${provider} returned no ReadableStream that can be read. Update its AI SDK provider.`,
+    { retryable: false },
+  );
 
 /** Converts an `error` part to an error of this library. Its value may be anything that the provider sent or threw. */
 export function partError(provider: string, error: unknown): Error {
@@ -77,14 +103,36 @@ const errorFields = ({ isRetryable, data }: { readonly isRetryable?: unknown; re
   ...(data === undefined ? {} : { data }),
 });
 
+/** The codes of the errors that a model of this library emits. */
+const libraryCodes: ReadonlySet<unknown> = new Set([
+  'configuration',
+  'connection',
+  'http',
+  'protocol',
+  'provider',
+  'stream_interrupted',
+  'text_too_long',
+  'timeout',
+]);
+
+/** Whether a value is an error of this library, from this copy of the package or another. */
+export function isLibraryError(thrown: unknown): boolean {
+  try {
+    const { code, retryable } = thrown as { readonly code?: unknown; readonly retryable?: unknown };
+    return thrown instanceof Error && libraryCodes.has(code) && typeof retryable === 'boolean';
+  } catch {
+    return false; // reading it may throw
+  }
+}
+
 /**
  * Returns an error of this library unchanged (an AI SDK model may itself wrap a model of this library), and
  * converts an error of the AI SDK that is recognized by name. Undefined for any other error.
  */
 function knownError(provider: string, thrown: unknown): Error | undefined {
   if (!(thrown instanceof Error)) return undefined;
-  const { name, code, retryable } = thrown as Error & { readonly code?: unknown; readonly retryable?: unknown };
-  if (typeof code === 'string' && typeof retryable === 'boolean') return thrown;
+  if (isLibraryError(thrown)) return thrown;
+  const { name } = thrown;
   const [subject, nextStep] = configurationErrors[name] ?? [];
   if (subject !== undefined && nextStep !== undefined)
     return new ConfigurationError(subject, `${provider}: ${thrown.message}`, nextStep);

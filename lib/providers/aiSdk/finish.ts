@@ -44,7 +44,7 @@ export function toFinish(
   return {
     type: 'finish',
     reason: isUnspecified ? 'unspecified' : toFinishReason(unified, raw),
-    ...(raw === undefined ? {} : { rawReason: raw }),
+    ...(typeof raw === 'string' ? { rawReason: raw } : {}),
     ...(hasUsage ? { usage } : {}),
   };
 }

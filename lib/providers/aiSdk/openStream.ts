@@ -7,8 +7,9 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import { Observable } from 'rxjs';
+import { isRecord } from '../../core/json/json.js';
 import { cancelStream, readStream } from '../../protocol/post.js';
-import { callError, streamError } from './errors.js';
+import { callError, noStream, streamError } from './errors.js';
 
 /** A model of either version. */
 export type SdkModel = LanguageModelV4 | LanguageModelV3;
@@ -22,12 +23,8 @@ export type SdkPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
 /** The stream parts of a type. */
 export type SdkPartOf<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
 
-interface SdkResponse {
-  readonly stream: ReadableStream<SdkPart>;
-}
-
 interface StreamingModel {
-  doStream(call: SdkCall): PromiseLike<SdkResponse>;
+  doStream(call: SdkCall): PromiseLike<unknown>;
 }
 
 /**
@@ -48,10 +45,11 @@ export function openStream(provider: string, model: SdkModel, call: SdkCall): Ob
     const onEnd = () => (isOver = true);
     const callModel = () => (model as StreamingModel).doStream({ ...call, abortSignal: controller.signal });
     // A model may throw synchronously, or return something that only resembles a promise.
-    new Promise<SdkResponse>((resolve) => resolve(callModel())).then(
-      ({ stream }) => {
+    new Promise<unknown>((resolve) => resolve(callModel())).then(readableStream).then(
+      (stream) => {
+        if (!stream) out.error(noStream(provider));
         // Aborting the signal is not enough: a model may ignore it.
-        if (out.closed) cancelStream(stream);
+        else if (out.closed) cancelStream(stream);
         else out.add(readStream(stream, (thrown) => streamError(provider, thrown), onEnd).subscribe(out));
       },
       (thrown: unknown) => {
@@ -60,4 +58,12 @@ export function openStream(provider: string, model: SdkModel, call: SdkCall): Ob
       },
     );
   });
+}
+
+/** The stream in what `doStream` has returned; undefined if there is none that can be read. */
+function readableStream(response: unknown): ReadableStream<SdkPart> | undefined {
+  const { stream } = isRecord(response) ? response : {};
+  const { locked, getReader, cancel } = isRecord(stream) ? (stream as Partial<ReadableStream<SdkPart>>) : {};
+  const isReadable = typeof getReader === 'function' && typeof cancel === 'function' && !locked;
+  return isReadable ? (stream as ReadableStream<SdkPart>) : undefined;
 }

@@ -3,6 +3,7 @@ import { omitUndefined } from '../../core/json/json.js';
 import { base64 } from '../../core/message.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import type { SdkPartOf } from './openStream.js';
+import { checkPart } from './parts.js';
 import { metadataField } from './providerData.js';
 
 type SdkSource = SdkPartOf<'source'>;
@@ -63,7 +64,10 @@ export function createSourceDecoder(provider: string, emit: (source: SourcePart)
       heldByKey.set(key, (heldByKey.get(key) ?? new Set()).add(source));
     },
     addCitations(citations) {
-      citations.forEach(addCitation);
+      for (const citation of citations) {
+        checkPart({ ...citation.source, type: 'source' });
+        addCitation(citation);
+      }
     },
     endText() {
       heldSources.forEach(emitSource);
@@ -106,7 +110,9 @@ function toSource(
 /** Converts a file that the model generated. V4 tags the data with its type, V3 does not. */
 export function toFile({ mediaType, data }: SdkPartOf<'file'>, providerData: Pick<FilePart, 'providerData'>): FilePart {
   const tagged = typeof data === 'object' && 'type' in data ? data : { type: 'data' as const, data };
-  if (tagged.type === 'url') return { type: 'file', mediaType, url: String(tagged.url), ...providerData };
+  if (tagged.type === 'url') return { type: 'file', mediaType, url: new URL(tagged.url).href, ...providerData };
+  if (typeof tagged.data !== 'string' && !ArrayBuffer.isView(tagged.data))
+    throw new TypeError('its `data` is neither base64 nor bytes');
   const bytes = typeof tagged.data === 'string' ? tagged.data : base64(tagged.data);
   return { type: 'file', mediaType, data: bytes, ...providerData };
 }

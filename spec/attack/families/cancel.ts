@@ -7,9 +7,9 @@ import { modelByName } from '../../../lib/registry/index.js';
 import { toolCall } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { Script, ServedTurn } from '../../../lib/testing/server/index.js';
-import { offsets } from '../family.js';
+import { offsets, key } from '../family.js';
 import type { Family } from '../family.js';
-import { key, tools, wires } from '../wires.js';
+import { tools, wires } from '../wires.js';
 
 /** Calls the tools until the conversation ends with results, then answers. */
 const script: Script<ServedTurn> = ({ history }) => {

@@ -3,9 +3,9 @@ import { isText, isToolCall } from '../../../lib/core/eventGuards.js';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import { modelByName } from '../../../lib/registry/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
-import { offsets } from '../family.js';
+import { offsets, key } from '../family.js';
 import type { Family } from '../family.js';
-import { bodyOf, chunksOf, eventsOf, key, modelOfBody, wires } from '../wires.js';
+import { bodyOf, chunksOf, eventsOf, modelOfBody, wires } from '../wires.js';
 import type { Outcome } from '../wires.js';
 
 const textOf = (events: readonly StreamEvent[]) =>

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { modelByName } from '../../../lib/registry/index.js';
-import { assertTyped } from '../family.js';
+import { assertTyped, key } from '../family.js';
 import type { Family } from '../family.js';
-import { bodyOf, eventsOf, key, wires } from '../wires.js';
+import { bodyOf, eventsOf, wires } from '../wires.js';
 
 const crlf = '\r\n';
 const ok = ['HTTP/1.1 200 OK', 'content-type: text/event-stream', 'connection: close'];

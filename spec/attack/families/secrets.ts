@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { inspect } from 'node:util';
 import { modelByName } from '../../../lib/registry/index.js';
 import { recordFetch } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { ServeOptions } from '../../../lib/testing/server/index.js';
+import { assertHidden, propertiesOf, key } from '../family.js';
 import type { Family } from '../family.js';
-import { eventsOf, key, wires } from '../wires.js';
+import { eventsOf, wires } from '../wires.js';
 
 /** Spellings in which a server may repeat a key. */
 const spellings: Readonly<Record<string, string>> = {
@@ -68,22 +68,6 @@ const places: Readonly<Record<string, (echo: string) => ServeOptions>> = {
     headers: { 'content-type': 'application/x-ndjson' },
   }),
 };
-
-/** The beginning of the key that nothing may show. */
-const recognisable = key.slice(0, 18);
-
-function assertHidden(where: string, text: string): void {
-  const at = text.indexOf(recognisable);
-  assert.equal(at, -1, `${where} shows the key: ${text.slice(Math.max(0, at - 60), at + 60)}`);
-}
-
-const propertiesOf = (error: unknown): string =>
-  [
-    String(error),
-    inspect(error, { depth: 20, showHidden: true, maxStringLength: null }),
-    JSON.stringify(error),
-    error instanceof Error ? `${error.stack} ${JSON.stringify(error, Object.getOwnPropertyNames(error))}` : '',
-  ].join('\n');
 
 /** A key that a server repeats: it is in no error, no event and no recording. */
 export const secrets: Family = {

@@ -6,8 +6,9 @@ import { tool } from '../../../lib/core/tool.js';
 import { modelByName } from '../../../lib/registry/index.js';
 import { toolCall } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
+import { key } from '../family.js';
 import type { Family } from '../family.js';
-import { key, outcome, wires } from '../wires.js';
+import { outcome, wires } from '../wires.js';
 
 const fail = (): never => {
   throw new Error('a hostile getter');

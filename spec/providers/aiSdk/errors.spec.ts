@@ -104,6 +104,16 @@ describe('errors of an AI SDK model', () => {
   });
 });
 
+describe('isLibraryError', () => {
+  it('isLibraryError does not take an error of another library for one of this library: its key is hidden', async () => {
+    const error = Object.assign(new Error('no'), { code: 'sk-0123456789abcdefghij', retryable: true });
+    const { model } = acme([{ type: 'error', error }]);
+    const [end] = await endOf(model);
+    expect(end).toMatchObject({ kind: 'E', error: { code: 'provider' } });
+    expect(inspect(end, { depth: 9 })).not.toContain('sk-0123456789');
+  });
+});
+
 describe('partError and streamError', () => {
   const text: LanguageModelV4StreamPart = { type: 'text-delta', id: 't', delta: 'Half' };
 
@@ -138,7 +148,7 @@ describe('partError and streamError', () => {
     ['a stream that breaks', [text], new Error('terminated'), { code: 'stream_interrupted', message: /terminated/ }],
     ['a stream that ends without a finish', [text], 'close', { code: 'stream_interrupted' }],
     ['an interrupted finish', [text, finish('interrupted')], 'close', { code: 'stream_interrupted' }],
-    ['a part that is none', [text, null], 'close', { name: 'TypeError' }],
+    ['a part that is not an object', [text, null], 'close', { code: 'protocol', reason: 'frame' }],
   ] as const)('partError and streamError follow the text that arrived: %s', async (_, parts, end, error) => {
     const { model } = acme(parts as unknown as LanguageModelV4StreamPart[], end, { debug: true });
     const expected = Object.fromEntries(

@@ -1,0 +1,58 @@
+import { errorText, ProtocolError } from '../../core/errors.js';
+import type { RivuletError } from '../../core/errors.js';
+import { isRecord } from '../../core/json/json.js';
+import type { SdkPart } from './openStream.js';
+
+/**
+ * The fields that must be strings, by the type of the part: they become texts of chunks. A provider of the AI SDK
+ * passes on what a server sends, and not each of them checks it.
+ */
+const textFields: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['text-delta', ['delta']],
+  ['reasoning-delta', ['delta']],
+  ['tool-input-start', ['id', 'toolName']],
+  ['tool-input-delta', ['id', 'delta']],
+  ['tool-call', ['toolCallId', 'toolName', 'input']],
+  ['file', ['mediaType']],
+  ['reasoning-file', ['mediaType']],
+  ['source', ['id']],
+] as const);
+
+/** The fields of a source that must be strings where they are present. */
+const sourceFields = ['title', 'url', 'mediaType', 'filename'] as const;
+
+/**
+ * Checks the fields of a part that the decoder relies on.
+ *
+ * @throws TypeError for a value that is not a part, and for a field of another type.
+ */
+export function checkPart(part: unknown): asserts part is SdkPart {
+  if (!isRecord(part)) throw new TypeError('it is not an object');
+  const { type } = part;
+  for (const name of textFields.get(type) ?? []) requireString(part, name);
+  if (type !== 'source') return;
+  for (const name of sourceFields) if (part[name] !== undefined && part[name] !== null) requireString(part, name);
+}
+
+function requireString(part: Readonly<Record<string, unknown>>, name: string): void {
+  if (typeof part[name] !== 'string') throw new TypeError(`its \`${name}\` is not a string`);
+}
+
+/** The error for a part that cannot be read. */
+export function unreadablePart(provider: string, part: unknown, thrown: unknown): RivuletError {
+  return new ProtocolError(
+    provider,
+    'frame',
+    `${provider} sent a ${typeOf(part)} that cannot be read: ${errorText(thrown)}. ` +
+      'Update its AI SDK provider, or report it there.',
+  );
+}
+
+function typeOf(part: unknown): string {
+  try {
+    const { type } = part as { readonly type: unknown };
+    return typeof type === 'string' ? `part of the type ${JSON.stringify(type.slice(0, 50))}` : 'part without a type';
+  } catch {
+    return 'part without a type';
+  }
+}
