@@ -5,12 +5,14 @@ import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createCallFragments } from '../shared/callFragments.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { unknownChunk } from '../shared/unknownChunk.js';
 import { readError, toFinishReason, readUsage } from './finish.js';
 import { readSources } from './sources.js';
 
 /**
  * Decodes one response of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool
- * use"). The event `message-end` is the terminal marker. Unknown events are ignored.
+ * use"). The event `message-end` is the terminal marker. Unknown events and contents
+ * become metadata.
  *
  * @param emit Receives the chunks, in order.
  */
@@ -37,6 +39,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
         emitter.emit({ type: 'thinking', text: thinkingText });
       }
       if (text !== undefined) emitText(text);
+      if (isJsonObject(part) && !isKnownContent(part)) emitter.emit(unknownChunk(part));
     }
   };
   const readToolPlan = (plan: unknown) => {
@@ -65,7 +68,9 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
       }
     }
   };
-  const readEvent = (type: string, message: JsonObject, index: unknown) => {
+  const readEvent = (type: string, frame: JsonObject) => {
+    const message = objectOrEmpty(objectOrEmpty(frame['delta'])['message']);
+    const { index } = frame;
     switch (type) {
       case 'message-start':
         readToolPlan(message['tool_plan']);
@@ -95,6 +100,12 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
       case 'citation-start':
         emitSources(message['citations']);
         break;
+      case 'content-end':
+      case 'citation-end':
+      case 'debug': // the prompt as the model reads it
+        break;
+      default:
+        emitter.emit(unknownChunk(frame));
     }
   };
   const readEnd = (delta: JsonObject) => {
@@ -116,7 +127,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
         readEnd(delta);
         return 'end';
       }
-      if (type !== undefined) readEvent(type, objectOrEmpty(delta['message']), frame['index']);
+      if (type !== undefined) readEvent(type, frame);
       return undefined;
     },
     end(terminal) {
@@ -129,6 +140,10 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
     },
   };
 }
+
+/** Deltas repeat no type. */
+const isKnownContent = ({ type, text, thinking }: JsonObject): boolean =>
+  type === 'text' || type === 'thinking' || text !== undefined || thinking !== undefined;
 
 function readStartedCall({
   id,

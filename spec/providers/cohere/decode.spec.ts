@@ -70,6 +70,24 @@ describe('decodeCohere', () => {
     expect(cut.calls).toEqual([]);
   });
 
+  it('decodeCohere reports events and contents of unknown types as metadata', () => {
+    const unknownEvent = { type: 'artifact-start', index: 0, delta: { message: { artifact: 'a' } } };
+    const picture = { type: 'picture', data: 'AA==' };
+    const all = read(
+      begin,
+      unknownEvent,
+      event('content-start', { content: picture }),
+      event('content-delta', { content: { text: 'Hi' } }),
+      end('SOMETHING_NEW'),
+    );
+    expect(all.chunks.filter(({ type }) => type === 'metadata').slice(-2)).toEqual([
+      { type: 'metadata', metadata: { unknown: unknownEvent } },
+      { type: 'metadata', metadata: { unknown: picture } },
+    ]);
+    expect(all.text).toBe('Hi');
+    expect(all.finish).toMatchObject({ reason: 'other', rawReason: 'SOMETHING_NEW' });
+  });
+
   it('decodeCohere emits chunks or throws a RivuletError for any frames', () => {
     const json = fc.jsonValue({ maxDepth: 2 });
     const message = fc.record(
