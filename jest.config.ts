@@ -4,7 +4,7 @@ import type { Config } from 'jest';
 const shared: Config = {
   testEnvironment: 'node',
   roots: ['<rootDir>/spec'],
-  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/spec/bench/peers'],
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/spec/bench/peers', '<rootDir>/spec/drift/node_modules'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rivulet$': '<rootDir>/lib/index.ts',
