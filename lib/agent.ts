@@ -10,6 +10,7 @@ import type { Message } from './core/message.js';
 import type { Model } from './core/model.js';
 import type { Infer, Schema } from './core/schema.js';
 import type { EventsOf, Tool } from './core/tool.js';
+import { timeLimit } from './core/timeLimit.js';
 import { endRun } from './operators/endRun.js';
 import { prefixAfterTools } from './operators/prefixAfterTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
@@ -41,6 +42,11 @@ export interface AgentOptions<
   readonly stopWhen?: StopWhen | undefined;
   /** Defines a turn. Default: the orchestrator that `selectOrchestrator` returns. */
   readonly orchestrator?: Orchestrator | undefined;
+  /**
+   * Limits of time, in milliseconds: `turn` for each turn with its tools, `run` for the complete run. The run then
+   * fails with a TimeoutError. Default: no limits.
+   */
+  readonly timeout?: { readonly turn?: number | undefined; readonly run?: number | undefined } | undefined;
   /** The prefix of the first text after a tool round. Default: a line feed. */
   readonly prefix?: string | undefined;
 }
@@ -113,15 +119,15 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
  * ```
  *
  * @param options `model`; optionally `system`, `tools` (default: none), `maxTurns` (default: 20), `stopWhen` (default:
- * none), `toolConcurrency` (default: 1), `eagerTools` (default: false), `toolDeadline` (default: none), `toolChoice`,
- * `output` and the settings of the request.
+ * none), `toolConcurrency` (default: 1), `eagerTools` (default: false), `toolDeadline` and `timeout` (default: no
+ * limits), `toolChoice`, `output` and the settings of the request.
  * @returns An agent, which is stateless: pass the conversation so far as `history`. The result contains the messages
  * that the run added.
  */
 export function createAgent<const T extends readonly Tool[] = readonly [], S extends Schema | undefined = undefined>(
   options: AgentOptions<T, S>,
 ): Agent<T, S extends Schema ? Infer<S> : undefined> {
-  const { model, tools = [], output, maxTurns, stopWhen, prefix } = options;
+  const { model, tools = [], output, maxTurns, stopWhen, prefix, timeout } = options;
   const { orchestrator = selectOrchestrator(model, { tools, output }) } = options;
   const stream = (input: Input, runOptions: RunOptions = {}): Observable<RunEvent> => {
     const { history = [], checkpoints = false, fragments = false, signal } = runOptions;
@@ -136,9 +142,12 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
         ...(stop ? { stop } : {}),
       };
       const turn = (state: RunState, { last }: TurnPosition) =>
-        orchestrator.turn(state, { ...context, last }).pipe(stop ? endStopped(state, stop) : identity);
+        orchestrator
+          .turn(state, { ...context, last })
+          .pipe(timeLimit('turn', timeout?.turn), stop ? endStopped(state, stop) : identity);
       const check = output ? requireOutput(orchestrator.name) : undefined;
       return runTurns(turn, start, { maxTurns, stopWhen, provider: model.provider }).pipe(
+        timeLimit('run', timeout?.run),
         prefix === '' ? identity : prefixAfterTools(prefix),
         signal ? leaveOn<RunEvent>(signal) : identity,
         endRun<RunEvent>(start, { checkpoints, check }),

@@ -1,6 +1,6 @@
 import { requireNumber } from '../core/options.js';
+import { timeLimit } from '../core/timeLimit.js';
 import type { Tool } from '../core/tool.js';
-import { limitTime } from '../operators/toolCalls/toolFailure.js';
 import { runOf } from './wrapTool.js';
 
 /**
@@ -29,6 +29,6 @@ export function deadlineTool<T extends Tool>(tool: T, deadline: number): T {
   return {
     ...tool,
     execute: (args: Parameters<T['execute']>[0], context: Parameters<T['execute']>[1]) =>
-      runOf(tool, args, context, limitTime(deadline)),
+      runOf(tool, args, context, timeLimit('tool', deadline)),
   };
 }

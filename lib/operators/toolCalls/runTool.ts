@@ -7,11 +7,12 @@ import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { validate } from '../../core/schema.js';
 import type { Validation } from '../../core/schema.js';
+import { timeLimit } from '../../core/timeLimit.js';
 import { invalidArgumentsTexts, isInvalidArguments } from '../../core/tool.js';
 import type { Tool } from '../../core/tool.js';
 import { decideResult, execution } from './execution.js';
 import type { ExecutionStep } from './execution.js';
-import { codeOf, failWhen, limitTime, ToolFailure } from './toolFailure.js';
+import { codeOf, failWhen, ToolFailure } from './toolFailure.js';
 
 /** The settings that one call takes from the run. */
 export interface RunToolOptions {
@@ -35,7 +36,7 @@ export function runTool(call: ToolCallPart, options: RunToolOptions): Observable
   return defer(() => {
     const tool = toolNamed(tools, call.name);
     return validArguments(tool, call).pipe(mergeMap((args) => execution(tool, args, { call, messages })));
-  }).pipe(failWhen(cancelled, cancellation), limitTime(deadline), decideResult(), toToolEvents(call));
+  }).pipe(failWhen(cancelled, cancellation), timeLimit('tool', deadline), decideResult(), toToolEvents(call));
 }
 
 const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
