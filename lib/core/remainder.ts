@@ -40,7 +40,22 @@ export function leaveChunk(chunk: Chunk): void {
   collecting?.chunks.push(chunk);
 }
 
-/** Leaves the usage that the provider has reported so far. Call it on teardown. */
+/** Leaves the usage that the provider has reported so far. Call it on teardown. A usage without counts is ignored. */
 export function leaveUsage(usage: Usage | undefined): void {
-  if (collecting && usage) collecting.usage = collecting.usage ? addUsage(collecting.usage, usage) : usage;
+  if (collecting && hasCounts(usage)) collecting.usage = collecting.usage ? addUsage(collecting.usage, usage) : usage;
 }
+
+const usages = new WeakMap<object, Usage>();
+
+/** Records the usage that the provider had reported when a response failed. A usage without counts is ignored. */
+export function setUsageOfError(error: unknown, usage: Usage | undefined): void {
+  if (isObject(error) && hasCounts(usage)) usages.set(error, usage);
+}
+
+/** The usage of the response that failed with this error; undefined if the provider had reported none. */
+export const usageOfError = (error: unknown): Usage | undefined => (isObject(error) ? usages.get(error) : undefined);
+
+const isObject = (value: unknown): value is object =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function';
+
+const hasCounts = (usage: Usage | undefined): usage is Usage => usage !== undefined && Object.keys(usage).length > 0;

@@ -96,6 +96,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         if (!output.closed) decoder.end(false);
       },
       error: (thrown) => redactThrown(thrown, options),
+      usage: () => decoder.usage?.(),
     };
   });
 }

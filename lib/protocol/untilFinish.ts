@@ -3,6 +3,8 @@ import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
+import { leaveUsage, setUsageOfError } from '../core/remainder.js';
+import type { Usage } from '../core/usage.js';
 
 /**
  * How long a source may stay open after the `finish`, in milliseconds. It mostly ends with the next read. Reading it to
@@ -29,6 +31,8 @@ export interface ChunkDecoder<In> {
   end?: () => void;
   /** Maps an error before the `finish`, and emits what was held back until now. Default: the error stays as it is. */
   error?: (thrown: unknown) => unknown;
+  /** Returns the usage that was reported so far, for a stream that is stopped or fails. Default: none. */
+  usage?: () => Usage | undefined;
 }
 
 /**
@@ -61,8 +65,14 @@ export function untilFinish<In>(
       },
     });
     const fail = (thrown: unknown) => {
-      if (!finished) out.error(decoder.error ? decoder.error(thrown) : thrown);
+      if (finished) return;
+      const error = decoder.error ? decoder.error(thrown) : thrown;
+      setUsageOfError(error, decoder.usage?.());
+      out.error(error);
     };
+    out.add(() => {
+      if (!finished) leaveUsage(decoder.usage?.());
+    });
     return {
       next(value) {
         if (finished) return;

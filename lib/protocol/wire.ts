@@ -2,6 +2,7 @@ import type { Chunk } from '../core/chunk.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Request } from '../core/model.js';
+import type { Usage } from '../core/usage.js';
 
 /** How frames are delimited in a body: as server-sent events, or as one JSON document per line. */
 export type Framing = 'sse' | 'ndjson';
@@ -59,6 +60,8 @@ export interface Decoder {
    * @throws StreamInterruptedError when neither a finish reason nor a terminal mark was seen.
    */
   end(terminal: boolean): void;
+  /** Returns the usage that was reported so far, for a response that is stopped or fails. Default: none. */
+  usage?(): Usage | undefined;
 }
 
 /**

@@ -84,6 +84,7 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
       if (Object.keys(endMetadata).length > 0) emitter.emit({ type: 'metadata', metadata: endMetadata });
       emitter.emitFinish();
     },
+    usage: () => usage.total(),
   };
 }
 

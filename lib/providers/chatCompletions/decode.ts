@@ -53,6 +53,7 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
       if (data) emitter.emit({ type: 'providerData', provider, data });
       emitter.emitFinish(deltas.hasRefusal && reason !== 'error' ? 'contentFilter' : reason);
     },
+    usage: () => emitter.usage,
   };
 }
 

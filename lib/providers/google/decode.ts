@@ -68,6 +68,7 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
       emitter.setUsage(usage.total());
       emitter.emitFinish();
     },
+    usage: () => usage.total(),
   };
 }
 

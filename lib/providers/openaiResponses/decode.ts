@@ -67,5 +67,6 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
       if (data) emitter.emit({ type: 'providerData', provider, data });
       emitter.emitFinish();
     },
+    usage: () => emitter.usage,
   };
 }

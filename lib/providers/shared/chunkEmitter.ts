@@ -33,6 +33,8 @@ export interface ChunkEmitter {
    * output counts. A usage without counts is ignored.
    */
   setUsage(usage: Usage): void;
+  /** The usage that was stored; undefined if there is none. */
+  readonly usage: Usage | undefined;
   /**
    * Whether the response is complete.
    *
@@ -101,6 +103,9 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
     },
     setUsage(reported) {
       if (Object.keys(reported).length > 0) usage = usage ? mergeUsage(usage, reported) : reported;
+    },
+    get usage() {
+      return usage;
     },
     isComplete,
     finishReason(terminal) {

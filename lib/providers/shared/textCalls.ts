@@ -1,11 +1,11 @@
 import { identity } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk, TextChunk } from '../../core/chunk.js';
-import { createOperator } from '../../core/createOperator.js';
 import { isJsonObject, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { closingEnd, isSpace } from '../../core/json/scan.js';
 import type { Request } from '../../core/model.js';
+import { textFilter } from './textFilter.js';
 
 /** Converts tool calls that the model wrote as text to fragments. */
 export interface TextCallParser {
@@ -103,20 +103,7 @@ function mayBeginCalls(head: string): boolean {
 export function extractTextCalls({ tools = [], toolChoice }: Request): MonoTypeOperatorFunction<Chunk> {
   if (tools.length === 0 || toolChoice === 'none') return identity;
   const offered = new Set(tools.map(({ name }) => name));
-  return createOperator((out) => {
-    const parser = createTextCallParser(offered, (chunk) => out.next(chunk));
-    return {
-      next: (chunk) => parser.next(chunk),
-      error(error) {
-        parser.flush();
-        out.error(error);
-      },
-      complete() {
-        parser.flush();
-        out.complete();
-      },
-    };
-  });
+  return textFilter((emit) => createTextCallParser(offered, emit));
 }
 
 /** A call that was written as text. */

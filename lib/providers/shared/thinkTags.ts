@@ -1,6 +1,6 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk, TextChunk } from '../../core/chunk.js';
-import { createOperator } from '../../core/createOperator.js';
+import { textFilter } from './textFilter.js';
 
 const openingTag = '<think>';
 const closingTag = '</think>';
@@ -108,20 +108,7 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
 
 /** Applies `createThinkTagParser` as an operator. Held text is emitted before an error or the completion. */
 export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
-  return createOperator((out) => {
-    const parser = createThinkTagParser((chunk) => out.next(chunk));
-    return {
-      next: (chunk) => parser.next(chunk),
-      error(error) {
-        parser.flush();
-        out.error(error);
-      },
-      complete() {
-        parser.flush();
-        out.complete();
-      },
-    };
-  });
+  return textFilter(createThinkTagParser);
 }
 
 /**
