@@ -36,8 +36,8 @@ export interface AgentOptions<
   readonly maxTurns?: number | undefined;
   /**
    * Conditions that end the run between two turns, with the finish reason `limit` and the name of the condition as
-   * `rawReason`: `turnCount`, `toolCalled`, `tokenBudget`, `costBudget`, `elapsed`, `allOf`, or a function of the
-   * state. Of several, one has to hold. Default: none.
+   * `rawReason`: `turnCount`, `toolCalled`, `tokenBudget`, `costBudget`, `elapsed`, `repeatedCalls`, `allOf`, or a
+   * function of the state. Of several, one has to hold. Default: none.
    */
   readonly stopWhen?: StopWhen | undefined;
   /** Defines a turn. Default: the orchestrator that `selectOrchestrator` returns. */

@@ -122,6 +122,8 @@ export type { Usage } from './core/usage.js';
 export { cacheTool } from './tools/cacheTool.js';
 export type { CacheToolOptions } from './tools/cacheTool.js';
 export { deadlineTool } from './tools/deadlineTool.js';
+export { limitRepeatedCalls } from './tools/limitRepeatedCalls.js';
+export type { LimitRepeatedCallsOptions } from './tools/limitRepeatedCalls.js';
 export { limitTool } from './tools/limitTool.js';
 export type { LimitToolOptions } from './tools/limitTool.js';
 export { retryTool } from './tools/retryTool.js';
@@ -152,7 +154,15 @@ export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orc
 export { runTurns } from './orchestrators/runTurns.js';
 export type { RunTurnsOptions, TurnPosition } from './orchestrators/runTurns.js';
 export { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
-export { allOf, costBudget, elapsed, tokenBudget, toolCalled, turnCount } from './orchestrators/stopWhen.js';
+export {
+  allOf,
+  costBudget,
+  elapsed,
+  repeatedCalls,
+  tokenBudget,
+  toolCalled,
+  turnCount,
+} from './orchestrators/stopWhen.js';
 export type { StopCondition, StopWhen } from './orchestrators/stopWhen.js';
 export { toolLoop } from './orchestrators/toolLoop.js';
 export { twoPhase } from './orchestrators/twoPhase.js';

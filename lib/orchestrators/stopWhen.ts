@@ -1,8 +1,9 @@
 import type { RunState } from '../core/event.js';
-import { hasToolResults } from '../core/message.js';
+import { hasToolResults, toolCallsOf } from '../core/message.js';
 import { requireNumber } from '../core/options.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
+import { countRepeatedCalls } from '../core/repeatedCalls.js';
 
 /** A condition that ends a run between two turns. */
 export interface StopCondition {
@@ -91,6 +92,23 @@ export function costBudget({ prices, max }: { readonly prices: Prices; readonly 
 export function elapsed(milliseconds: number): StopCondition {
   requireNumber('elapsed', milliseconds, 0);
   return { name: 'elapsed', holds: (_state, time) => time >= milliseconds };
+}
+
+/**
+ * Ends a run when a number of turns in a row have made the same call: the same tool with the same arguments. Other
+ * calls of these turns do not matter. The tool `limitRepeatedCalls` tells the model before the run ends.
+ *
+ * @param turns The number of turns.
+ */
+export function repeatedCalls(turns: number): StopCondition {
+  requireNumber('repeatedCalls', turns, 1);
+  return {
+    name: 'repeatedCalls',
+    holds({ messages }) {
+      const last = messages.findLast(({ role }) => role === 'model');
+      return last !== undefined && toolCallsOf(last).some((call) => countRepeatedCalls(messages, call) >= turns);
+    },
+  };
 }
 
 /**

@@ -1,0 +1,25 @@
+import { isSameJson } from './json/equal.js';
+import { hasToolResults, toolCallsOf } from './message.js';
+import type { Message, ToolCallPart } from './message.js';
+
+/**
+ * How many turns in a row made the same call: the same tool with the same arguments. It counts back from the end of the
+ * history to the user's last input, or to a turn without the call. Other calls of these turns do not matter.
+ *
+ * @param messages The conversation, oldest message first.
+ * @param call The call.
+ */
+export function countRepeatedCalls(messages: readonly Message[], call: ToolCallPart): number {
+  let count = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index];
+    if (message?.role === 'model') {
+      if (!toolCallsOf(message).some((other) => isSameCall(other, call))) break;
+      count++;
+    } else if (!hasToolResults(message)) break;
+  }
+  return count;
+}
+
+const isSameCall = (a: ToolCallPart, b: ToolCallPart): boolean =>
+  a.name === b.name && isSameJson(a.arguments, b.arguments);
