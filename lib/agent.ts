@@ -111,7 +111,7 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
  * `result`. If a run fails, the events that it has emitted remain valid, and no `turn` or `result` follows.
  *
  * ```ts
- * const agent = createAgent({ model: openai('gpt-5'), system: 'Be brief.', tools: [weather] });
+ * const agent = createAgent({ model: openai('gpt-6.1-terra'), system: 'Be brief.', tools: [weather] });
  * agent.stream('How warm is it in Oslo?').subscribe((event) => {
  *   if (event.type === 'text') process.stdout.write(event.text);
  * });
@@ -177,7 +177,7 @@ const invalidModel = (model: unknown) =>
     : new ConfigurationError(
         'model',
         'The agent has no model.',
-        "Pass what a provider's function returns: { model: openai('gpt-5') }.",
+        "Pass what a provider's function returns: { model: openai('gpt-6.1-terra') }.",
       );
 
 const reasonsWithoutOutput: ReadonlySet<FinishReason> = new Set(['maxTurns', 'stopped', 'limit']);

@@ -124,7 +124,7 @@ describe('createAgent', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['a name in place of a model', { model: 'openai:gpt-5' }, 'modelByName'],
+    ['a name in place of a model', { model: 'openai:gpt-6.1-terra' }, 'modelByName'],
     ['an output without z.object', { output: { city: z.string() } }, 'z.object'],
     ['a name in place of an output', { output: 'City' }, 'The output'],
     ['an output that JSON cannot hold', { output: z.object({ at: z.date() }) }, 'z.iso.datetime'],
@@ -192,7 +192,7 @@ describe('createAgent', () => {
   });
 
   it('createAgent reports a missing model, parameters that are not an object, and an orchestrator without typed output', () => {
-    expect(observe(createAgent({ model: 'gpt-5' as never }).run('Hi')).error).toMatchObject({
+    expect(observe(createAgent({ model: 'gpt-6.1-terra' as never }).run('Hi')).error).toMatchObject({
       code: 'configuration',
       subject: 'model',
     });

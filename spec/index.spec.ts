@@ -138,7 +138,7 @@ describe('the public names', () => {
     const silence: rivulet.IdleTimeoutOptions = { first: 1_000, each: 2_000 };
     const timeout: rivulet.HttpTimeoutOptions = { ...silence, body: false };
     const options: rivulet.ModelOptions = { apiKey: 'key', timeout };
-    expect(rivulet.openai('gpt-5', options).provider).toBe('openai');
+    expect(rivulet.openai('gpt-6.1-terra', options).provider).toBe('openai');
   });
 });
 

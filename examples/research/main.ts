@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { stripControlCharacters } from '../terminal/text.js';
 import { research } from './research.js';
 
-// A custom orchestrator. `npm run example:research` is offline; with `-- openai:gpt-5` and an API key it uses a real
+// A custom orchestrator. `npm run example:research` is offline; with `-- openai:gpt-6.1-terra` and an API key it uses a real
 // model.
 
 const areas: Readonly<Record<string, number>> = { Norway: 385_207, Portugal: 92_230 };

@@ -8,7 +8,7 @@ import { shortCallId } from './shared/callIds.js';
  * An OpenAI model, used through the Chat Completions API.
  *
  * ```ts
- * openai('gpt-5').stream({ messages: [userMessage('Name a river.')] });
+ * openai('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
  * Through this API, OpenAI's models do not send their thinking. Pass other fields of the API in

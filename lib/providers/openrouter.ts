@@ -11,7 +11,7 @@ import { dataUrl } from './shared/files.js';
  * A model of any vendor, used through OpenRouter.
  *
  * ```ts
- * openrouter('google/gemini-2.5-flash').stream({
+ * openrouter('google/gemini-3.8-flash').stream({
  *   messages: [userMessage('Name a river.')],
  *   providerOptions: { openrouter: { plugins: [{ id: 'web' }], provider: { order: ['google-vertex'] } } },
  * });

@@ -16,11 +16,11 @@ export { createRegistry };
 export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
 const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
-  ['openai', openai, { defaultModel: 'gpt-5', keyVariable: 'OPENAI_API_KEY' }],
+  ['openai', openai, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
   [
     'openai-responses',
     openaiResponses,
-    { aliases: ['responses'], defaultModel: 'gpt-5', keyVariable: 'OPENAI_API_KEY' },
+    { aliases: ['responses'], defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' },
   ],
   [
     'openrouter',
@@ -39,12 +39,12 @@ const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOption
   [
     'anthropic',
     anthropic,
-    { aliases: ['claude'], defaultModel: 'claude-sonnet-4-5', keyVariable: 'ANTHROPIC_API_KEY' },
+    { aliases: ['claude'], defaultModel: 'claude-sonnet-5-5', keyVariable: 'ANTHROPIC_API_KEY' },
   ],
   [
     'google',
     google,
-    { aliases: ['gemini', 'googleai', 'google-ai'], defaultModel: 'gemini-2.5-flash', keyVariable: 'GEMINI_API_KEY' },
+    { aliases: ['gemini', 'googleai', 'google-ai'], defaultModel: 'gemini-3.8-flash', keyVariable: 'GEMINI_API_KEY' },
   ],
   // Ollama's default model has to support thinking and tools: models without thinking reject a request for it (status
   // 400).
@@ -54,7 +54,7 @@ const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOption
     mistral,
     { aliases: ['mistralai', 'mistral-ai'], defaultModel: 'mistral-small-latest', keyVariable: 'MISTRAL_API_KEY' },
   ],
-  ['cohere', cohere, { defaultModel: 'command-a-03-2025', keyVariable: 'COHERE_API_KEY' }],
+  ['cohere', cohere, { defaultModel: 'command-a-plus-05-2026', keyVariable: 'COHERE_API_KEY' }],
 ];
 
 /** The shared registry. Only this file imports all providers; importing a single provider bundles no other provider. */
@@ -70,9 +70,9 @@ function createBuiltInRegistry(): Registry {
  * Creates a model from its name: `provider:model`, or only the provider's name for its default model.
  *
  * ```ts
- * modelByName('anthropic:claude-sonnet-4-5');
- * modelByName('openrouter:google/gemini-2.5-flash');
- * modelByName('ollama:qwen2.5:7b', { baseUrl: 'http://gpu:11434' });
+ * modelByName('anthropic:claude-sonnet-5-5');
+ * modelByName('openrouter:google/gemini-3.8-flash');
+ * modelByName('ollama:qwen3:8b', { baseUrl: 'http://gpu:11434' });
  * modelByName('gemini'); // an alias, and its default model
  * ```
  *

@@ -96,7 +96,7 @@ function normalizeValidName(name: string): string {
 
 /**
  * Splits a name at its first colon or slash into the provider and the model. The model may contain further colons and
- * slashes (`qwen2.5:7b`, `google/gemini`).
+ * slashes (`qwen3:8b`, `google/gemini`).
  */
 function splitName(name: string): { readonly provider: string; readonly model: string } {
   const separator = name.search(/[:/]/);
@@ -105,7 +105,7 @@ function splitName(name: string): { readonly provider: string; readonly model: s
   throw new ConfigurationError(
     'model',
     `"${name}" does not name a provider.`,
-    'Write "provider:model", for example "openai:gpt-5".',
+    'Write "provider:model", for example "openai:gpt-6.1-terra".',
   );
 }
 

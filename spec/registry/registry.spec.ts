@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { lastValueFrom } from 'rxjs';
 import type { Capability } from '../../lib/core/capabilities.js';
 import { userMessage } from '../../lib/core/message.js';
@@ -6,6 +8,7 @@ import type { Model } from '../../lib/core/model.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
 import { capabilityTable } from '../../lib/providers/shared/capabilityTable.js';
 import { createRegistry, modelByName, registeredProviders, registerProvider } from '../../lib/registry/index.js';
+import { deprecatedModels } from '../drift/deprecated.js';
 import { answering } from '../providers/answering.js';
 import { delta } from '../providers/chatCompletions/reading.js';
 
@@ -15,27 +18,27 @@ const errorOf = (subject: string, message: RegExp) =>
 
 describe('modelByName', () => {
   it.each([
-    ['anthropic:claude-sonnet-4-5', 'anthropic claude-sonnet-4-5'],
-    ['openrouter:google/gemini-2.5-flash', 'openrouter google/gemini-2.5-flash'],
-    ['ollama:qwen2.5:7b', 'ollama qwen2.5:7b'],
-    ['OpenAI:gpt-5', 'openai gpt-5'],
-    ['openai-responses:gpt-5', 'openai-responses gpt-5'],
-    ['google/gemini-2.5-flash', 'google gemini-2.5-flash'],
+    ['anthropic:claude-sonnet-5-5', 'anthropic claude-sonnet-5-5'],
+    ['openrouter:google/gemini-3.8-flash', 'openrouter google/gemini-3.8-flash'],
+    ['ollama:qwen3:8b', 'ollama qwen3:8b'],
+    ['OpenAI:gpt-6.1-terra', 'openai gpt-6.1-terra'],
+    ['openai-responses:gpt-6.1-terra', 'openai-responses gpt-6.1-terra'],
+    ['google/gemini-3.8-flash', 'google gemini-3.8-flash'],
     ['claude:claude-opus-4-5', 'anthropic claude-opus-4-5'],
-    ['gemini', 'google gemini-2.5-flash'],
-    ['googleai:', 'google gemini-2.5-flash'],
+    ['gemini', 'google gemini-3.8-flash'],
+    ['googleai:', 'google gemini-3.8-flash'],
     ['mistralai', 'mistral mistral-small-latest'],
-    ['cohere', 'cohere command-a-03-2025'],
-    [' openai:gpt-5\n', 'openai gpt-5'],
+    ['cohere', 'cohere command-a-plus-05-2026'],
+    [' openai:gpt-6.1-terra\n', 'openai gpt-6.1-terra'],
   ])('modelByName(%j) makes the model %s', (name, expected) => {
     expect(named(modelByName(name))).toBe(expected);
   });
 
   it('modelByName lists the registered providers when the provider is unknown', () => {
-    expect(() => modelByName('opnai:gpt-5')).toThrow(
+    expect(() => modelByName('opnai:gpt-6.1-terra')).toThrow(
       errorOf('model', /"opnai".*openai, .*anthropic \(claude\).*google \(gemini,/s),
     );
-    for (const name of ['', ':gpt-5', '/x'])
+    for (const name of ['', ':gpt-6.1-terra', '/x'])
       expect(() => modelByName(name)).toThrow(errorOf('model', /does not name a provider/));
   });
 
@@ -127,6 +130,21 @@ describe('the capabilities of the registered providers', () => {
   it('capabilities are those of the default model of each provider', () => {
     for (const { name, capabilities } of builtIn)
       expect([name, Object.keys(capabilities).length > 4]).toEqual([name, true]);
+  });
+
+  it('no default model is deprecated', () => {
+    const defaults = builtIn.map(({ defaultModel }) => defaultModel ?? '');
+    expect(defaults.filter((model) => deprecatedModels.includes(model))).toEqual([]);
+  });
+
+  it('the README and the examples name no deprecated model', () => {
+    const examples = readdirSync('examples', { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(ts|md)$/.test(name))
+      .map((name) => join('examples', name));
+    for (const file of ['README.md', ...examples]) {
+      const names = new Set(readFileSync(file, 'utf8').match(/[a-z0-9]+(?:[.-][a-z0-9]+)+/g));
+      expect([file, ...deprecatedModels.filter((model) => names.has(model))]).toEqual([file]);
+    }
   });
 
   it('capabilityTable agrees with the capabilities of the models', () => {

@@ -20,7 +20,7 @@ export interface AnthropicOptions extends ModelOptions {
  * Creates an Anthropic model over the Messages API (version 2023-06-01).
  *
  * ```ts
- * anthropic('claude-sonnet-4-5').stream({ messages: [userMessage('Name a river.')] });
+ * anthropic('claude-sonnet-5-5').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
  * The API requires a limit for the length of the response. The default of `maxOutputTokens` is the maximum response

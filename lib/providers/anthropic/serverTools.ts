@@ -64,7 +64,7 @@ export interface AnthropicCodeExecutionOptions {
  * execution tool"). Pass them to the model:
  *
  * ```ts
- * const model = anthropic('claude-sonnet-4-5', {
+ * const model = anthropic('claude-sonnet-5-5', {
  *   serverTools: [anthropicTools.webSearch({ maxUses: 3 }), anthropicTools.codeExecution()],
  * });
  * ```

@@ -8,7 +8,7 @@ import { encodeCohere } from './encode.js';
  * A Cohere model, used through version 2 of Cohere's Chat API.
  *
  * ```ts
- * cohere('command-a-03-2025').stream({ messages: [userMessage('Name a river.')] });
+ * cohere('command-a-plus-05-2026').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
  * The plan that a model writes before it calls tools (`tool_plan`) is not emitted; it is sent back with the calls.

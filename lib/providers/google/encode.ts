@@ -60,7 +60,7 @@ function modelPath(model: string): string {
     throw new ConfigurationError(
       'options',
       `google: "${model}" is not the name of a model.`,
-      "Pass a name like 'gemini-2.5-flash', 'models/...' or 'tunedModels/...'.",
+      "Pass a name like 'gemini-3.8-flash', 'models/...' or 'tunedModels/...'.",
     );
   }
   const name = segments.map(encodeURIComponent).join('/');

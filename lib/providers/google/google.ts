@@ -17,14 +17,14 @@ export interface GoogleOptions extends ModelOptions {
  * Creates a Google model over the Gemini API.
  *
  * ```ts
- * google('gemini-2.5-flash').stream({ messages: [userMessage('Name a river.')] });
+ * google('gemini-3.8-flash').stream({ messages: [userMessage('Name a river.')] });
  * ```
  *
  * Google runs the `serverTools` itself. Their calls and results arrive as metadata, sources and files, never as tool
  * calls. They are sent back with the conversation. To set a field of the API that `Request` does not have, use
  * `providerOptions`: `{ google: { safetySettings: [...], generationConfig: { topK: 20 } } }`.
  *
- * @param name The model's name (`gemini-2.5-flash`), with or without `models/`; for a tuned model, with `tunedModels/`.
+ * @param name The model's name (`gemini-3.8-flash`), with or without `models/`; for a tuned model, with `tunedModels/`.
  * @param options Key (default: GEMINI_API_KEY), base URL (default:
  * https://generativelanguage.googleapis.com/v1beta), transport, and the tools that Google runs.
  * @returns A cold model. In addition to the errors of `httpModel`, its streams fail with ConfigurationError for

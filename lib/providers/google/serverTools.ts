@@ -26,7 +26,7 @@ export interface GoogleSearchOptions {
  * context"). Pass them to the model:
  *
  * ```ts
- * const model = google('gemini-2.5-flash', { serverTools: [googleTools.search(), googleTools.urlContext()] });
+ * const model = google('gemini-3.8-flash', { serverTools: [googleTools.search(), googleTools.urlContext()] });
  * ```
  *
  * To combine them with your own tools or with a JSON Schema, use Gemini 3 or later.

@@ -31,7 +31,7 @@ export interface ResponsesOptions extends ModelOptions {
  * Creates an OpenAI model over the Responses API.
  *
  * ```ts
- * openaiResponses('gpt-5').stream({ messages: [userMessage('Name a river.')], thinking: true });
+ * openaiResponses('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')], thinking: true });
  * ```
  *
  * Each message of this model contains the id of its response in `metadata['openai-responses']`. A request contains the

@@ -22,7 +22,7 @@ export interface ResponsesTool {
  * The tools that OpenAI runs on its own servers (OpenAI's guide "Using tools"). Pass them to the model:
  *
  * ```ts
- * const model = openaiResponses('gpt-5', {
+ * const model = openaiResponses('gpt-6.1-terra', {
  *   serverTools: [responsesTools.webSearch({ contextSize: 'low' }), responsesTools.codeInterpreter()],
  * });
  * ```

@@ -73,7 +73,7 @@ interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
  *
  * ```ts
  * const recorder = recordFetch();
- * const model = openai('gpt-5', { fetch: recorder.fetch });
+ * const model = openai('gpt-6.1-terra', { fetch: recorder.fetch });
  * await lastValueFrom(model.stream(request));
  * await writeFile('answer.json', JSON.stringify(recorder.recording()));
  * // later, in a spec

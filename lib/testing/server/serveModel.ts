@@ -27,7 +27,7 @@ export interface LoopbackServer {
   /** For a model's `baseUrl`: `http://127.0.0.1:<port>/v1`. */
   readonly url: string;
   /**
-   * The base URL for the models of a provider: `google('gemini-2.5-flash', { baseUrl: server.urlFor('google'), apiKey:
+   * The base URL for the models of a provider: `google('gemini-3.8-flash', { baseUrl: server.urlFor('google'), apiKey:
    * 'none' })`.
    *
    * @param provider The provider's name: `openai`, `anthropic`, ...
@@ -56,7 +56,7 @@ export interface LoopbackServer {
  *
  * ```ts
  * const server = await serveModel([[toolCall('add', { a: 1, b: 2 })], 'That makes 3.']);
- * const model = openai('gpt-5', { baseUrl: server.url, apiKey: 'none' });
+ * const model = openai('gpt-6.1-terra', { baseUrl: server.url, apiKey: 'none' });
  * ```
  *
  * It refuses what the real server refuses (404, 405, 400, and 401 with the option `apiKey`), with the same error body.

@@ -9,7 +9,7 @@ import type { LoopbackServer } from './serveModel.js';
  *
  * ```ts
  * const server = await serveRecording(recording);
- * const model = anthropic('claude-sonnet-4-5', { baseUrl: server.urlFor('anthropic'), apiKey: 'none' });
+ * const model = anthropic('claude-sonnet-5-5', { baseUrl: server.urlFor('anthropic'), apiKey: 'none' });
  * ```
  *
  * A recorded response that was interrupted is interrupted again after its frames. One that its reader left, or was

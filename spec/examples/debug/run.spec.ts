@@ -110,7 +110,7 @@ describe('run, with accumulation', () => {
   it('run prints how each call grows, from a recording that recordFetch made', async () => {
     const server = await serveModel([[toolCall('weather', { city: 'Oslo' }), toolCall('clock')]]);
     const recorder = recordFetch();
-    const model = anthropic('claude-sonnet-4-5', {
+    const model = anthropic('claude-sonnet-5-5', {
       baseUrl: server.urlFor('anthropic'),
       apiKey: 'none',
       fetch: recorder.fetch,

@@ -101,11 +101,11 @@ describe('runProgram, without a terminal', () => {
     const second = await start([...args, '--no-thinking', 'Name one.'], { env });
     await server.close();
     expect([first.code, second.code]).toEqual([0, 0]);
-    expect(first.out).toContain('Rivulet: claude-sonnet-4-5 at http://127.0.0.1:');
+    expect(first.out).toContain('Rivulet: claude-sonnet-5-5 at http://127.0.0.1:');
     expect(first.out).toContain('A river.');
     expect(server.requests.map(({ body }) => body)).toMatchObject([
-      { model: 'claude-sonnet-4-5', thinking: { type: 'enabled' } },
-      { model: 'claude-sonnet-4-5' },
+      { model: 'claude-sonnet-5-5', thinking: { type: 'adaptive' } },
+      { model: 'claude-sonnet-5-5' },
     ]);
     expect(server.requests[1]?.body).not.toHaveProperty('thinking');
   });
@@ -185,7 +185,7 @@ describe('runProgram, without a terminal', () => {
     const { code, out, error } = await start(['--help']);
     expect({ code, error }).toEqual({ code: 0, error: '' });
     expect(out).toMatch(/--provider NAME[^]*--model NAME[^]*--base-url URL/);
-    expect(out).toMatch(/^ {2}anthropic +claude-sonnet-4-5 +ANTHROPIC_API_KEY$/m);
+    expect(out).toMatch(/^ {2}anthropic +claude-sonnet-5-5 +ANTHROPIC_API_KEY$/m);
     expect(out).toMatch(/^ {2}ollama +qwen3 +no key: --base-url/m);
   });
 });

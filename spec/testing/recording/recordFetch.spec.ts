@@ -21,9 +21,9 @@ const serving = async (promise: Promise<LoopbackServer>) => {
 afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
 
 const makers: Readonly<Record<string, (options: ModelOptions) => Model>> = {
-  openai: (options) => openai('gpt-5', options),
-  anthropic: (options) => anthropic('claude-sonnet-4-5', options),
-  google: (options) => google('gemini-2.5-flash', options),
+  openai: (options) => openai('gpt-6.1-terra', options),
+  anthropic: (options) => anthropic('claude-sonnet-5-5', options),
+  google: (options) => google('gemini-3.8-flash', options),
 };
 
 describe('recordFetch', () => {
@@ -107,7 +107,7 @@ describe('recordFetch', () => {
     );
     const recorder = recordFetch();
     const model = (server: LoopbackServer, options = {}) =>
-      openai('gpt-5', { baseUrl: server.url, apiKey: 'none', retry: { count: 1 }, ...options });
+      openai('gpt-6.1-terra', { baseUrl: server.url, apiKey: 'none', retry: { count: 1 }, ...options });
     const recorded = model(live, { fetch: recorder.fetch });
     const broken = await notifications(recorded);
     await firstValueFrom(
