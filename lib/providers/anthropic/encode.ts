@@ -4,6 +4,7 @@ import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
+import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeMessages } from './messages.js';
 import { encodeThinking, withoutRejectedThinking } from './models.js';
 import { outputSchema } from './schema.js';
@@ -93,9 +94,10 @@ function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: read
   );
 }
 
-/** The API requires a schema whose type is `object`. */
-function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return { name, description, input_schema: { ...parameters, type: 'object' } };
+/** Encodes a tool. The API requires a schema whose type is `object`. */
+function encodeTool(tool: ToolDefinition): JsonObject {
+  const { name, description, parameters } = tool;
+  return withProviderOptions({ name, description, input_schema: { ...parameters, type: 'object' } }, 'anthropic', tool);
 }
 
 function encodeToolChoice(choice: ToolChoice, disableParallel: boolean): JsonObject {

@@ -1,11 +1,14 @@
-import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { omit, omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { toolCallsOf } from '../../core/message.js';
+import type { Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { createCallIdMapper } from '../shared/callIds.js';
-import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { withProviderOptions } from '../shared/providerOptions.js';
+import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
+import { encodeFile, isSupported } from './files.js';
+import { isThinkingBlock } from './models.js';
 
-type MapCallId = (id: string) => string;
+const provider = 'anthropic';
 
 /** A message in the API's format. */
 interface WireMessage extends JsonObject {
@@ -13,52 +16,106 @@ interface WireMessage extends JsonObject {
   readonly content: readonly JsonObject[];
 }
 
+/** What the encoding of one message needs to know about the conversation. */
+interface Conversation {
+  /** Returns the valid id for the id of a call. */
+  readonly toValidId: (id: string) => string;
+  /** The toolsets of calls of client toolsets, by the id of the call. */
+  readonly toolsets: ReadonlyMap<string, JsonValue>;
+}
+
 /**
  * Encodes a conversation as a system prompt and messages of content blocks. Blank texts are omitted, because the API
  * rejects them ("text content blocks must contain non-whitespace text"); so are messages that become empty.
+ *
+ * The `providerOptions.anthropic` of a part are merged into its block, and those of a message into its last block.
  */
 export function encodeMessages(messages: readonly Message[]): {
-  readonly system: string | undefined;
+  readonly system: JsonValue | undefined;
   readonly messages: readonly JsonObject[];
 } {
-  const toValidId = createCallIdMapper(messages);
-  const system = messages
-    .flatMap(({ role, parts }) => (role === 'system' ? parts : []))
-    .flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : []))
-    .join('\n\n');
-  const turns = messages.flatMap((message) => encodeMessage(message, toValidId));
-  return { system: nonEmptyString(system), messages: trimLastMessage(turns) };
+  const conversation = { toValidId: createCallIdMapper(messages), toolsets: findToolsets(messages) };
+  const encoded = messages.flatMap((message) => encodeMessage(message, conversation));
+  return { system: encodeSystem(messages), messages: trimLastMessage(mergeAdjacent(encoded)) };
 }
 
-function encodeMessage({ role, parts }: Message, toValidId: MapCallId): readonly WireMessage[] {
+/** Encodes the system prompt: as a text, or as blocks if a block has options. */
+function encodeSystem(messages: readonly Message[]): JsonValue | undefined {
+  const blocks = messages
+    .filter(({ role }) => role === 'system')
+    .flatMap((message) => withOptions(message.parts.flatMap(encodeText), message));
+  if (blocks.some((block) => Object.keys(omit(block, 'type', 'text')).length > 0)) return blocks;
+  return nonEmptyString(blocks.map(({ text }) => nonEmptyString(text)).join('\n\n'));
+}
+
+function encodeMessage(message: Message, conversation: Conversation): readonly WireMessage[] {
+  const { role, parts } = message;
   if (role === 'system') return [];
-  const content = role === 'user' ? encodeUserParts(parts, toValidId) : encodeModelParts(parts, toValidId);
+  const blocks = role === 'user' ? encodeUserParts(parts, conversation) : encodeModelParts(parts, conversation);
+  const content = withOptions(blocks, message);
   return content.length === 0 ? [] : [{ role: role === 'user' ? 'user' : 'assistant', content }];
+}
+
+/** Merges the options of a message into its last block, except thinking, which the API accepts only unchanged. */
+function withOptions(blocks: readonly JsonObject[], message: Message): readonly JsonObject[] {
+  const last = blocks.findLastIndex(({ type }) => !isThinkingBlock(type));
+  return blocks.map((block, index) => (index === last ? withProviderOptions(block, provider, message) : block));
+}
+
+/** Merges adjacent messages of a role, which are separate if they have options of their own. */
+function mergeAdjacent(messages: readonly WireMessage[]): readonly WireMessage[] {
+  const merged: WireMessage[] = [];
+  for (const message of messages) {
+    const previous = merged.at(-1);
+    if (previous?.role !== message.role) merged.push(message);
+    else merged[merged.length - 1] = { ...previous, content: [...previous.content, ...message.content] };
+  }
+  return merged;
 }
 
 /**
  * Encodes a user message. Tool results come first: the API requires them directly after the calls, before any text
  * ("Handle tool calls").
  */
-function encodeUserParts(parts: readonly Part[], toValidId: MapCallId): readonly JsonObject[] {
-  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, toValidId));
+function encodeUserParts(parts: readonly Part[], conversation: Conversation): readonly JsonObject[] {
+  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, conversation));
   const content = parts.flatMap((part) => {
-    if (part.type === 'text') return textBlock(part.text);
+    if (part.type === 'text') return encodeText(part);
     return part.type === 'file' ? [encodeFile(part)] : [];
   });
   return [...results, ...content];
 }
 
+const encodeText = (part: Part): readonly JsonObject[] =>
+  part.type === 'text' ? textBlock(part.text).map((block) => withProviderOptions(block, provider, part)) : [];
+
 /**
  * Encodes a tool result. A blank error message is replaced by a text: the API rejects it ("content cannot be empty if
- * `is_error` is true").
+ * `is_error` is true"). A result of a member of a toolset names the toolset (`ToolResultBlockParam` of the SDK 1.12).
  */
-function encodeResult({ id, result, error }: ToolResultPart, toValidId: MapCallId): JsonObject {
-  const value = error ?? result ?? null;
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  const block = { type: 'tool_result', tool_use_id: toValidId(id) };
-  if (error !== undefined) return { ...block, content: text.trim() === '' ? 'The tool failed.' : text, is_error: true };
-  return text === '' ? block : { ...block, content: text };
+function encodeResult(part: ToolResultPart, { toValidId, toolsets }: Conversation): JsonObject {
+  const { id, error } = part;
+  const block = omitUndefined({
+    type: 'tool_result',
+    tool_use_id: toValidId(id),
+    toolset_name: toolsets.get(id),
+  });
+  if (error !== undefined)
+    return { ...block, content: error.trim() === '' ? 'The tool failed.' : error, is_error: true };
+  const content = encodeResultContent(part);
+  return content.length === 0 ? block : { ...block, content };
+}
+
+/** Encodes the result itself: as a text, or, with files, as blocks. */
+function encodeResultContent(part: ToolResultPart): string | readonly JsonObject[] {
+  const contents = toolResultContent(part);
+  if (!contents.some(({ type }) => type === 'file'))
+    return contents.map((content) => (content.type === 'text' ? content.text : '')).join('');
+  return contents.flatMap((content) => {
+    if (content.type === 'text') return textBlock(content.text);
+    if (!isSupported(content)) throw unsupportedResultFileError(provider, part.name, content);
+    return [encodeFile(content)];
+  });
 }
 
 /**
@@ -66,11 +123,11 @@ function encodeResult({ id, result, error }: ToolResultPart, toValidId: MapCallI
  * is the provider data that the decoder stored on a text part: the blocks that come `after` it, and the `citations` of
  * the text block that ends there. Sources and files created by the model are not sent back.
  */
-function encodeModelParts(parts: readonly Part[], toValidId: MapCallId): readonly JsonObject[] {
+function encodeModelParts(parts: readonly Part[], { toValidId }: Conversation): readonly JsonObject[] {
   const blocks: JsonObject[] = [];
   let text = '';
-  const endText = (citations: JsonObject = {}) => {
-    blocks.push(...textBlock(text).map((block) => ({ ...block, ...citations })));
+  const endText = (citations: JsonObject = {}, owner: Pick<TextPart, 'providerOptions'> = {}) => {
+    blocks.push(...textBlock(text).map((block) => withProviderOptions({ ...block, ...citations }, provider, owner)));
     text = '';
   };
   for (const part of parts) {
@@ -79,10 +136,11 @@ function encodeModelParts(parts: readonly Part[], toValidId: MapCallId): readonl
       blocks.push(encodeCall(part, toValidId));
     } else if (part.type === 'text') {
       text += part.text;
-      const marker = part.providerData?.['anthropic'];
-      if (!isJsonObject(marker)) continue;
-      endText(omitUndefined({ citations: marker['citations'] }));
-      blocks.push(...asArray(marker['after']).filter(isJsonObject));
+      const marker = part.providerData?.[provider];
+      if (!isJsonObject(marker) && !part.providerOptions?.[provider]) continue;
+      const { citations, after } = objectOrEmpty(marker);
+      endText(omitUndefined({ citations }), part);
+      blocks.push(...asArray(after).filter(isJsonObject));
     }
   }
   endText();
@@ -91,8 +149,20 @@ function encodeModelParts(parts: readonly Part[], toValidId: MapCallId): readonl
 
 const textBlock = (text: string): readonly JsonObject[] => (text.trim() === '' ? [] : [{ type: 'text', text }]);
 
-function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart, toValidId: MapCallId): JsonObject {
-  return { type: 'tool_use', id: toValidId(id), name, input, ...objectOrEmpty(providerData?.['anthropic']) };
+function encodeCall(
+  { id, name, arguments: input, providerData }: ToolCallPart,
+  toValidId: Conversation['toValidId'],
+): JsonObject {
+  return { type: 'tool_use', id: toValidId(id), name, input, ...objectOrEmpty(providerData?.[provider]) };
+}
+
+function findToolsets(messages: readonly Message[]): ReadonlyMap<string, JsonValue> {
+  const toolsets = new Map<string, JsonValue>();
+  for (const { id, providerData } of messages.flatMap(toolCallsOf)) {
+    const toolset = objectOrEmpty(providerData?.[provider])['toolset_name'];
+    if (toolset !== undefined) toolsets.set(id, toolset);
+  }
+  return toolsets;
 }
 
 /**
@@ -107,40 +177,3 @@ function trimLastMessage(messages: readonly WireMessage[]): readonly JsonObject[
   const content = [...lastMessage.content.slice(0, -1), { ...lastBlock, text: text.trimEnd() }];
   return [...messages.slice(0, -1), { ...lastMessage, content }];
 }
-
-const imageTypes: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
-
-/**
- * Encodes a file (Messages API reference, `ImageBlockParam` and `DocumentBlockParam`): images and PDFs by URL or as
- * bytes, text files as text. The fields of the part's `providerData.anthropic` are copied to the block, for example `{
- * context: '...' }`.
- *
- * @throws ConfigurationError `options` for a file that the API does not accept.
- */
-function encodeFile(part: FilePart): JsonObject {
-  const file = inlineDataUrl(part);
-  const mediaType = baseMediaType(file.mediaType);
-  const isImage = mediaType.startsWith('image/');
-  return {
-    type: isImage ? 'image' : 'document',
-    source: encodeSource(file, mediaType, isImage),
-    ...omitUndefined({ title: isImage ? undefined : file.name }),
-    ...objectOrEmpty(part.providerData?.['anthropic']),
-  };
-}
-
-function encodeSource({ data, url }: FilePart, mediaType: string, isImage: boolean): JsonObject {
-  const isPdf = mediaType === 'application/pdf';
-  if (url !== undefined) {
-    if (isImage || isPdf) return { type: 'url', url };
-    const problem = `accepts a URL only for images and PDFs, not for ${mediaType} files: ${url}`;
-    throw unsupportedFile(problem, 'Fetch the file and pass its bytes: filePart(bytes, mediaType).');
-  }
-  if (isPdf || imageTypes.has(mediaType)) return { type: 'base64', media_type: mediaType, data };
-  const text = textOfFile({ type: 'file', mediaType, data });
-  if (text !== undefined) return { type: 'text', media_type: 'text/plain', data: text };
-  throw unsupportedFile(`does not accept files of type ${mediaType}`, 'Pass JPEG, PNG, GIF, WebP, PDF or text.');
-}
-
-const unsupportedFile = (problem: string, nextStep: string) =>
-  new ConfigurationError('options', `anthropic ${problem}.`, nextStep);

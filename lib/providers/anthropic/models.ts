@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined, isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Request } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
@@ -162,8 +162,10 @@ function lacksThinkingInLastRound(messages: readonly JsonObject[]): boolean {
     const blocks = asArray(content).filter(isJsonObject);
     if (role === 'user' && !blocks.some(({ type }) => type === 'tool_result')) break;
     if (role === 'user') resultMessages += 1;
-    else if (resultMessages === 0 || /^(redacted_)?thinking$/.test(nonEmptyString(blocks[0]?.['type']) ?? ''))
-      return false;
+    else if (resultMessages === 0 || isThinkingBlock(blocks[0]?.['type'])) return false;
   }
   return resultMessages > 0;
 }
+
+/** Whether a content block of this type is thinking. */
+export const isThinkingBlock = (type: unknown): boolean => type === 'thinking' || type === 'redacted_thinking';

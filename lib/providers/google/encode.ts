@@ -4,8 +4,10 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
+import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeContents, encodeInstructions } from './messages.js';
 import { encodeThinking } from './models.js';
+import { provider } from './providerData.js';
 import { combinesTools } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
 
@@ -80,11 +82,17 @@ const parallelToolCallsError = () =>
  * Encodes a tool. Without parameters, the schema is omitted, because the API rejects an object schema without
  * properties.
  */
-function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+function encodeTool(tool: ToolDefinition): JsonObject {
+  const { name, description, parameters } = tool;
   const { properties, ...others } = parameters;
   const hasProperties = Object.keys(properties ?? {}).length > 0;
   const hasParameters = hasProperties || Object.keys(others).some((keyword) => !emptyObjectKeywords.has(keyword));
-  return omitUndefined({ name, description, parametersJsonSchema: hasParameters ? parameters : undefined });
+  const declaration = omitUndefined({
+    name,
+    description,
+    parametersJsonSchema: hasParameters ? parameters : undefined,
+  });
+  return withProviderOptions(declaration, provider, tool);
 }
 
 /** The keywords of an object schema that declare no parameters. */

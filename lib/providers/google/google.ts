@@ -44,7 +44,13 @@ export function google(name: string, options: GoogleOptions = {}): Model {
       baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
       apiKey: { variable: 'GEMINI_API_KEY' },
       authorize: (key) => ({ 'x-goog-api-key': key }),
-      wire: { framing: 'sse', encode: (request) => encodeGoogle(name, request, serverTools), decode: decodeGoogle },
+      wire: {
+        framing: 'sse',
+        // A message's options belong to its own last part.
+        isUnmergeable: ({ providerOptions }) => providerOptions?.[provider] !== undefined,
+        encode: (request) => encodeGoogle(name, request, serverTools),
+        decode: decodeGoogle,
+      },
       capabilities: {
         tools: true,
         multiToolCalls: true,

@@ -2,10 +2,11 @@ import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { nonEmptyTexts } from '../shared/encode.js';
 import { inlineDataUrl } from '../shared/files.js';
-import { isGemini3 } from './models.js';
-import { readProviderData } from './providerData.js';
+import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
+import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
+import { isGemini3, modelGeneration } from './models.js';
+import { provider, readProviderData } from './providerData.js';
 
 /**
  * The signature for calls of other models, which have no signature (guide "Thought signatures", under "FAQs"; Vertex AI
@@ -16,14 +17,20 @@ const placeholderSignature = 'skip_thought_signature_validator';
 
 /** Encodes the instructions of a conversation, one part for each; undefined if there are none. */
 export function encodeInstructions(messages: readonly Message[]): JsonObject | undefined {
-  const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
-  return texts.length === 0 ? undefined : { parts: texts.map((text) => ({ text })) };
+  const parts = messages
+    .filter(({ role }) => role === 'system')
+    .flatMap((message) => withMessageOptions(message.parts.flatMap(encodePart), provider, message));
+  return parts.length === 0 ? undefined : { parts };
 }
 
 /**
  * Encodes a conversation as the contents of a request. The tool results of a user message are one content, in the order
  * of their calls; the message's other parts are the next content. The API requires the same number of results as calls,
  * directly after the calls. Sources are omitted, because a request cannot contain them.
+ *
+ * The `providerOptions.google` of a part are merged into its encoding, and those of a message into its last part.
+ *
+ * @throws ConfigurationError `capability` for a file in a tool result if the model is older than Gemini 3.
  */
 export function encodeContents(model: string, messages: readonly Message[]): readonly JsonObject[] {
   const contents: JsonObject[] = [];
@@ -34,14 +41,16 @@ export function encodeContents(model: string, messages: readonly Message[]): rea
   const turnStart = conversation.map(beginsTurn).lastIndexOf(true);
   let calls: readonly ToolCallPart[] = [];
   conversation.forEach((message, index) => {
+    const parts = message.parts.flatMap(encodePart);
     if (message.role === 'model') {
-      const parts = message.parts.flatMap(encodePart);
-      addContent('model', isGemini3(model) && index > turnStart ? signFirstCall(parts) : parts);
+      const signed = isGemini3(model) && index > turnStart ? signFirstCall(parts) : parts;
+      addContent('model', withMessageOptions(signed, provider, message));
       calls = toolCallsOf(message);
       return;
     }
-    addContent('user', encodeResults(message, calls));
-    addContent('user', message.parts.flatMap(encodePart));
+    const results = encodeResults(model, message, calls);
+    addContent('user', parts.length > 0 ? results : withMessageOptions(results, provider, message));
+    addContent('user', withMessageOptions(parts, provider, message));
   });
   return contents;
 }
@@ -59,15 +68,18 @@ function signFirstCall(parts: readonly JsonObject[]): readonly JsonObject[] {
 function encodePart(part: Part): readonly JsonObject[] {
   switch (part.type) {
     case 'text':
-      return encodeText(part);
+      return withOptions(encodeText(part), part);
     case 'toolCall':
       return [encodeCall(part)];
     case 'file':
-      return [encodeFile(part)];
+      return withOptions([encodeFile(part)], part);
     default:
       return [];
   }
 }
+
+const withOptions = (parts: readonly JsonObject[], part: TextPart | FilePart): readonly JsonObject[] =>
+  parts.map((encoded) => withProviderOptions(encoded, provider, part));
 
 /**
  * Encodes a text, followed by the API part that is stored in its provider data. If the text is signed, its last
@@ -103,16 +115,30 @@ function encodeFile(file: FilePart): JsonObject {
   return omitUndefined({ fileData: omitUndefined({ mimeType, fileUri: url }), thoughtSignature });
 }
 
-function encodeResults(message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
+function encodeResults(model: string, message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
   const results = message.parts.filter((part) => part.type === 'toolResult');
   const positions = new Map(calls.map(({ id }, index) => [id, index]));
   const positionOf = ({ id }: ToolResultPart) => positions.get(id) ?? -1;
   return results
     .sort((a, b) => positionOf(a) - positionOf(b))
-    .map((result) => encodeResult(result, calls[positionOf(result)]));
+    .map((result) => {
+      const call = calls[positionOf(result)];
+      const id = call && readProviderData(call)['id'];
+      return { functionResponse: omitUndefined({ id, name: result.name, ...encodeResult(model, result) }) };
+    });
 }
 
-function encodeResult(result: ToolResultPart, call: ToolCallPart | undefined): JsonObject {
-  const response = result.error === undefined ? { result: result.result } : { error: result.error };
-  return { functionResponse: omitUndefined({ id: call && readProviderData(call)['id'], name: result.name, response }) };
+/**
+ * Encodes the result of a call. Its files are `parts` of the response (`FunctionResponsePart` of the SDK 3.1), which
+ * Gemini 3 introduced (guide "Gemini 3", "Multimodal function responses").
+ */
+function encodeResult(model: string, part: ToolResultPart): JsonObject {
+  if (part.error !== undefined) return { response: { error: part.error } };
+  const contents = toolResultContent(part);
+  const files = contents.filter((content) => content.type === 'file');
+  const [file] = files;
+  if (!file) return { response: { result: part.result } };
+  if ((modelGeneration(model) ?? 3) < 3) throw unsupportedResultFileError(`google:${model}`, part.name, file);
+  const texts = contents.flatMap((content) => (content.type === 'text' ? [content.text] : []));
+  return { response: texts.length > 0 ? { result: texts.join('\n') } : {}, parts: files.map(encodeFile) };
 }

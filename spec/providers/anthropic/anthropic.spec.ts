@@ -3,11 +3,14 @@ import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import type { RunEvent } from '../../../lib/core/event.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { userMessage } from '../../../lib/core/message.js';
+import { filePart, systemMessage, userMessage } from '../../../lib/core/message.js';
+import type { Message } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';
 import { anthropicTools } from '../../../lib/providers/anthropic/serverTools.js';
+import { toolCall } from '../../../lib/testing/script.js';
 import { anthropic as dialect } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
+import type { ServedTurn } from '../../../lib/testing/server/index.js';
 import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { begin, block, end, replayed, textBlock, thinkingBlock } from './frames.js';
@@ -195,6 +198,68 @@ describe('anthropic: a paused turn', () => {
         { role: 'assistant', content: [use, { type: 'text', text: 'High water is at 04:12.' }] },
         { role: 'user', content: [{ type: 'text', text: 'Thanks.' }] },
       ]);
+    });
+  });
+});
+
+describe('anthropic over a socket', () => {
+  const look = tool({
+    name: 'look',
+    description: 'Takes a picture.',
+    providerOptions: { anthropic: { cache_control: { type: 'ephemeral' } } },
+    execute: () => ['The harbour:', filePart(new Uint8Array([1, 2, 3]), 'image/png')],
+  });
+
+  it('anthropic sends the files of a tool result, which the server reads as files', () => {
+    let history: readonly Message[] = [];
+    const second = (turn: ServedTurn) => {
+      history = turn.history;
+      return 'A harbour.';
+    };
+    return serve([[toolCall('look')], second], {}, async (server) => {
+      const agent = createAgent({ model: anthropic(model, { apiKey: 'k', baseUrl: server.url }), tools: [look] });
+      const { text } = await lastValueFrom(agent.run('What do you see?'));
+      expect(text).toContain('A harbour.');
+      expect(history.at(-1)?.parts).toEqual([
+        {
+          type: 'toolResult',
+          id: 'call_1_1',
+          name: 'look',
+          result: ['The harbour:', { type: 'file', mediaType: 'image/png', data: 'AQID' }],
+        },
+      ]);
+    });
+  });
+
+  it('anthropic sends cache breakpoints in tools, instructions and messages, and reports the cached tokens', () => {
+    const cached = { anthropic: { cache_control: { type: 'ephemeral' } } };
+    const usage = { input: 5000, output: 12, cachedInput: 4800 };
+    const conversation: Message[] = [
+      { ...systemMessage('A long handbook.'), providerOptions: cached },
+      { ...userMessage('What is the tide in Brest?'), providerOptions: cached },
+    ];
+    return serve([['Low.', { type: 'finish', reason: 'stop', usage }]], {}, async (server) => {
+      const agent = createAgent({ model: anthropic(model, { apiKey: 'k', baseUrl: server.url }), tools: [look] });
+      const result = await lastValueFrom(agent.run(conversation));
+      expect(result.usage).toMatchObject(usage);
+      const cache_control = { type: 'ephemeral' };
+      expect(bodiesOf(server)[0]).toMatchObject({
+        system: [{ type: 'text', text: 'A long handbook.', cache_control }],
+        tools: [{ name: 'look', cache_control }],
+        messages: [{ role: 'user', content: [{ type: 'text', cache_control }] }],
+      });
+    });
+  });
+
+  it('anthropic fails with the error of the server for a fifth cache breakpoint', () => {
+    const providerOptions = { anthropic: { cache_control: { type: 'ephemeral' } } };
+    const parts = [1, 2, 3, 4, 5].map((page) => ({ type: 'text', text: `Page ${page}`, providerOptions }) as const);
+    return serve(['Never.'], {}, async (server) => {
+      const wired = anthropic(model, { apiKey: 'k', baseUrl: server.url });
+      await expect(lastValueFrom(wired.stream({ messages: [userMessage(parts)] }))).rejects.toMatchObject({
+        status: 400,
+        message: expect.stringContaining('A maximum of 4 blocks with cache_control') as unknown,
+      });
     });
   });
 });

@@ -66,4 +66,22 @@ describe('encodeAnthropic', () => {
     });
     expect(body()).not.toHaveProperty('output_config');
   });
+
+  it('encodeAnthropic merges the options of a tool into its definition', () => {
+    const providerOptions = {
+      anthropic: { strict: true, defer_loading: true, cache_control: { type: 'ephemeral' } },
+      openai: { strict: false },
+    };
+    expect(body({ tools: [{ ...add, providerOptions }, add] })['tools']).toEqual([
+      {
+        name: 'add',
+        description: 'Adds.',
+        input_schema: add.parameters,
+        strict: true,
+        defer_loading: true,
+        cache_control: { type: 'ephemeral' },
+      },
+      { name: 'add', description: 'Adds.', input_schema: add.parameters },
+    ]);
+  });
 });

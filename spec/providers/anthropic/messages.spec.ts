@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject } from '../../../lib/core/json/json.js';
-import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
+import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { FilePart, Message } from '../../../lib/core/message.js';
 import { encodeMessages } from '../../../lib/providers/anthropic/messages.js';
 
@@ -126,5 +126,97 @@ describe('encodeMessages', () => {
     expect(() => content({ mediaType: 'audio/wav', data: 'AAAA' })).toThrow(/does not accept files of type audio\/wav/);
     expect(() => content({ mediaType: 'image/tiff', data: 'AAAA' })).toThrow(/image\/tiff/);
     expect(() => content({ mediaType: 'text/csv', url: 'https://x.example/a.csv' })).toThrow(/Fetch the file/);
+  });
+
+  it('encodeMessages sends the files of a tool result as image and document blocks', () => {
+    const image = filePart(new Uint8Array([1, 2, 3]), 'image/png');
+    const pdf = filePart(new URL('https://x.example/a.pdf'), 'application/pdf', 'a.pdf');
+    const content = (result: JsonValue) =>
+      sent(userMessage([{ type: 'toolResult', id: 'a', name: 'look', result }]))[0]?.['content'];
+    const png = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AQID' } };
+    expect(content({ ...image })).toEqual([{ type: 'tool_result', tool_use_id: 'a', content: [png] }]);
+    expect(content(['Two files:', { ...image }, { ...pdf }, { pages: 3 }, ''])).toEqual([
+      {
+        type: 'tool_result',
+        tool_use_id: 'a',
+        content: [
+          { type: 'text', text: 'Two files:' },
+          png,
+          { type: 'document', source: { type: 'url', url: 'https://x.example/a.pdf' }, title: 'a.pdf' },
+          { type: 'text', text: '{"pages":3}' },
+        ],
+      },
+    ]);
+    expect(() => content({ type: 'file', mediaType: 'audio/wav', data: 'AAAA' })).toThrow(
+      /anthropic does not accept a audio\/wav file in a tool result \(tool "look"\)/,
+    );
+  });
+});
+
+describe('encodeMessages: provider options', () => {
+  const providerOptions = { anthropic: { cache_control: { type: 'ephemeral' } }, openai: { name: 'x' } };
+  const cache_control = { type: 'ephemeral' };
+
+  it('encodeMessages merges the options of a part into its block', () => {
+    const file = { ...filePart(new Uint8Array([1]), 'image/png'), providerOptions };
+    expect(
+      sent(
+        userMessage([
+          { type: 'text', text: 'Long.', providerOptions },
+          file,
+          { type: 'toolResult', id: 'a', name: 'f', result: [{ ...file }] },
+        ]),
+        modelMessage([
+          { type: 'text', text: 'One.', providerOptions },
+          { type: 'text', text: 'Two.' },
+        ]),
+      ),
+    ).toMatchObject([
+      {
+        content: [
+          { type: 'tool_result', content: [{ type: 'image', cache_control }] },
+          { type: 'text', text: 'Long.', cache_control },
+          { type: 'image', cache_control },
+        ],
+      },
+      { content: [{ type: 'text', text: 'One.', cache_control }, { text: 'Two.' }] },
+    ]);
+  });
+
+  it('encodeMessages merges the options of a message into its last block, and joins adjacent messages of a role', () => {
+    const results: Message = {
+      role: 'user',
+      parts: [
+        { type: 'toolResult', id: 'a', name: 'f', result: '1' },
+        { type: 'toolResult', id: 'b', name: 'f', result: '2' },
+      ],
+      providerOptions,
+    };
+    expect(sent(results, userMessage('Well?'))).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'a', content: '1' },
+          { type: 'tool_result', tool_use_id: 'b', content: '2', cache_control },
+          { type: 'text', text: 'Well?' },
+        ],
+      },
+    ]);
+  });
+
+  it('encodeMessages never adds options to thinking', () => {
+    const thinking = { type: 'thinking', thinking: 'Hm', signature: 's' };
+    const parts: Message['parts'] = [{ type: 'text', text: 'Hi', providerData: { anthropic: { after: [thinking] } } }];
+    expect(sent({ role: 'model', parts, providerOptions })).toEqual([
+      { role: 'assistant', content: [{ type: 'text', text: 'Hi', cache_control }, thinking] },
+    ]);
+  });
+
+  it('encodeMessages sends a system prompt with options as blocks', () => {
+    const long: Message = { ...systemMessage('Long rules.'), providerOptions };
+    expect(encodeMessages([long, systemMessage('Be brief.')]).system).toEqual([
+      { type: 'text', text: 'Long rules.', cache_control },
+      { type: 'text', text: 'Be brief.' },
+    ]);
   });
 });

@@ -85,4 +85,15 @@ describe('encodeGoogle', () => {
   it('encodeGoogle refuses parallelToolCalls: false, for which the API has no field', () => {
     expect(() => body({ tools, parallelToolCalls: false })).toThrow(/cannot disable parallel tool calls/);
   });
+
+  it('encodeGoogle merges the options of a tool into its declaration', () => {
+    const providerOptions = { google: { responseJsonSchema: { type: 'string' } }, openai: { strict: true } };
+    expect(body({ tools: tools.map((tool) => ({ ...tool, providerOptions })) })['tools']).toEqual([
+      {
+        functionDeclarations: [
+          { name: 'f', description: 'F.', parametersJsonSchema: parameters, responseJsonSchema: { type: 'string' } },
+        ],
+      },
+    ]);
+  });
 });

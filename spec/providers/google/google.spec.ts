@@ -1,9 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
-import { userMessage } from '../../../lib/core/message.js';
+import { createAgent } from '../../../lib/agent.js';
+import { filePart, userMessage } from '../../../lib/core/message.js';
+import type { Message } from '../../../lib/core/message.js';
+import { tool } from '../../../lib/core/tool.js';
 import { google } from '../../../lib/providers/google/google.js';
 import type { ModelOptions } from '../../../lib/providers/httpModel.js';
+import { toolCall } from '../../../lib/testing/script.js';
 import { google as dialect } from '../../../lib/testing/server/dialects/google/google.js';
+import { serveModel } from '../../../lib/testing/server/index.js';
 import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { answering } from '../answering.js';
@@ -136,5 +141,38 @@ describe('google', () => {
     expect(google('gemini-2.5-flash').capabilities).toMatchObject({ typedOutputWithTools: false, thinking: true });
     expect(google('models/gemini-3.1-pro').capabilities).toMatchObject({ typedOutputWithTools: true });
     expect(google('gemini-flash-latest').capabilities).not.toHaveProperty('typedOutputWithTools');
+  });
+});
+
+describe('google over a socket', () => {
+  it('google sends the files of a tool result, which the server reads as files', async () => {
+    let history: readonly Message[] = [];
+    const look = tool({
+      name: 'look',
+      description: 'Takes a picture.',
+      execute: () => ['The harbour:', filePart(new Uint8Array([1, 2, 3]), 'image/png')],
+    });
+    const server = await serveModel([
+      [toolCall('look')],
+      (turn) => {
+        history = turn.history;
+        return 'A harbour.';
+      },
+    ]);
+    try {
+      const model = google('gemini-3.8-flash', { apiKey: 'k', baseUrl: server.urlFor('google') });
+      const { text } = await lastValueFrom(createAgent({ model, tools: [look] }).run('What do you see?'));
+      expect(text).toContain('A harbour.');
+      expect(history.at(-1)?.parts).toEqual([
+        {
+          type: 'toolResult',
+          id: 'call_1_1',
+          name: 'look',
+          result: ['The harbour:', { type: 'file', mediaType: 'image/png', data: 'AQID' }],
+        },
+      ]);
+    } finally {
+      await server.close();
+    }
   });
 });

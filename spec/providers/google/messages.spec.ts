@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { JsonObject } from '../../../lib/core/json/json.js';
+import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import { encodeGoogle } from '../../../lib/providers/google/encode.js';
@@ -101,5 +101,60 @@ describe('encodeContents', () => {
       userMessage('Hi'),
     ];
     expect(contents(conversation)).toEqual([{ role: 'user', parts: [{ text: 'Hi' }] }]);
+  });
+
+  const called: Message = modelMessage([{ type: 'toolCall', id: 'a', name: 'look', arguments: {} }]);
+  const answered = (result: JsonValue) => [
+    userMessage('Look.'),
+    called,
+    userMessage([{ type: 'toolResult', id: 'a', name: 'look', result }]),
+  ];
+  const responseTo = (result: JsonValue, model = 'gemini-3.8-flash') => {
+    const [, , last] = contents(answered(result), model) as readonly { readonly parts: readonly JsonObject[] }[];
+    return last?.parts[0]?.['functionResponse'];
+  };
+  const image = { type: 'file', mediaType: 'image/png', data: 'AAAA' };
+
+  it('encodeContents sends the files of a result as parts of the response', () => {
+    const parts = [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }];
+    expect(responseTo(image)).toEqual({ name: 'look', response: {}, parts });
+    expect(
+      responseTo(['A chart.', image, { type: 'file', mediaType: 'application/pdf', url: 'https://x/a.pdf' }]),
+    ).toEqual({
+      name: 'look',
+      response: { result: 'A chart.' },
+      parts: [...parts, { fileData: { mimeType: 'application/pdf', fileUri: 'https://x/a.pdf' } }],
+    });
+    expect(responseTo([1, 2])).toEqual({ name: 'look', response: { result: [1, 2] } });
+  });
+
+  it('encodeContents refuses files in the results for models before Gemini 3', () => {
+    expect(() => responseTo(image, 'gemini-2.5-flash')).toThrow(
+      /google:gemini-2\.5-flash does not accept a image\/png file in a tool result/,
+    );
+    expect(responseTo(image, 'gemini-flash-latest')).toMatchObject({ parts: [{}] });
+  });
+
+  it('encodeContents merges the options of a part, and those of a message into its last part', () => {
+    const resolution = { google: { mediaResolution: { level: 'MEDIA_RESOLUTION_HIGH' } }, openai: { detail: 'low' } };
+    const metadata = { google: { partMetadata: { page: 1 } } };
+    const file = { type: 'file', mediaType: 'image/png', data: 'AAAA', providerOptions: resolution } as const;
+    const system: Message = { ...systemMessage('Be brief.'), providerOptions: metadata };
+    const user: Message = { ...userMessage([file, { type: 'text', text: 'What is it?' }]), providerOptions: metadata };
+    expect(body([system, user])).toEqual({
+      systemInstruction: { parts: [{ text: 'Be brief.', partMetadata: { page: 1 } }] },
+      contents: [
+        {
+          role: 'user',
+          parts: [
+            {
+              inlineData: { mimeType: 'image/png', data: 'AAAA' },
+              mediaResolution: { level: 'MEDIA_RESOLUTION_HIGH' },
+            },
+            { text: 'What is it?', partMetadata: { page: 1 } },
+          ],
+        },
+      ],
+    });
   });
 });

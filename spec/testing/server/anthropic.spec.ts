@@ -34,4 +34,32 @@ describe('anthropic dialect of the loopback server', () => {
       refused([question, made(), answered(), { role: 'assistant', content: 'Loire' }, question], thinking),
     ).toBeUndefined();
   });
+
+  it('the Messages API of the server refuses more than four cache breakpoints, wherever they are', () => {
+    const cache_control = { type: 'ephemeral' };
+    const text = { type: 'text', text: 'a', cache_control };
+    const four = [{ role: 'user', content: [text, text] }];
+    const tools = [{ name: 'f', input_schema: { type: 'object' }, cache_control }];
+    expect(refused(four, { tools, system: [text] })).toBeUndefined();
+    expect(refused(four, { tools, system: [text], cache_control })).toBe(
+      'A maximum of 4 blocks with cache_control may be provided. Found 5.',
+    );
+    const result = answered({ content: [text, text] });
+    expect(refused([question, made(), result], { tools, system: [text, text] })).toMatch(/Found 5/);
+    expect(refused([{ role: 'user', content: [{ ...text, cache_control: { type: 'x' } }] }])).toMatch(/'ephemeral'/);
+    expect(refused([question], { cache_control: { ...cache_control, ttl: '2h' } })).toMatch(/'5m' or '1h'/);
+    const thought = { type: 'thinking', thinking: 'Hm', signature: 's', cache_control };
+    expect(refused([question, { role: 'assistant', content: [thought] }])).toMatch(/Extra inputs/);
+  });
+
+  it('the Messages API of the server refuses unknown contents of a result, and deferred tools without another tool', () => {
+    const image = (media_type: string) => ({ type: 'image', source: { type: 'base64', media_type, data: 'AAAA' } });
+    const refusedContent = (content: JsonObject) => refused([question, made(), answered({ content: [content] })]);
+    expect(refusedContent(image('image/png'))).toBeUndefined();
+    expect(refusedContent(image('audio/wav'))).toMatch(/valid image/);
+    expect(refusedContent({ type: 'audio' })).toMatch(/audio is not allowed/);
+    const deferred = { name: 'f', input_schema: { type: 'object' }, defer_loading: true };
+    expect(refused([question], { tools: [deferred] })).toMatch(/At least one tool must be non-deferred/);
+    expect(refused([question], { tools: [{ ...deferred, defer_loading: 'yes' }] })).toMatch(/valid boolean/);
+  });
 });

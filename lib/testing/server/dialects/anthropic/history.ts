@@ -1,7 +1,8 @@
 import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
-import type { Message, Part } from '../../../../core/message.js';
+import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
+import type { FilePart, Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, textParts, textsIn } from '../history.js';
+import type { Outcome } from '../history.js';
 
 /**
  * Reads the conversation of a Messages API request: blocks of text, calls, results and files. Thinking is not part of a
@@ -15,13 +16,21 @@ export function anthropicHistory(body: JsonObject): readonly Message[] {
     if (typeof content === 'string') conversation.add(ourRole, textParts(content));
     for (const block of objectsIn(content)) {
       if (block['type'] === 'tool_use') conversation.call(block['id'], block['name'], block['input']);
-      else if (block['type'] === 'tool_result')
-        conversation.result(block['tool_use_id'], undefined, outcomeOf(block['content'], block['is_error'] === true));
+      else if (block['type'] === 'tool_result') conversation.result(block['tool_use_id'], undefined, resultOf(block));
       else conversation.add(ourRole, partsOf(block));
     }
   }
   return conversation.messages;
 }
+
+/** Reads a result: with files, it is an array of its texts and files. */
+function resultOf({ content, is_error }: JsonObject): Outcome {
+  const blocks = objectsIn(content);
+  if (!blocks.some(({ type }) => type === 'image' || type === 'document')) return outcomeOf(content, is_error === true);
+  return { result: blocks.map((block) => partsOf(block).map(toJson)[0] ?? block) };
+}
+
+const toJson = (part: Part): JsonValue => (part.type === 'text' ? part.text : { ...(part as FilePart) });
 
 function partsOf({ type, text, source, title }: JsonObject): readonly Part[] {
   if (type === 'text') return textParts(text);

@@ -1,6 +1,8 @@
 import { finiteNumber, isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Refusal } from '../dialect.js';
+import { objectsIn } from '../history.js';
+import { cacheObjection } from './cacheControl.js';
 
 /**
  * What the Messages API refuses with status 400 (its reference and the pages "Handle tool calls" and "Extended
@@ -27,6 +29,7 @@ function objection(body: unknown): string | undefined {
   return (
     thinkingObjection(body, limit) ??
     toolsObjection(body) ??
+    cacheObjection(body) ??
     messages.map((_, at) => messageObjection(messages, at)).find(Boolean)
   );
 }
@@ -65,6 +68,12 @@ function toolsObjection({ tools, tool_choice }: Record<string, unknown>): string
     ({ type, input_schema }) => type === undefined && !(isRecord(input_schema) && input_schema['type'] === 'object'),
   );
   if (at >= 0) return `tools.${at}.custom.input_schema.type: Field required`;
+  const option = ['strict', 'defer_loading'].find((field) =>
+    tools.some((tool) => tool[field] !== undefined && typeof tool[field] !== 'boolean'),
+  );
+  if (option !== undefined) return `tools: ${option}: Input should be a valid boolean`;
+  if (tools.length > 0 && tools.every((tool) => tool['defer_loading'] === true))
+    return 'All tools have defer_loading set. At least one tool must be non-deferred.';
   const names = tools.map(({ name }) => name).filter((name) => name !== undefined);
   return new Set(names).size < names.length ? 'tools: Tool names must be unique.' : undefined;
 }
@@ -81,6 +90,14 @@ function messageObjection(messages: readonly JsonObject[], at: number): string |
     return `messages.${at}: Invalid \`signature\` in \`thinking\` block`;
   if (blocks.some(({ type, is_error, content }) => type === 'tool_result' && is_error === true && isBlank(content)))
     return `messages.${at}: tool_result: content cannot be empty if \`is_error\` is true`;
+  const resultContent = blocks.flatMap(({ type, content }) => (type === 'tool_result' ? objectsIn(content) : []));
+  const badType = resultContent.find(({ type }) => !resultTypes.has(type));
+  if (badType) {
+    const type = nonEmptyString(badType['type']) ?? 'no type';
+    return `messages.${at}.content.tool_result.content: ${type} is not allowed`;
+  }
+  if (resultContent.some(({ type, source }) => type === 'image' && !isImageSource(source)))
+    return `messages.${at}.content.tool_result.content.image.source: Input should be a valid image`;
   const calls = idsOf(blocks, 'tool_use', 'id');
   const badId = calls.find((id) => !/^[a-zA-Z0-9_-]+$/.test(id));
   if (badId !== undefined) return `messages.${at}.content.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`;
@@ -97,6 +114,20 @@ function messageObjection(messages: readonly JsonObject[], at: number): string |
     ? undefined
     : `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan}`;
 }
+
+/** The blocks in the content of a result (`ToolResultBlockParam` of the SDK 1.12). */
+const resultTypes: ReadonlySet<unknown> = new Set([
+  'text',
+  'image',
+  'search_result',
+  'document',
+  'tool_reference',
+  'browser_state',
+]);
+
+const isImageSource = (source: unknown): boolean =>
+  isRecord(source) &&
+  (source['type'] !== 'base64' || /^image\/(jpeg|png|gif|webp)$/.test(nonEmptyString(source['media_type']) ?? ''));
 
 /** Whether the content of a result is absent, an empty text or an empty array. */
 const isBlank = (content: unknown) =>

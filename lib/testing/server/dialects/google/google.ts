@@ -8,6 +8,7 @@ import { createCallCollector } from '../completeCalls.js';
 import type { CompleteCall } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { googleHistory } from './history.js';
 
 /**
@@ -194,9 +195,14 @@ function unanswered(content: JsonObject, next: JsonObject | undefined): Refusal 
     return refused(
       `Please ensure that function response ${JSON.stringify(unmatched['name'])} matches a function call.`,
     );
-  return responses.every(({ response }) => isJsonObject(response))
+  if (!responses.every(({ response }) => isJsonObject(response)))
+    return refused('Invalid value at function_response.response');
+  const files = responses
+    .flatMap(({ parts }) => objectsIn(parts))
+    .map((part) => part['inlineData'] ?? part['fileData']);
+  return files.every((file) => isJsonObject(file) && nonEmptyString(file['mimeType']) !== undefined)
     ? undefined
-    : refused('Invalid value at function_response.response');
+    : refused('Invalid value at function_response.parts: media with a MIME type is required.');
 }
 
 function inParts(content: JsonObject | undefined, field: string): readonly JsonObject[] {

@@ -1,6 +1,6 @@
 import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
-import type { Message, Part } from '../../../../core/message.js';
+import type { FilePart, Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, textParts, textsIn } from '../history.js';
 import type { Outcome } from '../history.js';
 
@@ -13,11 +13,22 @@ export function googleHistory(body: JsonObject): readonly Message[] {
     for (const part of objectsIn(parts)) {
       const { functionCall: call, functionResponse: answer } = part;
       if (isJsonObject(call)) conversation.call(call['id'], call['name'], call['args'] ?? {});
-      else if (isJsonObject(answer)) conversation.result(answer['id'], answer['name'], outcomeOf(answer['response']));
+      else if (isJsonObject(answer)) conversation.result(answer['id'], answer['name'], resultOf(answer));
       else conversation.add(role === 'model' ? 'model' : 'user', partsOf(part));
     }
   }
   return conversation.messages;
+}
+
+/** Reads a response: with files (`parts`), it is an array of its result and the files. */
+function resultOf({ response, parts }: JsonObject): Outcome {
+  const outcome = outcomeOf(response);
+  const files = objectsIn(parts).flatMap(partsOf);
+  if (files.length === 0 || 'error' in outcome) return outcome;
+  const isEmpty = isJsonObject(outcome.result) && Object.keys(outcome.result).length === 0;
+  return {
+    result: [...(isEmpty ? [] : [outcome.result]), ...files.map((file): JsonObject => ({ ...(file as FilePart) }))],
+  };
 }
 
 /** The API knows two keys of a response. A response without them is the result itself ("FunctionResponse"). */

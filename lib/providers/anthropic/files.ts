@@ -1,0 +1,60 @@
+import { ConfigurationError } from '../../core/errors.js';
+import { omitUndefined, objectOrEmpty } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { FilePart } from '../../core/message.js';
+import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { withProviderOptions } from '../shared/providerOptions.js';
+
+/**
+ * Encodes a file (Messages API reference, `ImageBlockParam` and `DocumentBlockParam`): images and PDFs by URL or as
+ * bytes, text files as text. The fields of the part's `providerData.anthropic` and `providerOptions.anthropic` are
+ * copied to the block, for example `{ context: '...' }`.
+ *
+ * @throws ConfigurationError `options` for a file that the API does not accept.
+ */
+export function encodeFile(part: FilePart): JsonObject {
+  const file = inlineDataUrl(part);
+  const source = encodeSource(file);
+  if (!source) throw unsupportedFileError(file);
+  const isImage = isImageFile(file);
+  const block = {
+    type: isImage ? 'image' : 'document',
+    source,
+    ...omitUndefined({ title: isImage ? undefined : file.name }),
+    ...objectOrEmpty(part.providerData?.['anthropic']),
+  };
+  return withProviderOptions(block, 'anthropic', part);
+}
+
+/** Whether the API accepts a file. */
+export const isSupported = (file: FilePart): boolean => encodeSource(inlineDataUrl(file)) !== undefined;
+
+const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
+
+const imageTypes: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
+
+/** Encodes the content of a file; undefined if the API does not accept it. */
+function encodeSource(file: FilePart): JsonObject | undefined {
+  const { data, url } = file;
+  const mediaType = baseMediaType(file.mediaType);
+  const isPdf = mediaType === 'application/pdf';
+  if (url !== undefined) return isPdf || isImageFile(file) ? { type: 'url', url } : undefined;
+  if (isPdf || imageTypes.has(mediaType)) return { type: 'base64', media_type: mediaType, data };
+  const text = textOfFile({ type: 'file', mediaType, data });
+  return text === undefined ? undefined : { type: 'text', media_type: 'text/plain', data: text };
+}
+
+function unsupportedFileError({ mediaType, url }: FilePart): ConfigurationError {
+  const type = baseMediaType(mediaType);
+  return url === undefined
+    ? new ConfigurationError(
+        'options',
+        `anthropic does not accept files of type ${type}.`,
+        'Pass JPEG, PNG, GIF, WebP, PDF or text.',
+      )
+    : new ConfigurationError(
+        'options',
+        `anthropic accepts a URL only for images and PDFs, not for ${type} files: ${url}.`,
+        'Fetch the file and pass its bytes: filePart(bytes, mediaType).',
+      );
+}

@@ -1,0 +1,35 @@
+import { isJsonObject, isRecord } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import { objectsIn } from '../history.js';
+
+/** The most cache breakpoints of a request (its page "Prompt caching"). */
+const maxBreakpoints = 4;
+
+/**
+ * What the Messages API refuses about `cache_control` (its reference, `CacheControlEphemeral`, and the page "Prompt
+ * caching"): unknown types and times, thinking, and more than four breakpoints. They are counted in the tools, the
+ * system prompt, the messages and the contents of tool results; a `cache_control` of the request itself counts as one.
+ */
+export function cacheObjection(body: Readonly<Record<string, unknown>>): string | undefined {
+  const blocks = [
+    ...objectsIn(body['tools']),
+    ...objectsIn(body['system']),
+    ...objectsIn(body['messages']).flatMap(blocksIn),
+  ];
+  if (
+    blocks.some(
+      ({ type, cache_control: control }) => (type === 'thinking' || type === 'redacted_thinking') && isRecord(control),
+    )
+  )
+    return 'messages: thinking.cache_control: Extra inputs are not permitted';
+  const breakpoints = [body, ...blocks].map((holder) => holder['cache_control']).filter(isJsonObject);
+  if (breakpoints.some(({ type }) => type !== 'ephemeral')) return "cache_control.type: Input should be 'ephemeral'";
+  if (breakpoints.some(({ ttl }) => ttl !== undefined && ttl !== '5m' && ttl !== '1h'))
+    return "cache_control.ttl: Input should be '5m' or '1h'";
+  if (breakpoints.length <= maxBreakpoints) return undefined;
+  return `A maximum of ${maxBreakpoints} blocks with cache_control may be provided. Found ${breakpoints.length}.`;
+}
+
+/** The blocks of a message, and those in its tool results. */
+const blocksIn = ({ content }: JsonObject): readonly JsonObject[] =>
+  objectsIn(content).flatMap((block) => [block, ...objectsIn(block['content'])]);
