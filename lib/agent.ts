@@ -150,7 +150,7 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
         timeLimit('run', timeout?.run),
         prefix === '' ? identity : prefixAfterTools(prefix),
         signal ? leaveOn<RunEvent>(signal) : identity,
-        endRun<RunEvent>(start, { checkpoints, check }),
+        endRun<RunEvent>(start, { checkpoints, orchestrator: orchestrator.name, check }),
       );
     };
     return defer(() => (runOptions.stop ? rememberStop(runOptions.stop, run) : run()));

@@ -32,6 +32,8 @@ export { TimeoutError } from './core/timeoutError.js';
 export type { TimeoutPhase } from './core/timeoutError.js';
 export { ElementError, OutputError } from './core/runErrors.js';
 export type { RunError } from './core/runErrors.js';
+export { runOf } from './core/failedRun.js';
+export type { FailedRun } from './core/failedRun.js';
 export { startState } from './core/event.js';
 export {
   asKnownEvent,

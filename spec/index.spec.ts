@@ -87,6 +87,7 @@ describe('the public names', () => {
       'requireCapabilities',
       'responsesTools',
       'retryTool',
+      'runOf',
       'runTurns',
       'selectOrchestrator',
       'startState',

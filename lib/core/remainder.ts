@@ -1,4 +1,5 @@
 import type { Chunk } from './chunk.js';
+import { isWeakKey } from './json/json.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
 
@@ -49,13 +50,10 @@ const usages = new WeakMap<object, Usage>();
 
 /** Records the usage that the provider had reported when a response failed. A usage without counts is ignored. */
 export function setUsageOfError(error: unknown, usage: Usage | undefined): void {
-  if (isObject(error) && hasCounts(usage)) usages.set(error, usage);
+  if (isWeakKey(error) && hasCounts(usage)) usages.set(error, usage);
 }
 
 /** The usage of the response that failed with this error; undefined if the provider had reported none. */
-export const usageOfError = (error: unknown): Usage | undefined => (isObject(error) ? usages.get(error) : undefined);
-
-const isObject = (value: unknown): value is object =>
-  (typeof value === 'object' && value !== null) || typeof value === 'function';
+export const usageOfError = (error: unknown): Usage | undefined => (isWeakKey(error) ? usages.get(error) : undefined);
 
 const hasCounts = (usage: Usage | undefined): usage is Usage => usage !== undefined && Object.keys(usage).length > 0;

@@ -1,5 +1,5 @@
 import { ConfigurationError, errorText } from './errors.js';
-import { isRecord, omit } from './json/json.js';
+import { isRecord, isWeakKey, omit } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 
 /**
@@ -61,7 +61,7 @@ const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in 
  * Schema. zod schemas can be converted since zod 4.2, except for types that JSON cannot represent, such as dates.
  */
 export function jsonSchemaOf(schema: Schema, subject: string): JsonSchema {
-  if (!isObject(schema)) throw notASchema(subject);
+  if (!isWeakKey(schema)) throw notASchema(subject); // the schemas of arktype are functions
   if (isStandard(schema)) return convertOnce(schema, subject);
   if (Object.values(schema).some(isStandardProperty)) throw notASchema(subject);
   return omit(schema as JsonSchema, 'validate');
@@ -99,10 +99,6 @@ function convert(schema: StandardSchema, subject: string): JsonSchema {
     );
   }
 }
-
-/** Whether the value may be a schema: JavaScript callers can pass any value. The schemas of arktype are functions. */
-const isObject = (schema: unknown): boolean =>
-  (typeof schema === 'object' && schema !== null) || typeof schema === 'function';
 
 /** Detects a common mistake: `{ name: z.string() }` instead of `z.object({ name: z.string() })`. */
 const isStandardProperty = (value: unknown): boolean =>

@@ -2,16 +2,21 @@ import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
+import { recordRun } from '../core/failedRun.js';
 import { messageText } from '../core/message.js';
 import type { Message, Metadata } from '../core/message.js';
 import { MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
+import { usageOfError } from '../core/remainder.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 import { addUsage } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
 
 /** Options of `endRun`. */
 export interface EndRunOptions {
   /** Whether the `turn` events keep `next`, which contains the complete history. Default: true. */
   readonly checkpoints?: boolean | undefined;
+  /** The name of the orchestrator, for `runOf(error)`. Default: none. */
+  readonly orchestrator?: string | undefined;
   /** Checks the result before it is emitted. If it throws, the run fails with that error. Default: no check. */
   readonly check?: ((result: RunResult) => void) | undefined;
 }
@@ -24,15 +29,15 @@ export interface EndRunOptions {
  * ![](../../marbles/endRun.svg)
  *
  * The result is emitted when the source completes after a `turn` event without `next`. A run that fails or is
- * unsubscribed emits no result. `retract` discards the content of the current turn, but the result includes the cost
- * and the usage of the retracted attempt.
+ * unsubscribed emits no result; `runOf(error)` returns what a run had done when it failed. `retract` discards the
+ * content of the current turn, but the result includes the cost and the usage of the retracted attempt.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools(), endRun(start));
  * ```
  *
  * @param start The state from which the run started; the result includes its usage and its turns. Default: a new run.
- * @param options `checkpoints` (default: true), `check` (default: no check).
+ * @param options `checkpoints` (default: true), `orchestrator` (default: none), `check` (default: no check).
  * @returns A function that returns an Observable of the source's events, and the `result`.
  */
 export function endRun<E extends StreamEvent>(
@@ -41,7 +46,7 @@ export function endRun<E extends StreamEvent>(
 ): OperatorFunction<E, E | ResultEvent>;
 export function endRun(
   start?: RunState,
-  { checkpoints = true, check }: EndRunOptions = {},
+  { checkpoints = true, orchestrator, check }: EndRunOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
     const text = new StringBuilder();
@@ -62,7 +67,21 @@ export function endRun(
       if (content.metadata.metadata) metadata.add(content.metadata.metadata);
       content = new TurnContent();
     };
+    const fail = (thrown: unknown) => {
+      out.error(
+        recordRun(thrown, {
+          messages: [...messages, ...content.messages],
+          partialText: content.streamed.toString(),
+          text: text.toString() + content.text.toString() + content.streamed.toString(),
+          thinking: thinking.toString() + content.thinking.toString(),
+          usage: addUsage(addUsage(usage, content.usage), usageOfError(thrown)),
+          turn: last && !last.next ? last.turn : (last ?? start ?? { turn: 0 }).turn + 1,
+          ...(orchestrator === undefined ? {} : { orchestrator }),
+        }),
+      );
+    };
     return {
+      error: fail,
       next(event) {
         const known = asKnownEvent(event);
         switch (known.type) {
@@ -79,7 +98,10 @@ export function endRun(
             content.metadata.add(known.metadata);
             break;
           case 'retract':
-            content = new TurnContent(metadataOfRetracted(content.metadata.metadata));
+            content = new TurnContent(
+              metadataOfRetracted(content.metadata.metadata),
+              addUsage(content.usage, known.usage),
+            );
             break;
           case 'turn':
             endTurn(known);
@@ -104,7 +126,12 @@ export function endRun(
             ...(metadata.metadata ? { metadata: metadata.metadata } : {}),
             turns,
           };
-          check?.(result);
+          try {
+            check?.(result);
+          } catch (thrown) {
+            fail(thrown);
+            return;
+          }
           out.next({ type: 'result', result } as ResultEvent);
         }
         out.complete();
@@ -124,7 +151,11 @@ class TurnContent {
 
   readonly metadata: MetadataCollector;
 
-  constructor(metadata?: Metadata) {
+  /** @param usage The usage of the retracted attempts at the turn. Its `turn` event includes it. */
+  constructor(
+    metadata?: Metadata,
+    readonly usage?: Usage,
+  ) {
     this.metadata = new MetadataCollector(metadata);
   }
 

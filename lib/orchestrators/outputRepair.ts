@@ -9,6 +9,7 @@ import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { messageText, userMessage } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { hasEmitted } from '../core/notifier.js';
+import { setUsageOfError } from '../core/remainder.js';
 import { OutputError } from '../core/runErrors.js';
 import { jsonSchemaOf, validate } from '../core/schema.js';
 import type { Schema, Validation } from '../core/schema.js';
@@ -106,11 +107,14 @@ interface Failure {
 
 function outputError(
   { orchestrator, context }: TypedTurn,
-  { turn }: TurnEvent,
+  { turn, usage }: TurnEvent,
   text: string,
   { reason, problem, nextStep }: Failure,
 ): OutputError {
-  return new OutputError(reason, problem, nextStep, { orchestrator, provider: context.model.provider, turn, text });
+  const details = { orchestrator, provider: context.model.provider, turn, text };
+  const error = new OutputError(reason, problem, nextStep, details);
+  setUsageOfError(error, usage);
+  return error;
 }
 
 /**

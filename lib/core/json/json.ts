@@ -16,6 +16,10 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether a value is an object or a function, which a WeakMap can have as a key. */
+export const isWeakKey = (value: unknown): value is object =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function';
+
 /** Whether a value from `JSON.parse` is an object, but not null and not an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isRecord(value);
