@@ -9,8 +9,11 @@ import { floods } from './families/floods.js';
 import { frames } from './families/frames.js';
 import { headers } from './families/headers.js';
 import { mcp } from './families/mcp.js';
+import { modelTexts } from './families/modelTexts.js';
 import { pollution } from './families/pollution.js';
 import { secrets } from './families/secrets.js';
+import { testing } from './families/testing.js';
+import { unknown } from './families/unknown.js';
 import { toolArguments } from './families/toolArguments.js';
 import { toolResults } from './families/toolResults.js';
 
@@ -28,6 +31,9 @@ const families: readonly Family[] = [
   secrets,
   mcp,
   aiSdk,
+  unknown,
+  modelTexts,
+  testing,
 ];
 
 /** How long one case may take, in milliseconds. */

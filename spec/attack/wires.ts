@@ -2,6 +2,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { StreamEvent } from '../../lib/core/event.js';
+import type { JsonValue } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model, Request } from '../../lib/core/model.js';
 import { tool, toolDefinition } from '../../lib/core/tool.js';
@@ -14,6 +15,7 @@ import { serveModel } from '../../lib/testing/server/index.js';
 import type { Script, ServedTurn } from '../../lib/testing/server/index.js';
 import { fetchOf } from '../protocol/wires.js';
 import { key } from './family.js';
+import type { createRandom } from './family.js';
 
 /** The providers that are attacked: every wire, and every server that speaks one. */
 export const wires = registeredProviders().map(({ name }) => name);
@@ -102,3 +104,47 @@ export const eventsOf = (model: Model): Promise<Outcome<StreamEvent>> =>
 /** All chunks of a response. */
 export const chunksOf = (model: Model): Promise<readonly Chunk[]> =>
   lastValueFrom(model.stream(request).pipe(toArray()));
+
+const nested = (levels: number, open: string, close: string): string => open.repeat(levels) + close.repeat(levels);
+
+/** JSON texts that replace a value. */
+const replacements: readonly [string, ...string[]] = [
+  'null',
+  'true',
+  '-1',
+  '1e999',
+  '9007199254740993',
+  '""',
+  '"null"',
+  '"\\ud800"',
+  '[]',
+  '{}',
+  '[null]',
+  '[[{}]]',
+  '{"type":null}',
+  '{"__proto__":null}',
+  '{"toString":1,"valueOf":2,"length":-1,"then":3}',
+  nested(300, '[', ']'),
+  nested(300, '{"a":', '}').replace(':}', ':1}'),
+  nested(20_000, '[', ']'),
+];
+
+/** A JSON value as text, in which one value is replaced. */
+export function replaceValue(root: JsonValue, random: ReturnType<typeof createRandom>): string {
+  let count = 0;
+  const countValues = (value: JsonValue): void => {
+    count++;
+    if (typeof value === 'object' && value !== null) Object.values(value).forEach(countValues);
+  };
+  countValues(root);
+  let left = random.integer(count);
+  const write = (value: JsonValue): string => {
+    if (left-- === 0) return random.pick(replacements);
+    if (Array.isArray(value)) return `[${(value as readonly JsonValue[]).map(write).join()}]`;
+    if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+    return `{${Object.entries(value)
+      .map(([name, inner]) => `${JSON.stringify(name)}:${write(inner)}`)
+      .join()}}`;
+  };
+  return write(root);
+}

@@ -120,7 +120,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
     next(frame, event) {
       const type = nonEmptyString(frame['type']) ?? event;
       const delta = objectOrEmpty(frame['delta']);
-      if (type === 'error' || frame['error'] || (type === undefined && frame['message']))
+      if (type === 'error' || frame['error'] || (type === undefined && nonEmptyString(frame['message'])))
         throw providerError('cohere', frame);
       emitter.addMetadata('responseId', nonEmptyString(frame['id']));
       if (type === 'message-end') {

@@ -1,55 +1,12 @@
 import type { JsonValue } from '../../../lib/core/json/json.js';
 import { assertTyped, createRandom } from '../family.js';
 import type { Family } from '../family.js';
-import { bodyOf, eventsOf, modelOfBody, wires } from '../wires.js';
+import { bodyOf, eventsOf, modelOfBody, replaceValue, wires } from '../wires.js';
 
 type Random = ReturnType<typeof createRandom>;
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
-const nested = (levels: number, open: string, close: string): string => open.repeat(levels) + close.repeat(levels);
-
-/** JSON texts that replace a value. */
-const replacements: readonly [string, ...string[]] = [
-  'null',
-  'true',
-  '-1',
-  '1e999',
-  '9007199254740993',
-  '""',
-  '"null"',
-  '"\\ud800"',
-  '[]',
-  '{}',
-  '[null]',
-  '[[{}]]',
-  '{"type":null}',
-  '{"__proto__":null}',
-  '{"toString":1,"valueOf":2,"length":-1,"then":3}',
-  nested(300, '[', ']'),
-  nested(300, '{"a":', '}').replace(':}', ':1}'),
-  nested(20_000, '[', ']'),
-];
-
-/** A JSON value as text, in which one value is replaced. */
-function replaceValue(root: JsonValue, random: Random): string {
-  let count = 0;
-  const countValues = (value: JsonValue): void => {
-    count++;
-    if (typeof value === 'object' && value !== null) Object.values(value).forEach(countValues);
-  };
-  countValues(root);
-  let left = random.integer(count);
-  const write = (value: JsonValue): string => {
-    if (left-- === 0) return random.pick(replacements);
-    if (Array.isArray(value)) return `[${(value as readonly JsonValue[]).map(write).join()}]`;
-    if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-    return `{${Object.entries(value)
-      .map(([name, inner]) => `${JSON.stringify(name)}:${write(inner)}`)
-      .join()}}`;
-  };
-  return write(root);
-}
 
 /** Replaces a value in one frame of a body. */
 function mutateJson(bytes: Uint8Array, random: Random): Uint8Array {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { createOpenAI } from '@ai-sdk/openai';
+import type { Model } from '../../../lib/core/model.js';
+import { fromAiSdk } from '../../../lib/providers/aiSdk/aiSdk.js';
 import { modelByName } from '../../../lib/registry/index.js';
 import { recordFetch } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
-import type { ServeOptions } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServeOptions } from '../../../lib/testing/server/index.js';
 import { assertHidden, propertiesOf, key } from '../family.js';
 import type { Family } from '../family.js';
 import { eventsOf, wires } from '../wires.js';
@@ -69,20 +72,33 @@ const places: Readonly<Record<string, (echo: string) => ServeOptions>> = {
   }),
 };
 
+type MakeModel = (server: LoopbackServer, fetch: typeof globalThis.fetch) => Model;
+
+/** The models whose server repeats the key: all providers, and one of the AI SDK. */
+const models: readonly (readonly [string, MakeModel])[] = [
+  ...wires.map((wire): [string, MakeModel] => [
+    wire,
+    (server, fetch) => modelByName(wire, { baseUrl: server.urlFor(wire), apiKey: key, retry: false, fetch }),
+  ]),
+  [
+    'ai-sdk',
+    (server, fetch) =>
+      fromAiSdk(createOpenAI({ baseURL: server.url, apiKey: key, fetch }).chat('gpt-5'), { retry: false }),
+  ],
+];
+
 /** A key that a server repeats: it is in no error, no event and no recording. */
 export const secrets: Family = {
   name: 'secrets',
   async run(check) {
-    for (const wire of wires)
+    for (const [wire, makeModel] of models)
       for (const [place, respond] of Object.entries(places))
         for (const [spelling, echo] of Object.entries(spellings))
           await check(`${wire}, ${place}, ${spelling}`, async () => {
             const server = await serveModel([], respond(echo));
             const recorder = recordFetch();
             try {
-              const { fetch } = recorder;
-              const model = modelByName(wire, { baseUrl: server.urlFor(wire), apiKey: key, retry: false, fetch });
-              const { values, error } = await eventsOf(model);
+              const { values, error } = await eventsOf(makeModel(server, recorder.fetch));
               assert.notEqual(error, undefined, 'the stream did not fail');
               assertHidden('the error', propertiesOf(error));
               assertHidden('an event', JSON.stringify(values));

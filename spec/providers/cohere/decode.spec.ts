@@ -121,6 +121,20 @@ describe('decodeCohere', () => {
   });
 });
 
+describe('decodeCohere: frames without a type', () => {
+  const text = event('content-delta', { content: { text: 'a' } });
+
+  it('decodeCohere ignores a frame without a type whose message is not a text', () => {
+    const { chunks, error } = readAnswer(decodeCohere, [{ message: { role: 'assistant' } }, text, end('COMPLETE')]);
+    expect(error).toBeUndefined();
+    expect(chunks.at(-1)).toMatchObject({ type: 'finish', reason: 'stop' });
+  });
+
+  it('decodeCohere reports a frame without a type whose message is a text as an error', () => {
+    expect(readAnswer(decodeCohere, [{ message: 'overloaded' }]).error).toMatchObject({ code: 'provider' });
+  });
+});
+
 describe('decodeCohere: calls in the first event', () => {
   it('decodeCohere reads several calls in the first event', () => {
     const calls = ['a', 'b'].map((id) => ({
