@@ -30,6 +30,9 @@ export {
 } from './core/errors.js';
 export { TimeoutError } from './core/timeoutError.js';
 export type { TimeoutPhase } from './core/timeoutError.js';
+export { RateLimitError } from './core/rateLimitError.js';
+export { estimateTokens } from './core/tokens.js';
+export type { CountTokens } from './core/tokens.js';
 export { ElementError, OutputError } from './core/runErrors.js';
 export type { RunError } from './core/runErrors.js';
 export { runOf } from './core/failedRun.js';
@@ -120,6 +123,9 @@ export { costOf } from './core/prices.js';
 export type { Prices } from './core/prices.js';
 export { addUsage } from './core/usage.js';
 export type { Usage } from './core/usage.js';
+
+export { createLimiter, limit } from './models/limit.js';
+export type { Limiter, LimiterOptions } from './models/limit.js';
 
 export { cacheTool } from './tools/cacheTool.js';
 export type { CacheToolOptions } from './tools/cacheTool.js';

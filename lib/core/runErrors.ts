@@ -8,6 +8,7 @@ import type {
   ProviderError,
   StreamInterruptedError,
 } from './errors.js';
+import type { RateLimitError } from './rateLimitError.js';
 import type { TimeoutError } from './timeoutError.js';
 
 /** A run with typed output ended without a valid output. */
@@ -79,5 +80,6 @@ export type RunError =
   | OutputError
   | ProtocolError
   | ProviderError
+  | RateLimitError
   | StreamInterruptedError
   | TimeoutError;

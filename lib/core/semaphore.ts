@@ -49,12 +49,15 @@ export function createSemaphore(places: number): Semaphore {
   function grantWaiting() {
     if (isGranting) return;
     isGranting = true;
-    for (const grant of waiting) {
-      if (taken >= places) break;
-      waiting.delete(grant);
-      grant();
+    try {
+      for (const grant of waiting) {
+        if (taken >= places) break;
+        waiting.delete(grant);
+        grant();
+      }
+    } finally {
+      isGranting = false;
     }
-    isGranting = false;
   }
 
   return {
