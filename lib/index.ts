@@ -215,3 +215,25 @@ export { together } from './providers/together.js';
 export type { HttpTimeoutOptions, IdleTimeoutOptions } from './protocol/idleTimeout.js';
 export type { RetryOptions } from './protocol/retry.js';
 export type { Decoder, Framing, Wire, WireRequest } from './protocol/wire.js';
+
+export { viewOf, emptyView } from './ui/view.js';
+export type {
+  MessageView,
+  PartView,
+  ServerToolView,
+  TextView,
+  ThinkingView,
+  ToolCallView,
+  View,
+  ViewStatus,
+} from './ui/view.js';
+export { toView } from './ui/toView.js';
+export { shareRun, RunAbandonedError } from './ui/shareRun.js';
+export type { RunReading, RunReceiver, SharedRun, SharedRunStatus, ShareRunOptions } from './ui/shareRun.js';
+export type { Envelope } from './ui/eventLog.js';
+export type { ServerSentEvent, ServerSentEventsOptions } from './ui/serverSentEvents.js';
+export { toServerSentEvents } from './ui/toServerSentEvents.js';
+export { runResponse, sendRun } from './ui/sendRun.js';
+export type { NodeResponse, SendRunOptions } from './ui/sendRun.js';
+export { fromServerSentEvents, RemoteRunError } from './ui/fromServerSentEvents.js';
+export type { FromServerSentEventsOptions, RunRequest } from './ui/fromServerSentEvents.js';

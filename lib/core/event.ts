@@ -136,3 +136,8 @@ export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly 
   const usage = addUsage(state.usage, turn.usage);
   return { messages: appendMessages(state.messages, messages), turn: turn.turn, usage, ...(memo ? { memo } : {}) };
 }
+
+/** A `turn` event without the state of the next turn. */
+export function withoutNext({ next: _, ...turn }: TurnEvent): TurnEvent {
+  return turn;
+}

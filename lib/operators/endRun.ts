@@ -1,5 +1,6 @@
 import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
+import { withoutNext } from '../core/event.js';
 import type { ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { recordRun } from '../core/failedRun.js';
@@ -176,8 +177,4 @@ class TurnContent {
     this.text.add(shared);
     this.streamed = new StringBuilder();
   }
-}
-
-function withoutNext({ next: _, ...turn }: TurnEvent): TurnEvent {
-  return turn;
 }

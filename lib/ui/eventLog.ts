@@ -1,0 +1,134 @@
+import { ConfigurationError } from '../core/errors.js';
+import type { StreamEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
+import { createCompactor } from './compactEvents.js';
+import type { CompactEvent } from './compactEvents.js';
+
+/** An event with its position in the run, for transports and logs. */
+export interface Envelope<E = StreamEvent> {
+  /**
+   * The position after this event: `12` is after the first twelve entries of the run's log, and `12.345` is after 345
+   * characters of the next entry. A reader that continues from this id misses nothing and repeats nothing.
+   */
+  readonly id: string;
+  readonly event: E;
+  /** The event as transports send it: without what earlier events of the run contain. */
+  readonly compact: CompactEvent;
+}
+
+/** Reads a log from a position. */
+export interface LogReader<E> {
+  /** The next event; undefined if everything was read. Deltas that were appended since the last call are merged. */
+  next(): Envelope<E> | undefined;
+}
+
+/** The events of one run, in order. Consecutive deltas are stored as one text, whatever the number of readers. */
+export interface EventLog<E extends StreamEvent> {
+  append(event: E): void;
+  /**
+   * Creates a reader.
+   *
+   * @param after The `id` of the last envelope that was read. Default: the start of the run.
+   * @throws ConfigurationError `options` if the id is not a position of this log.
+   */
+  reader(after?: string): LogReader<E>;
+}
+
+/** The length at which a merged delta is closed, in characters. It bounds the cost of reading a delta that grows. */
+const MAX_DELTA_LENGTH = 4096;
+
+/** An entry of the log. `text` is the text of a delta, which may still grow. */
+interface Entry<E> {
+  readonly event: E;
+  readonly compact: CompactEvent;
+  text?: string;
+}
+
+/** Creates an empty log. Its size is that of the text of the run, not that of its deltas. */
+export function createEventLog<E extends StreamEvent>(): EventLog<E> {
+  const entries: Entry<E>[] = [];
+  const toCompact = createCompactor();
+  return {
+    append(event) {
+      const compact = toCompact(event);
+      const text = deltaText(event);
+      const last = entries.at(-1);
+      if (text === undefined) entries.push({ event, compact });
+      else if (last?.text !== undefined && last.text.length < MAX_DELTA_LENGTH && continuesDelta(last.event, event))
+        last.text += text;
+      else entries.push({ event, compact, text });
+    },
+    reader: (after = '0') => createReader(entries, parsePosition(after, entries)),
+  };
+}
+
+interface Position {
+  readonly entry: number;
+  /** The number of characters of the entry's text that were read. */
+  readonly offset: number;
+}
+
+function createReader<E extends StreamEvent>(entries: readonly Entry<E>[], start: Position): LogReader<E> {
+  let { entry: index, offset } = start;
+  const next = (): Envelope<E> | undefined => {
+    const entry = entries[index];
+    if (!entry) return undefined;
+    const { event, compact, text } = entry;
+    if (text === undefined) {
+      index += 1;
+      return { id: String(index), event, compact };
+    }
+    if (offset < text.length) {
+      const delta = offset === 0 ? text : text.slice(offset);
+      offset = text.length;
+      const merged = withDeltaText(event, delta);
+      return { id: `${index}.${offset}`, event: merged, compact: merged };
+    }
+    if (index + 1 === entries.length) return undefined; // the delta may still grow
+    index += 1;
+    offset = 0;
+    return next();
+  };
+  return { next };
+}
+
+function parsePosition(id: string, entries: readonly Entry<unknown>[]): Position {
+  const [entry = NaN, offset = 0] = /^\d{1,15}(\.\d{1,15})?$/.test(id) ? id.split('.').map(Number) : [];
+  const { text = '' } = entries[entry] ?? {};
+  if (entry <= entries.length && offset <= text.length) return { entry, offset };
+  throw new ConfigurationError(
+    'options',
+    `The run has no event with the id "${id.slice(0, 40)}".`,
+    'Pass the id of an envelope of this run, or omit it to read from the start.',
+  );
+}
+
+/** The text of a delta; undefined for an event that is not merged. Empty deltas are not merged either. */
+function deltaText(event: StreamEvent): string | undefined {
+  const known = asKnownEvent(event);
+  switch (known.type) {
+    case 'text':
+    case 'thinking':
+      return known.text || undefined;
+    case 'toolCallFragment':
+      return typeof known.arguments === 'string' && !known.done ? known.arguments || undefined : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Whether a delta continues another: both are texts of one kind, or fragments of one call. */
+function continuesDelta(first: StreamEvent, second: StreamEvent): boolean {
+  const known = asKnownEvent(second);
+  if (first.type !== known.type) return false;
+  if (known.type !== 'toolCallFragment') return true;
+  const earlier = asKnownEvent(first);
+  return (
+    earlier.type === 'toolCallFragment' &&
+    (['index', 'id', 'name'] as const).every((key) => earlier[key] === known[key])
+  );
+}
+
+/** A delta with another text. The fragments of a run are labelled with their call, so a slice needs no other change. */
+const withDeltaText = <E extends StreamEvent>(event: E, text: string): E =>
+  event.type === 'toolCallFragment' ? { ...event, arguments: text } : { ...event, text };

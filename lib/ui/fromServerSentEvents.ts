@@ -1,0 +1,172 @@
+import { createParser } from 'eventsource-parser';
+import type { EventSourceMessage } from 'eventsource-parser';
+import { defer, map, retry, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createOperator } from '../core/createOperator.js';
+import { ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
+import type { RunEvent, StreamEvent } from '../core/event.js';
+import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
+import type { Fields, JsonObject } from '../core/json/json.js';
+import { post } from '../protocol/post.js';
+import { createRestorer } from './compactEvents.js';
+
+/** What is sent to the server that runs the agent. */
+export interface RunRequest {
+  /** The body, sent as JSON. Default: `{}`. */
+  readonly body?: JsonObject | undefined;
+  /** The headers, or a function that returns them for each attempt (a fresh token). Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>) | undefined;
+}
+
+/** Options of `fromServerSentEvents`. */
+export interface FromServerSentEventsOptions {
+  /** How often it connects again without having received anything new. Default: 5. */
+  readonly retries?: number | undefined;
+  /** The delay before it connects again, in milliseconds; it doubles up to 30 seconds. Default: 1000. */
+  readonly retryDelay?: number | undefined;
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** The run failed at the server. `code` and `message` are what the server tells. */
+export class RemoteRunError extends RivuletError {
+  override readonly name = 'RemoteRunError';
+  override readonly retryable: boolean;
+
+  /**
+   * @param code The code of the error at the server: `timeout`, `http`, `internal`.
+   * @param message The message for the user.
+   * @param retryable Whether another run may succeed.
+   */
+  constructor(
+    readonly code: string,
+    message: string,
+    retryable: boolean,
+  ) {
+    super(message);
+    this.retryable = retryable;
+  }
+
+  protected override details(): Fields {
+    return { code: this.code };
+  }
+}
+
+/** The name of the header that identifies a run. A repeated request with the same id joins the run. */
+export const RUN_ID_HEADER = 'x-run-id';
+
+/**
+ * Reads a run that another process executes and sends with `toServerSentEvents`, `sendRun` or `runResponse`.
+ *
+ * <span class="informal">`agent.stream`, but the agent and its key are at the server.</span>
+ *
+ * Cold: each subscription is a POST with a run id of its own, and unsubscribing closes the connection. If the
+ * connection breaks before the end of the run, it connects again with the same run id and `Last-Event-ID`: no event is
+ * lost or repeated, and the server does not start another run. The events equal those of the agent at the server,
+ * without checkpoints and provider data.
+ *
+ * ```ts
+ * fromServerSentEvents('/api/runs', { body: { input: 'How warm is it in Oslo?' } })
+ *   .pipe(filter(isText))
+ *   .subscribe(({ text }) => append(text));
+ * ```
+ *
+ * @param url The URL, absolute or relative to the page.
+ * @param request `body` (default: `{}`), `headers` (default: none).
+ * @param options `retries` (default: 5), `retryDelay` in milliseconds (default: 1000), `fetch`.
+ * @returns The events of the run. It fails with a RemoteRunError if the run failed at the server, with an HttpError or
+ * a ConnectionError if the server cannot be reached, and with a StreamInterruptedError if it cannot be reached again.
+ */
+export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
+  url: string,
+  request: RunRequest = {},
+  options: FromServerSentEventsOptions = {},
+): Observable<E> {
+  const { retries = 5, retryDelay = 1000, fetch } = options;
+  return defer(() => {
+    const runId = randomId();
+    const restore = createRestorer();
+    let lastEventId: string | undefined;
+    const connect = defer(() => {
+      const { headers = {}, body = {} } = request;
+      return post({
+        provider: 'the server',
+        url,
+        headers: {
+          'content-type': 'application/json',
+          [RUN_ID_HEADER]: runId,
+          ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+          ...(typeof headers === 'function' ? headers() : headers),
+        },
+        body: JSON.stringify(body),
+        accept: 'text/event-stream',
+        fetch,
+      }).pipe(readMessages());
+    });
+    return connect.pipe(
+      map((message) => {
+        if (message.event === 'failed') throw remoteError(message.data);
+        lastEventId = message.id ?? lastEventId;
+        return restore(parseEvent(message.data)) as E;
+      }),
+      retry({
+        count: retries,
+        resetOnSuccess: true,
+        delay(thrown: unknown, attempt) {
+          if (!mayConnectAgain(thrown, lastEventId)) throw thrown;
+          return timer(Math.min(retryDelay * 2 ** (attempt - 1), 30_000));
+        },
+      }),
+    );
+  });
+}
+
+/** Whether the run goes on: the connection broke, and either nothing was received or the events have ids. */
+function mayConnectAgain(thrown: unknown, lastEventId: string | undefined): boolean {
+  if (!isRecord(thrown) || thrown['retryable'] !== true || thrown instanceof RemoteRunError) return false;
+  return lastEventId !== undefined || !(thrown instanceof StreamInterruptedError);
+}
+
+/** Reads server-sent events up to the end mark. Bytes after it are ignored. */
+function readMessages() {
+  return createOperator<Uint8Array, EventSourceMessage>((out) => {
+    const decoder = new TextDecoder();
+    const parser = createParser({
+      onEvent(message) {
+        if (message.event === 'end') out.complete();
+        else out.next(message);
+      },
+    });
+    return {
+      next: (bytes) => parser.feed(decoder.decode(bytes, { stream: true })),
+      complete() {
+        throw new StreamInterruptedError('the server', 'The connection ended before the run.');
+      },
+    };
+  });
+}
+
+function parseEvent(data: string): StreamEvent {
+  const event = tryParseJson(data);
+  if (isRecord(event) && typeof event['type'] === 'string') return event as unknown as StreamEvent;
+  throw new ProtocolError(
+    'the server',
+    'frame',
+    'The server sent something that is not an event of a run. Send it with toServerSentEvents, sendRun or runResponse.',
+    data.slice(0, 200),
+  );
+}
+
+function remoteError(data: string): RemoteRunError {
+  const { code, message, retryable } = objectOrEmpty(tryParseJson(data));
+  return new RemoteRunError(
+    nonEmptyString(code) ?? 'internal',
+    nonEmptyString(message) ?? 'The run failed.',
+    retryable === true,
+  );
+}
+
+/** 128 random bits. `crypto.randomUUID` exists only in secure contexts. */
+export function randomId(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,92 @@
+import { RivuletError } from '../core/errors.js';
+import type { JsonObject } from '../core/json/json.js';
+import { maxTimerDelay } from '../core/options.js';
+import type { CompactEvent } from './compactEvents.js';
+
+/** One server-sent event. The fields have the names of Nest's `MessageEvent`, so `@Sse` accepts it. */
+export interface ServerSentEvent {
+  readonly id?: string;
+  /** The `event` field. Events of a run have none, the end of the run is `end`, and its failure is `failed`. */
+  readonly type?: string;
+  /** One line of JSON. */
+  readonly data?: string;
+  /** How long a browser waits before it connects again, in milliseconds. */
+  readonly retry?: number;
+  readonly comment?: string;
+}
+
+/** Options of `toServerSentEvents`. */
+export interface ServerSentEventsOptions {
+  /**
+   * After how many milliseconds without an event a comment is sent, so that proxies keep the connection open. Default:
+   * 15000. `false`: none are sent.
+   */
+  readonly heartbeat?: number | false | undefined;
+  /**
+   * Describes an error to the browser. Default: `code`, `message` and `retryable` of Rivulet's errors of the transport
+   * and the provider; of any other error only that the run failed.
+   */
+  readonly describeError?: ((thrown: unknown) => JsonObject) | undefined;
+}
+
+/** The default of `heartbeat`. Proxies close a connection that is silent for 30 to 60 seconds. */
+export const DEFAULT_HEARTBEAT = 15_000;
+
+/** The comment that keeps a connection open. */
+export const heartbeatEvent: ServerSentEvent = { comment: 'keep-alive' };
+
+/**
+ * The end of a run. A browser's `EventSource` connects again whenever a response ends; with a cold Observable, the
+ * question would be asked again. `retry` makes it wait for 24 days.
+ */
+export const endEvent: ServerSentEvent = { type: 'end', data: '{}', retry: maxTimerDelay };
+
+/** The failure of a run. It is final as well. */
+export function failureEvent(thrown: unknown, describe = describeError): ServerSentEvent {
+  return { type: 'failed', data: JSON.stringify(describe(thrown)), retry: maxTimerDelay };
+}
+
+/** The codes of errors whose message says nothing about the server: its keys, its configuration, its tools. */
+const publicCodes: ReadonlySet<string> = new Set([
+  'connection',
+  'context_length',
+  'http',
+  'provider',
+  'rate_limit',
+  'run_abandoned',
+  'stream_interrupted',
+  'text_too_long',
+  'timeout',
+]);
+
+/** Describes an error to a browser: the user learns what to do, and nothing about the server. */
+export function describeError(thrown: unknown): JsonObject {
+  if (thrown instanceof RivuletError && publicCodes.has(thrown.code)) {
+    const { code, message, retryable } = thrown;
+    return { code, message, retryable };
+  }
+  return { code: 'internal', message: 'The run failed.', retryable: false };
+}
+
+/** An event of a shared run as a server-sent event. */
+export function runServerSentEvent(event: CompactEvent, id: string): ServerSentEvent {
+  return { id, data: JSON.stringify(event) };
+}
+
+/** An event of a run that cannot be continued. The first one tells a browser not to connect again. */
+export function plainServerSentEvent(event: CompactEvent, isFirst: boolean): ServerSentEvent {
+  const data = JSON.stringify(event);
+  return isFirst ? { data, retry: maxTimerDelay } : { data };
+}
+
+/** Formats a server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+export function formatServerSentEvent({ id, type, data, retry, comment }: ServerSentEvent): string {
+  const lines = [
+    comment === undefined ? '' : `: ${comment}\n`,
+    type === undefined ? '' : `event: ${type}\n`,
+    retry === undefined ? '' : `retry: ${retry}\n`,
+    id === undefined ? '' : `id: ${id}\n`,
+    data === undefined ? '' : `data: ${data}\n`,
+  ];
+  return `${lines.join('')}\n`;
+}

@@ -1,0 +1,155 @@
+import type { FinishReason, RetryChunk } from '../core/chunk.js';
+import type { JsonObject, JsonValue } from '../core/json/json.js';
+import type {
+  FilePart,
+  Message,
+  Part,
+  SourcePart,
+  ToolCallPart,
+  ToolErrorCode,
+  ToolResultPart,
+} from '../core/message.js';
+import type { ServerTool } from '../core/metadata.js';
+import type { Usage } from '../core/usage.js';
+
+/**
+ * What a run is doing, for a UI.
+ *
+ * - `idle`: it has ended, or has not begun;
+ * - `sending`: a request was sent, and nothing was received yet;
+ * - `thinking`, `streaming`: the model thinks, or writes text or a call;
+ * - `runningTools`: a tool runs;
+ * - `waiting`: a call waits for a decision or a result;
+ * - `stopped`: the user stopped it;
+ * - `failed`: it failed; `error` says why.
+ */
+export type ViewStatus =
+  'idle' | 'sending' | 'thinking' | 'streaming' | 'runningTools' | 'waiting' | 'stopped' | 'failed';
+
+/** A conversation as a UI shows it. Immutable plain JSON: what did not change keeps its identity. */
+export interface View {
+  readonly status: ViewStatus;
+  readonly messages: readonly MessageView[];
+  /** The sum of the usage of all turns. */
+  readonly usage: Usage;
+  readonly finishReason?: FinishReason;
+  /** The typed output of the run, if one was requested. */
+  readonly output?: unknown;
+  /** Set while a request waits to be sent again. */
+  readonly retry?: Omit<RetryChunk, 'type'>;
+  /** Set if the run has failed: `code` and `message` of its error. */
+  readonly error?: JsonObject;
+}
+
+/** A message as a UI shows it. The answer of a run is one message, however many turns it takes. */
+export interface MessageView {
+  /** Unique within the view, and stable. */
+  readonly id: string;
+  readonly role: 'user' | 'model';
+  readonly parts: readonly PartView[];
+  /** Set if the message is not complete: the run was stopped, or failed. */
+  readonly ended?: 'stopped' | 'failed';
+}
+
+/** A part of a message as a UI shows it. */
+export type PartView = TextView | ThinkingView | ToolCallView | ServerToolView | FilePart | SourcePart;
+
+/** A text, complete or growing. */
+export interface TextView {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+/** The model's reasoning. */
+export interface ThinkingView {
+  readonly type: 'thinking';
+  readonly text: string;
+}
+
+/** A call of a tool that the provider runs. */
+export interface ServerToolView {
+  readonly type: 'serverTool';
+  readonly tool: ServerTool;
+}
+
+/** A tool call. */
+export interface ToolCallView {
+  readonly type: 'toolCall';
+  /** Empty while the arguments arrive, if the provider sends the id later. */
+  readonly id: string;
+  readonly name: string;
+  /** The arguments so far; complete unless the status is `receiving`. */
+  readonly arguments: JsonObject;
+  /**
+   * `receiving`: the arguments arrive; `pending`: the call has not begun; `waiting`: it waits for a decision or a
+   * result; `running`; `completed`: it has a `result`; `failed`: it has an `error`.
+   */
+  readonly status: 'receiving' | 'pending' | 'waiting' | 'running' | 'completed' | 'failed';
+  /** The last progress value. */
+  readonly progress?: JsonValue;
+  readonly result?: JsonValue;
+  readonly error?: string;
+  readonly code?: ToolErrorCode;
+}
+
+/** The view before anything has happened. */
+export const emptyView: View = { status: 'idle', messages: [], usage: {} };
+
+/**
+ * Creates the view of a history: what is stored shows again what was seen, except thinking and progress, which are not
+ * part of a history.
+ *
+ * @param messages The history. System messages are not shown.
+ */
+export function viewOf(messages: readonly Message[]): View {
+  return messages.reduce(addMessage, emptyView);
+}
+
+/** Adds a complete message of a history. Tool results are shown at their calls. */
+export function addMessage(view: View, message: Message): View {
+  if (message.role === 'system') return view;
+  const results = message.parts.filter((part) => part.type === 'toolResult');
+  const answered = results.reduce(addResult, view);
+  const parts = message.parts.filter((part) => part.type !== 'toolResult').map(toPartView);
+  if (parts.length === 0) return answered;
+  const last = answered.messages.at(-1);
+  if (message.role === 'model' && last?.role === 'model')
+    return replaceLast(answered, { ...last, parts: [...last.parts, ...parts] });
+  return appendMessage(answered, message.role, parts);
+}
+
+/** Appends a message with the next id. */
+export function appendMessage(view: View, role: MessageView['role'], parts: readonly PartView[]): View {
+  return { ...view, messages: [...view.messages, { id: String(view.messages.length + 1), role, parts }] };
+}
+
+/** Replaces the last message. */
+export function replaceLast(view: View, message: MessageView): View {
+  return { ...view, messages: [...view.messages.slice(0, -1), message] };
+}
+
+/** A complete call. */
+export function toolCallView({ id, name, arguments: args }: ToolCallPart): ToolCallView {
+  return { type: 'toolCall', id, name, arguments: args, status: 'pending' };
+}
+
+/** A call with its result or error. */
+export function answeredCall(call: ToolCallView, answer: ToolResultPart): ToolCallView {
+  if (answer.error === undefined) return { ...call, status: 'completed', result: answer.result };
+  return { ...call, status: 'failed', error: answer.error, ...(answer.code ? { code: answer.code } : {}) };
+}
+
+function toPartView(part: Exclude<Part, ToolResultPart>): PartView {
+  if (part.type === 'toolCall') return toolCallView(part);
+  return part.type === 'text' ? { type: 'text', text: part.text } : part;
+}
+
+function addResult(view: View, answer: ToolResultPart): View {
+  const last = view.messages.at(-1);
+  if (!last) return view;
+  const isItsCall = (part: PartView) => part.type === 'toolCall' && part.id === answer.id;
+  const parts = last.parts.map((part) =>
+    part.type === 'toolCall' && isItsCall(part) ? answeredCall(part, answer) : part,
+  );
+  return replaceLast(view, { ...last, parts });
+}

@@ -1,0 +1,224 @@
+import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
+import { RivuletError, errorText } from '../core/errors.js';
+import type { RunResult, StreamEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
+import { isJsonObject } from '../core/json/json.js';
+import { createPartialJson } from '../core/json/partialJson.js';
+import type { PartialJson } from '../core/json/partialJson.js';
+import { hasToolResults } from '../core/message.js';
+import type { Message } from '../core/message.js';
+import type { ServerTool } from '../core/metadata.js';
+import { addUsage } from '../core/usage.js';
+import { addMessage, answeredCall, appendMessage, replaceLast, toolCallView } from './view.js';
+import type { MessageView, PartView, ToolCallView, View, ViewStatus } from './view.js';
+
+/** The fold: the view, and where the parts of the current turn are. */
+export class ViewFold {
+  view: View;
+  /** The number of parts of the model's message before the current turn: `retract` returns to it. */
+  private turnStart = 0;
+  /** Where the calls and server tools of the run are in the model's message, by id. */
+  private positions = new Map<string, number>();
+  /** The calls whose arguments arrive, by their index in the turn. */
+  private growing = new Map<number | string, { readonly position: number; readonly json: PartialJson }>();
+  /** Whether the run has a model message; before that, the last message is the user's. */
+  private hasAnswer = false;
+
+  constructor(initial: View) {
+    const { error: _, retry: __, finishReason: ___, ...kept } = initial;
+    this.view = { ...kept, status: 'sending' };
+  }
+
+  add(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+      case 'thinking':
+        this.addDelta(known.type, known.text);
+        break;
+      case 'toolCallFragment':
+        this.addFragment(known);
+        break;
+      case 'toolCall':
+        this.addCall(toolCallView(known));
+        break;
+      case 'toolStart':
+        this.changeCall(known.id, (call) => ({ ...call, status: 'running' }));
+        break;
+      case 'toolProgress':
+        this.changeCall(known.id, (call) => ({ ...call, progress: known.value }));
+        break;
+      case 'toolResult':
+        this.changeCall(known.id, (call) => answeredCall(call, known));
+        break;
+      case 'file':
+        this.addPart(known.file);
+        break;
+      case 'source':
+        this.addPart(known.source);
+        break;
+      case 'metadata':
+        for (const tool of (known.metadata['serverTools'] ?? []) as readonly ServerTool[]) this.addServerTool(tool);
+        break;
+      case 'message':
+        if (known.message.role === 'user' && !hasToolResults(known.message)) this.addPrompt(known.message);
+        break;
+      case 'retry':
+        this.view = { ...this.view, retry: { attempt: known.attempt, delay: known.delay, error: known.error } };
+        break;
+      case 'retract':
+        this.retract();
+        break;
+      case 'turn':
+        this.view = { ...this.view, usage: addUsage(this.view.usage, known.usage), status: 'sending' };
+        this.startTurn();
+        break;
+      case 'result':
+        this.end(known.result);
+        break;
+      default:
+    }
+  }
+
+  fail(thrown: unknown): void {
+    const error = thrown instanceof RivuletError ? thrown.toJSON() : { code: 'unknown', message: errorText(thrown) };
+    this.markAnswer('failed');
+    this.view = { ...withoutRetry(this.view), status: 'failed', error };
+  }
+
+  /** Adds the parts of a message that the user sent during the run. What follows is another answer. */
+  private addPrompt(prompt: Message): void {
+    this.view = addMessage(this.view, prompt);
+    this.hasAnswer = false;
+    this.positions = new Map();
+    this.startTurn();
+  }
+
+  private addDelta(type: 'text' | 'thinking', text: string): void {
+    const { parts } = this.answer();
+    const last = parts.at(-1);
+    const continues = last?.type === type && parts.length > this.turnStart;
+    const grown: PartView = { type, text: continues ? last.text + text : text };
+    this.setParts(
+      continues ? [...parts.slice(0, -1), grown] : [...parts, grown],
+      type === 'text' ? 'streaming' : 'thinking',
+    );
+  }
+
+  private addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
+    let call = this.growing.get(index);
+    if (!call) {
+      call = { position: this.answer().parts.length, json: createPartialJson() };
+      this.growing.set(index, call);
+      this.addPart({ type: 'toolCall', id, name, arguments: {}, status: 'receiving' });
+    }
+    if (typeof args === 'string') call.json.push(args);
+    if (!call.json.isDue() && typeof args === 'string') return;
+    const snapshot = typeof args === 'string' ? call.json.snapshot() : args;
+    this.replacePart(call.position, (part) =>
+      part.type === 'toolCall' && part.status === 'receiving'
+        ? {
+            ...part,
+            id: id || part.id,
+            name: name || part.name,
+            arguments: isJsonObject(snapshot) ? snapshot : part.arguments,
+          }
+        : part,
+    );
+  }
+
+  private addCall(call: ToolCallView): void {
+    const open = this.answer().parts.findIndex(
+      (part) =>
+        part.type === 'toolCall' &&
+        part.status === 'receiving' &&
+        (part.id || call.id) === call.id &&
+        part.name === call.name,
+    );
+    const position = open < 0 ? this.answer().parts.length : open;
+    this.positions.set(call.id, position);
+    if (open < 0) this.addPart(call);
+    else this.replacePart(open, () => call);
+  }
+
+  private changeCall(id: string, change: (call: ToolCallView) => ToolCallView): void {
+    const position = this.positions.get(id);
+    if (position === undefined) return; // a call of another run
+    this.replacePart(position, (part) => (part.type === 'toolCall' ? change(part) : part));
+    const calls = this.answer().parts.filter((part) => part.type === 'toolCall');
+    const isRunning = calls.some(({ status }) => status === 'running');
+    this.view = { ...this.view, status: isRunning ? 'runningTools' : this.view.status };
+  }
+
+  private addServerTool(tool: ServerTool): void {
+    const key = `server:${tool.id}`;
+    const position = this.positions.get(key);
+    if (position !== undefined) {
+      this.replacePart(position, (part) =>
+        part.type === 'serverTool' ? { ...part, tool: { ...part.tool, ...tool } } : part,
+      );
+      return;
+    }
+    this.positions.set(key, this.answer().parts.length);
+    this.addPart({ type: 'serverTool', tool });
+  }
+
+  private retract(): void {
+    const { parts } = this.answer();
+    for (const [id, position] of this.positions) if (position >= this.turnStart) this.positions.delete(id);
+    this.growing = new Map();
+    this.setParts(parts.slice(0, this.turnStart), 'sending');
+  }
+
+  private startTurn(): void {
+    this.turnStart = this.hasAnswer ? this.answer().parts.length : 0;
+    this.growing = new Map();
+  }
+
+  private end({ finishReason, output }: RunResult): void {
+    if (finishReason === 'stopped') this.markAnswer('stopped');
+    const status = endStatuses[finishReason] ?? 'idle';
+    this.view = { ...withoutRetry(this.view), status, finishReason, ...(output === undefined ? {} : { output }) };
+  }
+
+  /** Marks the answer as incomplete, if there is one. */
+  private markAnswer(ended: 'stopped' | 'failed'): void {
+    if (this.hasAnswer) this.view = replaceLast(this.view, { ...this.answer(), ended });
+  }
+
+  /** The model's message of this run, or an empty one that is not part of the view yet. */
+  private answer(): MessageView {
+    const last = this.view.messages.at(-1);
+    return this.hasAnswer && last ? last : { id: '', role: 'model', parts: [] };
+  }
+
+  private addPart(part: PartView): void {
+    this.setParts([...this.answer().parts, part], 'streaming');
+  }
+
+  private replacePart(position: number, change: (part: PartView) => PartView): void {
+    const { parts } = this.answer();
+    this.setParts(
+      parts.map((part, index) => (index === position ? change(part) : part)),
+      this.view.status,
+    );
+  }
+
+  private setParts(parts: readonly PartView[], status: ViewStatus): void {
+    const view = withoutRetry(this.view);
+    const changed = this.hasAnswer
+      ? replaceLast(view, { ...this.answer(), parts })
+      : appendMessage(view, 'model', parts);
+    this.hasAnswer = true;
+    this.view = { ...changed, status };
+  }
+}
+
+const endStatuses: Partial<Record<FinishReason, ViewStatus>> = { stopped: 'stopped', waiting: 'waiting' };
+
+/** The notice of a retry is over as soon as something arrives. */
+function withoutRetry(view: View): View {
+  if (!view.retry) return view;
+  const { retry: _, ...others } = view;
+  return others;
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { StreamEvent } from '../../lib/core/event.js';
+import type { Part } from '../../lib/core/message.js';
+import { createCompactor, createRestorer } from '../../lib/ui/compactEvents.js';
+import { exampleEvents } from '../support/runs.js';
+
+const overTheWire = (events: readonly StreamEvent[]): StreamEvent[] => {
+  const toCompact = createCompactor();
+  const restore = createRestorer();
+  return events.map((event) => restore(JSON.parse(JSON.stringify(toCompact(event))) as StreamEvent));
+};
+
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+describe('compact events', () => {
+  it('restore every event of a run', () => {
+    const events = exampleEvents();
+    expect(overTheWire(events)).toEqual(asJson(events));
+  });
+
+  it('contain each text, call, result and file of a run once', () => {
+    const toCompact = createCompactor();
+    const sent = exampleEvents({ fragments: false })
+      .map((event) => JSON.stringify(toCompact(event)))
+      .join('\n');
+    for (const content of ['7 degrees.', '"Oslo"', '"degrees"', 'AQID', 'https://example.com', 'Which ', 'city?'])
+      expect(sent.split(content)).toHaveLength(2);
+  });
+
+  it('do not contain the state of the next turn', () => {
+    const toCompact = createCompactor();
+    const turns = exampleEvents({ checkpoints: true })
+      .map(toCompact)
+      .filter(({ type }) => type === 'turn');
+    expect(turns).toHaveLength(2);
+    for (const turn of turns) expect(turn).not.toHaveProperty('next');
+  });
+
+  it('restore messages that differ from what was emitted', () => {
+    const part = fc.oneof(
+      fc.constantFrom('a', 'ab', 'b', '').map((text): Part => ({ type: 'text', text })),
+      fc.constantFrom('c1', 'c2').map((id): Part => ({ type: 'toolCall', id, name: 'f', arguments: { id } })),
+      fc.constantFrom('c1', 'c2').map((id): Part => ({ type: 'toolResult', id, name: 'f', result: id })),
+      fc.constantFrom('u', 'v').map((url): Part => ({ type: 'source', url })),
+      fc.constant<Part>({ type: 'text', text: 'ab', providerData: { p: { signature: 's' } } }),
+    );
+    const event = fc.oneof(
+      fc.constantFrom('a', 'b', '\n').map((text) => ({ type: 'text', text })),
+      part.filter(({ type }) => type === 'toolCall' || type === 'toolResult'),
+      part.filter(({ type }) => type === 'source').map((source) => ({ type: 'source', source })),
+      fc.array(part, { maxLength: 5 }).map((parts) => ({ type: 'message', message: { role: 'model', parts } })),
+      fc.constantFrom({ type: 'retract' }, { type: 'turn', turn: 1, finishReason: 'stop' }, { type: 'myOwn', x: 1 }),
+      fc.record({
+        type: fc.constant('result'),
+        result: fc.record({ text: fc.constantFrom('', 'ab'), thinking: fc.constant(''), messages: fc.constant([]) }),
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(event as fc.Arbitrary<StreamEvent>, { maxLength: 30 }), (events) => {
+        expect(overTheWire(events)).toEqual(asJson(events));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

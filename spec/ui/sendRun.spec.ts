@@ -1,0 +1,229 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  concat,
+  finalize,
+  firstValueFrom,
+  lastValueFrom,
+  NEVER,
+  of,
+  Subject,
+  take,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { HttpError, TimeoutError } from '../../lib/core/errors.js';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { fromServerSentEvents, RemoteRunError } from '../../lib/ui/fromServerSentEvents.js';
+import { runResponse, sendRun } from '../../lib/ui/sendRun.js';
+import type { NodeResponse } from '../../lib/ui/sendRun.js';
+import { shareRun } from '../../lib/ui/shareRun.js';
+import type { SharedRun } from '../../lib/ui/shareRun.js';
+import { contentOf, exampleEvents, exampleRun } from '../support/runs.js';
+
+const other = (type: string): StreamEvent => ({ type });
+const text = (value: string): StreamEvent => ({ type: 'text', text: value }) as StreamEvent;
+const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+/** Serves requests on a real socket, and returns the URL. */
+async function serve(
+  handler: (request: IncomingMessage, response: ServerResponse, count: number) => void,
+): Promise<string> {
+  let count = 0;
+  const server = createServer((request, response) => handler(request, response, ++count));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`;
+}
+
+const receive = (url: string, options: Parameters<typeof fromServerSentEvents>[2] = {}): Promise<StreamEvent[]> =>
+  lastValueFrom(fromServerSentEvents<StreamEvent>(url, {}, { retryDelay: 1, ...options }).pipe(toArray()));
+
+const after = ({ headers }: IncomingMessage) => headers['last-event-id'] as string | undefined;
+
+describe('a run over a real socket', () => {
+  it('sendRun and fromServerSentEvents deliver the events of a run', async () => {
+    const url = await serve((_, response) => sendRun(exampleRun(), response));
+    const received = await receive(url);
+    expect(contentOf(received)).toEqual(asJson(contentOf(exampleEvents())));
+  });
+
+  it('runResponse delivers the same events as sendRun', async () => {
+    const fetch = () => Promise.resolve(runResponse(exampleRun()));
+    const received = await receive('http://web.test/run', { fetch });
+    expect(contentOf(received)).toEqual(asJson(contentOf(exampleEvents())));
+  });
+
+  it('fromServerSentEvents makes one request, and none after the end of the run', async () => {
+    let requests = 0;
+    const url = await serve((_, response, count) => {
+      requests = count;
+      sendRun(exampleRun(), response);
+    });
+    await receive(url);
+    expect(requests).toBe(1);
+  });
+
+  it('fromServerSentEvents connects again after a cut at any event, without a loss or a repetition', async () => {
+    const run = shareRun(exampleRun());
+    const runIds = new Set<unknown>();
+    const url = await serve((request, response) => {
+      runIds.add(request.headers['x-run-id']);
+      const write = response.write.bind(response) as (chunk: string, written?: () => void) => boolean;
+      let writes = 0; // the connection breaks after the second event
+      const cut = (chunk: string) => (++writes === 2 ? write(chunk, () => response.destroy()) && false : write(chunk));
+      Object.assign(response, { write: cut });
+      sendRun(run, response, { after: after(request) });
+    });
+    const received = await receive(url);
+    expect(contentOf(received)).toEqual(asJson(contentOf(exampleEvents())));
+    expect(runIds.size).toBe(1);
+  });
+
+  it('fromServerSentEvents does not ask again when a plain run breaks: its events have no id', async () => {
+    let requests = 0;
+    const url = await serve((_, response, count) => {
+      requests = count;
+      sendRun(concat(of(other('a')), NEVER), response);
+      setImmediate(() => response.write('', () => response.destroy()));
+    });
+    await expect(receive(url)).rejects.toMatchObject({ code: 'stream_interrupted' });
+    expect(requests).toBe(1);
+  });
+
+  it('fromServerSentEvents reports a failed run with what the server tells, and does not ask again', async () => {
+    let requests = 0;
+    const url = await serve((_, response, count) => {
+      requests = count;
+      sendRun(
+        concat(
+          of(other('a')),
+          throwError(() => new TimeoutError('each', 5)),
+        ),
+        response,
+      );
+    });
+    const error: unknown = await receive(url).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(RemoteRunError);
+    expect(error).toMatchObject({
+      code: 'timeout',
+      retryable: false,
+      message: expect.stringContaining('5 ms') as string,
+    });
+    expect(requests).toBe(1);
+  });
+
+  it('sendRun tells a browser nothing about an error of the server', async () => {
+    const secret = () => new Error('connect ECONNREFUSED postgres://admin:hunter2@db');
+    const url = await serve((_, response) => sendRun(throwError(secret), response));
+    const body = await (await fetch(url, { method: 'POST' })).text();
+    expect(body).toBe(
+      'event: failed\nretry: 2147483647\ndata: {"code":"internal","message":"The run failed.","retryable":false}\n\n',
+    );
+  });
+
+  it('fromServerSentEvents reports a status, and retries one that may pass', async () => {
+    const forbidden = await serve((_, response) => response.writeHead(403).end('no'));
+    await expect(receive(forbidden)).rejects.toBeInstanceOf(HttpError);
+    const busy = await serve((_, response, count) => {
+      if (count < 3) response.writeHead(503).end('busy');
+      else sendRun(exampleRun(), response);
+    });
+    expect(await receive(busy)).toHaveLength(exampleEvents().length);
+  });
+
+  it('fromServerSentEvents gives up after its retries, and counts them again after progress', async () => {
+    let requests = 0;
+    const url = await serve((_, response, count) => {
+      requests = count;
+      response.destroy();
+    });
+    await expect(receive(url, { retries: 3 })).rejects.toMatchObject({ code: 'connection' });
+    expect(requests).toBe(4);
+  });
+
+  it('sendRun stops a plain run when the client leaves, and only leaves a shared run', async () => {
+    const tornDown = new Subject<string>();
+    const run = (name: string) => concat(of(other(name)), NEVER).pipe(finalize(() => tornDown.next(name)));
+    const shared: SharedRun = shareRun(run('shared'));
+    const url = await serve((_, response, count) => sendRun(count === 1 ? shared : run('plain'), response));
+    const left = firstValueFrom(tornDown);
+    await firstValueFrom(fromServerSentEvents<StreamEvent>(url));
+    await firstValueFrom(fromServerSentEvents<StreamEvent>(url));
+    expect(await left).toBe('plain');
+    expect(shared.status).toBe('running');
+    shared.unsubscribe();
+  });
+
+  it('sendRun keeps nothing for a slow reader: what waits is merged in the log of the run', async () => {
+    const source = new Subject<StreamEvent>();
+    let writes = 0;
+    let resume = () => undefined as unknown;
+    const response: NodeResponse = {
+      writeHead: () => undefined,
+      write: () => ++writes % 2 === 0, // full after the first event
+      end: () => undefined,
+      on: (event, listener) => (event === 'drain' ? (resume = listener) : undefined),
+    };
+    sendRun(shareRun(source), response, { heartbeat: false });
+    for (let i = 0; i < 1000; i++) source.next(text('ab'));
+    expect(writes).toBe(1);
+    resume();
+    expect(writes).toBe(2);
+  });
+
+  it('sendRun and runResponse send comments while a run is silent', async () => {
+    const url = await serve((_, response) => sendRun(NEVER, response, { heartbeat: 1 }));
+    const controller = new AbortController();
+    const { body } = await fetch(url, { signal: controller.signal });
+    const node = await body?.getReader().read();
+    expect(new TextDecoder().decode(node?.value as Uint8Array)).toContain(': keep-alive\n\n');
+    controller.abort();
+    const reader = runResponse(NEVER, { heartbeat: 1 }).body?.getReader();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toContain(': keep-alive\n\n');
+    await reader?.cancel();
+  });
+
+  it('runResponse reads a run at the speed of its body, and stops it when the body is cancelled', async () => {
+    let emitted = 0;
+    let tornDown = false;
+    const source = new Subject<StreamEvent>();
+    const response = runResponse(source.pipe(tap(() => emitted++), finalize(() => (tornDown = true)))); // prettier-ignore
+    for (let i = 0; i < 10_000; i++) source.next(text('x'.repeat(100)));
+    const reader = response.body?.getReader();
+    const first = await reader?.read();
+    expect(first?.value?.length).toBeLessThan(5000);
+    await reader?.cancel();
+    expect([emitted, tornDown]).toEqual([10_000, true]);
+  });
+
+  it('an answer that is not a run is an error that names its beginning', async () => {
+    const url = await serve((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end('data: hello\n\n');
+    });
+    await expect(receive(url)).rejects.toMatchObject({ code: 'protocol', received: 'hello' });
+  });
+
+  it('a subscriber that has enough closes the connection', async () => {
+    const closed = new Subject<void>();
+    const url = await serve((_, response) => {
+      response.on('close', () => closed.next());
+      sendRun(concat(of(other('a'), other('b')), NEVER), response);
+    });
+    const end = firstValueFrom(closed, { defaultValue: undefined });
+    await lastValueFrom(fromServerSentEvents<StreamEvent>(url).pipe(take(2)));
+    await end;
+  });
+});

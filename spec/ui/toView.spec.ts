@@ -1,0 +1,172 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, from, of, skip, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { TimeoutError } from '../../lib/core/errors.js';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { modelMessage, userMessage } from '../../lib/core/message.js';
+import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { toView } from '../../lib/ui/toView.js';
+import { viewOf } from '../../lib/ui/view.js';
+import type { View } from '../../lib/ui/view.js';
+import { diagram } from '../support/diagram.js';
+import { observe } from '../support/observe.js';
+import { exampleEvents } from '../support/runs.js';
+
+const question = viewOf([userMessage('How warm is it in Oslo?')]);
+const text = (value: string): StreamEvent => ({ type: 'text', text: value }) as StreamEvent;
+const turn: StreamEvent = { type: 'turn', turn: 1, finishReason: 'stop', usage: { input: 1 } } as StreamEvent;
+const result = (finishReason: string, more: object = {}): StreamEvent =>
+  ({
+    type: 'result',
+    result: { text: '', thinking: '', messages: [], finishReason, usage: {}, turns: 1, ...more },
+  }) as StreamEvent;
+
+const viewsOf = (events: readonly StreamEvent[], initial: View = question): readonly View[] =>
+  observe(from(events).pipe(toView(initial))).values;
+
+const lastView = (events: readonly StreamEvent[], initial?: View): View => viewsOf(events, initial).at(-1) as View;
+
+describe('toView', () => {
+  it('toView emits the growing view of a run', () => diagram('toView', ({ source }) => source.pipe(toView())));
+
+  it.each(
+    operatorContract((source: Observable<StreamEvent>) => source.pipe(toView(), skip(1)), {
+      source: [text('a'), turn],
+      passThrough: false,
+    }).filter(({ title }) => !/error of the source|under retry/.test(title)), // an error becomes the last view
+  )('toView $title', ({ run }) => run());
+
+  it('toView shows everything that a run emits', () => {
+    const events = exampleEvents();
+    expect(lastView(events)).toEqual({
+      status: 'idle',
+      finishReason: 'stop',
+      usage: { input: 10, output: 6 },
+      messages: [
+        { id: '1', role: 'user', parts: [{ type: 'text', text: 'How warm is it in Oslo?' }] },
+        {
+          id: '2',
+          role: 'model',
+          parts: [
+            { type: 'thinking', text: 'Which city?' },
+            { type: 'text', text: 'Let me see.' },
+            { type: 'serverTool', tool: { id: 's1', name: 'web_search', status: 'running', raw: {} } },
+            { type: 'file', mediaType: 'image/png', data: 'AQID' },
+            {
+              type: 'toolCall',
+              id: 'c1',
+              name: 'weather',
+              arguments: { city: 'Oslo' },
+              status: 'completed',
+              progress: 'reading',
+              result: { degrees: 7 },
+            },
+            expect.objectContaining({ type: 'toolCall', id: 'c2', status: 'failed', code: 'unknown_tool' }),
+            { type: 'source', url: 'https://example.com', title: 'Weather' },
+            { type: 'text', text: '\nIt is 7 degrees.' },
+          ],
+        },
+      ],
+    });
+  });
+
+  it('toView reports what the run is doing', () => {
+    const statuses = viewsOf(exampleEvents()).map(({ status }) => status);
+    expect(statuses.filter((status, index) => status !== statuses[index - 1])).toEqual([
+      'sending',
+      'thinking',
+      'streaming',
+      'runningTools',
+      'sending',
+      'streaming',
+      'sending',
+      'streaming',
+      'sending',
+      'idle',
+    ]);
+  });
+
+  it('toView shows the arguments of a call while they grow', () => {
+    const fragment = (args: string): StreamEvent =>
+      ({ type: 'toolCallFragment', index: 0, id: 'c', name: 'mail', arguments: args }) as StreamEvent;
+    const views = viewsOf([fragment('{"to":"An'), fragment('n","body":"H'), fragment('i"}')]);
+    expect(views.slice(1).map(({ messages }) => messages.at(-1)?.parts)).toEqual(
+      [{ to: 'An' }, { to: 'Ann', body: 'H' }, { to: 'Ann', body: 'Hi' }].map((args) => [
+        { type: 'toolCall', id: 'c', name: 'mail', arguments: args, status: 'receiving' },
+      ]),
+    );
+  });
+
+  it('toView keeps the identity of what did not change', () => {
+    const before = viewOf([userMessage('a'), modelMessage('b'), userMessage('c')]);
+    const views = viewsOf(
+      [text('x'), { type: 'source', source: { type: 'source', url: 'u' } } as StreamEvent, text('y')],
+      before,
+    );
+    for (const view of views)
+      expect(view.messages.slice(0, 3).every((message, i) => message === before.messages[i])).toBe(true);
+    expect(views.at(-1)?.messages[3]?.parts[0]).toBe(views.at(-2)?.messages[3]?.parts[0]);
+  });
+
+  it('toView emits nothing for an event that changes nothing', () => {
+    expect(viewsOf([{ type: 'myOwn' }, { type: 'metadata', metadata: { cost: 1 } } as StreamEvent])).toHaveLength(1);
+  });
+
+  it('toView keeps the answer of a run that fails, and completes', () => {
+    const run = concat(
+      of(text('Hel')),
+      throwError(() => new TimeoutError('each', 5)),
+    );
+    const { values, completed, error } = observe(run.pipe(toView(question)));
+    expect([completed, error]).toEqual([true, undefined]);
+    expect(values.at(-1)).toMatchObject({
+      status: 'failed',
+      error: { code: 'timeout' },
+      messages: [{ role: 'user' }, { role: 'model', ended: 'failed', parts: [{ type: 'text', text: 'Hel' }] }],
+    });
+  });
+
+  it('toView shows a failure before anything was received', () => {
+    const { values } = observe(throwError(() => new Error('no')).pipe(toView(question)));
+    expect(values.at(-1)).toEqual({ ...question, status: 'failed', error: { code: 'unknown', message: 'no' } });
+  });
+
+  it('toView keeps the answer of a run that was stopped', () => {
+    const view = lastView([text('Hel'), { ...turn, finishReason: 'stopped' } as StreamEvent, result('stopped')]);
+    expect(view).toMatchObject({ status: 'stopped', messages: [{}, { ended: 'stopped', parts: [{ text: 'Hel' }] }] });
+  });
+
+  it('toView drops what a retracted attempt has shown, and nothing else', () => {
+    const events = [text('first'), turn, text('void'), { type: 'retract' }, text('second')];
+    expect(lastView(events).messages.at(-1)?.parts).toEqual([
+      { type: 'text', text: 'first' },
+      { type: 'text', text: 'second' },
+    ]);
+  });
+
+  it('toView announces a retry until something arrives', () => {
+    const retry = { type: 'retry', attempt: 1, delay: 2000, error: { code: 'http' } } as StreamEvent;
+    const views = viewsOf([retry, text('a')]);
+    expect(views.map(({ retry: notice }) => notice?.delay)).toEqual([undefined, 2000, undefined]);
+  });
+
+  it('toView shows a message that the user sent during the run, and the next answer after it', () => {
+    const prompt = { type: 'message', message: userMessage('In Celsius.') } as StreamEvent;
+    const view = lastView([text('a'), turn, prompt, text('b')]);
+    expect(view.messages.map(({ role, parts }) => [role, parts])).toEqual([
+      ['user', question.messages[0]?.parts],
+      ['model', [{ type: 'text', text: 'a' }]],
+      ['user', [{ type: 'text', text: 'In Celsius.' }]],
+      ['model', [{ type: 'text', text: 'b' }]],
+    ]);
+  });
+
+  it('toView clears the error of an earlier run', () => {
+    const failed = lastView([text('a')], { ...question, status: 'failed', error: { code: 'http' } });
+    expect(failed).not.toHaveProperty('error');
+  });
+
+  it('toView shows typed output', () => {
+    expect(lastView([text('{}'), turn, result('stop', { output: { n: 1 } })]).output).toEqual({ n: 1 });
+  });
+});
