@@ -79,7 +79,7 @@ function joinDeltas(first: StreamEvent, second: StreamEvent): StreamEvent | unde
   if (a.type === 'text' && b.type === 'text') return withText(a, a.text + b.text);
   if (a.type === 'thinking' && b.type === 'thinking') return withText(a, a.text + b.text);
   if (a.type !== 'toolCallFragment' || b.type !== 'toolCallFragment' || a.index !== b.index) return undefined;
-  return { ...a, arguments: `${String(a.arguments)}${String(b.arguments)}` } as StreamEvent;
+  return { ...a, ...{ arguments: `${JSON.stringify(a.arguments)}${JSON.stringify(b.arguments)}` } };
 }
 
 const withText = (event: StreamEvent, text: string): StreamEvent => ({ ...event, ...{ text } });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, from, NEVER, of, take, throwError } from 'rxjs';
+import { concat, from, NEVER, Observable, of, take, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ConfigurationError, HttpError } from '../../lib/core/errors.js';
 import type { StreamEvent } from '../../lib/core/event.js';
@@ -12,8 +12,10 @@ import { observe } from '../support/observe.js';
 import { exampleRun } from '../support/runs.js';
 
 const other = (type: string): StreamEvent => ({ type });
+/** An Observable may fail with any value. */
+const failWith = (thrown: unknown) => new Observable<never>((out) => out.error(thrown));
 const failure = (thrown: unknown, options: Parameters<typeof toServerSentEvents>[0] = {}) =>
-  observe(throwError(() => thrown).pipe(toServerSentEvents({ heartbeat: false, ...options })));
+  observe(failWith(thrown).pipe(toServerSentEvents({ heartbeat: false, ...options })));
 
 describe('toServerSentEvents', () => {
   it('toServerSentEvents ends a run with an event of its own', () =>

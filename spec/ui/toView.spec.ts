@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, from, of, skip, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { TimeoutError } from '../../lib/core/errors.js';
+import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { toView } from '../../lib/ui/toView.js';
-import { viewOf } from '../../lib/ui/view.js';
+import { emptyView, viewOf } from '../../lib/ui/view.js';
 import type { View } from '../../lib/ui/view.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
@@ -24,7 +24,7 @@ const result = (finishReason: string, more: object = {}): StreamEvent =>
 const viewsOf = (events: readonly StreamEvent[], initial: View = question): readonly View[] =>
   observe(from(events).pipe(toView(initial))).values;
 
-const lastView = (events: readonly StreamEvent[], initial?: View): View => viewsOf(events, initial).at(-1) as View;
+const lastView = (events: readonly StreamEvent[], initial?: View): View => viewsOf(events, initial).at(-1) ?? emptyView;
 
 describe('toView', () => {
   it('toView emits the growing view of a run', () => diagram('toView', ({ source }) => source.pipe(toView())));
