@@ -7,31 +7,44 @@ import type { ResultEvent, RunEvent, RunResult, RunState } from './core/event.js
 import { isRecord } from './core/json/json.js';
 import { userMessage } from './core/message.js';
 import type { Message } from './core/message.js';
-import type { Model } from './core/model.js';
+import type { Model, ToolChoiceOption } from './core/model.js';
 import type { Infer, Schema } from './core/schema.js';
-import type { EventsOf, Tool } from './core/tool.js';
+import type { EventsOf, Tool, UserContextOf } from './core/tool.js';
 import { timeLimit } from './core/timeLimit.js';
 import { endRun } from './operators/endRun.js';
 import { prefixAfterTools } from './operators/prefixAfterTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 import { endStopped } from './orchestrators/endStopped.js';
 import { leaveOn } from './orchestrators/leaveOn.js';
+import { preparedTurn } from './orchestrators/prepareTurn.js';
+import type { PrepareTurn } from './orchestrators/prepareTurn.js';
 import { runTurns } from './orchestrators/runTurns.js';
 import type { TurnPosition } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
-import { rememberStop, stoppable } from './orchestrators/stoppable.js';
+import { rememberStop } from './orchestrators/stoppable.js';
 import type { StopWhen } from './orchestrators/stopWhen.js';
 
 /** Options of `createAgent`. */
 export interface AgentOptions<
   T extends readonly Tool[] = readonly Tool[],
   S extends Schema | undefined = Schema | undefined,
-> extends Omit<TurnOptions, 'fragments'> {
+  C = unknown,
+> extends Omit<TurnOptions, 'fragments' | 'toolChoice'> {
   readonly model: Model;
   /** The tools that the model can call. Default: none. */
   readonly tools?: T | undefined;
   /** The schema of the typed output: `RunResult.output` is then validated and typed. Default: no typed output. */
   readonly output?: S | undefined;
+  /**
+   * Whether the model may or must call tools. It applies to the first turn of the run, unless it is a function of the
+   * state and the run's `context`. Default: the model decides.
+   */
+  readonly toolChoice?: ToolChoiceOption<C & UserContextOf<T[number]>> | undefined;
+  /**
+   * Changes the model, the tools, the messages, the tool choice or the settings of a turn before it starts; may be
+   * asynchronous. It receives the state from which the turn starts, and the run's `context`. Default: no changes.
+   */
+  readonly prepareTurn?: PrepareTurn<C & UserContextOf<T[number]>> | undefined;
   /** The maximum number of turns of a run. Default: 20. */
   readonly maxTurns?: number | undefined;
   /**
@@ -54,8 +67,8 @@ export interface AgentOptions<
 /** The user's input: a text, a message, or several messages. */
 export type Input = string | Message | readonly Message[];
 
-/** Options of one run. */
-export interface RunOptions {
+/** Options of one run. `C` is the type of the user's own value. */
+export interface RunOptions<C = unknown> {
   /** The conversation so far, oldest message first. Default: none. */
   readonly history?: readonly Message[] | undefined;
   /**
@@ -81,22 +94,33 @@ export interface RunOptions {
    * `AbortError`, as from `fetch`), so that `firstValueFrom(agent.run(...))` is rejected with it. Default: no signal.
    */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * The user's own value (a user's id, a database), which tools, `prepareTurn` and `toolChoice` receive unchanged. It
+   * is in no event and in no request. Its type follows from what they declare, and it is required if they need any.
+   * Default: undefined.
+   */
+  readonly context?: C | undefined;
 }
 
+/** The options of a run as an argument: required if the run needs a context. */
+export type RunArguments<C, Options = object> = unknown extends C
+  ? [options?: RunOptions<C> & Options]
+  : [options: RunOptions<C> & Options & { readonly context: C }];
+
 /** A model with tools and instructions. */
-export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown> {
+export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown, C = unknown> {
   /**
    * Runs the agent and emits its events. The Observable is cold: each subscription is a separate run, and unsubscribing
    * aborts the request and the running tools.
    */
   stream(
     input: Input,
-    options?: RunOptions & { readonly fragments?: false | undefined },
+    ...options: RunArguments<C, { readonly fragments?: false | undefined }>
   ): Observable<RunEvent<EventsOf<T[number]>, O>>;
   /** Runs the agent and emits its events, and the fragments of its tool calls if `fragments` is true. */
-  stream(input: Input, options: RunOptions): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
+  stream(input: Input, ...options: RunArguments<C>): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
   /** Runs the agent and emits only its result. */
-  run(input: Input, options?: RunOptions): Observable<RunResult<O>>;
+  run(input: Input, ...options: RunArguments<C>): Observable<RunResult<O>>;
 }
 
 /**
@@ -120,14 +144,16 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown>
  *
  * @param options `model`; optionally `system`, `tools` (default: none), `maxTurns` (default: 20), `stopWhen` (default:
  * none), `toolConcurrency` (default: 1), `eagerTools` (default: false), `toolDeadline` and `timeout` (default: no
- * limits), `toolChoice`, `output` and the settings of the request.
+ * limits), `toolChoice`, `prepareTurn` (default: no changes), `output` and the settings of the request.
  * @returns An agent, which is stateless: pass the conversation so far as `history`. The result contains the messages
  * that the run added.
  */
-export function createAgent<const T extends readonly Tool[] = readonly [], S extends Schema | undefined = undefined>(
-  options: AgentOptions<T, S>,
-): Agent<T, S extends Schema ? Infer<S> : undefined> {
-  const { model, tools = [], output, maxTurns, stopWhen, prefix, timeout } = options;
+export function createAgent<
+  const T extends readonly Tool[] = readonly [],
+  S extends Schema | undefined = undefined,
+  C = unknown,
+>(options: AgentOptions<T, S, C>): Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>> {
+  const { model, tools = [], output, prepareTurn, maxTurns, stopWhen, prefix, timeout } = options;
   const { orchestrator = selectOrchestrator(model, { tools, output }) } = options;
   const stream = (input: Input, runOptions: RunOptions = {}): Observable<RunEvent> => {
     const { history = [], checkpoints = false, fragments = false, signal } = runOptions;
@@ -135,16 +161,18 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
       if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
       const start = createStartState(input, history);
       const context: TurnContext = {
-        model: stop ? stoppable(model, stop) : model,
+        model,
         tools,
+        context: runOptions.context,
         options: { ...options, fragments },
         ...(output ? { output } : {}),
         ...(stop ? { stop } : {}),
       };
       const turn = (state: RunState, { last }: TurnPosition) =>
-        orchestrator
-          .turn(state, { ...context, last })
-          .pipe(timeLimit('turn', timeout?.turn), stop ? endStopped(state, stop) : identity);
+        preparedTurn(orchestrator, prepareTurn, state, { ...context, last }).pipe(
+          timeLimit('turn', timeout?.turn),
+          stop ? endStopped(state, stop) : identity,
+        );
       const check = output ? requireOutput(orchestrator.name) : undefined;
       return runTurns(turn, start, { maxTurns, stopWhen, provider: model.provider }).pipe(
         timeLimit('run', timeout?.run),
@@ -164,7 +192,7 @@ export function createAgent<const T extends readonly Tool[] = readonly [], S ext
         filter((event): event is ResultEvent => event.type === 'result'),
         map(({ result }) => result),
       ),
-  } as Agent<T, S extends Schema ? Infer<S> : undefined>;
+  } as Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>>;
 }
 
 const invalidModel = (model: unknown) =>

@@ -1,7 +1,7 @@
 // The public names, maintained by hand: spec/index.spec.ts asserts the list.
 
 export { createAgent } from './agent.js';
-export type { Agent, AgentOptions, Input, RunOptions } from './agent.js';
+export type { Agent, AgentOptions, Input, RunArguments, RunOptions } from './agent.js';
 
 export type {
   Chunk,
@@ -117,7 +117,7 @@ export type { Infer, PlainSchema, Schema, StandardSchema } from './core/schema.j
 export { progress } from './core/progress.js';
 export type { Progress } from './core/progress.js';
 export { tool, toolDefinition } from './core/tool.js';
-export type { EventsOf, Tool, ToolContext, ToolDefinition } from './core/tool.js';
+export type { EventsOf, Tool, ToolContext, ToolDefinition, UserContextOf } from './core/tool.js';
 export type { ToolOutput } from './core/toolOutput.js';
 export { costOf } from './core/prices.js';
 export type { Prices } from './core/prices.js';
@@ -172,7 +172,8 @@ export {
   turnCount,
 } from './orchestrators/stopWhen.js';
 export type { StopCondition, StopWhen } from './orchestrators/stopWhen.js';
-export { toolLoop } from './orchestrators/toolLoop.js';
+export type { PrepareTurn, TurnChanges } from './orchestrators/prepareTurn.js';
+export { requestOf, toolLoop } from './orchestrators/toolLoop.js';
 export { twoPhase } from './orchestrators/twoPhase.js';
 export { typedOutput } from './orchestrators/typedOutput.js';
 

@@ -92,6 +92,7 @@ describe('the public names', () => {
       'progress',
       'repairHistory',
       'repeatedCalls',
+      'requestOf',
       'requireCapabilities',
       'responsesTools',
       'retryTool',

@@ -85,6 +85,7 @@ export interface Model {
 }
 
 /**
- * A tool choice, or a function of the run's state that returns one. A plain choice applies to the first turn of a run.
+ * A tool choice, or a function of the run's state, and of the user's own value, that returns one. A plain choice
+ * applies to the first turn of a run.
  */
-export type ToolChoiceOption = ToolChoice | ((state: RunState) => ToolChoice | undefined);
+export type ToolChoiceOption<C = never> = ToolChoice | ((state: RunState, context: C) => ToolChoice | undefined);

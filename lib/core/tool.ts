@@ -7,8 +7,11 @@ import { jsonSchemaOf } from './schema.js';
 import type { Infer, InferInput, Schema } from './schema.js';
 import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
 
-/** The second argument of `execute`. `P` is the type of the tool's progress. */
-export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unknown> = ToolCallPart> {
+/**
+ * The second argument of `execute`. `P` is the type of the tool's progress, and `C` that of the user's own value. A
+ * tool declares what it needs of that value: `execute: (args, { context }: { context: { userId: string } }) => ...`.
+ */
+export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unknown> = ToolCallPart, C = unknown> {
   /**
    * Aborted when the run is unsubscribed, the call is cancelled, or the deadline is reached. Pass it to `fetch` and
    * other functions that accept a signal.
@@ -18,6 +21,8 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
   readonly call: Call;
   /** The conversation up to the call. */
   readonly messages: readonly Message[];
+  /** The user's own value (a user's id, a database): the option `context` of the run, unchanged. */
+  readonly context: C;
   /**
    * Emits a `toolProgress` event at once. After the end of the call it does nothing. It throws if JSON cannot represent
    * the value.
@@ -30,7 +35,8 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
  * arguments is assignable to `readonly Tool[]`.
  *
  * `Arguments` is the type of the validated arguments, and `Sent` that of the arguments as the model sends them.
- * `Result` and `ProgressValue` are the types that `execute` returns, before values are copied as JSON.
+ * `Result` and `ProgressValue` are the types that `execute` returns, before values are copied as JSON. `Context` is the
+ * type of the user's own value, which the run must provide.
  */
 export interface Tool<
   Name extends string = string,
@@ -38,6 +44,7 @@ export interface Tool<
   Result = unknown,
   ProgressValue = unknown,
   Sent = unknown,
+  Context = unknown,
 > {
   readonly name: Name;
   /** Tells the model what the tool does and when to use it. */
@@ -49,7 +56,7 @@ export interface Tool<
   /** Runs the call. If it throws, the error is reported to the model as the call's result, and the run continues. */
   execute(
     args: Arguments,
-    context: ToolContext<ProgressValue, ToolCallPart<Name, Sent>>,
+    context: ToolContext<ProgressValue, ToolCallPart<Name, Sent>, Context>,
   ): ToolOutput<Result, ProgressValue>;
 }
 
@@ -94,6 +101,7 @@ export function tool<
   Output,
   S extends Schema = typeof noParameters,
   P extends Schema | undefined = undefined,
+  C = unknown,
 >(definition: {
   readonly name: Name;
   readonly description: string;
@@ -102,9 +110,9 @@ export function tool<
   readonly providerOptions?: ProviderOptions;
   readonly execute: (
     args: Infer<NoInfer<S>>,
-    context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>>,
+    context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
   ) => Output;
-}): Tool<Name, Infer<S>, ResultOf<Output>, ProgressOf<Output, P>, InferInput<S>> {
+}): Tool<Name, Infer<S>, ResultOf<Output>, ProgressOf<Output, P>, InferInput<S>, C> {
   const { name, description, execute, parameters, providerOptions } = definition;
   return {
     name,
@@ -115,6 +123,15 @@ export function tool<
     execute: (args, context) => execute(args, context as never) as never,
   };
 }
+
+/** What the tools need of the user's own value: the intersection of what each of them declares. */
+export type UserContextOf<T extends Tool> = [T] extends [never]
+  ? unknown
+  : (T extends Tool<string, never, unknown, unknown, unknown, infer C> ? (context: C) => void : never) extends (
+        context: infer All,
+      ) => void
+    ? All
+    : never;
 
 type DeclaredProgress<P> = P extends Schema ? Infer<P> : unknown;
 

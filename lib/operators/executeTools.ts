@@ -28,6 +28,8 @@ export interface ExecuteToolsOptions {
   readonly eager?: boolean | undefined;
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly deadline?: number | undefined;
+  /** The user's own value, for the tools' context. Default: undefined. */
+  readonly context?: unknown;
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
 }
@@ -66,8 +68,8 @@ export interface ExecuteToolsOptions {
  *
  * @param tools The tools that can be called. If two tools have the same name, the output fails with a
  * ConfigurationError.
- * @param options `messages`, `concurrency` (default: 1), `eager` (default: false), `deadline` in milliseconds (default:
- * none), `stop` (default: never).
+ * @param options `messages`, `context`, `concurrency` (default: 1), `eager` (default: false), `deadline` in
+ * milliseconds (default: none), `stop` (default: never).
  * @returns A function that returns an Observable of the source's events, the events of the calls, and the results'
  * message.
  */
@@ -80,10 +82,10 @@ export function executeTools(
   options: ExecuteToolsOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    const { eager = false, concurrency = 1, deadline, messages = [], stop } = options;
+    const { eager = false, concurrency = 1, deadline, messages = [], context, stop } = options;
     requireNumber('concurrency', concurrency, 1);
     if (deadline !== undefined) requireNumber('deadline', deadline, 0);
-    const settings = { tools: toolsByName(tools), messages, deadline, concurrency };
+    const settings = { tools: toolsByName(tools), messages, context, deadline, concurrency };
     let round = startRound(out, settings);
     let calls: readonly ToolCallPart[] = [];
     let finish: FinishChunk | undefined;

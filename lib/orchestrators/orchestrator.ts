@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { RunEvent, RunState } from '../core/event.js';
+import type { Message } from '../core/message.js';
 import type { Model, RequestSettings, ToolChoiceOption } from '../core/model.js';
 import type { Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
@@ -44,6 +45,10 @@ export interface TurnContext extends Partial<TurnPosition> {
   /** The schema of the typed output, if one was requested. */
   readonly output?: Schema;
   readonly options: TurnOptions;
+  /** The messages of the request, if `prepareTurn` replaced them. Default: those of the state. */
+  readonly messages?: readonly Message[];
+  /** The user's own value, for tools and for functions of the options. Default: undefined. */
+  readonly context?: unknown;
   /**
    * Emits when the run is stopped, also to a late subscriber. The streams of `model` end then; pass it to
    * `executeTools`, and do not start anything else. Absent if the run cannot be stopped.

@@ -107,7 +107,7 @@ function withReturnTool(context: TurnContext, resultTool: Tool): TurnContext {
   const { output: _, ...rest } = context;
   const forced = context.tools.length === 0 ? ({ name: RETURN_RESULT } as const) : ('required' as const);
   const chosen = context.options.toolChoice;
-  const toolChoice = (state: RunState) => toolChoiceAt(state, chosen) ?? forced;
+  const toolChoice = (state: RunState) => toolChoiceAt(state, chosen, context.context) ?? forced;
   return { ...rest, tools: [...context.tools, resultTool], options: { ...context.options, toolChoice } };
 }
 

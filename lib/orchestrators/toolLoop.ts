@@ -38,27 +38,42 @@ export function modelTurn(
   fragments: boolean,
 ): Observable<RunEvent | ToolCallFragment> {
   return defer(() => {
-    const { model, tools, options, last, stop } = context;
+    const { model, tools, options, last, stop, context: userContext } = context;
     const { newId, toolConcurrency: concurrency, eagerTools: eager, toolDeadline: deadline } = options;
     const { messages } = state;
     return model
-      .stream(createRequest(state, context))
+      .stream(requestOf(state, context))
       .pipe(
         accumulateToolCalls({ fragments, usedIds: () => usedToolCallIds(messages), ...omitUndefined({ newId }) }),
         consolidate(),
-        executeTools(tools, { messages, concurrency, eager, deadline, stop }),
+        executeTools(tools, { messages, context: userContext, concurrency, eager, deadline, stop }),
         endTurn(state, { last, unfinished: () => unfinishedError(model) }),
       );
   });
 }
 
-/** The request of a turn: the system prompt and the history, the definitions of the tools, and the settings. */
-export function createRequest(state: RunState, { tools, output, options }: TurnContext): Request {
+/**
+ * Creates the request of a turn: the system prompt and the history, the definitions of the tools, and the settings. A
+ * custom orchestrator that calls `model.stream` itself needs it.
+ *
+ * ```ts
+ * const draft = model.stream(requestOf(state, { ...context, tools: [] }));
+ * ```
+ *
+ * @param state The state from which the turn starts.
+ * @param context The tools, the options and the schema of the output; `messages` replaces the history of the state.
+ * @returns The request.
+ * @throws ConfigurationError `schema` if the parameters of a tool or the output have no valid schema.
+ */
+export function requestOf(
+  state: RunState,
+  { tools, output, options, messages = state.messages, context }: Omit<TurnContext, 'model'>,
+): Request {
   const { system, toolChoice } = options;
-  const choice = tools.length > 0 ? toolChoiceAt(state, toolChoice) : undefined;
+  const choice = tools.length > 0 ? toolChoiceAt(state, toolChoice, context) : undefined;
   return {
     ...pickRequestSettings(options),
-    messages: system === undefined ? state.messages : [systemMessage(system), ...state.messages],
+    messages: system === undefined ? messages : [systemMessage(system), ...messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
     ...(choice === undefined ? {} : { toolChoice: choice }),
     ...(output ? { output: jsonSchemaOf(output, 'The output') } : {}),
@@ -80,8 +95,12 @@ const unfinishedError = ({ provider, name }: Model) =>
  * The tool choice of a turn. A plain choice applies only to the first turn of a run: if it forced a call in each turn,
  * the run would not end.
  */
-export function toolChoiceAt(state: RunState, option: ToolChoiceOption | undefined): ToolChoice | undefined {
-  if (dependsOnState(option)) return option(state);
+export function toolChoiceAt(
+  state: RunState,
+  option: ToolChoiceOption | undefined,
+  context: unknown,
+): ToolChoice | undefined {
+  if (dependsOnState(option)) return option(state, context as never);
   return state.turn === 0 ? option : undefined;
 }
 

@@ -18,6 +18,8 @@ import { codeOf, failWhen, ToolFailure } from './toolFailure.js';
 export interface RunToolOptions {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly messages: readonly Message[];
+  /** The user's own value. */
+  readonly context: unknown;
   /** The maximum total time of the call, in milliseconds. */
   readonly deadline?: number | undefined;
   /** Cancels the call when it emits. */
@@ -32,10 +34,10 @@ export type RunningToolEvent = ToolStartEvent | ToolProgressEvent | ToolResultEv
  * unsubscribes the tool and aborts its signal.
  */
 export function runTool(call: ToolCallPart, options: RunToolOptions): Observable<RunningToolEvent> {
-  const { tools, messages, deadline, cancelled } = options;
+  const { tools, messages, context, deadline, cancelled } = options;
   return defer(() => {
     const tool = toolNamed(tools, call.name);
-    return validArguments(tool, call).pipe(mergeMap((args) => execution(tool, args, { call, messages })));
+    return validArguments(tool, call).pipe(mergeMap((args) => execution(tool, args, { call, messages, context })));
   }).pipe(failWhen(cancelled, cancellation), timeLimit('tool', deadline), decideResult(), toToolEvents(call));
 }
 

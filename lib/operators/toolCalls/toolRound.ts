@@ -10,6 +10,7 @@ import { runTool } from './runTool.js';
 export interface RoundSettings {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly messages: readonly Message[];
+  readonly context: unknown;
   readonly deadline: number | undefined;
   readonly concurrency: number;
 }

@@ -1,0 +1,81 @@
+import { concatMap, defaultIfEmpty, defer, EMPTY, from, take, takeUntil } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import type { RunEvent, RunState } from '../core/event.js';
+import { isWeakKey, omitUndefined } from '../core/json/json.js';
+import type { Message } from '../core/message.js';
+import type { Model, ToolChoice } from '../core/model.js';
+import type { Tool } from '../core/tool.js';
+import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
+import { stoppable } from './stoppable.js';
+
+/** What `prepareTurn` changes for one turn. What is omitted stays as it is in the agent's options. */
+export interface TurnChanges extends Omit<TurnOptions, 'toolChoice' | 'fragments' | 'newId'> {
+  /** The model of the turn. */
+  readonly model?: Model | undefined;
+  /**
+   * The tools of the turn. A call to another tool is answered as a call to an unknown tool. The events of tools that
+   * are not among the agent's tools are not in its event types.
+   */
+  readonly tools?: readonly Tool[] | undefined;
+  /** The messages of the request, without the system prompt. The history of the run stays complete. */
+  readonly messages?: readonly Message[] | undefined;
+  /** Whether the model may or must call tools in this turn, also if it is not the first turn. */
+  readonly toolChoice?: ToolChoice | undefined;
+}
+
+/**
+ * Changes a turn before it starts. `state` is the state from which the turn starts, and `context` the user's own value.
+ *
+ * It returns the changes, or nothing, or an ObservableInput of the changes (a Promise, an Observable), whose first
+ * value counts: the request is sent when it has emitted. If it fails, the run fails.
+ */
+export type PrepareTurn<C = never> = (
+  state: RunState,
+  context: C,
+) => TurnChanges | ObservableInput<TurnChanges | undefined> | undefined;
+
+/** The events of a turn of an orchestrator, with the changes of `prepareTurn`. */
+export function preparedTurn(
+  orchestrator: Orchestrator,
+  prepareTurn: PrepareTurn | undefined,
+  state: RunState,
+  context: TurnContext,
+): Observable<RunEvent> {
+  const { stop } = context;
+  const start = (changes?: TurnChanges) => {
+    const changed = applyChanges(context, changes ?? {});
+    return orchestrator.turn(state, stop ? { ...changed, model: stoppable(changed.model, stop) } : changed);
+  };
+  if (!prepareTurn) return start();
+  return defer(() => {
+    const changes = prepareTurn(state, context.context as never);
+    if (!isObservableInput(changes)) return start(changes);
+    return firstOf(changes, stop).pipe(concatMap(start));
+  });
+}
+
+/** The first value; undefined if there is none, or if the run is stopped before it: the turn then ends at once. */
+const firstOf = <T>(values: ObservableInput<T>, stop: Observable<unknown> = EMPTY): Observable<T | undefined> =>
+  from(values).pipe(take(1), takeUntil(stop), defaultIfEmpty(undefined));
+
+function applyChanges(
+  context: TurnContext,
+  { model = context.model, tools = context.tools, messages, toolChoice, ...options }: TurnChanges,
+): TurnContext {
+  const choice = toolChoice === undefined ? undefined : () => toolChoice;
+  return {
+    ...context,
+    model,
+    tools,
+    ...omitUndefined({ messages }),
+    options: { ...context.options, ...omitUndefined({ ...options, toolChoice: choice }) },
+  };
+}
+
+/** Whether `from` accepts the value, which is not a plain object of changes then. */
+function isObservableInput<T extends TurnChanges>(
+  value: T | ObservableInput<T | undefined> | undefined,
+): value is Exclude<typeof value, T | undefined> {
+  const keys: readonly PropertyKey[] = ['then', 'subscribe', '@@observable', Symbol.asyncIterator, Symbol.iterator];
+  return isWeakKey(value) && keys.some((key) => key in value);
+}
