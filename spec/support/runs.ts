@@ -79,7 +79,8 @@ function joinDeltas(first: StreamEvent, second: StreamEvent): StreamEvent | unde
   if (a.type === 'text' && b.type === 'text') return withText(a, a.text + b.text);
   if (a.type === 'thinking' && b.type === 'thinking') return withText(a, a.text + b.text);
   if (a.type !== 'toolCallFragment' || b.type !== 'toolCallFragment' || a.index !== b.index) return undefined;
-  return { ...a, ...{ arguments: `${JSON.stringify(a.arguments)}${JSON.stringify(b.arguments)}` } };
+  if (typeof a.arguments !== 'string' || typeof b.arguments !== 'string') return undefined;
+  return { ...a, ...{ arguments: a.arguments + b.arguments } };
 }
 
 const withText = (event: StreamEvent, text: string): StreamEvent => ({ ...event, ...{ text } });
