@@ -27,8 +27,11 @@ export interface AnthropicOptions extends ModelOptions {
  * length of the model's family, according to Anthropic's overview of models, and 4096 for unknown models. Thinking
  * counts towards the limit.
  *
- * Anthropic runs the `serverTools` itself. Their calls and results arrive as metadata (`serverTool`: the unchanged
- * content block), sources and files, never as tool calls. They are sent back with the conversation. If a turn ends with
+ * Anthropic runs the `serverTools` itself. Their calls and results arrive as metadata (`serverTools`, see
+ * `ServerTool`), sources and files, never as tool calls. They are sent back with the conversation, and so are
+ * compactions, fallbacks to another model and listings of MCP tools, which are reported as metadata (`compaction`,
+ * `fallback`, `mcpToolListing`). Content of an unknown type is reported as `unknown`.
+ * If a turn ends with
  * `paused`, send the same conversation again to continue the turn. Code runs in the container of the previous response
  * (`metadata.anthropic.container` of that response's message). To choose another container, to enable caching, or to
  * set any other field that `Request` does not have, use `providerOptions.anthropic`. To enable beta features, set the

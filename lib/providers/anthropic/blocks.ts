@@ -3,7 +3,9 @@ import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJso
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { createCallFragments } from '../shared/callFragments.js';
 import type { CallFragments } from '../shared/callFragments.js';
-import { readCitedSource, isServerToolBlock, readResultChunks } from './sources.js';
+import { unknownChunk } from '../shared/unknownChunk.js';
+import { createBlockReports, isKnownBlock } from './blockReports.js';
+import { readCitedSource, readResultChunks } from './sources.js';
 
 /** Turns the content blocks of one response into chunks. */
 export interface BlockDecoder {
@@ -18,6 +20,8 @@ export interface BlockDecoder {
   stop(index: unknown): void;
   /** Closes the blocks that are still open, except tool calls. Call it at the end of the response. */
   end(): void;
+  /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
+  readonly hasUnknownCall: boolean;
 }
 
 /** A block that has started but has not stopped. */
@@ -31,6 +35,8 @@ interface OpenBlock {
   readonly fields: Record<string, JsonValue>;
   /** The `partial_json` received so far. Always empty for tool calls, whose JSON is emitted at once. */
   json: string;
+  /** Whether a text of the block was emitted, although the block is sent back as it is: only for unknown types. */
+  hasText: boolean;
 }
 
 /**
@@ -55,7 +61,8 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
  * thinking, calls and results of Anthropic's own tools, unknown types) have to be sent back unchanged and in the same
  * position. The decoder stores each of them in the `providerData` (`after`) of an empty text chunk, called a marker:
  * its position in the message records that the block follows the text before it. The citations of a text block are
- * stored in the same way (`citations`).
+ * stored in the same way (`citations`); so is a block of an unknown type with a text, which is emitted: the block
+ * replaces that text when it is sent back (`as`).
  *
  * @param emit Receives the chunks, in order.
  */
@@ -64,6 +71,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
   const openOtherBlocks = new Set<OpenBlock>(); // those that are not tool calls
   const emittedOnce = new Set<string>();
   const calls = createCallFragments(emit);
+  const reports = createBlockReports(emit);
   /** Whether text was emitted after the last marker. */
   let hasTextSinceMarker = false;
 
@@ -91,10 +99,11 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
   const open = (index: unknown, startedBlock: JsonObject): OpenBlock => {
     calls.endPending();
     closeBlocksExceptCalls();
-    const block: OpenBlock = { type: nonEmptyString(startedBlock['type']) ?? 'text', index, fields: {}, json: '' };
+    const type = nonEmptyString(startedBlock['type']) ?? 'text';
+    const block: OpenBlock = { type, index, fields: {}, json: '', hasText: false };
     openBlocks.set(index, block);
-    if (block.type !== 'tool_use') openOtherBlocks.add(block);
-    switch (block.type) {
+    if (type !== 'tool_use') openOtherBlocks.add(block);
+    switch (type) {
       case 'tool_use':
         calls.start(index, readCallFields(startedBlock));
         break;
@@ -106,7 +115,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
         break;
       default:
         Object.assign(block.fields, startedBlock);
-        if (block.type === 'thinking') emitText('thinking', startedBlock['thinking']);
+        if (type === 'thinking') emitText('thinking', startedBlock['thinking']);
     }
     return block;
   };
@@ -126,8 +135,8 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
       default:
         if (json !== '') fields['input'] = tryParseJson(json) ?? json;
         if (isEmptyThinking(type, fields)) return;
-        if (isServerToolBlock(type)) emit({ type: 'metadata', metadata: { serverTool: { ...fields } } });
-        emitMarker({ after: [{ ...fields }] });
+        reports.add({ ...fields });
+        emitMarker(block.hasText ? { as: { ...fields } } : { after: [{ ...fields }] });
         readResultChunks(fields).forEach(emitOnce);
     }
   };
@@ -142,11 +151,27 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     if (streamedBlocks.has(block.type)) calls.fragment(block.index, json);
     else block.json += json;
   };
-  const appendContent = (block: OpenBlock, delta: JsonObject) => {
-    if (streamedBlocks.has(block.type)) emitText('text', delta['text']);
+  /** Adds a delta to a text, to thinking or to a tool call. */
+  const appendToStreamed = (block: OpenBlock, delta: JsonObject) => {
+    const { type, text, thinking, signature } = delta;
+    emitText('text', text);
+    emitText('thinking', thinking);
+    if (block.type === 'thinking') appendFields(block.fields, omitUndefined({ thinking, signature }));
+    if (type !== undefined && !blockTypesByDelta.has(type)) emit(unknownChunk(delta));
+  };
+  /** Adds a delta to a block that is sent back as it is. */
+  const appendToOther = (block: OpenBlock, delta: JsonObject) => {
     emitText('thinking', delta['thinking']);
-    if (block.type === 'thinking') appendFields(block.fields, omit(delta, 'text'));
-    else if (!streamedBlocks.has(block.type)) appendFields(block.fields, delta);
+    if (delta['type'] === 'text_delta') {
+      const isPart = !isKnownBlock(block.type);
+      if (isPart && !block.hasText && hasTextSinceMarker) emitMarker({});
+      emitText('text', delta['text']);
+      if (!isPart) return;
+      block.hasText = true;
+    }
+    // A delta of a compaction has the final values (SDK 1.12, BetaMessageStream).
+    if (delta['type'] === 'compaction_delta') Object.assign(block.fields, omit(delta, 'type'));
+    else appendFields(block.fields, delta);
   };
 
   return {
@@ -156,19 +181,26 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
     delta(index, delta) {
       if (!isJsonObject(delta)) return;
       const block = openBlocks.get(index) ?? openForDelta(index, delta['type']);
-      if (!block) return;
+      if (!block) {
+        emit(unknownChunk(delta));
+        return;
+      }
       const { partial_json: partialJson, citation } = delta;
       // Some compatible servers send the arguments as an object, in one delta.
       const json = isJsonObject(partialJson) ? JSON.stringify(partialJson) : partialJson;
       if (typeof json === 'string') appendJson(block, json);
       else if (isJsonObject(citation)) addCitation(block, citation);
-      else appendContent(block, delta);
+      else if (streamedBlocks.has(block.type)) appendToStreamed(block, delta);
+      else appendToOther(block, delta);
     },
     stop(index) {
       const block = openBlocks.get(index);
       if (block) close(block);
     },
     end: closeBlocksExceptCalls,
+    get hasUnknownCall() {
+      return reports.hasUnknownCall;
+    },
   };
 }
 
@@ -188,11 +220,16 @@ const isEmptyThinking = (type: string, { thinking, signature }: Readonly<Record<
   type === 'thinking' && nonEmptyString(thinking) === undefined && nonEmptyString(signature) === undefined;
 
 /**
- * Reads the fields that arrive at the start of a tool call. Some compatible servers send the complete arguments here. A
- * call made by code that runs in Anthropic's container has a `caller`, which has to be sent back.
+ * Reads the fields that arrive at the start of a tool call. Some compatible servers send the complete arguments here.
+ * Two fields have to be sent back: the `caller` of a call that code in Anthropic's container made, and the
+ * `toolset_name` of a call of a client toolset.
  */
-function readCallFields({ id, name, input, caller }: JsonObject): Parameters<CallFragments['start']>[1] {
+function readCallFields({ id, name, input, caller, toolset_name }: JsonObject): Parameters<CallFragments['start']>[1] {
   const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : nonEmptyString(input);
-  const providerData = isJsonObject(caller) && caller['type'] !== 'direct' ? { anthropic: { caller } } : undefined;
+  const data = omitUndefined({
+    caller: isJsonObject(caller) && caller['type'] !== 'direct' ? caller : undefined,
+    toolset_name: nonEmptyString(toolset_name),
+  });
+  const providerData = Object.keys(data).length > 0 ? { anthropic: data } : undefined;
   return omitUndefined({ id: nonEmptyString(id), name: nonEmptyString(name), arguments: args, providerData });
 }

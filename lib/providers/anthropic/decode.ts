@@ -1,9 +1,10 @@
-import type { Chunk } from '../../core/chunk.js';
+import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { isJsonObject, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
-import type { JsonValue } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { unknownChunk } from '../shared/unknownChunk.js';
 import { createBlockDecoder } from './blocks.js';
 import { createUsageCounter, finishReasonOf } from './finish.js';
 
@@ -44,6 +45,12 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
     }
   };
 
+  /** Before the first content, the report waits for it: an error in its place can still be retried. */
+  const reportUnknown = (frame: JsonObject) => {
+    if (emitter.hasEmitted) emitter.emit(unknownChunk(frame));
+    else emitter.addMetadata('unknown', frame);
+  };
+
   return {
     next(frame, event) {
       const type = nonEmptyString(frame['type']) ?? event;
@@ -68,25 +75,29 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
           return 'end';
         case 'error':
           throw providerError('anthropic', frame);
-        case undefined:
-          if (frame['error']) throw providerError('anthropic', frame);
+        case 'ping':
           return undefined;
         default:
+          if (type === undefined && frame['error']) throw providerError('anthropic', frame);
+          reportUnknown(frame);
           return undefined;
       }
     },
     end(terminal) {
-      emitter.finishReason(terminal);
+      const reason = emitter.finishReason(terminal);
       blocks.end();
       emitter.setUsage(usage.total());
       const { container } = endMetadata;
       if (isJsonObject(container)) emitter.emit({ type: 'providerData', provider: 'anthropic', data: { container } });
       if (Object.keys(endMetadata).length > 0) emitter.emit({ type: 'metadata', metadata: endMetadata });
-      emitter.emitFinish();
+      // An end that looks normal would hide the call.
+      emitter.emitFinish(blocks.hasUnknownCall && normalReasons.has(reason) ? 'other' : undefined);
     },
     usage: () => usage.total(),
   };
 }
+
+const normalReasons: ReadonlySet<FinishReason> = new Set(['stop', 'toolCalls', 'unspecified'] as const);
 
 /**
  * The fields of `message_delta` that become metadata, with the names of their metadata: the stop sequence that ended

@@ -120,8 +120,9 @@ function encodeResultContent(part: ToolResultPart): string | readonly JsonObject
 
 /**
  * Encodes a model message as blocks, in order of arrival. Text is joined up to the next tool call or marker. A marker
- * is the provider data that the decoder stored on a text part: the blocks that come `after` it, and the `citations` of
- * the text block that ends there. Sources and files created by the model are not sent back.
+ * is the provider data that the decoder stored on a text part: the blocks that come `after` it, the `citations` of the
+ * text block that ends there, or the block `as` which the text is sent back. Sources and files created by the model are
+ * not sent back.
  */
 function encodeModelParts(parts: readonly Part[], { toValidId }: Conversation): readonly JsonObject[] {
   const blocks: JsonObject[] = [];
@@ -138,7 +139,11 @@ function encodeModelParts(parts: readonly Part[], { toValidId }: Conversation): 
       text += part.text;
       const marker = part.providerData?.[provider];
       if (!isJsonObject(marker) && !part.providerOptions?.[provider]) continue;
-      const { citations, after } = objectOrEmpty(marker);
+      const { citations, after, as } = objectOrEmpty(marker);
+      if (isJsonObject(as)) {
+        blocks.push(as);
+        text = '';
+      }
       endText(omitUndefined({ citations }), part);
       blocks.push(...asArray(after).filter(isJsonObject));
     }

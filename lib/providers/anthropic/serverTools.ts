@@ -69,9 +69,9 @@ export interface AnthropicCodeExecutionOptions {
  * });
  * ```
  *
- * Each call and each result is emitted as metadata (`serverTool`: the unchanged content block), in order of arrival.
- * Cited pages, fetched pages, and files that code creates are emitted as sources; the content of fetched pages is
- * emitted as files. The default versions run on every model that supports the tool.
+ * Each call and each result is emitted as metadata (`serverTools`, with the unchanged content block as `raw`), in order
+ * of arrival. Cited pages, fetched pages, and files that code creates are emitted as sources; the content of fetched
+ * pages is emitted as files. The default versions run on every model that supports the tool.
  */
 export const anthropicTools = {
   /**

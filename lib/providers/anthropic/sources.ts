@@ -4,9 +4,6 @@ import type { JsonObject } from '../../core/json/json.js';
 import { base64 } from '../../core/message.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 
-/** Whether a block of this type is a call or a result of a tool that Anthropic runs. */
-export const isServerToolBlock = (type: string): boolean => /^(server|mcp)_tool_use$|_tool_result$/.test(type);
-
 /** Returns the source that a citation names: a page, a search result, or a passage in a document of the request. */
 export function readCitedSource(citation: JsonObject): SourcePart {
   const url = nonEmptyString(citation['url']) ?? nonEmptyString(citation['source']);

@@ -13,7 +13,7 @@ import { anthropic as dialect } from '../../../lib/testing/server/dialects/anthr
 import type { ServedTurn } from '../../../lib/testing/server/index.js';
 import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
-import { begin, block, end, replayed, textBlock, thinkingBlock } from './frames.js';
+import { begin, block, end, replayed, serverToolsIn, textBlock, thinkingBlock } from './frames.js';
 import { bodiesOf, raw, serve } from './serve.js';
 
 const model = 'claude-sonnet-4-5';
@@ -175,10 +175,7 @@ describe('anthropic: a paused turn', () => {
       turns: 2,
     });
     expect(result?.messages.map(({ role }) => role)).toEqual(['model', 'model']);
-    const serverTools = events.flatMap((event) =>
-      event.type === 'metadata' && event.metadata['serverTool'] ? [event.metadata['serverTool']] : [],
-    );
-    expect(serverTools).toEqual([use, found, pending]);
+    expect(serverToolsIn(events).map(({ raw }) => raw)).toEqual([use, found, pending]);
   });
 
   it('anthropic goes on after a paused turn without text', async () => {

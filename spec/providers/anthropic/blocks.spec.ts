@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { begin, block, end, read, replayed, textBlock, thinkingBlock, toolUse } from './frames.js';
+import { userMessage } from '../../../lib/core/message.js';
+import { encodeMessages } from '../../../lib/providers/anthropic/messages.js';
+import { begin, block, end, read, replayed, serverToolsIn, textBlock, thinkingBlock, toolUse } from './frames.js';
 
 describe('createBlockDecoder: tool calls and text', () => {
   it('createBlockDecoder completes a call at the end of its block, or, without arguments, when the next block starts', () => {
@@ -201,10 +203,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     );
     const use = { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'r' } };
     expect(calls).toEqual([]);
-    expect(chunks.filter(({ type }) => type === 'metadata').slice(1)).toEqual([
-      { type: 'metadata', metadata: { serverTool: use } },
-      { type: 'metadata', metadata: { serverTool: result } },
-    ]);
+    expect(serverToolsIn(chunks).map(({ raw }) => raw)).toEqual([use, result]);
     expect(chunks.filter(({ type }) => type === 'source')).toEqual([
       { type: 'source', source: { type: 'source', url: 'https://r.example', title: 'Rivers', text: 'The Loire' } },
     ]);
@@ -249,5 +248,96 @@ describe('createBlockDecoder: blocks that are sent back', () => {
       ...end('tool_use'),
     );
     expect(replayed(message)).toEqual([{ type: 'tool_use', id: 'a', name: 'now', input: {}, caller }]);
+  });
+
+  it('createBlockDecoder keeps the toolset of a call, which is sent back with the call and with its result', () => {
+    const { message } = read(
+      begin(),
+      ...block(0, { type: 'tool_use', id: 'a', name: 'zoom', input: {}, toolset_name: 'computer' }),
+      ...end('tool_use'),
+    );
+    const result = userMessage([{ type: 'toolResult', id: 'a', name: 'zoom', result: 'Done.' }]);
+    expect(encodeMessages([...(message ? [message] : []), result]).messages).toEqual([
+      {
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: 'a', name: 'zoom', input: {}, toolset_name: 'computer' }],
+      },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'a', toolset_name: 'computer', content: 'Done.' }],
+      },
+    ]);
+  });
+
+  it('createBlockDecoder takes the final values of a compaction, and keeps its position', () => {
+    const { message } = read(
+      begin(),
+      ...block(
+        0,
+        { type: 'compaction', content: null, encrypted_content: null, signature: 'SIG' },
+        { type: 'compaction_delta', content: 'We spoke of rivers.', encrypted_content: 'E1' },
+      ),
+      ...textBlock(1, 'Go on.'),
+      ...end(),
+    );
+    expect(replayed(message)).toEqual([
+      { type: 'compaction', content: 'We spoke of rivers.', encrypted_content: 'E1', signature: 'SIG' },
+      { type: 'text', text: 'Go on.' },
+    ]);
+  });
+
+  it('createBlockDecoder does not add the estimates of a thinking delta to the thinking', () => {
+    const { message } = read(
+      begin(),
+      ...block(
+        0,
+        { type: 'thinking', thinking: '', signature: '' },
+        { type: 'thinking_delta', thinking: 'Hm', estimated_tokens: 64 },
+        { type: 'signature_delta', signature: 'SIG' },
+      ),
+      ...textBlock(1, 'x'),
+      ...end(),
+    );
+    expect(replayed(message)).toEqual([
+      { type: 'thinking', thinking: 'Hm', signature: 'SIG' },
+      { type: 'text', text: 'x' },
+    ]);
+  });
+
+  it('createBlockDecoder emits the text of an unknown block, and sends back the block instead of the text', () => {
+    const { message, text } = read(
+      begin(),
+      ...textBlock(0, 'First. '),
+      ...block(
+        1,
+        { type: 'connector_text', text: '', signature: 's' },
+        { type: 'text_delta', text: 'Second' },
+        { type: 'text_delta', text: '.' },
+      ),
+      ...textBlock(2, ' Third.'),
+      ...end(),
+    );
+    expect(text).toBe('First. Second. Third.');
+    expect(replayed(message)).toEqual([
+      { type: 'text', text: 'First. ' },
+      { type: 'connector_text', text: 'Second.', signature: 's' },
+      { type: 'text', text: ' Third.' },
+    ]);
+  });
+
+  it('createBlockDecoder reports a delta of an unknown kind', () => {
+    const { chunks, text } = read(
+      begin(),
+      ...block(0, { type: 'text', text: '' }, { type: 'mood_delta', mood: 'calm' }, { type: 'text_delta', text: 'Hi' }),
+      { type: 'content_block_delta', index: 7, delta: { type: 'mood_delta', mood: 'glad' } },
+      ...end(),
+    );
+    expect(text).toBe('Hi');
+    expect(chunks.filter(({ type }) => type === 'metadata').slice(1)).toEqual(
+      ['calm', 'glad'].map((mood) => ({
+        type: 'metadata',
+        metadata: { unknown: { type: 'mood_delta', mood } },
+      })),
+    );
   });
 });

@@ -1,3 +1,4 @@
+import type { MetadataChunk } from '../../../lib/core/chunk.js';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import type { Message } from '../../../lib/core/message.js';
 import { decodeAnthropic } from '../../../lib/providers/anthropic/decode.js';
@@ -57,3 +58,10 @@ export const end = (
   { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage },
   { type: 'message_stop' },
 ];
+
+/** The reports of server tools in an answer, in order. */
+export const serverToolsIn = (events: readonly { readonly type: string }[]): readonly JsonObject[] =>
+  events.flatMap((event) => {
+    const { serverTools } = event.type === 'metadata' ? (event as MetadataChunk).metadata : {};
+    return (serverTools ?? []) as readonly JsonObject[];
+  });

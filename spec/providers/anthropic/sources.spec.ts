@@ -6,6 +6,7 @@ import { userMessage } from '../../../lib/core/message.js';
 import { decodeAnthropic } from '../../../lib/providers/anthropic/decode.js';
 import { encodeAnthropic } from '../../../lib/providers/anthropic/encode.js';
 import { readAnswer } from '../../support/recordedAnswers.js';
+import { serverToolsIn } from './frames.js';
 
 const framesIn = (file: string) =>
   readFileSync(file, 'utf8')
@@ -25,9 +26,7 @@ function answerIn(file: string) {
     frames,
     replayed,
     message,
-    tools: chunks.flatMap((chunk) =>
-      chunk.type === 'metadata' && chunk.metadata['serverTool'] ? [chunk.metadata['serverTool']] : [],
-    ),
+    tools: serverToolsIn(chunks).map(({ raw }) => raw),
     sources: chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : [])),
     files: chunks.flatMap((chunk) => (chunk.type === 'file' ? [chunk.file] : [])),
     containers: chunks.flatMap((chunk) =>
