@@ -33,7 +33,7 @@ export type { TimeoutPhase } from './core/timeoutError.js';
 export { RateLimitError } from './core/rateLimitError.js';
 export { estimateTokens } from './core/tokens.js';
 export type { CountTokens } from './core/tokens.js';
-export { ElementError, OutputError } from './core/runErrors.js';
+export { AllModelsFailedError, ElementError, OutputError } from './core/runErrors.js';
 export type { RunError } from './core/runErrors.js';
 export { runOf } from './core/failedRun.js';
 export type { FailedRun } from './core/failedRun.js';
@@ -138,6 +138,15 @@ export { retryTool } from './tools/retryTool.js';
 export type { RetryToolOptions } from './tools/retryTool.js';
 export { wrapTool } from './tools/wrapTool.js';
 export type { ArgumentsOf, ContextOf, ToolValue } from './tools/wrapTool.js';
+
+export { fallback } from './models/fallback.js';
+export type { FallbackOptions } from './models/fallback.js';
+export { hedge } from './models/hedge.js';
+export type { HedgeOptions } from './models/hedge.js';
+export { race } from './models/race.js';
+export { retryTurn } from './models/retryTurn.js';
+export type { RetryTurnOptions } from './models/retryTurn.js';
+export { withOperators } from './models/withOperators.js';
 
 export { accumulateToolCalls } from './operators/accumulateToolCalls.js';
 export { endRun } from './operators/endRun.js';

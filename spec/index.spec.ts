@@ -11,6 +11,7 @@ import * as server from 'rivulet/testing/server';
 describe('the public names', () => {
   it('rivulet exports these names', () => {
     expect(Object.keys(rivulet).sort()).toEqual([
+      'AllModelsFailedError',
       'ConfigurationError',
       'ConnectionError',
       'ElementError',
@@ -46,12 +47,14 @@ describe('the public names', () => {
       'endTurn',
       'estimateTokens',
       'executeTools',
+      'fallback',
       'filePart',
       'followUp',
       'fromServerSentEvents',
       'google',
       'googleTools',
       'hasToolResults',
+      'hedge',
       'httpModel',
       'isFile',
       'isFinish',
@@ -90,12 +93,14 @@ describe('the public names', () => {
       'partialOutput',
       'prefixAfterTools',
       'progress',
+      'race',
       'repairHistory',
       'repeatedCalls',
       'requestOf',
       'requireCapabilities',
       'responsesTools',
       'retryTool',
+      'retryTurn',
       'runOf',
       'runResponse',
       'runTurns',
@@ -120,6 +125,7 @@ describe('the public names', () => {
       'typedOutput',
       'userMessage',
       'viewOf',
+      'withOperators',
       'wrapTool',
     ]);
   });

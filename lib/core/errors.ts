@@ -1,4 +1,4 @@
-import { nonEmptyString, objectOrEmpty, omitUndefined } from './json/json.js';
+import { isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from './json/json.js';
 import type { Fields, JsonObject } from './json/json.js';
 
 /**
@@ -196,6 +196,11 @@ export class TextTooLongError extends RivuletError {
   protected override details(): Fields {
     return { limit: this.limit };
   }
+}
+
+/** Whether the same request may succeed if it is sent again. */
+export function isRetryable(error: unknown): boolean {
+  return isRecord(error) && error['retryable'] === true;
 }
 
 /**

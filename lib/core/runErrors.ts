@@ -1,5 +1,6 @@
-import { RivuletError } from './errors.js';
+import { errorText, errorToJson, isRetryable, RivuletError } from './errors.js';
 import type { Fields } from './json/json.js';
+import type { Model } from './model.js';
 import type {
   ConfigurationError,
   ConnectionError,
@@ -71,8 +72,34 @@ export class ElementError extends RivuletError {
   }
 }
 
+/** Each of several models failed: of a `fallback`, a `hedge` or a `race`. */
+export class AllModelsFailedError extends RivuletError {
+  override readonly name = 'AllModelsFailedError';
+  readonly code = 'all_models_failed';
+  /** Whether one of the errors is `retryable`. */
+  declare readonly retryable: boolean;
+
+  /**
+   * @param models The models.
+   * @param errors The error of each model, in the order of the models.
+   */
+  constructor(
+    models: readonly Pick<Model, 'provider' | 'name'>[],
+    readonly errors: readonly unknown[],
+  ) {
+    const reasons = models.map(({ provider, name }, at) => `${provider}:${name}: ${errorText(errors[at])}`);
+    super(`None of the ${models.length} models has answered. ${reasons.join(' ')} The errors are in \`error.errors\`.`);
+    Object.assign(this, { retryable: errors.some(isRetryable) });
+  }
+
+  protected override details(): Fields {
+    return { errors: this.errors.map(errorToJson) };
+  }
+}
+
 /** The errors of a run: `code` narrows the union. Custom operators and models may throw others. */
 export type RunError =
+  | AllModelsFailedError
   | ConfigurationError
   | ConnectionError
   | ElementError

@@ -120,10 +120,12 @@ function parseFrame(text: string, parse: (text: string) => unknown): JsonValue |
 }
 
 /** Whether a chunk shows that the model has begun: not what only announces the response. */
-function isContent(chunk: Chunk): boolean {
+export function isContent(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'metadata':
     case 'providerData':
+    case 'retract':
+    case 'retry':
       return false;
     case 'text':
     case 'thinking':

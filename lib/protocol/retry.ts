@@ -2,7 +2,7 @@ import { concat, defer, ignoreElements, Observable, of, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
 import type { RetryChunk } from '../core/chunk.js';
 import { subscribeUntilClosed } from '../core/createOperator.js';
-import { errorToJson } from '../core/errors.js';
+import { errorToJson, isRetryable } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { isRecord } from '../core/json/json.js';
 import { maxTimerDelay } from '../core/options.js';
@@ -52,11 +52,6 @@ export function retryBeforeFirst<T>(options: RetryOptions = {}): OperatorFunctio
       };
       return source.pipe(continueAfterError(select));
     });
-}
-
-/** Whether the same request may succeed if it is sent again. */
-export function isRetryable(error: unknown): boolean {
-  return isRecord(error) && error['retryable'] === true;
 }
 
 /**
@@ -127,7 +122,7 @@ export function continueAfterError<T>(
       let hasEmitted = false;
       // `tap` and `catchError` in one: one call less on the path of every delta.
       const next = (value: T) => {
-        const { type } = value as Partial<StreamEvent>;
+        const type = (value as Partial<StreamEvent> | null | undefined)?.type;
         if (type !== 'retry') hasEmitted = type !== 'retract';
         out.next(value);
       };

@@ -17,7 +17,7 @@ const {
   errorText,
   errorToJson,
 } = errors;
-const { ElementError, OutputError } = runErrors;
+const { AllModelsFailedError, ElementError, OutputError } = runErrors;
 
 describe('TimeoutError', () => {
   it('TimeoutError is retryable in the phases in which nothing was emitted', () => {
@@ -161,6 +161,24 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
       orchestrator: 'o',
       provider: 'p',
       turn: 2,
+    },
+  ],
+  [
+    new AllModelsFailedError(
+      [
+        { provider: 'p', name: 'a' },
+        { provider: 'q', name: 'b' },
+      ],
+      [new ConnectionError('p', 'Refused.', { cause }), Object.assign(new Error('Lost.'), { request: raw })],
+    ),
+    {
+      code: 'all_models_failed',
+      message: 'None of the 2 models has answered. p:a: Refused. q:b: Lost. The errors are in `error.errors`.',
+      retryable: true,
+      errors: [
+        { name: 'ConnectionError', code: 'connection', message: 'Refused.', retryable: true, provider: 'p' },
+        { name: 'Error', message: 'Lost.' },
+      ],
     },
   ],
   [

@@ -1,0 +1,41 @@
+import type { Model } from '../core/model.js';
+import { requireNumber } from '../core/options.js';
+import { compositeModel, firstModel } from './composite.js';
+import { firstToAnswer } from './firstToAnswer.js';
+
+/** Options of `hedge`. */
+export interface HedgeOptions {
+  /** How long a model may take until its first content before the next one is asked as well, in milliseconds. */
+  readonly after: number;
+}
+
+/**
+ * A model that asks the next model as well when one is slow to begin, and continues with the first that answers.
+ *
+ * <span class="informal">No answer after two seconds? Ask another one, and take whoever speaks first.</span>
+ *
+ * ![](../../marbles/hedge.svg)
+ *
+ * The first content (text, thinking, a tool call, a file) decides; metadata does not. The other models are then
+ * unsubscribed, which closes their connections, before that content is emitted. Until then, only `retry` notices are
+ * emitted. A model that fails, or cannot serve the request (by its `capabilities`), is replaced by the next one at
+ * once. After the decision there is no other model: an error in the middle of the response is emitted. Add `retryTurn`
+ * to start over.
+ *
+ * The events say which model answers: metadata `{ answeredBy: { provider, name } }` precedes its first chunk. The
+ * providers may charge for the requests of the other models; `usage` does not contain them.
+ *
+ * ```ts
+ * const model = hedge([openai('gpt-5'), openai('gpt-5', { baseUrl: backupUrl })], { after: 2000 });
+ * ```
+ *
+ * @param models The models, in the order in which they are asked.
+ * @param options `after`, in milliseconds.
+ * @returns A model. It has the provider and the name of the first model, and the capabilities that all models have. Its
+ * streams error with an AllModelsFailedError, whose `errors` are those of the models.
+ * @throws ConfigurationError `model` if there are no models, and `options` if `after` is not a number.
+ */
+export function hedge(models: readonly Model[], { after }: HedgeOptions): Model {
+  requireNumber('after', after, 0);
+  return compositeModel(firstModel('hedge', models), models, (request) => firstToAnswer(models, request, after));
+}

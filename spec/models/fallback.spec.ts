@@ -1,0 +1,173 @@
+import { describe, expect, it } from '@jest/globals';
+import { defer, finalize, throwError } from 'rxjs';
+import { createAgent } from '../../lib/agent.js';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { HttpError } from '../../lib/core/errors.js';
+import { filePart } from '../../lib/core/message.js';
+import type { Request } from '../../lib/core/model.js';
+import type { AllModelsFailedError } from '../../lib/core/runErrors.js';
+import { tool, toolDefinition } from '../../lib/core/tool.js';
+import { fallback } from '../../lib/models/fallback.js';
+import { retryTurn } from '../../lib/models/retryTurn.js';
+import { withOperators } from '../../lib/models/withOperators.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { diagram } from '../support/diagram.js';
+import { observe } from '../support/observe.js';
+import { answeredBy, broken, chunks, failingModel, inVirtualTime, lost, modelOf, request } from './models.js';
+
+const f = tool({ name: 'f', description: '', execute: () => 1 });
+const withTools: Request = { ...request, tools: [toolDefinition(f)] };
+
+describe('fallback', () => {
+  it('fallback asks the second model when the first one fails, and voids what the first one emitted', () =>
+    diagram('fallback', ({ first, second }: Streams<'first' | 'second', Chunk>) =>
+      fallback([modelOf('first', [first]), modelOf('second', [second])]).stream(request),
+    ));
+
+  it('fallback retracts nothing if the model that fails has emitted nothing', () => {
+    expect(observe(fallback([failingModel('a', broken), modelOf('b', ['b'])]).stream(request)).values).toEqual([
+      answeredBy('b'),
+      chunks.b,
+      { type: 'finish', reason: 'stop' },
+    ]);
+  });
+
+  it('fallback retracts the metadata of a model that fails before its first content', () => {
+    const first = modelOf('a', [[chunks.i, { error: lost }]]);
+    expect(observe(fallback([first, modelOf('b', ['b'])]).stream(request)).values.slice(0, 4)).toEqual([
+      answeredBy('a'),
+      chunks.i,
+      chunks.x,
+      answeredBy('b'),
+    ]);
+  });
+
+  it('fallback says again which model answers when that model has started over', () => {
+    const restarting = modelOf('a', [[chunks.a, chunks.x, chunks.b]]);
+    expect(observe(fallback([restarting]).stream(request)).values.map(({ type }) => type)).toEqual([
+      ...['metadata', 'text', 'retract', 'metadata', 'text', 'finish'],
+    ]);
+  });
+
+  it('fallback asks the next model when the resources of the one that failed are gone', () => {
+    const order: string[] = [];
+    const model = (name: string) =>
+      scriptedModel(() =>
+        defer(() => {
+          order.push(name);
+          return throwError(() => lost);
+        }).pipe(finalize(() => order.push(`${name} is gone`))),
+      );
+    observe(fallback([model('a'), model('b')]).stream(request));
+    expect(order).toEqual(['a', 'a is gone', 'b', 'b is gone']);
+  });
+
+  it('fallback errors with the errors of all models', () => {
+    const busy = new HttpError('Busy.', { provider: 'p', status: 503, retryable: true, body: 'raw' });
+    const { error } = observe(fallback([failingModel('a', busy), failingModel('b', broken)]).stream(request));
+    expect(error).toMatchObject({
+      code: 'all_models_failed',
+      message: 'None of the 2 models has answered. p:a: Busy. p:b: broken The errors are in `error.errors`.',
+      errors: [busy, broken],
+      retryable: true,
+    });
+    expect((error as AllModelsFailedError).toJSON()).toMatchObject({
+      errors: [busy.toJSON(), { name: 'Error', message: 'broken' }],
+    });
+    expect(
+      observe(fallback([failingModel('a', broken), failingModel('b', broken)]).stream(request)).error,
+    ).toMatchObject({ retryable: false });
+  });
+
+  it('fallback keeps the text of the last model when it fails', () => {
+    const last = modelOf('b', [['Half', { error: lost }]]);
+    const { values, error } = observe(fallback([failingModel('a'), last]).stream(request));
+    expect(values).toEqual([answeredBy('b'), { type: 'text', text: 'Half' }]);
+    expect(error).toMatchObject({ errors: [lost, lost] });
+  });
+
+  it('fallback errors with the error of its only model', () => {
+    expect(observe(fallback([failingModel('a', broken)]).stream(request)).error).toBe(broken);
+  });
+
+  it('fallback emits an error for which `when` returns false', () => {
+    const second = modelOf('b', ['b']);
+    const model = fallback([failingModel('a', broken), second], { when: (error) => error !== broken });
+    expect(observe(model.stream(request)).error).toBe(broken);
+    expect(second.requests).toEqual([]);
+  });
+
+  it('fallback skips a model that cannot serve the request', () => {
+    const first = modelOf('a', ['a'], { tools: false });
+    const second = modelOf('b', ['b', 'b'], { vision: false });
+    const model = fallback([first, second]);
+    expect(observe(model.stream(withTools)).values[0]).toEqual(answeredBy('b'));
+    expect(first.requests).toEqual([]);
+    expect(observe(model.stream(request)).values[0]).toEqual(answeredBy('a'));
+  });
+
+  it('fallback says for each model why it cannot serve a request', () => {
+    const image = filePart(new Uint8Array([1, 2, 3]), 'image/png');
+    const seeing: Request = { ...withTools, messages: [{ role: 'user', parts: [image] }] };
+    const model = fallback([modelOf('a', [], { tools: false }), modelOf('b', [], { vision: false })]);
+    const { error, values } = observe(model.stream(seeing));
+    expect(values).toEqual([]);
+    expect(error).toMatchObject({
+      code: 'all_models_failed',
+      message: expect.stringMatching(/p:a cannot call tools.*p:b cannot read images/) as unknown,
+      errors: [{ subject: 'capability' }, { subject: 'capability' }],
+      retryable: false,
+    });
+  });
+
+  it('fallback looks like its first model, with the capabilities that all models have', () => {
+    const [a, b] = [
+      modelOf('a', [], { tools: true, vision: true, files: false, thinking: true }),
+      modelOf('b', [], { tools: true, vision: false, typedOutput: true }),
+    ];
+    expect(fallback([a, b])).toEqual({
+      stream: expect.any(Function) as unknown,
+      provider: 'p',
+      name: 'a',
+      capabilities: { tools: true, vision: false, files: false },
+    });
+  });
+
+  it('fallback leaves the check of a request to a composite model, also when that is derived', () => {
+    const inner = fallback([modelOf('a', ['a', 'a'], { vision: false }), modelOf('b', ['b', 'b'], { tools: false })]);
+    for (const nested of [inner, retryTurn(withOperators(inner))]) {
+      expect(nested.capabilities).toEqual({ vision: false, tools: false });
+      const { values } = observe(fallback([nested, modelOf('c', ['c', 'c'])]).stream(withTools));
+      expect(values.slice(0, 2)).toEqual([answeredBy('a'), chunks.a]);
+    }
+  });
+
+  it('fallback nests, and retryTurn around it starts with the first model again', () => {
+    inVirtualTime(({ flush }) => {
+      const first = modelOf('a', [['Half', { error: lost }], 'Full']);
+      const model = retryTurn(fallback([first, failingModel('b', lost)]), { delay: 5, count: 1 });
+      const seen = observe(model.stream(request));
+      flush();
+      expect(seen.values.map(({ type }) => type)).toEqual([
+        ...['metadata', 'text', 'retract', 'retry', 'metadata', 'text', 'finish'],
+      ]);
+      expect(seen.completed).toBe(true);
+    });
+  });
+
+  it('fallback begins each turn of a run with the first model, and turn.metadata says which one has answered', () => {
+    const first = modelOf('a', [[toolCall('f')], ['Half', { error: lost }]]);
+    const model = fallback([first, modelOf('b', ['Done.'])]);
+    const { values } = observe(createAgent({ model, tools: [f] }).stream('Go.'));
+    expect(values.flatMap((event) => (event.type === 'turn' ? [event.metadata] : []))).toEqual([
+      { answeredBy: { provider: 'p', name: 'a' } },
+      { answeredBy: { provider: 'p', name: 'b' } },
+    ]);
+    expect(values.at(-1)).toMatchObject({ result: { text: 'Done.', turns: 2 } });
+  });
+
+  it('fallback without a model is an error at once', () => {
+    expect(() => fallback([])).toThrow("fallback has no models. Pass at least one: fallback([openai('gpt-5')]).");
+  });
+});
