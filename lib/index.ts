@@ -240,6 +240,8 @@ export type {
 export { toView } from './ui/toView.js';
 export { shareRun, RunAbandonedError } from './ui/shareRun.js';
 export type { RunReading, RunReceiver, SharedRun, SharedRunStatus, ShareRunOptions } from './ui/shareRun.js';
+export { createRuns, RunNotFoundError } from './ui/createRuns.js';
+export type { RegisteredRun, Runs, RunsOptions } from './ui/createRuns.js';
 export type { Envelope } from './ui/eventLog.js';
 export type { ServerSentEvent, ServerSentEventsOptions } from './ui/serverSentEvents.js';
 export { toServerSentEvents } from './ui/toServerSentEvents.js';

@@ -9,6 +9,7 @@ import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/j
 import type { Fields, JsonObject } from '../core/json/json.js';
 import { post } from '../protocol/post.js';
 import { createRestorer } from './compactEvents.js';
+import { randomId } from './randomId.js';
 
 /** What is sent to the server that runs the agent. */
 export interface RunRequest {
@@ -164,9 +165,4 @@ function remoteError(data: string): RemoteRunError {
     nonEmptyString(message) ?? 'The run failed.',
     retryable === true,
   );
-}
-
-/** 128 random bits. `crypto.randomUUID` exists only in secure contexts. */
-export function randomId(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

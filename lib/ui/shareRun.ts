@@ -2,6 +2,7 @@ import { asyncScheduler, Observable, Subject, takeUntil } from 'rxjs';
 import type { Subscription } from 'rxjs';
 import { RivuletError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
+import { maxTimerDelay, requireNumber } from '../core/options.js';
 import { createEventLog } from './eventLog.js';
 import type { Envelope } from './eventLog.js';
 
@@ -88,8 +89,12 @@ type End = { readonly error: unknown } | 'completed';
  * @param options `grace` in milliseconds (default: no limit).
  * @returns The shared run. The events of a run that has ended remain available while it is referenced.
  */
-export function shareRun<E extends StreamEvent>(source: Observable<E>, options: ShareRunOptions = {}): SharedRun<E> {
-  return new RunHub(source, options.grace);
+export function shareRun<E extends StreamEvent>(
+  source: Observable<E>,
+  { grace = Infinity }: ShareRunOptions = {},
+): SharedRun<E> {
+  requireNumber('grace', grace, 0);
+  return new RunHub(source, grace);
 }
 
 class RunHub<E extends StreamEvent> implements SharedRun<E> {
@@ -104,7 +109,7 @@ class RunHub<E extends StreamEvent> implements SharedRun<E> {
 
   constructor(
     private readonly source: Observable<E>,
-    private readonly grace: number | undefined,
+    private readonly grace: number,
   ) {}
 
   envelopes(after?: string): Observable<Envelope<E>> {
@@ -178,8 +183,8 @@ class RunHub<E extends StreamEvent> implements SharedRun<E> {
   }
 
   private waitForReaders(): void {
-    if (this.readers.size > 0 || this.status !== 'running' || this.grace === undefined) return;
-    this.abandonment = asyncScheduler.schedule(() => this.unsubscribe(), this.grace);
+    if (this.readers.size > 0 || this.status !== 'running' || this.grace === Infinity) return;
+    this.abandonment = asyncScheduler.schedule(() => this.unsubscribe(), Math.min(this.grace, maxTimerDelay));
   }
 
   private finish(status: SharedRunStatus, end: End): void {
