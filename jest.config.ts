@@ -8,6 +8,7 @@ const shared: Config = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rivulet$': '<rootDir>/lib/index.ts',
+    '^rivulet/provider$': '<rootDir>/lib/providers/kit.ts',
     '^rivulet/ai-sdk$': '<rootDir>/lib/providers/aiSdk/aiSdk.ts',
     '^rivulet/registry$': '<rootDir>/lib/registry/index.ts',
     '^rivulet/mcp$': '<rootDir>/lib/bridges/mcp/index.ts',

@@ -20,6 +20,8 @@ import { statusError } from '../lib/protocol/errorResponse.js';
 import { redactThrown } from '../lib/protocol/redact.js';
 import { joinUrl } from '../lib/protocol/request.js';
 import { displayUrl, secretsOf } from '../lib/protocol/secrets.js';
+import { ndjson } from '../lib/protocol/ndjson.js';
+import { sse } from '../lib/protocol/sse.js';
 import type { Wire } from '../lib/protocol/wire.js';
 import { createSourceDecoder } from '../lib/providers/aiSdk/sources.js';
 import { decodeAnthropic } from '../lib/providers/anthropic/decode.js';
@@ -41,12 +43,12 @@ import { createThinkTagParser } from '../lib/providers/shared/thinkTags.js';
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const noWire = { encode: () => ({ path: '/', body: {} }) } as const;
 const wires = {
-  anthropic: { framing: 'sse', ...noWire, decode: decodeAnthropic },
+  anthropic: { framing: sse, ...noWire, decode: decodeAnthropic },
   chat: chatCompletions('m', { provider: 'chat' }),
-  cohere: { framing: 'sse', ...noWire, decode: decodeCohere },
-  google: { framing: 'sse', ...noWire, decode: decodeGoogle },
-  ollama: { framing: 'ndjson', ...noWire, decode: decodeOllama },
-  responses: { framing: 'sse', ...noWire, decode: decodeResponses },
+  cohere: { framing: sse, ...noWire, decode: decodeCohere },
+  google: { framing: sse, ...noWire, decode: decodeGoogle },
+  ollama: { framing: ndjson, ...noWire, decode: decodeOllama },
+  responses: { framing: sse, ...noWire, decode: decodeResponses },
 } as const satisfies Record<string, Wire>;
 
 const run = <T>(source: Observable<T>): void => {
@@ -58,7 +60,7 @@ const list = <T>(count: number, make: (index: number) => T): T[] => Array.from({
 function respond(wire: keyof typeof wires, frames: readonly (JsonObject | string)[]): () => void {
   const { framing } = wires[wire];
   const texts = frames.map((frame) => (typeof frame === 'string' ? frame : JSON.stringify(frame)));
-  const body = utf8(texts.map((text) => (framing === 'sse' ? `data: ${text}\n\n` : `${text}\n`)).join(''));
+  const body = utf8(texts.map((text) => (framing === sse ? `data: ${text}\n\n` : `${text}\n`)).join(''));
   return () => run(of(body).pipe(decodeFrames(wires[wire], { provider: wire, secrets: ['sk-secret-key'] }), asTurn()));
 }
 const asTurn = () => (source: Observable<Chunk>) =>

@@ -5,22 +5,17 @@ import { isJsonObject, isTooDeepJson } from '../core/json/json.js';
 import { isDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../core/json/depth.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import { quoted } from './errorDetails.js';
-import { ndjson } from './ndjson.js';
 import { redactThrown } from './redact.js';
 import type { Redaction } from './redact.js';
-import { sse } from './sse.js';
-import type { FramingOptions } from './sse.js';
 import { createTemplateParser } from './templateParser.js';
 import { untilFinish } from './untilFinish.js';
-import type { Frame, Wire } from './wire.js';
+import type { Frame, FramingOptions, Wire } from './wire.js';
 
 /** How a response is read. */
 export interface DecodeOptions extends FramingOptions, Redaction {
   /** Called at the first content, which metadata is not. Default: nothing. */
   readonly onContent?: (() => void) | undefined;
 }
-
-const framings = { sse, ndjson } as const;
 
 /**
  * Decodes the bytes of a response: cuts them into frames, and passes each frame to the wire's decoder.
@@ -87,7 +82,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         if (output.closed) return;
       }
     };
-    const frames = framings[wire.framing](options, readFrame);
+    const frames = wire.framing.createReader(options, readFrame);
 
     return {
       next: (bytes) => frames.push(bytes),

@@ -1,6 +1,8 @@
 import { defaultMaxEventBytes, eventTooLarge } from './sse.js';
-import type { FramingOptions } from './sse.js';
-import type { Frame, FrameReader } from './wire.js';
+import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
+
+/** One JSON document per line. */
+export const ndjson: Framing = { mediaType: 'application/x-ndjson', createReader: createNdjsonReader };
 
 /**
  * Cuts a body into lines, each of them a JSON document (newline-delimited JSON).
@@ -12,7 +14,7 @@ import type { Frame, FrameReader } from './wire.js';
  * @param emit Receives the frames.
  * @returns The reader of one body. It throws ProtocolError `event_too_large`.
  */
-export function ndjson(
+export function createNdjsonReader(
   { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
   emit: (frame: Frame) => void,
 ): FrameReader {

@@ -3,18 +3,7 @@ import type { EventSourceMessage, ParseError } from 'eventsource-parser';
 import { ProtocolError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
 import { quoted, providerError, hasErrorField } from './errorDetails.js';
-import type { Frame, FrameReader } from './wire.js';
-
-/** How a body is cut into frames. */
-export interface FramingOptions {
-  /** The model's provider, for errors. */
-  readonly provider: string;
-  /**
-   * The size limit of an event, in characters of its text (bytes, for ASCII). Default: 16 Mi, since a base64 image is
-   * one event.
-   */
-  readonly maxEventBytes?: number | undefined;
-}
+import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
 /** The default of `maxEventBytes`. */
 export const defaultMaxEventBytes = 16_777_216;
@@ -31,6 +20,9 @@ const blockSize = 4_096;
 /** How much of the text outside of events is kept, to find an error in it. */
 const strayTextLimit = 65_536;
 
+/** Server-sent events. */
+export const sse: Framing = { mediaType: 'text/event-stream', createReader: createSseReader };
+
 /**
  * Cuts a body into server-sent events.
  *
@@ -43,7 +35,7 @@ const strayTextLimit = 65_536;
  * @returns The reader of one body. It throws ProtocolError `event_too_large`; ProtocolError `frame` at the end of a
  * body that contains text but no event; and ProviderError when the text outside of events is JSON with an `error`.
  */
-export function sse(
+export function createSseReader(
   { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
   emit: (frame: Frame) => void,
 ): FrameReader {

@@ -4,8 +4,24 @@ import type { Message } from '../core/message.js';
 import type { Request } from '../core/model.js';
 import type { Usage } from '../core/usage.js';
 
-/** How frames are delimited in a body: as server-sent events, or as one JSON document per line. */
-export type Framing = 'sse' | 'ndjson';
+/** How a body is read. */
+export interface FramingOptions {
+  /** The model's provider, for errors. */
+  readonly provider: string;
+  /**
+   * The size limit of an event, in characters of its text (bytes, for ASCII). Default: 16 Mi, since a base64 image is
+   * one event.
+   */
+  readonly maxEventBytes?: number | undefined;
+}
+
+/** How frames are delimited in a body. `sse` and `ndjson` are the framings of the known providers. */
+export interface Framing {
+  /** The media type of the body, which the request accepts. */
+  readonly mediaType: string;
+  /** Creates the reader of one body. `emit` receives the frames. */
+  readonly createReader: (options: FramingOptions, emit: (frame: Frame) => void) => FrameReader;
+}
 
 /** One frame of a streamed body, without its delimiters. */
 export interface Frame {

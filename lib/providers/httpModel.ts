@@ -167,8 +167,6 @@ function streamResponse(
   );
 }
 
-const mediaTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const;
-
 function preparePost(
   { provider, baseUrl, wire, authorize = bearer }: HttpModelDefinition,
   options: ModelOptions,
@@ -176,7 +174,7 @@ function preparePost(
   encoded: WireRequest,
   key: string | undefined,
 ): PostRequest {
-  const accept = mediaTypes[wire.framing];
+  const accept = wire.framing.mediaType;
   const url = joinUrl(requireBaseUrl(options.baseUrl ?? baseUrl, provider), encoded.path);
   const headers = mergeHeaders(
     { accept, 'content-type': 'application/json' },

@@ -9,3 +9,6 @@ export type { Recorder, RecordOptions } from './recording/recordFetch.js';
 export type { RecordedExchange, Recording } from './recording/recordFetch.js';
 export { operatorContract } from './operatorContract.js';
 export type { OperatorContractCase, OperatorContractOptions } from './operatorContract.js';
+export { providerContract } from './providerContract/providerContract.js';
+export type { ProviderContractCase, ProviderContractOptions } from './providerContract/providerContract.js';
+export type { RecordedAnswer } from './providerContract/recordedAnswer.js';

@@ -2,11 +2,13 @@ import type { FinishReason } from '../../lib/core/chunk.js';
 import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import type { ToolDefinition } from '../../lib/core/tool.js';
 import type { Usage } from '../../lib/core/usage.js';
-import type { Framing } from '../../lib/protocol/wire.js';
+
+/** How the frames of a body are delimited. */
+export type BodyFraming = 'sse' | 'ndjson';
 
 /** What a server sends after a 200. */
 export interface Body {
-  readonly framing: Framing;
+  readonly framing: BodyFraming;
   /** The writes, with their framing. */
   readonly writes: readonly string[];
   /** Whether the connection is reset after the last write. Otherwise the body ends cleanly. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Model } from '../../lib/core/model.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import type { CompatibleServer } from '../../lib/providers/openaiCompatible.js';
-import type { Framing } from '../../lib/protocol/wire.js';
+import type { BodyFraming } from './case.js';
 
 /** Makes a model of a wire. */
 export type ModelFactory = (model: string, options: ModelOptions) => Model;
@@ -14,7 +14,7 @@ interface Row {
   /** The model's name for cases that have none. */
   readonly model: string;
   /** Default: `sse`. */
-  readonly framing?: Framing;
+  readonly framing?: BodyFraming;
   /** Makes the factory from the exported function. Default: the function itself. */
   readonly make?: (exported: unknown) => ModelFactory;
 }
@@ -46,7 +46,7 @@ const folder = join(import.meta.dirname, '../../lib/providers');
 export const isKnownWire = (wire: string): boolean => Object.hasOwn(wires, wire);
 
 /** Returns the framing of a wire. */
-export const framingOf = (wire: string): Framing => (isKnownWire(wire) ? wires[wire]?.framing : undefined) ?? 'sse';
+export const framingOf = (wire: string): BodyFraming => (isKnownWire(wire) ? wires[wire]?.framing : undefined) ?? 'sse';
 
 /** Returns the model's name for cases of a wire that have none. */
 export const defaultModel = (wire: string): string => (isKnownWire(wire) ? wires[wire]?.model : undefined) ?? 'model';

@@ -10,6 +10,7 @@ const lib = join(root, 'lib');
 const entries = [
   'index',
   'registry/index',
+  'providers/kit',
   'providers/aiSdk/aiSdk',
   'bridges/mcp/index',
   'testing/index',
@@ -51,6 +52,7 @@ function partOf(id: string, meta: ManualChunkMeta): string | undefined {
   const [room = '', inner = ''] = relative(lib, id).split(sep);
   if (room === 'agent.ts') return 'agent';
   if (room === 'operators') return needsPackages(id, meta) ? 'operatorsOverRxjs' : room;
+  if (room === 'providers' && inner === 'kit.ts') return undefined; // an entry point
   if (room === 'providers') return inner === 'aiSdk' ? undefined : inner === 'shared' ? 'providersShared' : room;
   return ['core', 'protocol', 'orchestrators'].includes(room) ? room : undefined;
 }

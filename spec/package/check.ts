@@ -89,6 +89,7 @@ const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['an ESM script', () => run(consumer, 'node', 'esm.mjs')],
   ['a CommonJS script', () => run(consumer, 'node', 'commonjs.cjs')],
   ['a CommonJS jest, in Node and in jsdom', () => run(consumer, 'npx', 'jest')],
+  ['a provider outside of the package', () => run(consumer, 'node', '--test', 'provider.mjs')],
   [
     'types of an ESM and of a CommonJS module (nodenext)',
     () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts'),

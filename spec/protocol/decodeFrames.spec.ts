@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { ProviderError, StreamInterruptedError } from '../../lib/core/errors.js';
 import { isDeeperThan } from '../../lib/core/json/depth.js';
 import { decodeFrames } from '../../lib/protocol/decodeFrames.js';
+import { ndjson } from '../../lib/protocol/ndjson.js';
 import type { Frame, Wire } from '../../lib/protocol/wire.js';
 import { observe } from '../support/observe.js';
 import { finish, text, toyWire, utf8 } from './wires.js';
@@ -127,8 +128,8 @@ describe('decodeFrames', () => {
         text('b'),
         finish,
       ]);
-      const ndjson = from([utf8(`${data}\n{"t":"a"}\n${data}\n{"stop":true}\n[DONE]\n`)]);
-      expect(observe(ndjson.pipe(decodeFrames(toyWire('ndjson'), { provider: 'toy' }))).values).toEqual([
+      const jsonLines = from([utf8(`${data}\n{"t":"a"}\n${data}\n{"stop":true}\n[DONE]\n`)]);
+      expect(observe(jsonLines.pipe(decodeFrames(toyWire(ndjson), { provider: 'toy' }))).values).toEqual([
         text('a'),
         finish,
       ]);
@@ -137,10 +138,10 @@ describe('decodeFrames', () => {
 
   it('decodeFrames errors without a retry when a page is labelled as lines of JSON, also when it has no line end', () => {
     for (const page of ['<html>Sign in</html>', '<html>\n</html>\n', 'Sign in']) {
-      const { error } = observe(from([utf8(page)]).pipe(decodeFrames(toyWire('ndjson'), { provider: 'toy' })));
+      const { error } = observe(from([utf8(page)]).pipe(decodeFrames(toyWire(ndjson), { provider: 'toy' })));
       expect(error).toMatchObject({ code: 'protocol', reason: 'frame', retryable: false });
     }
-    const cut = observe(from([utf8('{"t":')]).pipe(decodeFrames(toyWire('ndjson'), { provider: 'toy' })));
+    const cut = observe(from([utf8('{"t":')]).pipe(decodeFrames(toyWire(ndjson), { provider: 'toy' })));
     expect(cut.error).toMatchObject({ code: 'stream_interrupted', retryable: true });
   });
 

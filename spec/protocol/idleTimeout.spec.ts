@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NEVER, Subject, asyncScheduler, take, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
-import { sse } from '../../lib/protocol/sse.js';
+import { createSseReader } from '../../lib/protocol/sse.js';
 import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
 import { observe } from '../support/observe.js';
 import { framed, utf8 } from './wires.js';
@@ -144,7 +144,7 @@ describe('idleTimeout', () => {
       });
       const frames = bytes.pipe(
         idleTimeout({ each: 5 }),
-        framed((emit) => sse({ provider: 'toy' }, emit)),
+        framed((emit) => createSseReader({ provider: 'toy' }, emit)),
       );
       expectObservable(frames).toBe(
         'a---------------e--------#',

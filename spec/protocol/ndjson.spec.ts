@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, repeat, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { ndjson } from '../../lib/protocol/ndjson.js';
+import { createNdjsonReader } from '../../lib/protocol/ndjson.js';
 import { observe } from '../support/observe.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
-const toy = (maxEventBytes?: number) => framed((emit) => ndjson({ provider: 'toy', maxEventBytes }, emit));
+const toy = (maxEventBytes?: number) => framed((emit) => createNdjsonReader({ provider: 'toy', maxEventBytes }, emit));
 const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
   observe(from(pieces).pipe(toy(maxEventBytes)));
 

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { EMPTY, NEVER, concat, from, of, repeat, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { ProtocolError, ProviderError } from '../../lib/core/errors.js';
-import { sse } from '../../lib/protocol/sse.js';
+import { createSseReader } from '../../lib/protocol/sse.js';
 import type { Frame } from '../../lib/protocol/wire.js';
 import { observe } from '../support/observe.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
-const toy = (maxEventBytes?: number) => framed((emit) => sse({ provider: 'toy', maxEventBytes }, emit));
+const toy = (maxEventBytes?: number) => framed((emit) => createSseReader({ provider: 'toy', maxEventBytes }, emit));
 const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
   observe(from(pieces).pipe(toy(maxEventBytes)));
 const ofText = (text: string) => frames([utf8(text)]);

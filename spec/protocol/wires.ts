@@ -8,6 +8,7 @@ import type { JsonObject } from '../../lib/core/json/json.js';
 import { createOperator } from '../../lib/core/createOperator.js';
 import { post } from '../../lib/protocol/post.js';
 import type { PostRequest } from '../../lib/protocol/post.js';
+import { sse } from '../../lib/protocol/sse.js';
 import { interrupted } from '../../lib/protocol/untilFinish.js';
 import type { Frame, FrameReader, Framing, Wire } from '../../lib/protocol/wire.js';
 
@@ -70,7 +71,7 @@ export async function serve(
 }
 
 /** A small wire: `{ t }` is text, `{ stop }` a finish reason, `{ end: true }` the terminal mark; `{ fail }` throws. */
-export function toyWire(framing: Framing = 'sse'): Wire {
+export function toyWire(framing: Framing = sse): Wire {
   return {
     framing,
     encode: ({ messages }) => ({

@@ -20,6 +20,7 @@ import { modelMessage, systemMessage, userMessage } from '../../lib/core/message
 import type { Part } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
 import type { Wire } from '../../lib/protocol/wire.js';
+import { ndjson } from '../../lib/protocol/ndjson.js';
 import { httpModel } from '../../lib/providers/httpModel.js';
 import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/httpModel.js';
 import { openTool } from '../conformance/case.js';
@@ -97,7 +98,7 @@ describe('httpModel', () => {
   it('httpModel streams newline-delimited JSON as well as server-sent events', async () => {
     const lines = utf8(body.replaceAll('data: ', '').replace(': alive', '').replace('\n[DONE]\n\n', '{"end":true}'));
     const fetch = fetchOf(inPieces(lines, 1), { headers: { 'content-type': 'application/x-ndjson' } });
-    expect(await read({ fetch }, hello, { wire: toyWire('ndjson') })).toEqual(whole);
+    expect(await read({ fetch }, hello, { wire: toyWire(ndjson) })).toEqual(whole);
     expect(sent(fetch).headers['accept']).toBe('application/x-ndjson');
   });
 

@@ -10,8 +10,9 @@ import type { Message } from '../../lib/core/message.js';
 import type { Model, RequestSettings } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
-import { toolCall } from '../../lib/testing/index.js';
+import { providerContract, toolCall } from '../../lib/testing/index.js';
 import type { Dialect } from '../../lib/testing/server/dialects/dialect.js';
+import { concatBytes, framingOf } from '../../lib/testing/server/framing.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions, ServerEvent } from '../../lib/testing/server/index.js';
 import { describeCutResponses, outcome, textIn } from './cutResponses.js';
@@ -108,6 +109,31 @@ export async function runTwoTurns({ make, settings = {}, thinking = true }: Prov
   } finally {
     await server.close();
   }
+}
+
+/** The first response of the run, as the dialect encodes it. */
+function contractAnswer(dialect: Dialect) {
+  const body = encodeTurn(dialect, [
+    { type: 'thinking', text: 'Two look-ups ' },
+    { type: 'thinking', text: 'are needed.' },
+    { type: 'text', text: 'Let me look.' },
+    { type: 'toolCallFragment', index: 0, id: 'call_1', name: 'temperature', arguments: '{"city":"Oslo"}', done: true },
+    { type: 'toolCallFragment', index: 1, id: 'call_2', name: 'season', arguments: '{}', done: true },
+    { type: 'finish', reason: 'toolCalls', usage: { input: 20, output: 10 } },
+  ]);
+  const calls = [
+    { name: 'temperature', arguments: { city: 'Oslo' } },
+    { name: 'season', arguments: {} },
+  ];
+  return { title: 'two calls', body, text: 'Let me look.', thinking: 'Two look-ups are needed.', calls };
+}
+
+/** The body of one response in a dialect. */
+export function encodeTurn(dialect: Dialect, chunks: readonly Chunk[]): string {
+  const framing = framingOf(dialect, {});
+  const writer = dialect.writer({ turn: 1, path: '', body: {} });
+  const frames = [...chunks.flatMap((chunk) => writer.next(chunk)), ...writer.end()];
+  return new TextDecoder().decode(concatBytes([...frames.map((frame) => framing.frame(frame)), framing.tail]));
 }
 
 const text = (value: string): Chunk => ({ type: 'text', text: value });
@@ -312,6 +338,13 @@ export function describeProviderContract(provider: ProviderUnderTest): void {
       ]);
       expect(events.at(-1)).toMatchObject({ type: 'result', result: { turns: 2, usage: { input: 60, output: 15 } } });
     });
+  });
+  describe(`${name}: the public provider contract`, () => {
+    const contentType = dialect.contentType.split(';')[0] ?? '';
+    const model = (options: ModelOptions) => make('http://127.0.0.1:1/v1', options);
+    const { thinking, ...answer } = contractAnswer(dialect);
+    const answers = [{ ...answer, ...(returnsThinking ? { thinking } : {}) }];
+    it.each(providerContract({ provider: name, model, contentType, answers }))('the model $title', ({ run }) => run());
   });
   describeCutResponses({ name, modelAt: ({ url }, options) => make(url, { apiKey: key, ...options }), maxCuts: 25 });
 }

@@ -1,4 +1,5 @@
 import type { Model } from '../../core/model.js';
+import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeAnthropic } from './decode.js';
@@ -55,7 +56,7 @@ export function anthropic(name: string, options: AnthropicOptions = {}): Model {
       apiKey: { variable: 'ANTHROPIC_API_KEY' },
       authorize: (key) => ({ 'x-api-key': key }),
       wire: {
-        framing: 'sse',
+        framing: sse,
         // A message's options belong to its own last block.
         isUnmergeable: ({ providerOptions }) => providerOptions?.['anthropic'] !== undefined,
         encode: (request) => encodeAnthropic(name, request, serverTools),

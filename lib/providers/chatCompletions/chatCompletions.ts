@@ -1,4 +1,5 @@
 import { memoizePerMessage } from '../../protocol/encodeOnce.js';
+import { sse } from '../../protocol/sse.js';
 import type { Wire } from '../../protocol/wire.js';
 import { decodeChatCompletions } from './decode.js';
 import type { Dialect } from './dialect.js';
@@ -14,7 +15,7 @@ import { encodeMessage } from './messages.js';
 export function chatCompletions(model: string, dialect: Dialect): Wire {
   const messageEncoder = memoizePerMessage((message) => encodeMessage(message, dialect));
   return {
-    framing: 'sse',
+    framing: sse,
     encode: (request) => encodeChatCompletions(model, request, dialect, messageEncoder),
     decode: (emit) => decodeChatCompletions(dialect.provider, emit),
   };

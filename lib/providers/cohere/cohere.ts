@@ -1,4 +1,5 @@
 import type { Model } from '../../core/model.js';
+import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeCohere } from './decode.js';
@@ -29,7 +30,7 @@ export function cohere(name: string, options: ModelOptions = {}): Model {
       name,
       baseUrl: 'https://api.cohere.com/v2',
       apiKey: { variable: 'COHERE_API_KEY' },
-      wire: { framing: 'sse', encode: (request) => encodeCohere(name, request), decode: decodeCohere },
+      wire: { framing: sse, encode: (request) => encodeCohere(name, request), decode: decodeCohere },
       capabilities: {
         tools: !vision, // Cohere's page on Command A Vision: no tool use
         multiToolCalls: !vision,

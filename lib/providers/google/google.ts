@@ -1,4 +1,5 @@
 import type { Model } from '../../core/model.js';
+import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
@@ -45,7 +46,7 @@ export function google(name: string, options: GoogleOptions = {}): Model {
       apiKey: { variable: 'GEMINI_API_KEY' },
       authorize: (key) => ({ 'x-goog-api-key': key }),
       wire: {
-        framing: 'sse',
+        framing: sse,
         // A message's options belong to its own last part.
         isUnmergeable: ({ providerOptions }) => providerOptions?.[provider] !== undefined,
         encode: (request) => encodeGoogle(name, request, serverTools),

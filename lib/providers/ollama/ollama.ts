@@ -1,4 +1,5 @@
 import type { Model } from '../../core/model.js';
+import { ndjson } from '../../protocol/ndjson.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeOllama } from './decode.js';
@@ -27,7 +28,7 @@ export function ollama(name: string, options: ModelOptions = {}): Model {
       provider: 'ollama',
       name,
       baseUrl: 'http://localhost:11434',
-      wire: { framing: 'ndjson', encode: (request) => encodeOllama(name, request), decode: decodeOllama },
+      wire: { framing: ndjson, encode: (request) => encodeOllama(name, request), decode: decodeOllama },
       capabilities: {
         tools: true,
         multiToolCalls: true,

@@ -1,5 +1,6 @@
 import { omitUndefined } from '../../core/json/json.js';
 import type { Model } from '../../core/model.js';
+import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeResponses } from './decode.js';
@@ -57,7 +58,7 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
       baseUrl: 'https://api.openai.com/v1',
       apiKey: { variable: 'OPENAI_API_KEY' },
       wire: {
-        framing: 'sse',
+        framing: sse,
         encode: (request) => encodeResponses(name, request, { store, reasoning: thinking, session, serverTools }),
         isUnmergeable: isResponseMessage,
         decode: decodeResponses,

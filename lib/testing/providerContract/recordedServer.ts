@@ -1,0 +1,74 @@
+/** A request that a recorded server received. */
+export interface ReceivedRequest {
+  readonly url: string;
+  readonly headers: Headers;
+  /** The body, as JSON text. */
+  readonly body: string;
+  /** Whether the client has aborted the request, or cancelled the body of its response. */
+  aborted: boolean;
+}
+
+/** How a recorded body is sent. */
+export interface BodyOptions {
+  /** The offsets, in bytes, at which the body is cut into reads. Default: one read. */
+  readonly cuts?: readonly number[];
+  /** What follows the last byte: the end, a broken connection, or nothing. Default: the end. */
+  readonly then?: 'end' | 'reset' | 'silence';
+}
+
+/** A `fetch` that answers from memory: it needs no network, and no Node. */
+export interface RecordedServer {
+  readonly fetch: typeof fetch;
+  readonly requests: readonly ReceivedRequest[];
+}
+
+/**
+ * Creates a server that answers each request with a response.
+ *
+ * @param respond Creates the response to a request. `number` is its number, from 1.
+ */
+export function recordedServer(respond: (request: ReceivedRequest, number: number) => Response): RecordedServer {
+  const requests: ReceivedRequest[] = [];
+  return {
+    requests,
+    fetch(input, init) {
+      const request: ReceivedRequest = {
+        url: input instanceof Request ? input.url : String(input),
+        headers: new Headers(init?.headers),
+        body: typeof init?.body === 'string' ? init.body : '',
+        aborted: false,
+      };
+      init?.signal?.addEventListener('abort', () => (request.aborted = true));
+      requests.push(request);
+      return Promise.resolve(respond(request, requests.length));
+    },
+  };
+}
+
+/** The response with a recorded body. */
+export function recordedResponse(
+  body: Uint8Array,
+  contentType: string,
+  request: ReceivedRequest,
+  { cuts = [], then = 'end' }: BodyOptions = {},
+): Response {
+  const ends = [...cuts, body.length];
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      let start = 0;
+      for (const end of ends) {
+        if (end > start) controller.enqueue(body.slice(start, end));
+        start = Math.max(start, end);
+      }
+      if (then === 'end') controller.close();
+    },
+    // Called when all bytes are read: an error would discard what was not.
+    pull(controller) {
+      if (then === 'reset') controller.error(new TypeError('terminated'));
+    },
+    cancel() {
+      request.aborted = true;
+    },
+  });
+  return new Response(stream, { headers: { 'content-type': contentType } });
+}

@@ -1,0 +1,54 @@
+import { expect, it } from '@jest/globals';
+import * as rivulet from '../../lib/index.js';
+import * as kit from '../../lib/providers/kit.js';
+
+it('rivulet/provider exports these names', () => {
+  expect(Object.keys(kit).sort()).toEqual([
+    'ConfigurationError',
+    'ProtocolError',
+    'ProviderError',
+    'StreamInterruptedError',
+    'asArray',
+    'baseMediaType',
+    'commonFinishReason',
+    'createCallFragments',
+    'createChunkEmitter',
+    'dataUrl',
+    'encodeSystem',
+    'encodeText',
+    'encodeUserContent',
+    'finiteNumber',
+    'functionCall',
+    'functionTool',
+    'httpModel',
+    'inlineDataUrl',
+    'isJsonObject',
+    'lookUpEffort',
+    'memoizePerMessage',
+    'messageText',
+    'ndjson',
+    'nonEmptyString',
+    'objectOrEmpty',
+    'omitUndefined',
+    'providerError',
+    'resultText',
+    'serverToolChunk',
+    'sse',
+    'textOfFile',
+    'toolCallsOf',
+    'toolResultContent',
+    'unknownChunk',
+    'unsupportedBudgetError',
+    'unsupportedResultFileError',
+    'usageOf',
+    'withMessageOptions',
+    'withProviderOptions',
+  ]);
+});
+
+it('rivulet/provider and rivulet share what both export', () => {
+  for (const [name, value] of Object.entries(kit)) {
+    const other = (rivulet as Readonly<Record<string, unknown>>)[name];
+    if (other !== undefined) expect([name, Object.is(other, value)]).toEqual([name, true]);
+  }
+});
