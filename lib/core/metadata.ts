@@ -1,6 +1,6 @@
 import type { MetadataChunk } from './chunk.js';
 import { isRecord } from './json/json.js';
-import type { JsonObject, JsonValue } from './json/json.js';
+import type { JsonValue } from './json/json.js';
 import { setField } from './json/merge.js';
 import type { Metadata } from './message.js';
 
@@ -18,9 +18,10 @@ export function mergeMetadata(earlier: Metadata | undefined, later: Metadata): M
 
 /**
  * A call of a tool that the provider runs itself. It is metadata under `serverTools`: an event has the entry that
- * changed, and `turn.metadata` all entries of the turn, merged by `id`.
+ * changed, and `turn.metadata` all entries of the turn, merged by `id`. A type and not an interface: only a type is
+ * assignable to `JsonObject`.
  */
-export interface ServerTool extends JsonObject {
+export type ServerTool = {
   /** The provider's id of the call. */
   readonly id: string;
   /** The provider's name of the tool: `web_search`, `code_interpreter`. */
@@ -32,7 +33,7 @@ export interface ServerTool extends JsonObject {
   readonly output?: JsonValue;
   /** The provider's own object, as it was received last. */
   readonly raw: JsonValue;
-}
+};
 
 /** Creates the metadata event for a change of one server tool call. */
 export function serverToolChunk(tool: ServerTool): MetadataChunk {

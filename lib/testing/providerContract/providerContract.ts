@@ -1,4 +1,4 @@
-import { defaultIfEmpty, lastValueFrom, take, tap } from 'rxjs';
+import { firstValueFrom, tap } from 'rxjs';
 import { userMessage } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
 import type { ModelOptions } from '../../providers/httpModel.js';
@@ -156,7 +156,7 @@ function modelCases({ model, provider, answers, contentType = 'text/event-stream
       const server = serve({ then: 'silence' });
       let emitted = 0;
       const stream = make(server).stream({ messages: [userMessage('Hello')] });
-      await lastValueFrom(stream.pipe(tap(() => (emitted += 1)), take(1), defaultIfEmpty(undefined)));
+      await firstValueFrom(stream.pipe(tap(() => (emitted += 1))), { defaultValue: undefined });
       await Promise.resolve();
       expectSame('the request is aborted', server.requests[0]?.aborted, true);
       expectSame('emitted chunks', emitted, 1);
