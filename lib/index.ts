@@ -210,7 +210,18 @@ export { openai } from './providers/openai.js';
 export { openaiCompatible } from './providers/openaiCompatible.js';
 export { openaiResponses } from './providers/openaiResponses/openaiResponses.js';
 export type { ResponsesOptions } from './providers/openaiResponses/openaiResponses.js';
-export { localShellOutput, mcpApproval } from './providers/openaiResponses/serverTools.js';
+export type {
+  ComputerAction as ResponsesComputerAction,
+  CustomToolOptions as ResponsesCustomToolOptions,
+  LocalShellAction as ResponsesLocalShellAction,
+  PatchOperation as ResponsesPatchOperation,
+  SafetyCheck as ResponsesSafetyCheck,
+  ShellAction as ResponsesShellAction,
+  ShellOutput as ResponsesShellOutput,
+  ShellToolOptions as ResponsesShellToolOptions,
+  ToolSearchOptions as ResponsesToolSearchOptions,
+} from './providers/openaiResponses/clientToolOptions.js';
+export { mcpApproval } from './providers/openaiResponses/serverTools.js';
 export type {
   CodeInterpreterOptions as ResponsesCodeInterpreterOptions,
   FileSearchOptions as ResponsesFileSearchOptions,

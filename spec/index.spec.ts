@@ -80,7 +80,6 @@ describe('the public names', () => {
       'limit',
       'limitRepeatedCalls',
       'limitTool',
-      'localShellOutput',
       'mcpApproval',
       'messageText',
       'mistral',

@@ -34,7 +34,7 @@ export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
   const finishResponse = (status: string, response: JsonObject) => {
     output.finalOutput(response['output'], status !== 'completed');
     if (status === 'failed' || status === 'cancelled') throw createResponseError(status, response);
-    const { reason, rawReason } = readFinish(status, response, output.hasCalls);
+    const { reason, rawReason } = readFinish(status, response, output.hasCalls, output.unknownCall);
     emitter.setFinishReason(output.isRefused ? 'contentFilter' : reason, rawReason);
   };
 

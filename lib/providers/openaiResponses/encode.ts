@@ -1,18 +1,17 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
-import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
-import type { Request, Thinking, ToolChoice } from '../../core/model.js';
-import type { ToolDefinition } from '../../core/tool.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { Request, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { withProviderOptions } from '../shared/providerOptions.js';
 import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
-import { isStrict, strictSchema } from '../shared/strictSchema.js';
+import { strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
 import { provider } from './models.js';
 import { findLastContainer } from './replay.js';
-import { hasAutoContainer, isUsable, readSecrets, withContainer } from './serverTools.js';
+import { hasAutoContainer, isUsable, readSecrets } from './serverTools.js';
 import type { ResponsesTool } from './serverTools.js';
 import { findSession, isContainerNotFound, isResponseNotFound } from './session.js';
+import { encodeTools } from './tools.js';
 
 /** The options of the model that affect its requests. */
 export interface EncodeOptions {
@@ -158,50 +157,4 @@ function encodeInclude(
     ...serverTools.flatMap((tool) => tool.include ?? []),
   ];
   return nonEmptyArray([...new Set(include)]);
-}
-
-/**
- * Encodes the user's tools, then the tools that OpenAI runs, and the tool choice. Without tools, the tool choice is
- * omitted, because the API rejects it.
- */
-function encodeTools(
-  { tools = [], toolChoice, parallelToolCalls }: Request,
-  serverTools: readonly ResponsesTool[],
-  container: string | undefined,
-): Fields {
-  const definitions = serverTools.map(({ definition }) => definition);
-  if (tools.length + definitions.length === 0) return {};
-  return {
-    tools: [...tools.map(encodeTool), ...definitions.map((definition) => withContainer(definition, container))],
-    tool_choice: toolChoice && encodeToolChoice(toolChoice, tools, definitions),
-    parallel_tool_calls: parallelToolCalls,
-  };
-}
-
-/**
- * Encodes a tool. `strict` is always sent: without it, the API makes a schema strict if it can, and optional parameters
- * become required.
- */
-function encodeTool(tool: ToolDefinition): JsonObject {
-  const { name, description, parameters } = tool;
-  const hasParameters = Object.keys(parameters['properties'] ?? {}).length > 0;
-  const strict = hasParameters && isStrict(parameters);
-  return withProviderOptions({ type: 'function', name, description, parameters, strict }, provider, tool);
-}
-
-/**
- * Encodes the tool choice. A name refers to a function, to a type of tool that OpenAI runs (`web_search`), or to the
- * label of an MCP server.
- */
-function encodeToolChoice(
-  choice: ToolChoice,
-  tools: readonly ToolDefinition[],
-  definitions: readonly JsonObject[],
-): JsonValue {
-  if (typeof choice === 'string') return choice;
-  const { name } = choice;
-  if (tools.some((tool) => tool.name === name)) return { type: 'function', name };
-  if (definitions.some(({ type }) => type === name)) return { type: name };
-  if (definitions.some(({ server_label: label }) => label === name)) return { type: 'mcp', server_label: name };
-  return { type: 'function', name };
 }

@@ -18,13 +18,16 @@ const endEvents: ReadonlyMap<string, string> = new Map([
 const endStatuses: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
 /**
- * The finish reasons for the reasons in `incomplete_details` (reference, "The response object"). `max_tokens` is sent
- * by other servers.
+ * The finish reasons for the reasons in `incomplete_details` (`IncompleteDetails` in the SDK openai 7.57). `max_tokens`
+ * is sent by other servers. `steered` ended a response at a safe boundary, because the client sent new input: the
+ * server continues in another response, so no request follows.
  */
 const finishReasons: ReadonlyMap<string | undefined, FinishReason> = new Map([
   ['max_output_tokens', 'length'],
   ['max_tokens', 'length'],
+  ['max_messages', 'limit'],
   ['content_filter', 'contentFilter'],
+  ['steered', 'other'],
 ] as const);
 
 /**
@@ -37,12 +40,23 @@ export function readEndStatus(eventType: string, response: JsonObject): string |
   return eventStatus === 'completed' && endStatuses.has(status) ? status : eventStatus;
 }
 
-/** Returns the finish reason of a response that did not fail: `toolCalls` for a completed response with tool calls. */
+/**
+ * Returns the finish reason of a response that did not fail: `toolCalls` for a completed response with tool calls.
+ *
+ * @param status How the response ended.
+ * @param response The response.
+ * @param hasCalls Whether it contains a call that the client has to answer.
+ * @param unknownCall The type of an item that looks like a call, if its type is not known. The response then does not
+ * end with `stop`, which would hide the call.
+ */
 export function readFinish(
   status: string,
   response: JsonObject,
   hasCalls: boolean,
+  unknownCall?: string,
 ): { readonly reason: FinishReason; readonly rawReason: string } {
+  if (status === 'completed' && !hasCalls && unknownCall !== undefined)
+    return { reason: 'other', rawReason: unknownCall };
   if (status === 'completed') return { reason: hasCalls ? 'toolCalls' : 'stop', rawReason: status };
   const rawReason = nonEmptyString(objectOrEmpty(response['incomplete_details'])['reason']);
   return { reason: finishReasons.get(rawReason) ?? 'other', rawReason: rawReason ?? status };

@@ -17,6 +17,8 @@ export interface Item {
   done: JsonObject | undefined;
   /** The id of the call; undefined until it arrives. */
   callId: string | undefined;
+  /** Whether the call was emitted, for the client to answer. */
+  isEmitted: boolean;
   /** Whether an event has found the item by its id. An event with a different id then belongs to a different item. */
   foundById: boolean;
   /** The texts that have been emitted. */

@@ -46,7 +46,17 @@ export function createItems(): Items {
   const open = (type: string, id: string | undefined, index: number | undefined, added?: JsonObject): Item => {
     const key = id !== undefined && !byId.has(id) ? id : `${id ?? 'item'}#${all.length}`;
     const callId = nonEmptyString(added?.['call_id']);
-    const item: Item = { type, key, id, added, done: undefined, callId, foundById: false, texts: new ItemTexts() };
+    const item: Item = {
+      type,
+      key,
+      id,
+      added,
+      done: undefined,
+      callId,
+      isEmitted: false,
+      foundById: false,
+      texts: new ItemTexts(),
+    };
     all.push(item);
     addTo(openByType, type, item);
     if (callId !== undefined) addTo(byCallId, callId, item);
@@ -72,7 +82,7 @@ export function createItems(): Items {
   /** The item has the snapshot. The first id of a call is kept. */
   const withSnapshot = (item: Item, snapshot: JsonObject): Item => {
     const callId = nonEmptyString(snapshot['call_id']);
-    if (item.type !== 'function_call' || item.callId !== undefined || callId === undefined) return item;
+    if (item.callId !== undefined || callId === undefined) return item;
     item.callId = callId;
     addTo(byCallId, callId, item);
     return item;

@@ -1,13 +1,13 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
+import { toolCallsOf } from '../../core/message.js';
+import type { Message, ToolCallPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
 import { nonEmptyTexts } from '../shared/encode.js';
-import { baseMediaType, dataUrl, fileName, inlineDataUrl } from '../shared/files.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
-import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
-import type { ToolResultContent } from '../shared/toolResultContent.js';
+import { encodeResult } from './clientOutputs.js';
+import { encodeContent } from './files.js';
 import { provider } from './models.js';
 import { readContainerId, encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
@@ -38,6 +38,8 @@ export interface InputOptions {
   readonly stored: boolean;
   /** The API's id for each call id of the history that differs from it. Default: the ids of the history. */
   readonly callIds?: ReadonlyMap<string, string> | undefined;
+  /** The calls of the response that the input continues, which the first message may answer. Default: none. */
+  readonly openCalls?: readonly ToolCallPart[] | undefined;
   /** The id of a container that the API no longer has. The calls that ran in it are omitted. Default: none. */
   readonly lostContainer?: string | undefined;
 }
@@ -50,16 +52,18 @@ export interface InputOptions {
  */
 export function encodeInput(
   messages: readonly Message[],
-  { stored, callIds, lostContainer }: InputOptions,
+  { stored, callIds, openCalls = [], lostContainer }: InputOptions,
 ): readonly JsonObject[] {
   const mapCallId = (id: string) => callIds?.get(id) ?? shortCallId(id, maxCallIdLength);
+  const calls = new Map(openCalls.map((call) => [call.id, call]));
   const items = messages.flatMap((message) => {
     switch (message.role) {
       case 'system':
         return [];
       case 'user':
-        return encodeUserMessage(message, mapCallId);
+        return encodeUserMessage(message, calls, mapCallId);
       case 'model':
+        for (const call of toolCallsOf(message)) calls.set(call.id, call);
         return encodeModelMessage(message, mapCallId, stored);
     }
   });
@@ -73,63 +77,19 @@ export function encodeInput(
 const maxCallIdLength = 64;
 
 /** Encodes a user message. Tool results come first: the API requires them directly after the calls. */
-function encodeUserMessage(message: Message, mapCallId: MapCallId): readonly JsonObject[] {
+function encodeUserMessage(
+  message: Message,
+  calls: ReadonlyMap<string, ToolCallPart>,
+  mapCallId: MapCallId,
+): readonly JsonObject[] {
   const { parts } = message;
-  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, mapCallId));
+  const results = parts
+    .filter((part) => part.type === 'toolResult')
+    .map((part) => encodeResult(part, calls.get(part.id), mapCallId(part.id)));
   const content = parts.flatMap(encodeContent);
   const items =
     content.length === 0 ? [] : [withProviderOptions({ type: 'message', role: 'user', content }, provider, message)];
   return [...results, ...parts.flatMap(readReplyItems), ...items];
-}
-
-/** Encodes a tool result. The API has no field for the failure of a tool, so an error is sent as text. */
-function encodeResult(part: ToolResultPart, mapCallId: MapCallId): JsonObject {
-  return { type: 'function_call_output', call_id: mapCallId(part.id), output: encodeOutput(part) };
-}
-
-/** A text, or the contents of a result with files (`ResponseFunctionCallOutputItem` in the SDK openai 7.57). */
-function encodeOutput(part: ToolResultPart): string | readonly JsonObject[] {
-  const contents = toolResultContent(part);
-  const [first] = contents;
-  if (contents.length === 1 && first?.type === 'text') return first.text;
-  return contents.flatMap((content) => encodeResultContent(content, part.name));
-}
-
-function encodeResultContent(content: ToolResultContent, tool: string): readonly JsonObject[] {
-  if (content.type === 'file' && isAudioOrVideo(content)) throw unsupportedResultFileError(provider, tool, content);
-  return encodeContent(content);
-}
-
-function encodeContent(part: Part): readonly JsonObject[] {
-  switch (part.type) {
-    case 'text':
-      return part.text === '' ? [] : [withProviderOptions({ type: 'input_text', text: part.text }, provider, part)];
-    case 'file':
-      return [withProviderOptions(encodeFile(inlineDataUrl(part)), provider, part)];
-    default:
-      return [];
-  }
-}
-
-const isAudioOrVideo = ({ mediaType }: FilePart): boolean => /^(audio|video)\//.test(baseMediaType(mediaType));
-
-/**
- * Encodes an image or another file, as bytes or by URL. The API accepts PDFs, documents, spreadsheets and texts (its
- * guide "File inputs").
- */
-function encodeFile(file: FilePart): JsonObject {
-  const mediaType = baseMediaType(file.mediaType);
-  if (mediaType.startsWith('image/'))
-    return { type: 'input_image', image_url: file.url ?? dataUrl(file), detail: 'auto' };
-  if (isAudioOrVideo(file)) {
-    throw new ConfigurationError(
-      'options',
-      `The Responses API does not accept ${mediaType} files.`,
-      'Use openai() with an audio model, or send a transcript as text.',
-    );
-  }
-  if (file.url !== undefined) return { type: 'input_file', file_url: file.url };
-  return { type: 'input_file', filename: fileName(file), file_data: dataUrl(file) };
 }
 
 /**

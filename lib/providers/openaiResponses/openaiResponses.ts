@@ -39,8 +39,12 @@ export interface ResponsesOptions extends ModelOptions {
  * id of the newest response that OpenAI stores, and only the messages after that response, including messages of other
  * models. With `store: false`, or if OpenAI no longer has the response, the request contains the complete conversation:
  * the items of earlier responses are sent back one by one, in their order, including the reasoning. OpenAI runs the
- * `serverTools` itself: their progress and results are emitted as metadata under `openai-responses`, and their files
- * and sources as chunks.
+ * `serverTools` itself: each change of their calls is emitted as metadata under `serverTools`, and their files and
+ * sources as chunks. Other items and events that are not known are metadata under `openai-responses`; a response with a
+ * call of an unknown type ends with `other`, and the type as `rawReason`.
+ *
+ * A free-form tool, a shell, patches, a computer and a search for tools, which your own functions answer, are tools of
+ * the agent: see `responsesTools`.
  *
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1), transport, whether

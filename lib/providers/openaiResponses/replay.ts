@@ -2,6 +2,7 @@ import { finiteNumber, nonEmptyString, omit, omitUndefined } from '../../core/js
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, Part, ToolCallPart } from '../../core/message.js';
+import { encodeCallItem, hasCallContent, isClientCallType, omitCallContent } from './clientCalls.js';
 import type { Item } from './item.js';
 import { isStored, pairCallsWithItems, readItemId, readStoredItems } from './storedItems.js';
 
@@ -20,7 +21,8 @@ interface StoredResponse {
  *
  * - `responseId`, and `stored: false` if the API reported it;
  * - `output`: the items in their order, without the content that the message's parts contain: a message item has only
- *   the `length` of its text, a call has neither name nor arguments, and an image does not have its bytes.
+ *   the `length` of its text, a call that the client answers has neither name nor arguments, and an image does not have
+ *   its bytes.
  *
  * @param items The items of the response.
  * @param response The API's information about the response.
@@ -43,14 +45,12 @@ export function createReplayData(
 }
 
 function toStoredItem(item: Item): readonly JsonObject[] {
-  const { type, id, done } = item;
+  const { type, done } = item;
   switch (type) {
     case 'message':
       return toStoredMessage(item);
-    case 'function_call': {
-      const fields = omit(done ?? item.added ?? {}, 'arguments', 'name', 'status');
-      return [omitUndefined({ ...fields, type, id, call_id: item.callId })];
-    }
+    case 'function_call':
+      return [toStoredCall(item)];
     case 'reasoning': // the API rejects truncated reasoning
       return done ? [{ summary: [], ...omitNulls(done) }] : [];
     case 'image_generation_call':
@@ -58,9 +58,14 @@ function toStoredItem(item: Item): readonly JsonObject[] {
     case '':
       return [];
     default:
+      if (isClientCallType(type) && item.isEmitted) return [toStoredCall(item)];
       return done ? [done] : [];
   }
 }
+
+/** The call without the fields that its part of the message contains. */
+const toStoredCall = ({ type, id, callId, done, added }: Item): JsonObject =>
+  omitUndefined({ ...omitCallContent(done ?? added ?? {}), type, id, call_id: callId });
 
 function toStoredMessage({ id, texts, done, added }: Item): readonly JsonObject[] {
   const textLength = texts.length('text');
@@ -124,12 +129,11 @@ function completeStoredItems(
       }
       case 'image_generation_call':
         return encodeImage(item, message.parts);
-      case 'function_call': {
+      default: {
         const call = calls.get(item);
-        return call ? [{ ...item, ...encodeCall(call, mapCallId) }] : [];
+        if (call) return [{ ...item, ...encodeCall(call, mapCallId) }];
+        return isClientCallType(item['type']) && !hasCallContent(item) ? [] : [item];
       }
-      default:
-        return [item];
     }
   });
   const others = toolCallsOf(message).filter((call) => !replayed.has(call));
@@ -172,9 +176,7 @@ function encodeImage(item: JsonObject, parts: readonly Part[]): readonly JsonObj
   return file?.type === 'file' && file.data !== undefined ? [{ ...item, result: file.data }] : [];
 }
 
-function encodeCall({ id, name, arguments: args }: ToolCallPart, mapCallId: MapCallId): JsonObject {
-  return { type: 'function_call', call_id: mapCallId(id), name, arguments: JSON.stringify(args) };
-}
+const encodeCall = (call: ToolCallPart, mapCallId: MapCallId): JsonObject => encodeCallItem(call, mapCallId(call.id));
 
 /**
  * Omits references to items that the API does not store: reasoning that is not encrypted (404, "Items are not persisted
@@ -190,14 +192,14 @@ function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
       case 'reasoning':
         isReasoningOmitted = nonEmptyString(item['encrypted_content']) === undefined;
         return isReasoningOmitted ? [] : [item];
-      case 'message':
-      case 'function_call':
-        return [followsOmitted ? omit(item, 'id', 'status') : item];
       default:
-        return [item];
+        return [followsOmitted && isReplayed(item) ? omit(item, 'id', 'status') : item];
     }
   });
 }
+
+/** Whether an item is accepted without its id: a message, or a call that the client answers. */
+const isReplayed = ({ type }: JsonObject): boolean => type === 'message' || isClientCallType(type);
 
 /** Returns the id of the container that an item ran in; undefined if it did not run in a container. */
 export function readContainerId(item: JsonObject): string | undefined {

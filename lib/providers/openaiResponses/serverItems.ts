@@ -1,31 +1,62 @@
-import { asArray, finiteNumber, isJsonObject, nonEmptyString, omit, omitUndefined } from '../../core/json/json.js';
+import type { Chunk } from '../../core/chunk.js';
+import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { serverToolChunk } from '../../core/metadata.js';
+import type { ServerTool } from '../../core/metadata.js';
+import { isClientCallType, isStreamedCall } from './clientCalls.js';
 import type { Item } from './item.js';
+import { provider } from './models.js';
 
 /**
  * Reports the progress and results of server items: calls of tools that OpenAI runs, and any other item that is not a
- * message, reasoning or a function call. Each report is `{ type, id, ... }` with one of the following, without
- * repetitions:
+ * message, reasoning or a call for the client. A call is reported as a `ServerTool`, without repetitions:
  *
- * - `status` during the call (`in_progress`, `searching`, `generating`, `interpreting` ...);
- * - `delta`: a fragment of the code or of the arguments;
- * - `partial_image_b64` with `partial_image_index`: a preview of an image;
- * - the complete item when it is done, without the bytes of its image (which are emitted as a file), and with the names
- *   of its tools instead of their definitions.
+ * - at its steps (`in_progress`, `searching` ...), at each fragment of its code or arguments, and at each preview of an
+ *   image; `raw` is the event;
+ * - when it is done; `raw` is the item, without the bytes of its image (which are emitted as a file), and with the
+ *   names of its tools instead of their definitions.
+ *
+ * An item that is not a call is metadata under the provider's name, once it is done.
  */
 export interface ServerItemReporter {
   added(item: Item): void;
   progress(item: Item, step: string, event: JsonObject): void;
-  snapshot(item: Item, snapshot: JsonObject): void;
+  /** @param all The items of the response: an output item is reported as a change of its call. */
+  snapshot(item: Item, snapshot: JsonObject, all: readonly Item[]): void;
   /** Reports the final status of an item that ended without a snapshot. Call it at the end of the response. */
   end(item: Item): void;
 }
 
-/** The types of items that become text, thinking and calls for the client. */
-const clientItems: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call']);
+/** Whether an item of this type is a server item. A call that arrives as a whole may be one. */
+export const isServerItem = (type: string): boolean =>
+  type !== 'message' && type !== 'reasoning' && !isStreamedCall(type);
 
-/** Whether an item of this type is a server item. */
-export const isServerItem = (type: string): boolean => !clientItems.has(type);
+/** The calls of tools that OpenAI runs itself (`ResponseOutputItem` in the SDK openai 7.57). */
+const serverCalls: ReadonlySet<string> = new Set([
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'image_generation_call',
+  'mcp_call',
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'program',
+]);
+
+/**
+ * Whether an item is not known and looks like a call that the client has to answer: it has the id of a call, and is not
+ * an output.
+ */
+export function isUnknownCall({ type, callId, done }: Item): boolean {
+  if (callId === undefined || !done || done['status'] === 'failed' || done['status'] === 'incomplete') return false;
+  return !serverCalls.has(type) && !isClientCallType(type) && !isOutputType(type);
+}
+
+const isOutputType = (type: string): boolean => type.endsWith('_output');
+
+/** Whether items of this type are reported as tools: calls and their outputs. */
+const isToolType = (type: string): boolean =>
+  serverCalls.has(type) || type.endsWith('_call') || isOutputType(type) || isClientCallType(type);
 
 /**
  * Parses the name of an event about a server item: the type of the item, and the last word of the name. For
@@ -48,61 +79,95 @@ const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomp
 /**
  * Creates a reporter for the items of one response.
  *
- * @param report Receives the reports, in order.
+ * @param emit Receives the reports, in order.
  */
-export function createServerItemReporter(report: (data: JsonObject) => void): ServerItemReporter {
+export function createServerItemReporter(emit: (chunk: Chunk) => void): ServerItemReporter {
   const reportedKeys = new Map<Item, Set<string>>();
-  const endStatusByItem = new Map<Item, string>();
+  const endEvents = new Map<Item, { readonly status: string; readonly event: JsonObject }>();
 
-  const reportOnce = (item: Item, key: string, data: JsonObject) => {
+  /** Whether an item has something new to report: its key is new, and the item is not complete. */
+  const isNew = (item: Item, key: string): boolean => {
     const keys = reportedKeys.get(item) ?? new Set();
-    if (keys.has(key) || keys.has('complete')) return;
+    if (keys.has(key) || keys.has('complete')) return false;
     reportedKeys.set(item, keys.add(key));
-    report({ ...pickIdentity(item), ...data });
+    return true;
   };
-  const reportStatus = (item: Item, status: string) => {
-    if (endStatuses.has(status)) endStatusByItem.set(item, status);
-    else reportOnce(item, `status ${status}`, { status });
+  const report = (item: Item, change: Pick<ServerTool, 'status' | 'input' | 'output' | 'raw'>) =>
+    emit(serverToolChunk({ id: item.id ?? item.key, name: toolName(item), ...change }));
+  const reportStatus = (item: Item, status: string, event: JsonObject) => {
+    if (endStatuses.has(status)) endEvents.set(item, { status, event });
+    else if (isNew(item, `status ${status}`)) report(item, { status: 'running', raw: event });
   };
   return {
     added(item) {
       const status = nonEmptyString(item.added?.['status']);
-      if (status !== undefined) reportStatus(item, status);
+      if (status !== undefined && isToolType(item.type)) reportStatus(item, status, item.added ?? {});
     },
     progress(item, step, event) {
       switch (step) {
         case 'done':
           return; // the complete item contains the same data
-        case 'delta': {
-          const delta = nonEmptyString(event['delta']);
-          if (delta !== undefined) report({ ...pickIdentity(item), delta });
+        case 'delta':
+          report(item, { status: 'running', raw: event });
           return;
-        }
-        case 'partial_image': {
-          const image = nonEmptyString(event['partial_image_b64']);
-          const index = finiteNumber(event['partial_image_index']) ?? 0;
-          if (image !== undefined)
-            reportOnce(item, `image ${index}`, { partial_image_index: index, partial_image_b64: image });
+        case 'partial_image':
+          if (isNew(item, `image ${JSON.stringify(event['partial_image_index'])}`))
+            report(item, { status: 'running', raw: event });
           return;
-        }
         default:
-          reportStatus(item, step);
+          reportStatus(item, step, event);
       }
     },
-    snapshot(item, snapshot) {
-      reportOnce(item, 'complete', summarize(snapshot));
+    snapshot(item, snapshot, all) {
+      if (!isNew(item, 'complete')) return;
+      const raw = summarize(snapshot);
+      if (isToolType(item.type))
+        report(findCall(item, all), { status: readStatus(item, snapshot), ...readInputAndOutput(raw), raw });
+      else emit({ type: 'metadata', metadata: { [provider]: raw } });
     },
     end(item) {
-      const status = endStatusByItem.get(item);
-      if (status !== undefined) reportOnce(item, 'complete', { status });
+      const ended = endEvents.get(item);
+      if (!ended || !isNew(item, 'complete')) return;
+      report(item, { status: readStatus(item, { status: ended.status }), raw: ended.event });
     },
   };
 }
 
-const pickIdentity = ({ type, id }: Item): JsonObject => omitUndefined({ type, id });
+/** Returns the call that an output item belongs to; any other item itself. */
+function findCall(item: Item, all: readonly Item[]): Item {
+  if (!isOutputType(item.type) || item.callId === undefined) return item;
+  return all.find(({ type, callId }) => callId === item.callId && !isOutputType(type)) ?? item;
+}
 
+/** The name of the tool: of an MCP tool its own, otherwise the type of the call. */
+function toolName({ type, added, done }: Item): string {
+  const name = nonEmptyString((done ?? added)?.['name']);
+  return name ?? type.replace(/_call(_output)?$/, '');
+}
+
+/** A call that the client has to approve or to answer runs until it does. */
+function readStatus(item: Item, { type, status, error }: JsonObject): ServerTool['status'] {
+  if (type === 'mcp_approval_request' || isUnknownCall(item)) return 'running';
+  return status === 'failed' || status === 'incomplete' || isPresent(error) ? 'failed' : 'completed';
+}
+
+/** The fields of an item that contain what the tool received, and what it returned; the first that is set counts. */
+const inputFields = ['action', 'queries', 'code', 'arguments', 'operation', 'input'] as const;
+const outputFields = ['error', 'output', 'outputs', 'results', 'result', 'tools'] as const;
+
+function readInputAndOutput(item: JsonObject): { readonly input?: JsonValue; readonly output?: JsonValue } {
+  const first = (fields: readonly string[]) => fields.map((field) => item[field]).find(isPresent);
+  const input = first(inputFields);
+  const parsed = typeof input === 'string' && input === item['arguments'] ? tryParseJson(input) : undefined;
+  return omitUndefined({ input: parsed ?? input, output: first(outputFields) });
+}
+
+const isPresent = (value: JsonValue | undefined): value is JsonValue => value !== undefined && value !== null;
+
+/** The item without the bytes of its image, and with the names of tools instead of their definitions. */
 function summarize(snapshot: JsonObject): JsonObject {
-  const { tools, ...fields } = omit(snapshot, 'result', 'encrypted_content');
+  const image = snapshot['type'] === 'image_generation_call' ? ['result'] : [];
+  const { tools, ...fields } = omit(snapshot, 'encrypted_content', ...image);
   return omitUndefined({ ...fields, tools: tools && toolNames(tools) });
 }
 

@@ -1,6 +1,7 @@
 import { nonEmptyArray, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Part, TextPart } from '../../core/message.js';
+import { applyPatchTool, computerTool, customTool, localShellTool, shellTool, toolSearchTool } from './clientTools.js';
 import { provider } from './models.js';
 import type {
   CodeInterpreterOptions,
@@ -19,7 +20,9 @@ export interface ResponsesTool {
 }
 
 /**
- * The tools that OpenAI runs on its own servers (OpenAI's guide "Using tools"). Pass them to the model:
+ * The built-in tools of the Responses API (OpenAI's guide "Using tools").
+ *
+ * Some tools run on OpenAI's servers. Pass them to the model:
  *
  * ```ts
  * const model = openaiResponses('gpt-6.1-terra', {
@@ -27,12 +30,26 @@ export interface ResponsesTool {
  * });
  * ```
  *
- * The progress of each call is emitted as metadata under `openai-responses`, in order: `{ type, id, status }`,
- * fragments of code as `delta`, and finally the complete item. Their results become files and sources. These tools
- * never call your own tools. Two of them require a response from you: approve a call of an MCP server with
- * `mcpApproval`, and send the output of the local shell with `localShellOutput`.
+ * Each change of such a call is emitted as metadata under `serverTools` (`ServerTool`); their results become files and
+ * sources. These tools never call your own tools. A call of an MCP server may have to be approved with `mcpApproval`.
+ *
+ * The others (`custom`, `shell`, `applyPatch`, `computer`, `toolSearch`, `localShell`) are answered by your own
+ * function. Pass them to the agent, like any tool:
+ *
+ * ```ts
+ * const agent = createAgent({ model, tools: [responsesTools.shell(({ commands }) => commands.map(run))] });
+ * ```
+ *
+ * A provider that does not have the tool gets a function with the same name and arguments.
  */
 export const responsesTools = {
+  custom: customTool,
+  shell: shellTool,
+  localShell: localShellTool,
+  applyPatch: applyPatchTool,
+  computer: computerTool,
+  toolSearch: toolSearchTool,
+
   /** Searches the web. The pages that the response cites are emitted as sources. */
   webSearch({ allowedDomains, contextSize, location, sources = false }: WebSearchOptions = {}): ResponsesTool {
     const definition = {
@@ -108,13 +125,7 @@ export const responsesTools = {
     });
   },
 
-  /**
-   * Lets the model (`codex-mini-latest`) request commands on your machine. The commands are emitted as metadata. Decide
-   * whether to run each command, and reply with `localShellOutput`.
-   */
-  localShell: (): ResponsesTool => createTool({ type: 'local_shell' }),
-
-  /** Creates any other tool of the API, in the API's format: `other({ type: 'computer_use_preview', ... })`. */
+  /** Creates any other tool that OpenAI runs, in the API's format: `other({ type: 'programmatic_tool_calling' })`. */
   other: (definition: JsonObject & { readonly type: string }, include: readonly string[] = []): ResponsesTool =>
     createTool(definition, include),
 };
@@ -153,8 +164,8 @@ export function withContainer(definition: JsonObject, container: string | undefi
 }
 
 /**
- * Replies to an approval request of an MCP server, in the next user message. The request (`mcp_approval_request`) is
- * emitted as metadata under `openai-responses`.
+ * Replies to an approval request of an MCP server, in the next user message. The request is emitted as metadata under
+ * `serverTools`, with the status `running` and `raw.type` `mcp_approval_request`.
  *
  * ```ts
  * agent.stream(userMessage([mcpApproval(request.id, true)]), { history });
@@ -167,18 +178,6 @@ export function withContainer(definition: JsonObject, container: string | undefi
  */
 export function mcpApproval(requestId: string, approve = true, reason?: string): TextPart {
   return replyPart(omitUndefined({ type: 'mcp_approval_response', approval_request_id: requestId, approve, reason }));
-}
-
-/**
- * Replies to a command of the local shell, in the next user message. The command (`local_shell_call`, with its
- * `action`) is emitted as metadata under `openai-responses`.
- *
- * @param callId The `call_id` of the call.
- * @param output The output of the command, or any other text for the model.
- * @returns A part for a user message. Other providers ignore it.
- */
-export function localShellOutput(callId: string, output: string): TextPart {
-  return replyPart({ type: 'local_shell_call_output', call_id: callId, output });
 }
 
 /** Creates an empty text part that contains an input item of the Responses API in its provider data. */

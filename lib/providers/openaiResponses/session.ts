@@ -27,7 +27,8 @@ export const isResponseMessage = (message: Message): boolean => readReplayData(m
  * - it was not stored, or has no id;
  * - its message's text has been edited since: the model would still see the original text;
  * - one of its calls has no output in the messages after it. The API rejects such a request ("No tool output found for
- *   ..."). Examples are a truncated call, which never became a part of the message, and an unanswered local-shell call.
+ *   ..."). Examples are a truncated call, which never became a part of the message, and a computer call without a
+ *   screenshot.
  *
  * @param messages A valid history, whose responses are not merged.
  * @returns The session; undefined if no response can be continued and the complete history must be sent.
@@ -37,7 +38,11 @@ export function findSession(messages: readonly Message[]): Session | undefined {
     const message = messages[index];
     const previousResponseId = message && nonEmptyString(readReplayData(message)?.['responseId']);
     if (!message || previousResponseId === undefined || !isStored(message) || !isUnedited(message)) continue;
-    const input = encodeInput(messages.slice(index + 1), { stored: true, callIds: readApiCallIds(message) });
+    const input = encodeInput(messages.slice(index + 1), {
+      stored: true,
+      callIds: readApiCallIds(message),
+      openCalls: toolCallsOf(message),
+    });
     if (hasAllOutputs(readStoredItems(message), input)) return { previousResponseId, input };
   }
   return undefined;

@@ -2,6 +2,7 @@ import { asArray, isJsonObject, nonEmptyString, objectOrEmpty } from '../../core
 import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart } from '../../core/message.js';
+import { isClientCallType } from './clientCalls.js';
 import { provider } from './models.js';
 
 /** Returns the provider data of a model message; undefined for a message of another provider or role. */
@@ -28,7 +29,7 @@ export const readItemId = (part: FilePart | ToolCallPart): string | undefined =>
 export function pairCallsWithItems(message: Message): ReadonlyMap<ToolCallPart, JsonObject> {
   const unpaired = new Map<string, JsonObject[]>();
   for (const item of [...readStoredItems(message)].reverse()) {
-    if (item['type'] !== 'function_call') continue;
+    if (!isClientCallType(item['type'])) continue;
     for (const key of [`item ${nonEmptyString(item['id'])}`, `call ${nonEmptyString(item['call_id'])}`]) {
       const sameKey = unpaired.get(key) ?? [];
       sameKey.push(item);

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 
 /** The kinds of text that an item has. */
-export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments';
+export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments' | 'input';
 
 /**
  * The texts of an item by kind and index. A message can have several contents, and a reasoning item several summaries.
@@ -78,6 +78,7 @@ const textEvents: ReadonlyMap<string, readonly [kind: TextKind, itemType: string
   ['reasoning_summary_text', ['summary', 'reasoning']],
   ['reasoning_summary', ['summary', 'reasoning']],
   ['function_call_arguments', ['arguments', 'function_call']],
+  ['custom_tool_call_input', ['input', 'custom_tool_call']],
 ] as const);
 
 /** Reads the text of an event; undefined if the event has no text. */
@@ -88,7 +89,7 @@ export function readTextEvent(type: string, event: JsonObject): TextEvent | unde
   if (!textType) return undefined;
   const [kind, itemType] = textType;
   const complete = step === 'done';
-  const value = complete ? (event['text'] ?? event['refusal'] ?? event['arguments']) : event['delta'];
+  const value = complete ? (event['text'] ?? event['refusal'] ?? event['arguments'] ?? event['input']) : event['delta'];
   return { kind, itemType, index: textIndex(event), text: toText(value), complete };
 }
 
@@ -146,6 +147,9 @@ export function snapshotTexts(item: JsonObject): ReadonlyMap<TextKind, readonly 
     case 'function_call':
       texts.set('arguments', [toText(item['arguments'])]);
       break;
+    case 'custom_tool_call':
+      texts.set('input', [toText(item['input'])]);
+      break;
     case 'reasoning':
       asArray(summary).forEach(add);
       asArray(content).forEach(add);
@@ -156,6 +160,14 @@ export function snapshotTexts(item: JsonObject): ReadonlyMap<TextKind, readonly 
     default: // other items have no texts
   }
   return texts;
+}
+
+/** Returns the parts of a message or of reasoning whose type is not known: they have no text. */
+export function readUnknownParts({ type, content }: JsonObject): readonly JsonObject[] {
+  if (type !== 'message' && type !== 'reasoning') return [];
+  return asArray(content)
+    .filter(isJsonObject)
+    .filter((part) => part['type'] !== undefined && !partKinds.has(part['type']));
 }
 
 /** Reads a part of the content. Some servers send a string instead of a part. */

@@ -6,7 +6,18 @@ import { userMessage } from '../../../lib/core/message.js';
 import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import type { Recording } from '../../support/recordings.js';
-import { created, read, textDelta } from './frames.js';
+import {
+  callItem,
+  completed,
+  created,
+  itemAdded,
+  itemDone,
+  messageItem,
+  otherReports,
+  read,
+  textDelta,
+  toolChanges,
+} from './frames.js';
 import { ownRecordings, recording, sharedRecordings } from './recordings.js';
 
 const finishReasons: Record<string, string> = { 'tool-calls': 'toolCalls', 'content-filter': 'contentFilter' };
@@ -100,16 +111,13 @@ describe('decodeResponses: recordings', () => {
       'https://rivers.example/loire',
       'https://hills.example/',
     ]);
-    const reports = chunks
-      .flatMap((chunk) => (chunk.type === 'metadata' ? [chunk.metadata['openai-responses']] : []))
-      .filter(Boolean);
-    expect(reports).toMatchObject([
-      { id: 'ws_b2', status: 'in_progress' },
-      { id: 'ws_b2', status: 'searching' },
-      { id: 'ws_b2', status: 'completed', action: { type: 'search' } },
-      { id: 'ws_b3', status: 'in_progress' },
-      { id: 'ws_b3', status: 'searching' },
-      { id: 'ws_b3', status: 'completed', action: { type: 'open_page' } },
+    expect(toolChanges(chunks)).toMatchObject([
+      { id: 'ws_b2', name: 'web_search', status: 'running', raw: { status: 'in_progress' } },
+      { id: 'ws_b2', status: 'running', raw: { type: 'response.web_search_call.searching' } },
+      { id: 'ws_b2', status: 'completed', input: { type: 'search' }, raw: { type: 'web_search_call' } },
+      { id: 'ws_b3', status: 'running' },
+      { id: 'ws_b3', status: 'running' },
+      { id: 'ws_b3', status: 'completed', input: { type: 'open_page' } },
     ]);
   });
 });
@@ -138,6 +146,10 @@ describe('decodeResponses: any events', () => {
       'output_text.annotation.added',
       'image_generation_call.partial_image',
       'mcp_call.completed',
+      'custom_tool_call_input.delta',
+      'custom_tool_call_input.done',
+      'shell_call_command.delta',
+      'something_new.delta',
     ],
   ].map((type) => `response.${type}`);
   const fields = [
@@ -179,6 +191,13 @@ describe('decodeResponses: any events', () => {
     'function_call',
     'image_generation_call',
     'web_search_call',
+    'custom_tool_call',
+    'shell_call',
+    'shell_call_output',
+    'computer_call',
+    'tool_search_call',
+    'apply_patch_call',
+    'something_new',
     'output_text',
     'summary_text',
   );
@@ -219,5 +238,73 @@ describe('decodeResponses: any events', () => {
       }),
       { numRuns: 1000 },
     );
+  });
+});
+
+describe('decodeResponses: unknown types', () => {
+  const word = fc.stringMatching(/^[a-z]{3,8}(_[a-z]{3,8})?$/).map((name) => `new_${name}`);
+  const filler = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,5}$/), fc.constantFrom(1, 'a', null, true), {
+    maxKeys: 3,
+  });
+  const callOf = (type: string, callId: string | undefined): JsonObject => ({
+    type,
+    id: 'item_x',
+    status: 'completed',
+    ...(callId === undefined ? {} : { call_id: callId }),
+  });
+
+  it('decodeResponses keeps unknown events, items and parts, and never hides an unknown call behind stop', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        word,
+        word,
+        word,
+        filler,
+        fc.option(fc.constant('call_x'), { nil: undefined }),
+        async (...random) => {
+          const [eventType, itemType, partType, fields, callId] = random;
+          const event = { type: `response.${eventType}.delta`, ...fields };
+          const item = { ...callOf(itemType, callId), ...fields };
+          const part = { type: partType, ...fields };
+          const text = messageItem('Hi');
+          const mixed = { ...text, ...fields, content: [...(text['content'] as readonly JsonObject[]), part] };
+          const frames = [created, event, itemAdded(item), textDelta('Hi'), itemDone(item), itemDone(mixed, 1)];
+          const answer = await read([...frames, completed([item, mixed], fields)]);
+          expect(answer.error).toBeUndefined();
+          expect(answer.text).toBe('Hi');
+          expect(answer.calls).toEqual([]);
+          expect(answer.finish).toMatchObject(
+            callId === undefined ? { reason: 'stop' } : { reason: 'other', rawReason: itemType },
+          );
+          const reports = [...otherReports(answer.chunks), ...toolChanges(answer.chunks).map(({ raw }) => raw)];
+          expect(reports).toHaveLength(3);
+          expect(reports).toEqual(expect.arrayContaining([event, item, part]));
+          expect(answer.message?.metadata).toMatchObject({ 'openai-responses': { output: [item, { length: 2 }] } });
+        },
+      ),
+    );
+  });
+
+  it('decodeResponses ends with stop if the response contains the output of an unknown call', async () => {
+    const [call, output] = [callOf('new_call', 'call_x'), { ...callOf('new_call_output', 'call_x'), id: 'item_y' }];
+    const { finish, chunks } = await read([itemDone(call), itemDone(output, 1), completed([call, output])]);
+    expect(finish?.reason).toBe('stop');
+    expect(toolChanges(chunks).map(({ id, status }) => [id, status])).toEqual([
+      ['item_x', 'running'],
+      ['item_x', 'completed'],
+    ]);
+  });
+
+  it('decodeResponses ends with toolCalls if there is a known call beside an unknown one', async () => {
+    const items = [callOf('new_call', 'call_x'), callItem()];
+    expect((await read([completed(items)])).finish?.reason).toBe('toolCalls');
+    expect((await read([completed(items.slice(0, 1))])).finish).toMatchObject({
+      reason: 'other',
+      rawReason: 'new_call',
+    });
+  });
+
+  it('decodeResponses skips keep-alives', async () => {
+    expect(otherReports((await read([{ type: 'keepalive' }, { type: 'ping' }, completed()])).chunks)).toEqual([]);
   });
 });

@@ -27,6 +27,8 @@ describe('readFinish', () => {
     ['max_output_tokens', 'length', 'max_output_tokens'],
     ['max_tokens', 'length', 'max_tokens'],
     ['content_filter', 'contentFilter', 'content_filter'],
+    ['max_messages', 'limit', 'max_messages'],
+    ['steered', 'other', 'steered'],
     ['something_new', 'other', 'something_new'],
     [null, 'other', 'incomplete'],
   ])(

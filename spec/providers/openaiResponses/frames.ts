@@ -1,8 +1,10 @@
 import { from, lastValueFrom, tap, toArray } from 'rxjs';
 import type { Chunk, FinishChunk } from '../../../lib/core/chunk.js';
 import type { ToolCallEvent } from '../../../lib/core/event.js';
+import { asArray } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import type { Message } from '../../../lib/core/message.js';
+import type { ServerTool } from '../../../lib/core/metadata.js';
 import { accumulateToolCalls } from '../../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../../lib/operators/consolidate.js';
 import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
@@ -94,9 +96,18 @@ export const completed = (output: readonly JsonObject[] = [], rest: JsonObject =
   type: 'response.completed',
   response: { id: 'resp_1', model: 'gpt-5', status: 'completed', output, ...rest },
 });
-/** What was reported of server-side tools. */
-export const serverReports = async (frames: readonly Event[]) =>
-  (await read(frames)).chunks.flatMap((chunk) =>
+/** The changes of server-side tools that chunks report. */
+export const toolChanges = (chunks: readonly Chunk[]): readonly ServerTool[] =>
+  chunks.flatMap((chunk) =>
+    chunk.type === 'metadata' ? asArray(chunk.metadata['serverTools'] as readonly ServerTool[] | undefined) : [],
+  ) as readonly ServerTool[];
+
+/** The changes of server-side tools that a response reports. */
+export const serverReports = async (frames: readonly Event[]) => toolChanges((await read(frames)).chunks);
+
+/** What chunks report of items and events that are not tools. */
+export const otherReports = (chunks: readonly Chunk[]) =>
+  chunks.flatMap((chunk) =>
     chunk.type === 'metadata' && chunk.metadata['openai-responses'] !== undefined
       ? [chunk.metadata['openai-responses']]
       : [],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
-import { completed, itemAdded, itemDone, read, serverReports, textDelta } from './frames.js';
+import { completed, itemAdded, itemDone, otherReports, read, serverReports, textDelta, toolChanges } from './frames.js';
 import type { Read } from './frames.js';
 import { ownRecordings, sharedRecordings } from './recordings.js';
 
@@ -40,30 +40,82 @@ describe('createServerItemReporter', () => {
       itemDone(code),
       completed([search, code]),
     ];
+    const [searching, coding] = [
+      { id: 'ws_1', name: 'web_search' },
+      { id: 'ci_1', name: 'code_interpreter' },
+    ];
     expect(await serverReports(frames)).toEqual([
-      { type: 'web_search_call', id: 'ws_1', status: 'in_progress' },
-      { type: 'web_search_call', id: 'ws_1', status: 'searching' },
-      search,
-      { type: 'code_interpreter_call', id: 'ci_1', status: 'in_progress' },
-      { type: 'code_interpreter_call', id: 'ci_1', delta: 'x=' },
-      { type: 'code_interpreter_call', id: 'ci_1', delta: '1' },
-      { type: 'code_interpreter_call', id: 'ci_1', status: 'interpreting' },
-      code,
+      { ...searching, status: 'running', raw: { type: 'web_search_call', id: 'ws_1', status: 'in_progress' } },
+      { ...searching, status: 'running', raw: frames[2] },
+      { ...searching, status: 'completed', input: search.action, raw: search },
+      { ...coding, status: 'running', raw: { type: 'code_interpreter_call', id: 'ci_1', status: 'in_progress' } },
+      { ...coding, status: 'running', raw: frames[6] },
+      { ...coding, status: 'running', raw: frames[7] },
+      { ...coding, status: 'running', raw: frames[9] },
+      { ...coding, status: 'completed', input: 'x=1', raw: code },
     ]);
     const { calls, finish } = await read(frames);
     expect(calls).toEqual([]);
     expect(finish?.reason).toBe('stop');
   });
 
-  it.each(['mcp_call', 'custom_tool_call', 'local_shell_call', 'computer_call', 'something_new'])(
+  it.each(['mcp_call', 'web_search_call', 'program'])(
     'createServerItemReporter takes %s, which is not a call for the client',
     async (type) => {
       const item = { type, id: 'x_1', call_id: 'call_9', name: 'rm', arguments: '{}', input: 'x', status: 'completed' };
-      const { calls, message } = await read([itemAdded(item), textDelta('Hi'), itemDone(item), completed([item])]);
+      const { calls, message, finish } = await read([
+        itemAdded(item),
+        textDelta('Hi'),
+        itemDone(item),
+        completed([item]),
+      ]);
       expect(calls).toEqual([]);
+      expect(finish?.reason).toBe('stop');
       expect(message?.metadata).toMatchObject({ 'openai-responses': { output: [item, { type: 'message' }] } });
     },
   );
+
+  it('createServerItemReporter reports the output of a call as a change of the call', async () => {
+    const call = { type: 'shell_call', id: 'sh_1', call_id: 'c1', status: 'completed', action: { commands: ['ls'] } };
+    const hosted = { ...call, environment: { type: 'container_reference', container_id: 'cntr_1' } };
+    const output = { type: 'shell_call_output', id: 'sho_1', call_id: 'c1', output: [{ stdout: 'a' }] };
+    for (const shell of [hosted, { ...call, environment: null }]) {
+      const frames = [itemDone(shell), itemDone(output, 1), completed([shell, output])];
+      const { chunks, calls, finish } = await read(frames);
+      expect(calls).toEqual([]);
+      expect(finish?.reason).toBe('stop');
+      const changes = toolChanges(chunks);
+      expect(changes.every(({ id, name }) => id === 'sh_1' && name === 'shell')).toBe(true);
+      expect(changes).toHaveLength(2);
+      expect(changes).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ input: { commands: ['ls'] } }),
+          expect.objectContaining({ status: 'completed', output: [{ stdout: 'a' }], raw: output }),
+        ]),
+      );
+    }
+  });
+
+  it('createServerItemReporter reports a failed call with its error', async () => {
+    const error = { type: 'http_error', code: 502, message: 'bad' };
+    const call = { type: 'mcp_call', id: 'mcp_1', name: 'add', arguments: '{"a":1}', error, output: null };
+    expect(await serverReports([itemDone(call), completed([call])])).toEqual([
+      { id: 'mcp_1', name: 'add', status: 'failed', input: { a: 1 }, output: error, raw: call },
+    ]);
+  });
+
+  it('createServerItemReporter reports an item that is not a tool as metadata of the provider, once', async () => {
+    const item = { type: 'compaction', id: 'cmp_1', encrypted_content: 'secret' };
+    const { chunks, message, finish } = await read([
+      itemAdded(item),
+      textDelta('Hi'),
+      itemDone(item),
+      completed([item]),
+    ]);
+    expect(otherReports(chunks)).toEqual([{ type: 'compaction', id: 'cmp_1' }]);
+    expect(message?.metadata).toMatchObject({ 'openai-responses': { output: [item, { type: 'message' }] } });
+    expect(finish?.reason).toBe('stop');
+  });
 
   it('createServerItemReporter reports the end of an item that is never sent', async () => {
     expect(
@@ -73,33 +125,28 @@ describe('createServerItemReporter', () => {
         step('mcp_call', 'failed', 'mcp_1'),
         completed(),
       ]),
-    ).toEqual([
-      { type: 'mcp_call', id: 'mcp_1', status: 'in_progress' },
-      { type: 'mcp_call', id: 'mcp_1', delta: '{}' },
-      { type: 'mcp_call', id: 'mcp_1', status: 'failed' },
+    ).toMatchObject([
+      { id: 'mcp_1', name: 'mcp', status: 'running', raw: { type: 'response.mcp_call.in_progress' } },
+      { id: 'mcp_1', status: 'running', raw: { delta: '{}' } },
+      { id: 'mcp_1', status: 'failed', raw: { type: 'response.mcp_call.failed' } },
     ]);
   });
 
   it('createServerItemReporter takes an approval request, which is kept in a message to be answered', async () => {
     const request = { type: 'mcp_approval_request', id: 'mcpr_1', name: 'send', arguments: '{}', server_label: 's' };
-    const { message, text } = await read([itemAdded(request), itemDone(request), completed([request])]);
+    const { chunks, message, text } = await read([itemAdded(request), itemDone(request), completed([request])]);
     expect(text).toBe('');
+    expect(toolChanges(chunks)).toEqual([{ id: 'mcpr_1', name: 'send', status: 'running', input: {}, raw: request }]);
     expect(message?.metadata).toEqual({ 'openai-responses': { responseId: 'resp_1', output: [request] } });
   });
 });
 
-/** The reports of the tools that OpenAI runs: the type, and the step or the other fields. */
+/** The changes of the tools that OpenAI runs: the name, and the status, the fragment or the step. */
 const steps = ({ chunks }: Read): readonly JsonValue[] =>
-  chunks.flatMap((chunk): readonly JsonValue[] => {
-    const report =
-      chunk.type === 'metadata' ? (chunk.metadata['openai-responses'] as JsonObject | undefined) : undefined;
-    if (!report) return [];
-    return [
-      [
-        report['type'] ?? null,
-        report['status'] ?? report['delta'] ?? Object.keys(report).filter((key) => key !== 'type' && key !== 'id'),
-      ],
-    ];
+  toolChanges(chunks).map(({ name, status, raw }) => {
+    const { type, delta, status: step } = raw as JsonObject;
+    const word = typeof type === 'string' && type.startsWith('response.') ? type.split('.')[2] : step;
+    return [name, status === 'running' ? (delta ?? word ?? null) : status];
   });
 const sources = ({ chunks }: Read) => chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []));
 const files = ({ chunks }: Read) => chunks.flatMap((chunk) => (chunk.type === 'file' ? [chunk.file] : []));
@@ -122,9 +169,9 @@ function itReads(name: string, what: string, check: (answer: Read) => void): voi
 describe('createServerItemReporter: recordings', () => {
   itReads('file-search', 'each step of a file search once, and a file that is cited twice as one source', (answer) => {
     expect(steps(answer)).toEqual([
-      ['file_search_call', 'in_progress'],
-      ['file_search_call', 'searching'],
-      ['file_search_call', 'completed'],
+      ['file_search', 'in_progress'],
+      ['file_search', 'searching'],
+      ['file_search', 'completed'],
     ]);
     expect(sources(answer)).toEqual([{ type: 'source', id: 'file-Ebzhf8H4DPGPr9pUhr7n7v', title: 'ai.pdf' }]);
     expect(files(answer)).toEqual([]);
@@ -136,7 +183,7 @@ describe('createServerItemReporter: recordings', () => {
     (answer) => {
       const image = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
       expect(steps(answer).map((step) => (step as readonly JsonValue[])[1])).toEqual([
-        ...['in_progress', 'generating', ['partial_image_index', 'partial_image_b64'], 'generating'],
+        ...['in_progress', 'generating', 'partial_image', 'completed'],
       ]);
       expect(files(answer)).toMatchObject([{ type: 'file', mediaType: 'image/png', data: image }]);
       expect(JSON.stringify(answer.message?.metadata)).not.toContain(image);
@@ -145,23 +192,22 @@ describe('createServerItemReporter: recordings', () => {
   );
 
   itReads('mcp-approval', 'the names of MCP tools, and the request for approval with its arguments', (answer) => {
-    const reports = answer.chunks
-      .flatMap((chunk) => (chunk.type === 'metadata' ? [chunk.metadata['openai-responses']] : []))
-      .filter(Boolean);
-    expect(reports).toMatchObject([
-      { type: 'mcp_list_tools', status: 'in_progress' },
+    expect(toolChanges(answer.chunks)).toMatchObject([
+      { name: 'mcp_list_tools', status: 'running' },
       {
-        type: 'mcp_list_tools',
-        server_label: 'zip1',
-        tools: expect.arrayContaining(['create_short_url']) as unknown,
+        name: 'mcp_list_tools',
+        status: 'completed',
+        output: expect.arrayContaining(['create_short_url']) as unknown,
+        raw: { server_label: 'zip1' },
       },
       {
-        type: 'mcp_approval_request',
-        server_label: 'zip1',
         name: 'create_short_url',
-        arguments: expect.stringContaining('ai-sdk.dev') as unknown,
+        status: 'running',
+        input: expect.objectContaining({ description: expect.stringContaining('ai-sdk.dev') as unknown }) as unknown,
+        raw: { type: 'mcp_approval_request', server_label: 'zip1' },
       },
     ]);
+    expect(answer.finish?.reason).toBe('stop');
     expect(answer.calls).toEqual([]);
     expect(answer.message?.metadata).toMatchObject({
       'openai-responses': { output: [{}, {}, { type: 'mcp_approval_request' }] },
@@ -173,14 +219,14 @@ describe('createServerItemReporter: recordings', () => {
     'fragments of the code, images that it shows as files, and files in its container as one source each',
     (answer) => {
       expect(steps(answer)).toEqual([
-        ['code_interpreter_call', 'in_progress'],
-        ['code_interpreter_call', 'plot('],
-        ['code_interpreter_call', '[1, 4, 9])'],
-        ['code_interpreter_call', 'interpreting'],
-        ['code_interpreter_call', 'completed'],
-        ['web_search_call', 'in_progress'],
-        ['web_search_call', 'searching'],
-        ['web_search_call', 'completed'],
+        ['code_interpreter', 'in_progress'],
+        ['code_interpreter', 'plot('],
+        ['code_interpreter', '[1, 4, 9])'],
+        ['code_interpreter', 'interpreting'],
+        ['code_interpreter', 'completed'],
+        ['web_search', 'in_progress'],
+        ['web_search', 'searching'],
+        ['web_search', 'completed'],
       ]);
       expect(files(answer)).toEqual([
         { type: 'file', mediaType: 'image/png', data: 'AQID' },

@@ -5,13 +5,16 @@ import type { Chunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
+import { serverToolChunk } from '../../../lib/core/metadata.js';
+import type { ServerTool } from '../../../lib/core/metadata.js';
 import type { Request } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import { localShellOutput, mcpApproval, responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
+import { mcpApproval, responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
 import type { ResponsesTool } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+import { toolChanges } from './frames.js';
 
 const body = (serverTools: readonly ResponsesTool[], request: Partial<Request> = {}) =>
   encodeResponses('gpt-4o', { messages: [userMessage('Hi')], ...request }, { serverTools }).body;
@@ -119,11 +122,10 @@ describe('responsesTools', () => {
       responsesTools.mcp({ serverLabel: 'mail', connectorId: 'connector_gmail', requireApproval: 'never' }),
       { type: 'mcp', server_label: 'mail', connector_id: 'connector_gmail', require_approval: 'never' },
     ],
-    ['the local shell', responsesTools.localShell(), { type: 'local_shell' }],
     [
       'any other tool',
-      responsesTools.other({ type: 'computer_use_preview', display_width: 800 }, ['x.y']),
-      { type: 'computer_use_preview', display_width: 800 },
+      responsesTools.other({ type: 'programmatic_tool_calling', limit: 8 }, ['x.y']),
+      { type: 'programmatic_tool_calling', limit: 8 },
       ['x.y'],
     ],
   ];
@@ -143,10 +145,10 @@ describe('responsesTools', () => {
 
   it('responsesTools are sent after the functions, and each include once', () => {
     const tools = [{ name: 'add', description: 'Adds.', parameters: { type: 'object' } }];
-    const servers = [responsesTools.codeInterpreter(), responsesTools.codeInterpreter(), responsesTools.localShell()];
+    const servers = [responsesTools.codeInterpreter(), responsesTools.codeInterpreter(), responsesTools.webSearch()];
     const { tools: sent, include } = body(servers, { tools, thinking: true });
     expect((sent as readonly JsonObject[]).map(({ type }) => type)).toEqual([
-      ...['function', 'code_interpreter', 'code_interpreter', 'local_shell'],
+      ...['function', 'code_interpreter', 'code_interpreter', 'web_search'],
     ]);
     expect(include).toEqual(['reasoning.encrypted_content', 'code_interpreter_call.outputs']);
   });
@@ -265,7 +267,8 @@ describe('responsesTools over HTTP', () => {
     servers.push(server);
     return server;
   };
-  const report = (data: JsonObject): Chunk => ({ type: 'metadata', metadata: { 'openai-responses': data } });
+  const toolOf = (raw: JsonObject, status: ServerTool['status'] = 'running', name = 'tool'): Chunk =>
+    serverToolChunk({ id: [raw['id'], raw['item_id']].find((id) => typeof id === 'string') ?? '', name, status, raw });
   const request = {
     type: 'mcp_approval_request',
     id: 'mcpr_1',
@@ -273,24 +276,15 @@ describe('responsesTools over HTTP', () => {
     name: 'add',
     arguments: '{"a":1}',
   };
-  const shell = {
-    type: 'local_shell_call',
-    id: 'lsh_1',
-    call_id: 'call_s',
-    status: 'completed',
-    action: { type: 'exec', command: ['ls'] },
-  };
-
   it('mcpApproval answers a request for approval, which is reported once', async () => {
-    const server = await serve([[report(request)], 'Done.']);
+    const server = await serve([[toolOf(request)], 'Done.']);
     const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url });
     const agent = createAgent({ model });
     const events = await lastValueFrom(agent.stream('Add.').pipe(toArray()));
-    const reports = events.flatMap((event) =>
-      event.type === 'metadata' && 'openai-responses' in event.metadata ? [event.metadata['openai-responses']] : [],
+    const changes = toolChanges(events as readonly Chunk[]).filter(({ raw }) =>
+      JSON.stringify(raw).includes('arguments'),
     );
-    expect(reports).toContainEqual(request);
-    expect(reports.filter((data) => JSON.stringify(data).includes('arguments'))).toHaveLength(1);
+    expect(changes).toEqual([{ id: 'mcpr_1', name: 'add', status: 'running', input: { a: 1 }, raw: request }]);
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
     const answer = userMessage([mcpApproval('mcpr_1', false, 'Not now.')]);
     const { text } = await firstValueFrom(agent.run(answer, { history: [userMessage('Add.'), ...messages] }));
@@ -310,58 +304,47 @@ describe('responsesTools over HTTP', () => {
     expect(stateless.body['input']).toMatchObject([{ role: 'user' }, request, response]);
   });
 
-  it('localShellOutput answers a command, without which the response is not continued', async () => {
-    const server = await serve([[report(shell)], 'Two files.']);
-    const model = openaiResponses('codex-mini-latest', {
-      apiKey: 'k',
-      baseUrl: server.url,
-      serverTools: [responsesTools.localShell()],
-    });
-    const agent = createAgent({ model });
-    const { messages } = await firstValueFrom(agent.run('List.'));
-    const history = [userMessage('List.'), ...messages.filter(({ role }) => role === 'model')];
-    await firstValueFrom(
-      agent.run(userMessage([localShellOutput('call_s', 'a b'), { type: 'text', text: 'So?' }]), { history: history }),
-    );
-    const output = { type: 'local_shell_call_output', call_id: 'call_s', output: 'a b' };
-    expect(server.requests[1]?.body).toMatchObject({
-      previous_response_id: 'resp_1',
-      input: [output, { role: 'user' }],
-    });
-    const ignored = encodeResponses('codex-mini-latest', { messages: [...history, userMessage('Never mind.')] });
-    expect(ignored.body).not.toHaveProperty('previous_response_id');
-    expect(ignored.body['input']).toMatchObject([{ role: 'user' }, { role: 'user' }]);
-  });
-
   it('responsesTools report each of their steps once, in order', async () => {
+    const event = (type: string, rest: JsonObject = {}) => ({ type: `response.${type}`, item_id: 'ci_1', ...rest });
+    const code = { type: 'code_interpreter_call', id: 'ci_1', code: '1 + 2', container_id: 'cntr_1', outputs: [] };
     const steps = [
-      { type: 'code_interpreter_call', id: 'ci_1', status: 'in_progress' },
-      { type: 'code_interpreter_call', id: 'ci_1', delta: '1 +' },
-      { type: 'code_interpreter_call', id: 'ci_1', delta: ' 2' },
-      { type: 'code_interpreter_call', id: 'ci_1', status: 'interpreting' },
-      {
-        type: 'code_interpreter_call',
-        id: 'ci_1',
-        status: 'completed',
-        code: '1 + 2',
-        container_id: 'cntr_1',
-        outputs: [],
-      },
-      { type: 'image_generation_call', id: 'ig_1', status: 'in_progress' },
-      { type: 'image_generation_call', id: 'ig_1', partial_image_index: 0, partial_image_b64: 'AQ==' },
-      { type: 'image_generation_call', id: 'ig_1', status: 'completed' },
+      toolOf({ type: 'code_interpreter_call', id: 'ci_1', status: 'in_progress' }),
+      toolOf(event('code_interpreter_call_code.delta', { delta: '1 +' })),
+      toolOf(event('code_interpreter_call_code.delta', { delta: ' 2' })),
+      toolOf(event('code_interpreter_call.interpreting')),
+      toolOf({ ...code, status: 'completed' }, 'completed'),
+      toolOf({ type: 'image_generation_call', id: 'ig_1', status: 'in_progress' }),
+      toolOf({ ...event('image_generation_call.partial_image', { partial_image_b64: 'AQ==' }), item_id: 'ig_1' }),
+      toolOf({ type: 'image_generation_call', id: 'ig_1', status: 'completed' }, 'completed'),
     ];
-    const server = await serve([[...steps.map(report), 'Three.'], 'And.']);
+    const server = await serve([[...steps, 'Three.'], 'And.']);
     const model = openaiResponses('gpt-4o', {
       apiKey: 'k',
       baseUrl: server.url,
       serverTools: [responsesTools.codeInterpreter()],
     });
     const events = await lastValueFrom(createAgent({ model }).stream('1 + 2?').pipe(toArray()));
-    const reports = events.flatMap((event) =>
-      event.type === 'metadata' && 'openai-responses' in event.metadata ? [event.metadata['openai-responses']] : [],
-    );
-    expect(reports).toEqual(steps);
+    const changes = toolChanges(events as readonly Chunk[]);
+    expect(changes.map(({ id, name, status }) => [id, name, status])).toEqual([
+      ...Array.from({ length: 4 }, () => ['ci_1', 'code_interpreter', 'running']),
+      ['ci_1', 'code_interpreter', 'completed'],
+      ['ig_1', 'image_generation', 'running'],
+      ['ig_1', 'image_generation', 'running'],
+      ['ig_1', 'image_generation', 'completed'],
+    ]);
+    expect(changes.map(({ raw }) => raw)).toMatchObject(toolChanges(steps).map(({ raw }) => raw as JsonObject));
+    expect(changes[4]).toMatchObject({ input: '1 + 2', output: [] });
+    const result = events.find((one) => one.type === 'result');
+    expect(result).toMatchObject({
+      result: {
+        metadata: {
+          serverTools: [
+            { id: 'ci_1', status: 'completed' },
+            { id: 'ig_1', status: 'completed' },
+          ],
+        },
+      },
+    });
     const messages = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
     await firstValueFrom(createAgent({ model }).run('And?', { history: [userMessage('1 + 2?'), ...messages] }));
     expect(server.requests[1]?.body).toMatchObject({ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] });

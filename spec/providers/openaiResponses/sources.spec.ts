@@ -89,10 +89,15 @@ describe('readCitedSources and readCreatedFiles', () => {
       metadata: { 'openai-responses': { output: [{ id: 'ig_1', revised_prompt: 'p' }] } },
     });
     expect(JSON.stringify(message?.metadata)).not.toContain('AQID');
+    const tool = { id: 'ig_1', name: 'image_generation' };
     expect(await serverReports(frames)).toEqual([
-      { type: 'image_generation_call', id: 'ig_1', status: 'in_progress' },
-      { type: 'image_generation_call', id: 'ig_1', partial_image_index: 0, partial_image_b64: 'AA==' },
-      { type: 'image_generation_call', id: 'ig_1', status: 'completed', output_format: 'webp', revised_prompt: 'p' },
+      { ...tool, status: 'running', raw: { type: item.type, id: 'ig_1', status: 'in_progress' } },
+      { ...tool, status: 'running', raw: partial },
+      {
+        ...tool,
+        status: 'completed',
+        raw: { type: item.type, id: 'ig_1', status: 'completed', output_format: 'webp', revised_prompt: 'p' },
+      },
     ]);
   });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { from, lastValueFrom, toArray } from 'rxjs';
+import { serverToolChunk } from '../../../lib/core/metadata.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
@@ -78,7 +79,7 @@ describe('Responses dialect of the loopback server', () => {
   });
 
   it('the writer sends metadata of provider-run tools as items and events, and each item in the complete response', async () => {
-    const fact = (data: JsonObject) => ({ type: 'metadata', metadata: { 'openai-responses': data } }) as const;
+    const fact = (raw: JsonObject) => serverToolChunk({ id: 'mcp_1', name: 'add', status: 'running', raw });
     const item = {
       type: 'mcp_call',
       id: 'mcp_1',
@@ -90,8 +91,8 @@ describe('Responses dialect of the loopback server', () => {
     };
     const writer = responses.writer({ turn: 1, path: '/v1/responses', body: {} });
     const facts = [
-      { type: 'mcp_call', id: 'mcp_1', status: 'in_progress' },
-      { type: 'mcp_call', id: 'mcp_1', delta: '{}' },
+      { type: 'response.mcp_call.in_progress' },
+      { type: 'response.mcp_call_arguments.delta', delta: '{}' },
       item,
     ].map(fact);
     const frames = [...facts, { type: 'finish', reason: 'stop' } as const].flatMap((chunk) => writer.next(chunk));

@@ -1,6 +1,8 @@
-import type { JsonObject } from '../../../../core/json/json.js';
+import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
-import { createConversation, fileParts, objectsIn, outcomeWithFiles, textParts } from '../history.js';
+import { createConversation, fileParts, objectsIn, outcomeOf, outcomeWithFiles, textParts } from '../history.js';
+import type { Outcome } from '../history.js';
 
 /**
  * Reads the conversation of a Responses API request. It does not include the response that `previous_response_id`
@@ -13,12 +15,51 @@ export function responsesHistory(body: JsonObject): readonly Message[] {
   if (typeof input === 'string') conversation.add('user', textParts(input));
   for (const item of objectsIn(input)) {
     const { type, role, content } = item;
-    if (type === 'function_call') conversation.call(item['call_id'], item['name'], item['arguments']);
-    else if (type === 'function_call_output')
-      conversation.result(item['call_id'], undefined, outcomeWithFiles(item['output'], partsOf(item['output'])));
+    const call = readCall(item);
+    if (call) conversation.call(item['call_id'], call.name, call.arguments);
+    else if (nonEmptyString(type)?.endsWith('_output'))
+      conversation.result(item['call_id'], undefined, outcomeOfItem(item));
     else if (role !== undefined) conversation.add(roles.get(role) ?? 'user', partsOf(content));
   }
   return conversation.messages;
+}
+
+/** Reads a call of any type: its name, and its arguments. */
+function readCall(item: JsonObject): { readonly name: JsonValue | undefined; readonly arguments: unknown } | undefined {
+  const { type, name, action, actions, operation, input } = item;
+  switch (type) {
+    case 'function_call':
+      return { name, arguments: item['arguments'] };
+    case 'custom_tool_call':
+      return { name, arguments: { input } };
+    case 'shell_call':
+    case 'local_shell_call':
+      return { name: type === 'shell_call' ? 'shell' : 'local_shell', arguments: action };
+    case 'apply_patch_call':
+      return { name: 'apply_patch', arguments: operation };
+    case 'computer_call':
+      return { name: 'computer', arguments: omitUndefined({ action, actions }) };
+    case 'tool_search_call':
+      return { name: 'tool_search', arguments: item['arguments'] };
+    default:
+      return undefined;
+  }
+}
+
+/** Reads the result of a call of any type: an image, the loaded tools, the outputs of a shell, or a text. */
+function outcomeOfItem({ type, output, tools, status }: JsonObject): Outcome {
+  switch (type) {
+    case 'computer_call_output':
+      return { result: fileParts(objectOrEmpty(output)['image_url'], 'image/*')[0] ?? null };
+    case 'tool_search_output':
+      return { result: tools ?? [] };
+    case 'shell_call_output':
+      return { result: output ?? null };
+    case 'apply_patch_call_output':
+      return outcomeOf(output, status === 'failed');
+    default:
+      return outcomeWithFiles(output, partsOf(output));
+  }
 }
 
 const roles: ReadonlyMap<unknown, Message['role']> = new Map([

@@ -1,5 +1,4 @@
 import type { FinishChunk } from '../../../../core/chunk.js';
-import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { SourcePart } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
@@ -33,7 +32,7 @@ interface ItemKind {
   /** Fields that locate its text in its events. */
   readonly location: JsonObject;
   /** The field of the complete text. */
-  readonly textField: 'text' | 'arguments';
+  readonly textField: 'text' | 'arguments' | 'input';
   /**
    * The content part that holds the text: its event prefix and its value. Without a part, the text is a field of the
    * item.
@@ -119,17 +118,36 @@ export function openReasoning(event: MakeFrame, id: string, index: number, encry
   });
 }
 
-/** Opens a function call item. */
-export function openCall(event: MakeFrame, id: string, index: number, callId: string, name: string): OpenItem {
+/** A call whose arguments stream. */
+export interface StreamedCall {
+  readonly type: 'function_call' | 'custom_tool_call';
+  readonly id: string;
+  readonly index: number;
+  readonly callId: string;
+  readonly name: string;
+  /** Further fields of the item: `namespace`, `async`, `caller`. */
+  readonly fields: JsonObject;
+}
+
+/** Opens a function call item, or the item of a call with a free-form input. */
+export function openCall(event: MakeFrame, { type, id, index, callId, name, fields }: StreamedCall): OpenItem {
   let ended = false;
+  const isFunction = type === 'function_call';
+  const textField = isFunction ? 'arguments' : 'input';
   const call = openItem(event, {
-    type: 'function_call',
-    id: `fc_${id}`,
+    type,
+    id: `${isFunction ? 'fc' : 'ctc'}_${id}`,
     index,
-    eventPrefix: 'response.function_call_arguments',
+    eventPrefix: isFunction ? 'response.function_call_arguments' : 'response.custom_tool_call_input',
     location: {},
-    textField: 'arguments',
-    item: (text) => ({ status: ended ? 'completed' : 'in_progress', arguments: text, call_id: callId, name }),
+    textField,
+    item: (text) => ({
+      status: ended ? 'completed' : 'in_progress',
+      [textField]: text,
+      call_id: callId,
+      name,
+      ...fields,
+    }),
   });
   return {
     ...call,
@@ -141,79 +159,10 @@ export function openCall(event: MakeFrame, id: string, index: number, callId: st
   };
 }
 
-/**
- * Writes the items of tools that OpenAI runs, from the script's metadata under `openai-responses` (as `openaiResponses`
- * emits it).
- */
-export interface ServerItemsWriter {
-  /** The frames of one metadata value; undefined if it does not describe an item. */
-  write(metadata: JsonObject): readonly DialectFrame[] | undefined;
-}
-
-/** Final statuses. Metadata whose only field is a non-final status reports a step. */
-const finalStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
-
-/** The prefix of the delta events, by item type. */
-const deltaEvents: ReadonlyMap<string, string> = new Map([
-  ['code_interpreter_call', 'code_interpreter_call_code'],
-  ['mcp_call', 'mcp_call_arguments'],
-]);
-
-/**
- * Creates a writer for the items of provider-run tools.
- *
- * @param event Builds the frame of an event.
- * @param add Adds an item to the complete response and returns its index there.
- */
-export function createServerItemsWriter(event: MakeFrame, add: (item: () => JsonObject) => number): ServerItemsWriter {
-  const openItems = new Map<string, { index: number; item: JsonObject }>();
-
-  const begin = (id: string, type: string): readonly DialectFrame[] => {
-    if (openItems.has(id)) return [];
-    const entry: { index: number; item: JsonObject } = { index: 0, item: { id, type, status: 'in_progress' } };
-    entry.index = add(() => entry.item);
-    openItems.set(id, entry);
-    return [event('response.output_item.added', { output_index: entry.index, item: entry.item })];
-  };
-  return {
-    write(metadata) {
-      const { id, type, ...rest } = metadata;
-      const [name, key] = [nonEmptyString(type), nonEmptyString(id)];
-      if (name === undefined || key === undefined) return undefined;
-      const beginFrames = begin(key, name);
-      const entry = openItems.get(key);
-      if (!entry) return beginFrames;
-      const identity = { item_id: key, output_index: entry.index };
-      const { status, delta, partial_image_index: image } = rest;
-      if (typeof delta === 'string')
-        return [...beginFrames, event(`response.${deltaEvents.get(name) ?? name}.delta`, { ...identity, delta })];
-      if (image !== undefined)
-        return [...beginFrames, event(`response.${name}.partial_image`, { ...identity, ...rest })];
-      const step = Object.keys(rest).length === 1 ? nonEmptyString(status) : undefined;
-      if (step !== undefined && !finalStatuses.has(step))
-        return [...beginFrames, event(`response.${name}.${step}`, identity)];
-      entry.item = metadata;
-      // OpenAI announces the end of a call by its type; messages have no such event.
-      const ended = /_call$|^mcp_list_tools$/.test(name) ? [event(`response.${name}.completed`, identity)] : [];
-      return [
-        ...beginFrames,
-        ...ended,
-        event('response.output_item.done', { output_index: entry.index, item: metadata }),
-      ];
-    },
-  };
-}
-
-/** The script's metadata for this provider. */
-export function providerMetadata(metadata: JsonObject): JsonObject | undefined {
-  const data = metadata['openai-responses'];
-  return isJsonObject(data) ? data : undefined;
-}
-
 /** The annotation that a source becomes. */
-export function annotation({ id, url, title }: SourcePart): JsonObject {
-  if (url === undefined) return { type: 'file_citation', file_id: id ?? '', filename: title ?? '', index: 0 };
-  return { type: 'url_citation', url, title: title ?? '', start_index: 0, end_index: 0 };
+export function annotation({ id, url, title, start = 0, end = 0 }: SourcePart): JsonObject {
+  if (url === undefined) return { type: 'file_citation', file_id: id ?? '', filename: title ?? '', index: start };
+  return { type: 'url_citation', url, title: title ?? '', start_index: start, end_index: end };
 }
 
 /** The status of the response, and the further fields of its last event. */

@@ -1,6 +1,7 @@
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
+import { outputTypes } from './clientCalls.js';
 
 const refuse = (message: string, code?: string): Refusal => ({
   status: 400,
@@ -23,7 +24,7 @@ export function refusalOf(body: unknown): Refusal | undefined {
     return refuse("Missing required parameter: 'input'.", 'missing_required_parameter');
   if (input.length === 0 && previous === undefined) return refuse("Invalid 'input': it is empty.", 'empty_array');
   const nameless = Array.isArray(tools)
-    ? tools.findIndex((tool) => isFunction(tool) && nonEmptyString(tool['name']) === undefined)
+    ? tools.findIndex((tool) => isNamedTool(tool) && nonEmptyString(tool['name']) === undefined)
     : -1;
   if (nameless >= 0)
     return refuse(`Missing required parameter: 'tools[${nameless}].name'.`, 'missing_required_parameter');
@@ -32,7 +33,8 @@ export function refusalOf(body: unknown): Refusal | undefined {
   return typeof input === 'string' ? undefined : itemRefusal(input, previous !== undefined);
 }
 
-const isFunction = (tool: unknown): tool is Record<string, unknown> => isRecord(tool) && tool['type'] === 'function';
+const isNamedTool = (tool: unknown): tool is Record<string, unknown> =>
+  isRecord(tool) && (tool['type'] === 'function' || tool['type'] === 'custom');
 
 /**
  * Each call needs an output, each output a call (unless a stored response has it), and each reasoning item the item
@@ -42,16 +44,19 @@ function itemRefusal(input: readonly unknown[], continued: boolean): Refusal | u
   const items = input.filter(isRecord);
   if (items.length < input.length)
     return refuse("Invalid type for 'input': expected an array of objects.", 'invalid_type');
-  const ids = (type: string) => items.filter((item) => item['type'] === type).map((item) => String(item['call_id']));
-  const [calls, outputs] = [ids('function_call'), ids('function_call_output')];
-  const open = calls.find((id) => !outputs.includes(id));
-  if (open !== undefined) return refuse(`No tool output found for function call ${open}.`);
-  const orphan = outputs.find((id) => !calls.includes(id));
-  if (orphan !== undefined && !continued)
-    return refuse(`No tool call found for function call output with call_id ${orphan}.`);
-  const long = calls.find((id) => id.length > 64);
-  if (long !== undefined)
-    return refuse(`Invalid 'input[].call_id': string too long. Expected a string with maximum length 64.`);
+  for (const [type, [output, name]] of outputTypes) {
+    const ids = (of: unknown) =>
+      items.filter((item) => item['type'] === of && isCallOfClient(item)).map((item) => String(item['call_id']));
+    const [calls, outputs] = [ids(type), ids(output)];
+    const open = calls.find((id) => !outputs.includes(id));
+    if (open !== undefined) return refuse(`No tool output found for ${name} ${open}.`);
+    const orphan = outputs.find((id) => !calls.includes(id));
+    if (orphan !== undefined && !continued)
+      return refuse(`No tool call found for ${name} output with call_id ${orphan}.`);
+    const long = calls.find((id) => id.length > 64);
+    if (long !== undefined)
+      return refuse(`Invalid 'input[].call_id': string too long. Expected a string with maximum length 64.`);
+  }
   const dangling = items.find((item, at) => item['type'] === 'reasoning' && !isModels(items[at + 1]));
   return (
     dangling &&
@@ -59,8 +64,12 @@ function itemRefusal(input: readonly unknown[], continued: boolean): Refusal | u
   );
 }
 
+/** A search on the server has no id of a call. */
+const isCallOfClient = ({ execution, call_id }: Record<string, unknown>): boolean =>
+  execution !== 'server' && typeof call_id === 'string';
+
 const isModels = (item: Record<string, unknown> | undefined): boolean =>
-  item !== undefined && item['role'] !== 'user' && item['type'] !== 'function_call_output';
+  item !== undefined && item['role'] !== 'user' && !String(item['type']).endsWith('_output');
 
 /**
  * The Responses API of one server. It stores each response by its id, unless `store: false`, and accepts that id as

@@ -6,26 +6,21 @@ import type { FilePart } from '../../../../core/message.js';
 import { splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { callFieldsOf, wholeCallContent } from './clientCalls.js';
 import { responsesHistory } from './history.js';
-import {
-  annotation,
-  openCall,
-  openMessage,
-  openReasoning,
-  providerMetadata,
-  createServerItemsWriter,
-  statusOf,
-  wireUsage,
-} from './items.js';
+import { annotation, openCall, openMessage, openReasoning, statusOf, wireUsage } from './items.js';
 import type { OpenItem } from './items.js';
 import { refusalOf, withStore } from './request.js';
+import { createServerItemsWriter } from './serverItems.js';
 
 /**
  * OpenAI's Responses API as server-sent events, as its reference documents them ("Streaming events"): items are added,
  * grow by deltas and are done; each one is repeated in full at its end, and the complete response comes last. Thinking
- * becomes a summary of reasoning, a source an annotation, an image the result of an `image_generation_call`. Metadata
- * under `openai-responses` (as `openaiResponses` emits it) becomes the items and events of tools that OpenAI runs. A
- * server stores responses for `previous_response_id`.
+ * becomes a summary of reasoning, a source an annotation, an image the result of an `image_generation_call`. The
+ * metadata `serverTools` (as `openaiResponses` emits it) becomes the items and events of tools that OpenAI runs, and an
+ * item under `openai-responses` is sent unchanged. A call whose provider data has the `type` of another item
+ * (`{ 'openai-responses': { type: 'shell_call' } }`) becomes that item. A server stores responses for
+ * `previous_response_id`.
  *
  * Ids and times are constant: the same script results in the same bytes.
  */
@@ -91,19 +86,40 @@ function writer(turn: number, body: JsonObject): DialectWriter {
   };
   const message = () => within('message', () => openMessage(event, nextId(), output.length));
   const reasoning = () => within('reasoning', () => openReasoning(event, nextId(), output.length, encrypted));
-  const call = ({ index, id, name, arguments: args, done }: ToolCallFragment): readonly DialectFrame[] => {
+  const wholeCall = (type: string, content: JsonObject, callId: string): readonly DialectFrame[] => {
+    const [id, index] = [`${type}_${nextId()}`, output.length];
+    const item = { id, type, call_id: callId, status: 'completed', ...content };
+    output.push(() => item);
+    return [
+      ...close(),
+      event('response.output_item.added', { output_index: index, item: { ...item, status: 'in_progress' } }),
+      event('response.output_item.done', { output_index: index, item }),
+    ];
+  };
+  const call = (fragment: ToolCallFragment): readonly DialectFrame[] => {
+    const { index, id, name, arguments: args, done } = fragment;
+    const { type, fields } = callFieldsOf(fragment);
+    const content = isJsonObject(args) ? wholeCallContent(type, args) : undefined;
+    if (content) return wholeCall(type, { ...content, ...fields }, id ?? '');
     const key = index ?? nonEmptyString(id) ?? (name === undefined ? lastCall : `call ${output.length}`);
     lastCall = key;
     const before: DialectFrame[] = [];
     let item = calls.get(key);
     if (!item) {
       before.push(...close());
-      item = openCall(event, nextId(), output.length, id ?? '', name ?? '');
+      item = openCall(event, {
+        type: type === 'custom_tool_call' ? type : 'function_call',
+        id: nextId(),
+        index: output.length,
+        callId: id ?? '',
+        name: name ?? '',
+        fields,
+      });
       output.push(item.complete);
       calls.set(key, item);
       before.push(...item.beginFrames);
     }
-    const fragments = typeof args === 'object' && args !== null ? splitJson(args) : args ? [args] : [];
+    const fragments = item.type === 'custom_tool_call' ? splitInput(args) : splitArguments(args);
     const deltas = fragments.map((fragment) => item.delta(fragment));
     if (done) calls.delete(key);
     return [...before, ...deltas, ...(done ? item.endFrames() : [])];
@@ -137,7 +153,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       const frame = chunk.type === 'text' ? current?.delta(chunk.text) : current?.annotate(annotation(chunk.source));
       return [...before, ...(frame ? [frame] : [])];
     }
-    const frames = chunk.type === 'metadata' ? serverItems.write(providerMetadata(chunk.metadata) ?? {}) : undefined;
+    const frames = serverItems.write(chunk);
     if (frames) return [...close(), ...frames];
     if (chunk.type === 'thinking') {
       const before = reasoning();
@@ -166,4 +182,15 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       return [event(`response.${status}`, { response: response(status, { ...rest, ...complete }) })];
     },
   };
+}
+
+function splitArguments(args: ToolCallFragment['arguments']): readonly string[] {
+  if (typeof args === 'object' && args !== null) return splitJson(args);
+  return args ? [args] : [];
+}
+
+/** The input of a free-form call, in fragments: `{ input }`, or a text of the input. */
+function splitInput(args: ToolCallFragment['arguments']): readonly string[] {
+  const input = isJsonObject(args) ? args['input'] : args;
+  return (nonEmptyString(input) ?? '').match(/.{1,8}/gsu) ?? [];
 }

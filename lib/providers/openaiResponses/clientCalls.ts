@@ -1,0 +1,111 @@
+import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
+import { parseJsonOrText } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { ToolCallPart } from '../../core/message.js';
+import { provider } from './models.js';
+
+/**
+ * The calls that the client answers, by the type of their item (`ResponseOutputItem` in the SDK openai 7.57): the name
+ * of the tool that answers the call, which a function call and a custom call contain, and the fields that become the
+ * arguments. A call with one field has that object as its arguments.
+ */
+interface ClientCallKind {
+  readonly tool?: string;
+  readonly fields: readonly string[];
+}
+
+const kinds: ReadonlyMap<unknown, ClientCallKind> = new Map<unknown, ClientCallKind>([
+  ['function_call', { fields: ['arguments', 'name'] }],
+  ['custom_tool_call', { fields: ['input', 'name'] }],
+  ['shell_call', { tool: 'shell', fields: ['action'] }],
+  ['local_shell_call', { tool: 'local_shell', fields: ['action'] }],
+  ['apply_patch_call', { tool: 'apply_patch', fields: ['operation'] }],
+  ['tool_search_call', { tool: 'tool_search', fields: ['arguments'] }],
+  ['computer_call', { tool: 'computer', fields: ['action', 'actions', 'pending_safety_checks'] }],
+]);
+
+/** Whether an item of this type is, or may be, a call that the client answers. */
+export const isClientCallType = (type: unknown): boolean => kinds.has(type);
+
+/** Whether the arguments of a call of this type arrive in fragments. */
+export const isStreamedCall = (type: unknown): boolean => type === 'function_call' || type === 'custom_tool_call';
+
+/** Whether a call of this type arrives as a whole, and may be a call that OpenAI answers itself. */
+export const isWholeCall = (type: unknown): boolean => kinds.has(type) && !isStreamedCall(type);
+
+/** Whether an item says that OpenAI answers the call: a shell in a container, or a search on the server. */
+export function isAnsweredByServer({ environment, execution, type, call_id }: JsonObject): boolean {
+  if (type === 'tool_search_call') return execution === 'server' || (execution === undefined && !call_id);
+  return type === 'shell_call' && nonEmptyString(objectOrEmpty(environment)['type'])?.startsWith('container') === true;
+}
+
+/** Returns the name and the arguments of a call that arrives as a whole. */
+export function readWholeCall(item: JsonObject): { readonly name: string; readonly arguments: JsonObject } {
+  const { tool = '', fields = [] } = kinds.get(item['type']) ?? {};
+  const [field = ''] = fields;
+  return { name: tool, arguments: fields.length === 1 ? toArguments(item[field]) : pickFields(item, fields) };
+}
+
+/** The arguments of a search are an object or its JSON text. */
+function toArguments(value: unknown): JsonObject {
+  const parsed = typeof value === 'string' ? parseJsonOrText(value) : value;
+  return isJsonObject(parsed) ? parsed : omitUndefined({ value: parsed as JsonObject | undefined });
+}
+
+const pickFields = (item: JsonObject, fields: readonly string[]): JsonObject =>
+  Object.fromEntries(Object.entries(item).filter(([field, value]) => fields.includes(field) && value !== null));
+
+/** Removes the fields of a call that the part of the message contains. */
+export const omitCallContent = (item: JsonObject): JsonObject =>
+  omit(item, ...(kinds.get(item['type'])?.fields ?? []), 'status');
+
+/** Whether a stored item has the content of its call. Such a call was not a part of the message. */
+export const hasCallContent = (item: JsonObject): boolean =>
+  kinds.get(item['type'])?.fields.some((field) => item[field] !== undefined) ?? false;
+
+/**
+ * Creates the provider data of a call: the id and the type of its item, and the fields that identify the call beside
+ * its name (`namespace`), and how it is answered (`async`, `caller`).
+ */
+export function createCallData(type: string, id: string | undefined, item: JsonObject): JsonObject {
+  const { namespace, async, caller } = item;
+  const fields = { namespace, async, caller: caller ?? undefined };
+  return omitUndefined({ id, type: type === 'function_call' ? undefined : type, ...fields });
+}
+
+/** Returns the provider data of a call; an empty object for a call of another provider. */
+export const readCallData = (call: ToolCallPart | undefined): JsonObject =>
+  objectOrEmpty(call?.providerData?.[provider]);
+
+/**
+ * Encodes a call as an item of its type.
+ *
+ * @param call The call.
+ * @param callId The id that the API has for the call.
+ */
+export function encodeCallItem(call: ToolCallPart, callId: string): JsonObject {
+  const { name, arguments: args } = call;
+  const { type = 'function_call', namespace, async, caller } = readCallData(call);
+  const identity = omitUndefined({ type, call_id: callId, namespace, async, caller });
+  const { fields = [] } = kinds.get(type) ?? {};
+  const [field = ''] = fields;
+  switch (type) {
+    case 'custom_tool_call':
+      return { ...identity, name, input: nonEmptyString(args['input']) ?? '' };
+    case 'computer_call':
+      return {
+        ...identity,
+        pending_safety_checks: asArray(args['pending_safety_checks']) as readonly JsonObject[],
+        ...pickFields(args, fields),
+        status: 'completed',
+      };
+    case 'tool_search_call':
+      return { ...identity, execution: 'client', arguments: args };
+    case 'shell_call':
+    case 'local_shell_call':
+    case 'apply_patch_call':
+      return { ...identity, [field]: args, status: 'completed' };
+    default:
+      return { ...identity, type: 'function_call', name, arguments: JSON.stringify(args) };
+  }
+}

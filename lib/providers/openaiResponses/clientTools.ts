@@ -1,0 +1,190 @@
+import { asArray, isJsonObject, nonEmptyString } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { FilePart } from '../../core/message.js';
+import { tool, toolDefinition } from '../../core/tool.js';
+import type { Tool, ToolContext } from '../../core/tool.js';
+import type { ProgressOf, ResultOf, ToolOutput } from '../../core/toolOutput.js';
+import type {
+  ComputerAction,
+  CustomToolOptions,
+  LocalShellAction,
+  PatchOperation,
+  SafetyCheck,
+  ShellAction,
+  ShellOutput,
+  ShellToolOptions,
+  ToolSearchOptions,
+} from './clientToolOptions.js';
+import { provider } from './models.js';
+import { encodeTool } from './toolDefinition.js';
+
+/** A function that answers the calls of a tool. */
+type Execute<Arguments, Result> = (args: Arguments, context: ToolContext) => ToolOutput<Result, unknown>;
+
+/**
+ * Creates a free-form tool: the model writes its input as text, not as JSON. A grammar may restrict the text. The
+ * arguments of a call are `{ input }`. The Chat Completions API has such tools too.
+ *
+ * ```ts
+ * responsesTools.custom({ name: 'run_sql', description: 'Runs a query.', execute: (sql) => database.query(sql) });
+ * ```
+ */
+export function customTool<const Name extends string, Output>(
+  definition: CustomToolOptions<Name, Output>,
+): Tool<Name, { readonly input: string }, ResultOf<Output>, ProgressOf<Output, undefined>> {
+  const { name, description, format, options, execute } = definition;
+  const chatFormat = format && {
+    type: 'grammar',
+    grammar: { syntax: format.syntax, definition: format.definition },
+  };
+  return clientTool({
+    name,
+    description,
+    parameters: objectSchema({ input: { type: 'string' } }),
+    providerOptions: {
+      [provider]: { type: 'custom', ...(format ? { format: { type: 'grammar', ...format } } : {}), ...options },
+      openai: { type: 'custom', ...(chatFormat ? { custom: { format: chatFormat } } : {}) },
+    },
+    execute: ({ input }: { readonly input: string }, context) => execute(input, context),
+  }) as never; // `ResultOf` and `ProgressOf` follow the definition of `ToolOutput`, but TypeScript cannot infer this
+}
+
+/**
+ * Lets the model run commands in your shell (`shell_call`). Decide which commands to run: the model's input is not
+ * trusted.
+ *
+ * @param execute Runs the commands. It returns an output for each command, or a text.
+ * @param options Skills, and who may call the tool. Default: none.
+ */
+export const shellTool = (
+  execute: Execute<ShellAction, ShellOutput | readonly ShellOutput[] | string>,
+  { skills, options }: ShellToolOptions = {},
+): Tool<'shell', ShellAction, ShellOutput | readonly ShellOutput[] | string> =>
+  clientTool({
+    name: 'shell',
+    description: 'Runs commands in a shell and returns the output of each of them.',
+    parameters: objectSchema({ commands: { type: 'array', items: { type: 'string' } } }),
+    providerOptions: {
+      [provider]: { type: 'shell', environment: { type: 'local', ...(skills ? { skills } : {}) }, ...options },
+    },
+    execute,
+  });
+
+/**
+ * Lets an older model run one command in your shell (`local_shell_call`). Use `shell` for current models.
+ *
+ * @param execute Runs the command and returns its output.
+ */
+export const localShellTool = (
+  execute: Execute<LocalShellAction, string>,
+): Tool<'local_shell', LocalShellAction, string> =>
+  clientTool({
+    name: 'local_shell',
+    description: 'Runs a command and returns its output.',
+    parameters: objectSchema({ command: { type: 'array', items: { type: 'string' } } }),
+    providerOptions: { [provider]: { type: 'local_shell' } },
+    execute,
+  });
+
+/**
+ * Lets the model create, change and delete your files (`apply_patch_call`), each with a diff.
+ *
+ * @param execute Applies an operation, and may return a text for the model. If it throws, the model reads that the
+ * patch failed, and the message.
+ * @param options Further fields of the definition (`allowed_callers`). Default: none.
+ */
+export const applyPatchTool = (
+  execute: Execute<PatchOperation, string | null>,
+  options?: JsonObject,
+): Tool<'apply_patch', PatchOperation, string | null> =>
+  clientTool({
+    name: 'apply_patch',
+    description: 'Creates, changes or deletes a file with a diff.',
+    parameters: objectSchema(
+      { type: { enum: ['create_file', 'update_file', 'delete_file'] }, path: { type: 'string' } },
+      { diff: { type: 'string' } },
+    ),
+    providerOptions: { [provider]: { type: 'apply_patch', ...options } },
+    execute,
+  });
+
+/**
+ * Lets the model control a computer (`computer_call`): it sends actions, and reads a screenshot after them.
+ *
+ * A call may have safety checks, which a person has to acknowledge. The API rejects the screenshot if it does not
+ * contain all of them.
+ *
+ * @param execute Executes the actions in order, and returns a screenshot; with the safety checks that were
+ * acknowledged, if the call has any.
+ * @param options Further fields of the definition: `{ type: 'computer_use_preview', display_width, display_height,
+ * environment }` for older models. Default: none.
+ */
+export const computerTool = (
+  execute: Execute<
+    { readonly actions: readonly ComputerAction[]; readonly safetyChecks: readonly SafetyCheck[] },
+    FilePart | { readonly screenshot: FilePart; readonly acknowledged: readonly SafetyCheck[] }
+  >,
+  options?: JsonObject,
+): Tool<'computer'> =>
+  clientTool({
+    name: 'computer',
+    description: 'Executes actions of the mouse and the keyboard, and returns a screenshot.',
+    parameters: objectSchema({}, { actions: { type: 'array', items: { type: 'object' } } }),
+    providerOptions: { [provider]: { type: 'computer', ...options } },
+    execute: ({ action, actions, pending_safety_checks: checks }: JsonObject, context) =>
+      execute(
+        {
+          actions: [action, ...asArray(actions)].filter(isAction),
+          safetyChecks: asArray(checks).filter(isSafetyCheck),
+        },
+        context,
+      ),
+  });
+
+const isAction = (value: unknown): value is ComputerAction =>
+  isJsonObject(value) && nonEmptyString(value['type']) !== undefined;
+const isSafetyCheck = (value: unknown): value is SafetyCheck =>
+  isJsonObject(value) && nonEmptyString(value['id']) !== undefined;
+
+/**
+ * Lets the model search for tools that it does not know yet (`tool_search_call`, `execution: 'client'`). The found
+ * tools must be tools of the agent, so that their calls can be executed; with the provider option
+ * `defer_loading: true`, the model does not see their schemas before.
+ *
+ * @param definition Description, parameters and `execute`, which returns the found tools.
+ */
+export const toolSearchTool = ({
+  description,
+  parameters,
+  execute,
+}: ToolSearchOptions): Tool<'tool_search', JsonObject, readonly JsonObject[]> =>
+  clientTool({
+    name: 'tool_search',
+    description,
+    parameters: parameters ?? objectSchema({ query: { type: 'string' } }),
+    providerOptions: { [provider]: { type: 'tool_search' } },
+    execute: (args: JsonObject, context) =>
+      Promise.resolve(execute(args, context)).then((found) => found.map((one) => encodeTool(toolDefinition(one)))),
+  });
+
+/** Creates a tool whose arguments are in the API's format. The API validates them. */
+function clientTool<const Name extends string, Arguments, Result>(definition: {
+  readonly name: Name;
+  readonly description: string;
+  readonly parameters: JsonObject;
+  readonly providerOptions: Readonly<Record<string, JsonObject>>;
+  readonly execute: Execute<Arguments, Result>;
+}): Tool<Name, Arguments, Result> {
+  const { execute, ...fields } = definition;
+  return tool({ ...fields, execute: (args, context) => execute(args as Arguments, context) }) as unknown as Tool<
+    Name,
+    Arguments,
+    Result
+  >;
+}
+
+const objectSchema = (required: JsonObject, optional: JsonObject = {}): JsonObject => ({
+  type: 'object',
+  properties: { ...required, ...optional },
+  required: Object.keys(required),
+});

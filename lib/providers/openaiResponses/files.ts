@@ -1,0 +1,40 @@
+import { ConfigurationError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { FilePart, Part } from '../../core/message.js';
+import { baseMediaType, dataUrl, fileName, inlineDataUrl } from '../shared/files.js';
+import { withProviderOptions } from '../shared/providerOptions.js';
+import { provider } from './models.js';
+
+/** Encodes a text or a file as input content; an empty array for an empty text and for any other part. */
+export function encodeContent(part: Part): readonly JsonObject[] {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? [] : [withProviderOptions({ type: 'input_text', text: part.text }, provider, part)];
+    case 'file':
+      return [withProviderOptions(encodeFile(inlineDataUrl(part)), provider, part)];
+    default:
+      return [];
+  }
+}
+
+/** Whether a file is audio or video, which the API does not accept. */
+export const isAudioOrVideo = ({ mediaType }: FilePart): boolean => /^(audio|video)\//.test(baseMediaType(mediaType));
+
+/**
+ * Encodes an image or another file, as bytes or by URL. The API accepts PDFs, documents, spreadsheets and texts (its
+ * guide "File inputs").
+ */
+function encodeFile(file: FilePart): JsonObject {
+  const mediaType = baseMediaType(file.mediaType);
+  if (mediaType.startsWith('image/'))
+    return { type: 'input_image', image_url: file.url ?? dataUrl(file), detail: 'auto' };
+  if (isAudioOrVideo(file)) {
+    throw new ConfigurationError(
+      'options',
+      `The Responses API does not accept ${mediaType} files.`,
+      'Use openai() with an audio model, or send a transcript as text.',
+    );
+  }
+  if (file.url !== undefined) return { type: 'input_file', file_url: file.url };
+  return { type: 'input_file', filename: fileName(file), file_data: dataUrl(file) };
+}

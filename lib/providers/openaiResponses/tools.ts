@@ -1,0 +1,49 @@
+import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
+import type { Request, ToolChoice } from '../../core/model.js';
+import type { ToolDefinition } from '../../core/tool.js';
+import { withContainer } from './serverTools.js';
+import type { ResponsesTool } from './serverTools.js';
+import { encodeTool } from './toolDefinition.js';
+
+/**
+ * Encodes the user's tools, then the tools that OpenAI runs, and the tool choice. Without tools, the tool choice is
+ * omitted, because the API rejects it.
+ */
+export function encodeTools(
+  { tools = [], toolChoice, parallelToolCalls }: Request,
+  serverTools: readonly ResponsesTool[],
+  container: string | undefined,
+): Fields {
+  const own = tools.map(encodeTool);
+  const definitions = serverTools.map(({ definition }) => definition);
+  if (tools.length + definitions.length === 0) return {};
+  return {
+    tools: [...own, ...definitions.map((definition) => withContainer(definition, container))],
+    tool_choice: toolChoice && encodeToolChoice(toolChoice, tools, [...own, ...definitions]),
+    parallel_tool_calls: parallelToolCalls,
+  };
+}
+
+/**
+ * Encodes the tool choice. A name refers to one of the user's tools, to a type of tool that OpenAI runs (`web_search`),
+ * or to the label of an MCP server.
+ */
+function encodeToolChoice(
+  choice: ToolChoice,
+  tools: readonly ToolDefinition[],
+  definitions: readonly JsonObject[],
+): JsonValue {
+  if (typeof choice === 'string') return choice;
+  const { name } = choice;
+  const index = tools.findIndex((tool) => tool.name === name);
+  if (index >= 0) return encodeChosenTool(definitions[index], name);
+  if (definitions.some(({ type }) => type === name)) return { type: name };
+  if (definitions.some(({ server_label: label }) => label === name)) return { type: 'mcp', server_label: name };
+  return { type: 'function', name };
+}
+
+/** A function and a custom tool are chosen by name; any other tool (`shell`, `apply_patch`) by type. */
+function encodeChosenTool(definition: JsonObject | undefined, name: string): JsonObject {
+  const { type = 'function' } = definition ?? {};
+  return type === 'function' || type === 'custom' ? { type, name } : { type };
+}
