@@ -30,6 +30,7 @@ export {
 } from './core/errors.js';
 export { TimeoutError } from './core/timeoutError.js';
 export type { TimeoutPhase } from './core/timeoutError.js';
+export { ContextLengthError } from './core/contextLengthError.js';
 export { RateLimitError } from './core/rateLimitError.js';
 export { estimateTokens } from './core/tokens.js';
 export type { CountTokens } from './core/tokens.js';

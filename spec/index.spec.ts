@@ -14,6 +14,7 @@ describe('the public names', () => {
       'AllModelsFailedError',
       'ConfigurationError',
       'ConnectionError',
+      'ContextLengthError',
       'ElementError',
       'HttpError',
       'OutputError',

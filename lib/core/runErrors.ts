@@ -9,6 +9,7 @@ import type {
   ProviderError,
   StreamInterruptedError,
 } from './errors.js';
+import type { ContextLengthError } from './contextLengthError.js';
 import type { RateLimitError } from './rateLimitError.js';
 import type { TimeoutError } from './timeoutError.js';
 
@@ -102,6 +103,7 @@ export type RunError =
   | AllModelsFailedError
   | ConfigurationError
   | ConnectionError
+  | ContextLengthError
   | ElementError
   | HttpError
   | OutputError

@@ -1,5 +1,8 @@
+import { ContextLengthError } from '../core/contextLengthError.js';
+import type { ContextLengthDetails } from '../core/contextLengthError.js';
 import { ProviderError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, nonEmptyString } from '../core/json/json.js';
+import { isContextLengthCode, readContextLength } from './contextLength.js';
 
 /** The details of an error in a provider's JSON. */
 export interface ErrorDetails {
@@ -119,16 +122,41 @@ export function hasErrorField(json: unknown): boolean {
  * @param provider The model's provider.
  * @param json The frame or body, parsed.
  * @returns An error with the provider's message and code; retryable when the code is transient (overload, rate limit,
- * 5xx).
+ * 5xx). A ContextLengthError when the provider reports that the context is too long.
  */
-export function providerError(provider: string, json: unknown): ProviderError {
-  const { message, codes } = errorDetails(json);
+export function providerError(provider: string, json: unknown): ProviderError | ContextLengthError {
+  const details = errorDetails(json);
+  const { message, codes } = details;
   const providerCode = primaryCode(codes);
-  return new ProviderError(
-    provider,
-    `${provider} reported an error: ${message ?? 'no explanation'}${inParentheses(providerCode)}`,
-    { retryable: isTransient(codes), providerCode, data: json },
+  const text = `${provider} reported an error: ${message ?? 'no explanation'}${inParentheses(providerCode)}`;
+  return (
+    contextLengthError(`${text}.`, details, { provider, providerCode, data: json }) ??
+    new ProviderError(provider, text, { retryable: isTransient(codes), providerCode, data: json })
   );
+}
+
+/** The statuses of a context that is too long. Undefined: the error arrived within a stream. */
+const contextLengthStatuses: readonly (number | undefined)[] = [undefined, 400, 413, 422];
+
+/**
+ * The error of a context that is too long.
+ *
+ * @param text What the provider reported, as a sentence, for the message.
+ * @param error The message and the codes of the error.
+ * @param details What else is known about it.
+ * @returns Undefined if this is another error.
+ */
+export function contextLengthError(
+  text: string,
+  { message = '', codes }: ErrorDetails,
+  details: ContextLengthDetails,
+): ContextLengthError | undefined {
+  const { status } = details;
+  const hasCode = codes.some(isContextLengthCode);
+  // A limit of tokens per minute is reported in similar words, with status 413 or 429 and the code of a rate limit.
+  if (status === 429 || (!hasCode && (isTransient(codes) || !contextLengthStatuses.includes(status)))) return undefined;
+  const context = readContextLength(message, codes);
+  return context && new ContextLengthError(text, { ...details, ...context });
 }
 
 /** An addition to a message, in parentheses after a space; empty for undefined. */

@@ -13,8 +13,10 @@ import {
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError } from '../core/errors.js';
+import type { RivuletError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
 import {
+  contextLengthError,
   errorDetails,
   excerpt,
   quoted,
@@ -41,7 +43,8 @@ const bodyTimeout = 5_000;
  * @param provider The model's provider.
  * @param response The response; its body is read through `bytes`.
  * @param bytes The body.
- * @returns Errors with an HttpError.
+ * @returns Errors with an HttpError, or with a ContextLengthError when the provider reports that the context is too
+ * long.
  */
 export function statusError(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never> {
   return failWithBody(bytes, (body) => httpError(provider, response, body));
@@ -108,21 +111,22 @@ const requestIdHeaders = [
   'cf-ray',
 ];
 
-function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): HttpError {
+function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): RivuletError {
   const json = readJson(eventData(body));
   const { message, codes } = errorDetails(json);
   const providerCode = primaryCode(codes);
+  const requestId = requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== '');
   const reason = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   const what = `${provider} answered ${status}: ${reason}${inParentheses(providerCode)}.`;
-  return new HttpError(`${what} ${nextStep(status, headers.get('location'), url)}`, {
-    provider,
-    status,
-    body,
-    retryable: isRetryableStatus(status),
-    providerCode,
-    requestId: requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== ''),
-    retryAfter: retryAfter(headers, json),
-  });
+  const known = { provider, status, body, providerCode, requestId };
+  return (
+    contextLengthError(what, { message: message ?? excerpt(body), codes }, known) ??
+    new HttpError(`${what} ${nextStep(status, headers.get('location'), url)}`, {
+      ...known,
+      retryable: isRetryableStatus(status),
+      retryAfter: retryAfter(headers, json),
+    })
+  );
 }
 
 /** The first string under one of these keys, even if the text ends inside the string. */

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { ConfigurationError, ConnectionError, ProtocolError, ProviderError } from '../../core/errors.js';
 import { finiteNumber, isRecord, nonEmptyString } from '../../core/json/json.js';
 import { messageOf } from '../../protocol/connectionError.js';
-import { providerError } from '../../protocol/errorDetails.js';
+import { contextLengthError, errorDetails, providerError } from '../../protocol/errorDetails.js';
 import { statusError } from '../../protocol/errorResponse.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 
@@ -29,8 +29,8 @@ const protocolErrors: ReadonlySet<string> = new Set([
  * @param provider The model's provider.
  * @param thrown The thrown value, usually the AI SDK's `APICallError`, which has the status, headers and body of the
  * response.
- * @returns An observable that errors with HttpError, ConnectionError (no response), ConfigurationError, ProtocolError,
- * or a ProviderError for anything else.
+ * @returns An observable that errors with HttpError, ContextLengthError, ConnectionError (no response),
+ * ConfigurationError, ProtocolError, or a ProviderError for anything else.
  */
 export function callError(provider: string, thrown: unknown): Observable<never> {
   try {
@@ -60,7 +60,7 @@ function unknownCallError(provider: string, thrown: unknown, fields: Record<stri
       cause: thrown,
     });
   const problem = statusCode === undefined ? 'could not be called' : 'reported an error';
-  return new ProviderError(provider, `${provider} ${problem}: ${text}`, errorFields(fields));
+  return reportedError(provider, `${provider} ${problem}: ${text}`, thrown, fields);
 }
 
 /** Converts a failure of the stream of parts to an error of this library. */
@@ -94,11 +94,25 @@ export function partError(provider: string, error: unknown): Error {
   const recognized = knownError(provider, error);
   if (recognized) return recognized;
   if (!(error instanceof Error)) return providerError(provider, { error });
-  const fields = error as { readonly isRetryable?: unknown; readonly data?: unknown };
-  return new ProviderError(provider, `${provider} reported an error: ${messageOf(error)}`, errorFields(fields));
+  const fields = error as ErrorFields;
+  return reportedError(provider, `${provider} reported an error: ${messageOf(error)}`, error, fields);
 }
 
-const errorFields = ({ isRetryable, data }: { readonly isRetryable?: unknown; readonly data?: unknown }) => ({
+/** The error for what a provider reported. An `APICallError` has the parsed body of the response as `data`. */
+function reportedError(provider: string, text: string, thrown: unknown, fields: ErrorFields): Error {
+  const { codes } = errorDetails(fields.data);
+  return (
+    contextLengthError(`${text}.`, { message: messageOf(thrown), codes }, { provider, data: fields.data }) ??
+    new ProviderError(provider, text, errorFields(fields))
+  );
+}
+
+interface ErrorFields {
+  readonly isRetryable?: unknown;
+  readonly data?: unknown;
+}
+
+const errorFields = ({ isRetryable, data }: ErrorFields) => ({
   retryable: isRetryable === true,
   ...(data === undefined ? {} : { data }),
 });
@@ -107,9 +121,11 @@ const errorFields = ({ isRetryable, data }: { readonly isRetryable?: unknown; re
 const libraryCodes: ReadonlySet<unknown> = new Set([
   'configuration',
   'connection',
+  'context_length',
   'http',
   'protocol',
   'provider',
+  'rate_limit',
   'stream_interrupted',
   'text_too_long',
   'timeout',

@@ -1,10 +1,17 @@
 import type { FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
+import type { RivuletError } from '../../core/errors.js';
 import { asArray, finiteNumber, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { errorDetails, errorTextFields, inParentheses, isTransient } from '../../protocol/errorDetails.js';
+import {
+  contextLengthError,
+  errorDetails,
+  errorTextFields,
+  inParentheses,
+  isTransient,
+} from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
 /** The finish reasons of the Chat Completions API, and the finish reasons that servers add. */
@@ -107,18 +114,19 @@ export function readError(
   frame: JsonObject,
   event: string | undefined,
   choice: JsonObject | undefined,
-): ProviderError | undefined {
+): RivuletError | undefined {
   const reported = reportedError(frame, choice) ?? (event === 'error' || isErrorFrame(frame) ? frame : undefined);
   if (reported === undefined) return undefined;
   const inner = errorDetails(reported);
   const outer = errorDetails(frame);
   const codes = [...inner.codes, ...outer.codes];
-  const text = inner.message ?? outer.message ?? JSON.stringify(reported);
-  return new ProviderError(provider, `${provider} reported an error in its stream: ${text}${inParentheses(codes[0])}`, {
-    retryable: isTransient(codes),
-    providerCode: codes[0],
-    data: frame,
-  });
+  const message = inner.message ?? outer.message ?? JSON.stringify(reported);
+  const text = `${provider} reported an error in its stream: ${message}${inParentheses(codes[0])}`;
+  const details = { provider, providerCode: codes[0], data: frame };
+  return (
+    contextLengthError(`${text}.`, { message, codes }, details) ??
+    new ProviderError(provider, text, { ...details, retryable: isTransient(codes) })
+  );
 }
 
 function reportedError(frame: JsonObject, choice: JsonObject | undefined): unknown {

@@ -1,10 +1,11 @@
 import type { FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
+import type { RivuletError } from '../../core/errors.js';
 import { finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { errorDetails, inParentheses } from '../../protocol/errorDetails.js';
+import { contextLengthError, errorDetails, inParentheses } from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
 /** The finish reasons of the Chat API; the last two are from version 1. */
@@ -27,16 +28,18 @@ export const toFinishReason = (rawReason: string): FinishReason =>
  *
  * @param delta The `delta` of `message-end`.
  */
-export function readError(delta: JsonObject): ProviderError | undefined {
+export function readError(delta: JsonObject): RivuletError | undefined {
   const rawReason = nonEmptyString(delta['finish_reason']);
   const failed = rawReason !== undefined && /^(ERROR|TIMEOUT)$/i.test(rawReason);
   if (!failed && !delta['error']) return undefined;
-  const text = errorDetails(delta['error']).message ?? 'no explanation';
-  return new ProviderError('cohere', `cohere reported an error in its stream: ${text}${inParentheses(rawReason)}`, {
-    retryable: failed,
-    providerCode: rawReason,
-    data: delta,
-  });
+  const reported = errorDetails(delta['error']);
+  const message = reported.message ?? 'no explanation';
+  const text = `cohere reported an error in its stream: ${message}${inParentheses(rawReason)}`;
+  const details = { provider: 'cohere', providerCode: rawReason, data: delta };
+  return (
+    contextLengthError(`${text}.`, reported, details) ??
+    new ProviderError('cohere', text, { ...details, retryable: failed })
+  );
 }
 
 /**

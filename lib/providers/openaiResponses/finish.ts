@@ -1,5 +1,6 @@
 import type { FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
+import type { RivuletError } from '../../core/errors.js';
 import { finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
@@ -63,7 +64,7 @@ export function readFinish(
 }
 
 /** Creates the error for a response that failed or was cancelled. */
-export function createResponseError(status: string, response: JsonObject): ProviderError {
+export function createResponseError(status: string, response: JsonObject): RivuletError {
   if (hasErrorField(response)) return providerError(provider, { error: response['error'] ?? null });
   const problem = status === 'failed' ? 'failed' : 'was cancelled';
   return new ProviderError(provider, `${provider} reported that the response ${problem}, without a reason.`, {

@@ -1,0 +1,57 @@
+import { RivuletError } from './errors.js';
+import { omitUndefined } from './json/json.js';
+import type { Fields } from './json/json.js';
+
+/** What is known about a context that is too long. */
+export interface ContextLengthDetails {
+  readonly provider: string;
+  /** The HTTP status; absent if the error arrived within a stream. */
+  readonly status?: number | undefined;
+  readonly providerCode?: string | undefined;
+  readonly requestId?: string | undefined;
+  /** The limit that the provider names. */
+  readonly limit?: number | undefined;
+  /** The number of tokens that the provider counted. */
+  readonly tokens?: number | undefined;
+  /** What the provider sent. */
+  readonly body?: string | undefined;
+  readonly data?: unknown;
+}
+
+/**
+ * The request has more tokens than the model's context, counted by the provider. The same request fails again: shorten
+ * the history (`keepRecent`, `summarize`), or use a model with a longer context.
+ */
+export class ContextLengthError extends RivuletError {
+  override readonly name = 'ContextLengthError';
+  readonly code = 'context_length';
+  declare readonly provider: string;
+  /** The HTTP status; absent if the error arrived within a stream. */
+  readonly status?: number;
+  /** The provider's code or type of the error. */
+  readonly providerCode?: string;
+  /** The provider's id of the request. */
+  readonly requestId?: string;
+  /** The maximum number of tokens, if the provider names it. For some, it includes the output. */
+  readonly limit?: number;
+  /** The number of tokens that the provider counted, if it names it. */
+  readonly tokens?: number;
+  /** The body as text, truncated to 64 KiB. Only with the option `debug`: it may repeat the conversation. */
+  readonly body?: string;
+  /** The frame as it was received. Only with the option `debug`: it may repeat the conversation. */
+  readonly data?: unknown;
+
+  /**
+   * @param message What the provider reported.
+   * @param details What is known.
+   */
+  constructor(message: string, details: ContextLengthDetails) {
+    super(`${message} Shorten the history (keepRecent, summarize), or use a model with a longer context.`);
+    Object.assign(this, omitUndefined(details));
+  }
+
+  protected override details(): Fields {
+    const { provider, status, providerCode, requestId, limit, tokens } = this;
+    return { provider, status, providerCode, requestId, limit, tokens };
+  }
+}
