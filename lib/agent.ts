@@ -1,11 +1,10 @@
-import { defer, filter, identity, map } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { defer, filter, identity, map, takeUntil } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { FinishReason, ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
-import { startState } from './core/event.js';
+import { createStartState } from './core/input.js';
+import type { Input } from './core/input.js';
 import type { ResultEvent, RunEvent, RunResult, RunState } from './core/event.js';
-import { isRecord } from './core/json/json.js';
-import { userMessage } from './core/message.js';
 import type { Message } from './core/message.js';
 import type { Model, ToolChoiceOption } from './core/model.js';
 import type { Infer, Schema } from './core/schema.js';
@@ -16,13 +15,18 @@ import { prefixAfterTools } from './operators/prefixAfterTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 import { endStopped } from './orchestrators/endStopped.js';
 import { leaveOn } from './orchestrators/leaveOn.js';
+import { collectPrompts, joinPrompts } from './orchestrators/prompts.js';
+import type { PromptOptions, PromptQueue } from './orchestrators/prompts.js';
 import { preparedTurn } from './orchestrators/prepareTurn.js';
 import type { PrepareTurn } from './orchestrators/prepareTurn.js';
 import { runTurns } from './orchestrators/runTurns.js';
 import type { TurnPosition } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 import { rememberStop } from './orchestrators/stoppable.js';
+import type { StopOptions } from './orchestrators/stoppable.js';
 import type { StopWhen } from './orchestrators/stopWhen.js';
+
+export type { Input } from './core/input.js';
 
 /** Options of `createAgent`. */
 export interface AgentOptions<
@@ -64,11 +68,8 @@ export interface AgentOptions<
   readonly prefix?: string | undefined;
 }
 
-/** The user's input: a text, a message, or several messages. */
-export type Input = string | Message | readonly Message[];
-
 /** Options of one run. `C` is the type of the user's own value. */
-export interface RunOptions<C = unknown> {
+export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
   /** The conversation so far, oldest message first. Default: none. */
   readonly history?: readonly Message[] | undefined;
   /**
@@ -81,19 +82,6 @@ export interface RunOptions<C = unknown> {
    * `partialArguments`. Default: false.
    */
   readonly fragments?: boolean | undefined;
-  /**
-   * Ends the run with its first value: the request and the running tools are aborted, the partial text becomes the
-   * model's message, the open calls are answered, and `turn` and `result` have the finish reason `stopped`. It is
-   * subscribed once per run. A value that it emits when it is subscribed, or between two turns, counts: no further
-   * request is sent. Default: never.
-   */
-  readonly stop?: ObservableInput<unknown> | undefined;
-  /**
-   * Leaves the run when it is aborted, as unsubscribing does: the request and the running tools are aborted, and no
-   * further event is emitted, also no `result`. Subscribers receive an error, the signal's `reason` (by default an
-   * `AbortError`, as from `fetch`), so that `firstValueFrom(agent.run(...))` is rejected with it. Default: no signal.
-   */
-  readonly signal?: AbortSignal | undefined;
   /**
    * The user's own value (a user's id, a database), which tools, `prepareTurn` and `toolChoice` receive unchanged. It
    * is in no event and in no request. Its type follows from what they declare, and it is required if they need any.
@@ -157,7 +145,7 @@ export function createAgent<
   const { orchestrator = selectOrchestrator(model, { tools, output }) } = options;
   const stream = (input: Input, runOptions: RunOptions = {}): Observable<RunEvent> => {
     const { history = [], checkpoints = false, fragments = false, signal } = runOptions;
-    const run = (stop?: Observable<unknown>): Observable<RunEvent> => {
+    const run = (stop?: Observable<unknown>, prompts?: PromptQueue): Observable<RunEvent> => {
       if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
       const start = createStartState(input, history);
       const context: TurnContext = {
@@ -168,20 +156,25 @@ export function createAgent<
         ...(output ? { output } : {}),
         ...(stop ? { stop } : {}),
       };
+      const interrupts = runOptions.whenPrompted === 'interrupt' ? prompts?.arrivals : undefined;
       const turn = (state: RunState, { last }: TurnPosition) =>
-        preparedTurn(orchestrator, prepareTurn, state, { ...context, last }).pipe(
+        preparedTurn(orchestrator, prepareTurn, state, { ...context, last }, interrupts).pipe(
           timeLimit('turn', timeout?.turn),
           stop ? endStopped(state, stop) : identity,
+          prompts ? joinPrompts(prompts, state, { ...context, last }) : identity,
         );
       const check = output ? requireOutput(orchestrator.name) : undefined;
       return runTurns(turn, start, { maxTurns, stopWhen, provider: model.provider }).pipe(
         timeLimit('run', timeout?.run),
         prefix === '' ? identity : prefixAfterTools(prefix),
         signal ? leaveOn<RunEvent>(signal) : identity,
-        endRun<RunEvent>(start, { checkpoints, orchestrator: orchestrator.name, check }),
+        prompts ? takeUntil<RunEvent>(prompts.failure) : identity,
+        endRun<RunEvent>(start, { checkpoints, orchestrator: orchestrator.name, unjoined: prompts?.take, check }),
       );
     };
-    return defer(() => (runOptions.stop ? rememberStop(runOptions.stop, run) : run()));
+    const withStop = (prompts?: PromptQueue) =>
+      runOptions.stop ? rememberStop(runOptions.stop, (stop) => run(stop, prompts)) : run(undefined, prompts);
+    return defer(() => (runOptions.prompts ? collectPrompts(runOptions.prompts, withStop) : withStop()));
   };
   // The types of the events and the output follow from the tools and the schema; TypeScript cannot infer them from the
   // pipe.
@@ -224,16 +217,3 @@ const requireOutput =
       'Build its turns on typedOutput, or omit `output`.',
     );
   };
-
-/**
- * The state from which a run starts. The history is copied, so that later changes to the array do not affect the run.
- */
-function createStartState(input: Input, history: readonly Message[]): RunState {
-  const messages = typeof input === 'string' ? [userMessage(input)] : ([input].flat() as readonly Message[]);
-  if (history.length + messages.length > 0 && messages.every(isRecord)) return startState([...history, ...messages]);
-  throw new ConfigurationError(
-    'history',
-    'There is nothing to send: no input and no history.',
-    'Pass a text or a message.',
-  );
-}

@@ -182,6 +182,8 @@ export {
   turnCount,
 } from './orchestrators/stopWhen.js';
 export type { StopCondition, StopWhen } from './orchestrators/stopWhen.js';
+export type { PromptOptions } from './orchestrators/prompts.js';
+export type { StopOptions } from './orchestrators/stoppable.js';
 export type { PrepareTurn, TurnChanges } from './orchestrators/prepareTurn.js';
 export { requestOf, toolLoop } from './orchestrators/toolLoop.js';
 export { twoPhase } from './orchestrators/twoPhase.js';

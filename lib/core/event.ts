@@ -103,6 +103,8 @@ export interface RunResult<T = unknown> {
   readonly metadata?: Metadata;
   /** The number of turns of the run. */
   readonly turns: number;
+  /** The prompts that arrived when no turn could follow any more. Absent if there are none. */
+  readonly prompts?: readonly Message[];
 }
 
 /** The last event of a run that did not fail. */

@@ -17,6 +17,8 @@ export interface FailedRun {
   readonly usage: Usage;
   /** The number of the turn that failed, from 1. */
   readonly turn: number;
+  /** The prompts that had arrived and did not join the run. Absent if there are none. */
+  readonly prompts?: readonly Message[];
   /** The name of the orchestrator; absent in a run without an agent. */
   readonly orchestrator?: string;
 }

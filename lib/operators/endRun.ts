@@ -18,6 +18,8 @@ export interface EndRunOptions {
   readonly checkpoints?: boolean | undefined;
   /** The name of the orchestrator, for `runOf(error)`. Default: none. */
   readonly orchestrator?: string | undefined;
+  /** Returns the prompts that arrived and did not join the run. Default: none. */
+  readonly unjoined?: (() => readonly Message[]) | undefined;
   /** Checks the result before it is emitted. If it throws, the run fails with that error. Default: no check. */
   readonly check?: ((result: RunResult) => void) | undefined;
 }
@@ -38,7 +40,8 @@ export interface EndRunOptions {
  * ```
  *
  * @param start The state from which the run started; the result includes its usage and its turns. Default: a new run.
- * @param options `checkpoints` (default: true), `orchestrator` (default: none), `check` (default: no check).
+ * @param options `checkpoints` (default: true), `orchestrator` (default: none), `unjoined` (default: none), `check`
+ * (default: no check).
  * @returns A function that returns an Observable of the source's events, and the `result`.
  */
 export function endRun<E extends StreamEvent>(
@@ -47,7 +50,7 @@ export function endRun<E extends StreamEvent>(
 ): OperatorFunction<E, E | ResultEvent>;
 export function endRun(
   start?: RunState,
-  { checkpoints = true, orchestrator, check }: EndRunOptions = {},
+  { checkpoints = true, orchestrator, unjoined = () => [], check }: EndRunOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
     const text = new StringBuilder();
@@ -78,6 +81,7 @@ export function endRun(
           usage: addUsage(addUsage(usage, content.usage), usageOfError(thrown)),
           turn: last && !last.next ? last.turn : (last ?? start ?? { turn: 0 }).turn + 1,
           ...(orchestrator === undefined ? {} : { orchestrator }),
+          ...promptsField(unjoined()),
         }),
       );
     };
@@ -126,6 +130,7 @@ export function endRun(
             usage,
             ...(metadata.metadata ? { metadata: metadata.metadata } : {}),
             turns,
+            ...promptsField(unjoined()),
           };
           try {
             check?.(result);
@@ -140,6 +145,8 @@ export function endRun(
     };
   });
 }
+
+const promptsField = (prompts: readonly Message[]) => (prompts.length > 0 ? { prompts } : {});
 
 /** The content of the current turn so far. */
 class TurnContent {

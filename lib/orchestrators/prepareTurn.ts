@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, defer, EMPTY, from, take, takeUntil } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, EMPTY, from, merge, take, takeUntil } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { RunEvent, RunState } from '../core/event.js';
 import { isWeakKey, omitUndefined } from '../core/json/json.js';
@@ -34,17 +34,24 @@ export type PrepareTurn<C = never> = (
   context: C,
 ) => TurnChanges | ObservableInput<TurnChanges | undefined> | undefined;
 
-/** The events of a turn of an orchestrator, with the changes of `prepareTurn`. */
+/**
+ * The events of a turn of an orchestrator, with the changes of `prepareTurn`.
+ *
+ * @param interrupts Ends the model's stream, as a stop does, but not the tools. Default: nothing.
+ */
 export function preparedTurn(
   orchestrator: Orchestrator,
   prepareTurn: PrepareTurn | undefined,
   state: RunState,
   context: TurnContext,
+  interrupts?: Observable<unknown>,
 ): Observable<RunEvent> {
   const { stop } = context;
+  const ends = [stop, interrupts].filter((notifier) => notifier !== undefined);
   const start = (changes?: TurnChanges) => {
     const changed = applyChanges(context, changes ?? {});
-    return orchestrator.turn(state, stop ? { ...changed, model: stoppable(changed.model, stop) } : changed);
+    if (ends.length === 0) return orchestrator.turn(state, changed);
+    return orchestrator.turn(state, { ...changed, model: stoppable(changed.model, merge(...ends)) });
   };
   if (!prepareTurn) return start();
   return defer(() => {

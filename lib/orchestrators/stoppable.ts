@@ -4,6 +4,23 @@ import type { Chunk } from '../core/chunk.js';
 import type { Model } from '../core/model.js';
 import { stopOn } from '../operators/stopOn.js';
 
+/** Options that end a run early. */
+export interface StopOptions {
+  /**
+   * Ends the run with its first value: the request and the running tools are aborted, the partial text becomes the
+   * model's message, the open calls are answered, and `turn` and `result` have the finish reason `stopped`. It is
+   * subscribed once per run. A value that it emits when it is subscribed, or between two turns, counts: no further
+   * request is sent. Default: never.
+   */
+  readonly stop?: ObservableInput<unknown> | undefined;
+  /**
+   * Leaves the run when it is aborted, as unsubscribing does: the request and the running tools are aborted, and no
+   * further event is emitted, also no `result`. Subscribers receive an error, the signal's `reason` (by default an
+   * `AbortError`, as from `fetch`), so that `firstValueFrom(agent.run(...))` is rejected with it. Default: no signal.
+   */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Subscribes to a notifier once, for the duration of a run, and remembers its value for late subscribers.
  *

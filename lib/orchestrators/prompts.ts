@@ -1,0 +1,112 @@
+import { concat, defer, from, ignoreElements, of, Subject, tap, using } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
+import { stateAfter } from '../core/event.js';
+import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
+import { messagesOf } from '../core/input.js';
+import type { Input } from '../core/input.js';
+import type { Message } from '../core/message.js';
+import { hasEmitted } from '../core/notifier.js';
+import { appendMessages } from '../core/usedIds.js';
+import { replaceTurnEvent } from '../operators/followUp.js';
+import { stoppedTurn } from './openTurn.js';
+import type { TurnContext } from './orchestrator.js';
+
+/** Options of a run that receives prompts. */
+export interface PromptOptions {
+  /**
+   * Prompts that join the run while it goes on: each becomes a user message at the end of the turn in which it arrives,
+   * after the results of its tools. It is emitted as `message`, and is part of the result. A run that would end goes on
+   * with it. It is subscribed once per run, until the run ends. Prompts that arrive when no turn can follow any more
+   * (after the last `turn` event, or at a limit between two turns) are in `prompts` of the result. Default: no prompts.
+   */
+  readonly prompts?: ObservableInput<Input> | undefined;
+  /**
+   * When a prompt joins the run. `nextTurn`: at the end of the turn. `interrupt`: the model's response ends at once, as
+   * by `stop`, and the run goes on from its partial text; running tools are not interrupted. A turn that is interrupted
+   * has the finish reason `stopped` and a `next` state, and counts for `maxTurns`. Default: `nextTurn`.
+   */
+  readonly whenPrompted?: 'nextTurn' | 'interrupt' | undefined;
+}
+
+/** The prompts that arrive during a run, and have not joined it yet. */
+export interface PromptQueue {
+  /** Removes and returns the prompts that have arrived. */
+  readonly take: () => readonly Message[];
+  /** Emits when a prompt arrives, and at subscription if one has arrived. */
+  readonly arrivals: Observable<unknown>;
+  /** Fails with an error of the source of the prompts. */
+  readonly failure: Observable<never>;
+}
+
+/**
+ * Collects prompts for the duration of a run.
+ *
+ * @param prompts The source of the prompts. It is subscribed once.
+ * @param run Receives the queue, and returns the run.
+ */
+export function collectPrompts<T>(
+  prompts: ObservableInput<Input>,
+  run: (queue: PromptQueue) => Observable<T>,
+): Observable<T> {
+  return defer(() => {
+    let waiting: readonly Message[] = [];
+    const arrived = new Subject<void>();
+    const failure = new Subject<never>();
+    const add = (prompt: Input) => {
+      waiting = [...waiting, ...messagesOf(prompt)];
+      arrived.next();
+    };
+    const take = () => {
+      const taken = waiting;
+      waiting = [];
+      return taken;
+    };
+    const arrivals = defer(() => (waiting.length > 0 ? of(undefined) : arrived));
+    return using(
+      () => from(prompts).pipe(tap(add), ignoreElements()).subscribe(failure),
+      () => run({ take, arrivals, failure }),
+    );
+  });
+}
+
+/**
+ * Adds the prompts that have arrived to the history, at the end of a turn: they are emitted as messages before its
+ * `turn` event, after the results of its tools, and are part of the state of the next turn. A run that would end goes
+ * on with them, unless it has been stopped or this is the last turn.
+ *
+ * A run that goes on after its end starts over with an empty memo, as a new run does, and a typed output is asked for
+ * again. After an interruption, the memo is that of the interrupted turn.
+ */
+export function joinPrompts(
+  queue: PromptQueue,
+  state: RunState,
+  { last = false, stop }: Pick<TurnContext, 'last' | 'stop'>,
+): MonoTypeOperatorFunction<RunEvent> {
+  return replaceTurnEvent((turn, messages) => {
+    const prompts = queue.take();
+    if (prompts.length === 0) return of<RunEvent>(turn);
+    return concat(
+      from(prompts.map((message): RunEvent => ({ type: 'message', message }))),
+      defer(() => of<RunEvent>(turnWithPrompts())),
+    );
+
+    function turnWithPrompts(): TurnEvent {
+      if (hasEmitted(stop)) return turn.next ? stoppedTurn(turn) : turn;
+      if (last) return { ...turn, finishReason: 'maxTurns', next: null };
+      const { output: _, ...rest } = turn;
+      return { ...rest, next: stateWithPrompts(state, turn, messages, prompts) };
+    }
+  });
+}
+
+function stateWithPrompts(
+  state: RunState,
+  turn: TurnEvent,
+  messages: readonly Message[],
+  prompts: readonly Message[],
+): RunState {
+  if (turn.next) return { ...turn.next, messages: appendMessages(turn.next.messages, prompts) };
+  const { memo, ...after } = stateAfter(state, turn, [...messages, ...prompts]);
+  const isInterrupted = turn.finishReason === 'stopped';
+  return isInterrupted && memo ? { ...after, memo } : after;
+}
