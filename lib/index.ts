@@ -195,6 +195,13 @@ export { anthropic } from './providers/anthropic/anthropic.js';
 export type { AnthropicOptions } from './providers/anthropic/anthropic.js';
 export { anthropicTools } from './providers/anthropic/serverTools.js';
 export type {
+  AnthropicBashInput,
+  AnthropicClientToolOptions,
+  AnthropicMemoryInput,
+  AnthropicTextEditorInput,
+} from './providers/anthropic/clientTools.js';
+export type { AnthropicComputerAction, AnthropicComputerOptions } from './providers/anthropic/computer.js';
+export type {
   AnthropicCodeExecutionOptions,
   AnthropicTool,
   AnthropicWebFetchOptions,

@@ -1,10 +1,11 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined } from '../../core/json/json.js';
+import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
+import { toolsetDefinition } from './computer.js';
 import { encodeMessages } from './messages.js';
 import { encodeThinking, withoutRejectedThinking } from './models.js';
 import { outputSchema } from './schema.js';
@@ -79,7 +80,7 @@ function encodeTools(
   const disableParallel = parallelToolCalls === false;
   const choice = toolChoice ?? (disableParallel ? 'auto' : undefined);
   return {
-    tools: [...tools.map(encodeTool), ...definitions],
+    tools: [...encodeOwnTools(tools), ...definitions],
     tool_choice: choice && encodeToolChoice(choice, disableParallel),
   };
 }
@@ -94,10 +95,37 @@ function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: read
   );
 }
 
-/** Encodes a tool. The API requires a schema whose type is `object`. */
+/** Encodes the request's own tools. The members of a toolset are one entry, at the place of the first one. */
+function encodeOwnTools(tools: readonly ToolDefinition[]): readonly JsonObject[] {
+  const encoded = new Map<unknown, JsonObject>();
+  for (const tool of tools) {
+    const toolset = toolsetOf(tool);
+    const type = toolset?.['type'];
+    if (!toolset) encoded.set(tool, encodeTool(tool));
+    else if (!encoded.has(type)) {
+      const members = tools.filter((other) => toolsetOf(other)?.['type'] === type);
+      const names = members.map(({ name }) => name);
+      encoded.set(type, toolsetDefinition(toolset, names));
+    }
+  }
+  return [...encoded.values()];
+}
+
+/** The definition of the toolset of a tool that `anthropicTools.computer` created; undefined for any other tool. */
+function toolsetOf({ providerOptions }: ToolDefinition): JsonObject | undefined {
+  const toolset = providerOptions?.['anthropic']?.['toolset'];
+  return isJsonObject(toolset) ? toolset : undefined;
+}
+
+/**
+ * Encodes a tool. The API requires a schema whose type is `object`, but refuses a schema and a description for the
+ * tools that Anthropic defines, which have a type of their own (`bash_20250124`).
+ */
 function encodeTool(tool: ToolDefinition): JsonObject {
-  const { name, description, parameters } = tool;
-  return withProviderOptions({ name, description, input_schema: { ...parameters, type: 'object' } }, 'anthropic', tool);
+  const { name, description, parameters, providerOptions } = tool;
+  const type = providerOptions?.['anthropic']?.['type'] ?? 'custom';
+  const own = type === 'custom' ? { name, description, input_schema: { ...parameters, type: 'object' } } : { name };
+  return withProviderOptions(own, 'anthropic', tool);
 }
 
 function encodeToolChoice(choice: ToolChoice, disableParallel: boolean): JsonObject {

@@ -3,6 +3,8 @@ import { omitUndefined, objectOrEmpty, nonEmptyString } from '../../core/json/js
 import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import { mergeHeaders } from '../../protocol/request.js';
+import { bash, memory, textEditor } from './clientTools.js';
+import { computer } from './computer.js';
 
 /** A tool that Anthropic runs, in the API's format. `anthropicTools` creates the common ones; write others by hand. */
 export interface AnthropicTool {
@@ -60,8 +62,8 @@ export interface AnthropicCodeExecutionOptions {
 }
 
 /**
- * The tools that Anthropic runs on its own servers (platform.claude.com, "Web search tool", "Web fetch tool", "Code
- * execution tool"). Pass them to the model:
+ * The tools that Anthropic defines. It runs some of them on its own servers (platform.claude.com, "Web search tool",
+ * "Web fetch tool", "Code execution tool", "Tool search tool"). Pass these to the model:
  *
  * ```ts
  * const model = anthropic('claude-sonnet-5-5', {
@@ -72,6 +74,13 @@ export interface AnthropicCodeExecutionOptions {
  * Each call and each result is emitted as metadata (`serverTools`, with the unchanged content block as `raw`), in order
  * of arrival. Cited pages, fetched pages, and files that code creates are emitted as sources; the content of fetched
  * pages is emitted as files. The default versions run on every model that supports the tool.
+ *
+ * The application runs the others (`bash`, `textEditor`, `memory`, `computer`). They are ordinary tools for an agent:
+ *
+ * ```ts
+ * const bash = anthropicTools.bash({ execute: ({ command }) => runInSandbox(command) });
+ * const agent = createAgent({ model, tools: [bash] });
+ * ```
  */
 export const anthropicTools = {
   /**
@@ -105,6 +114,21 @@ export const anthropicTools = {
   codeExecution({ version = '20250825' }: AnthropicCodeExecutionOptions = {}): AnthropicTool {
     return createTool(`code_execution_${version}`, 'code_execution', {});
   },
+
+  /**
+   * Searches the request's own tools that have `providerOptions: { anthropic: { defer_loading: true } }`: the model
+   * sees these only after it has found them. At least one tool must not be deferred; this one counts.
+   *
+   * @param by How the model searches: with a regular expression, or with words (`bm25`). Default: `regex`.
+   */
+  toolSearch(by: 'regex' | 'bm25' = 'regex'): AnthropicTool {
+    return createTool(`tool_search_tool_${by}_20251119`, `tool_search_tool_${by}`, {});
+  },
+
+  bash,
+  textEditor,
+  memory,
+  computer,
 } as const;
 
 const encodeLimits = ({ maxUses, allowedDomains, blockedDomains }: WebLimits) => ({

@@ -62,4 +62,21 @@ describe('anthropic dialect of the loopback server', () => {
     expect(refused([question], { tools: [deferred] })).toMatch(/At least one tool must be non-deferred/);
     expect(refused([question], { tools: [{ ...deferred, defer_loading: 'yes' }] })).toMatch(/valid boolean/);
   });
+
+  it('the Messages API of the server knows the types of the tools, and the toolset of a call', () => {
+    const withTool = (tool: JsonObject) => refused([question], { tools: [tool] });
+    expect(withTool({ type: 'bash_20250124', name: 'bash' })).toBeUndefined();
+    expect(withTool({ type: 'bash_20250124', name: 'shell' })).toBe(
+      "tools.0.bash_20250124.name: Input should be 'bash'",
+    );
+    expect(withTool({ type: 'bash_20250124', name: 'bash', input_schema: { type: 'object' } })).toMatch(/Extra inputs/);
+    expect(withTool({ type: 'computer_toolset_20260801', name: 'computer' })).toMatch(/name: Extra inputs/);
+    expect(withTool({ type: 'paint_20990101', name: 'paint' })).toMatch(/does not match any of the expected tags/);
+    const zoom = {
+      role: 'assistant',
+      content: [{ type: 'tool_use', id: 'a', name: 'zoom', input: {}, toolset_name: 'computer' }],
+    };
+    expect(refused([question, zoom, answered()])).toMatch(/toolset_name does not match/);
+    expect(refused([question, zoom, answered({ content: '1', toolset_name: 'computer' })])).toBeUndefined();
+  });
 });

@@ -1,18 +1,20 @@
 import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { anthropicHistory } from './history.js';
 import { refusalOf } from './request.js';
 
 /**
  * Anthropic's Messages API as server-sent events, as its page "Streaming messages" documents them: `message_start`,
  * blocks that start, grow and stop, `message_delta` with the stop reason and the usage, `message_stop`. Thinking ends
- * with a signature. A source becomes a citation of the text.
+ * with a signature. A source becomes a citation of the text, and metadata the blocks that it reports (`serverTools`,
+ * `compaction`, `unknown`).
  *
  * Ids and signatures are constant: the same script results in the same bytes.
  */
@@ -84,10 +86,11 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     ...(current === type ? [] : open(type, block)),
     delta(fields),
   ];
-  const toolUse = ({ index, id, name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
+  const toolUse = ({ index, id, name, arguments: args, done, providerData }: ToolCallFragment): DialectFrame[] => {
     const key = index ?? nonEmptyString(id) ?? last;
     const known = name === undefined ? blocks.get(key) : undefined;
-    const started = known === undefined ? open('tool_use', { id: id ?? '', name: name ?? '', input: {} }) : [];
+    const data = objectOrEmpty(providerData?.['anthropic']);
+    const started = known === undefined ? open('tool_use', { id: id ?? '', name: name ?? '', input: {}, ...data }) : [];
     const at = known ?? last;
     blocks.set(key, at);
     const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
@@ -95,8 +98,21 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     return [...started, ...deltas, ...(done && at === last ? stop() : [])];
   };
 
+  /** A block of another kind; the input of a call arrives in deltas. */
+  const otherBlock = (block: JsonObject): DialectFrame[] => {
+    const { type, input, ...fields } = block;
+    const hasInput = isJsonObject(input);
+    const json = hasInput ? splitJson(input) : [];
+    return [
+      ...open(nonEmptyString(type) ?? '', { ...fields, ...(hasInput ? { input: {} } : {}) }),
+      ...json.map((partial_json) => delta({ type: 'input_json_delta', partial_json })),
+      ...stop(),
+    ];
+  };
+
   return {
     next(chunk) {
+      if (chunk.type === 'metadata') return [...begin(), ...blocksIn(chunk.metadata).flatMap(otherBlock)];
       if (chunk.type === 'finish') {
         finish = chunk;
         return [...begin(), ...stop()];
@@ -126,6 +142,17 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       ];
     },
   };
+}
+
+/**
+ * The blocks that metadata stands for, as the provider of the Messages API reports them: the `raw` blocks of
+ * `serverTools`, and any other object with a type.
+ */
+function blocksIn(metadata: JsonObject): readonly JsonObject[] {
+  const serverTools = objectsIn(metadata['serverTools']).map(({ raw }) => raw);
+  return [...serverTools, ...Object.values(metadata)]
+    .filter(isJsonObject)
+    .filter(({ type }) => typeof type === 'string');
 }
 
 function citation({ source: { url, title, text } }: Extract<Chunk, { type: 'source' }>): JsonObject {

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { cacheObjection } from './cacheControl.js';
+import { toolsObjection } from './tools.js';
 
 /**
  * What the Messages API refuses with status 400 (its reference and the pages "Handle tool calls" and "Extended
@@ -60,24 +61,6 @@ function missingThinkingObjection(messages: readonly JsonObject[]): string | und
   );
 }
 
-function toolsObjection({ tools, tool_choice }: Record<string, unknown>): string | undefined {
-  if (tools === undefined)
-    return tool_choice === undefined ? undefined : 'tool_choice may only be specified while providing tools.';
-  if (!Array.isArray(tools) || !tools.every(isRecord)) return 'tools: Input should be a valid list';
-  const at = tools.findIndex(
-    ({ type, input_schema }) => type === undefined && !(isRecord(input_schema) && input_schema['type'] === 'object'),
-  );
-  if (at >= 0) return `tools.${at}.custom.input_schema.type: Field required`;
-  const option = ['strict', 'defer_loading'].find((field) =>
-    tools.some((tool) => tool[field] !== undefined && typeof tool[field] !== 'boolean'),
-  );
-  if (option !== undefined) return `tools: ${option}: Input should be a valid boolean`;
-  if (tools.length > 0 && tools.every((tool) => tool['defer_loading'] === true))
-    return 'All tools have defer_loading set. At least one tool must be non-deferred.';
-  const names = tools.map(({ name }) => name).filter((name) => name !== undefined);
-  return new Set(names).size < names.length ? 'tools: Tool names must be unique.' : undefined;
-}
-
 function messageObjection(messages: readonly JsonObject[], at: number): string | undefined {
   const { role } = messages[at] ?? {};
   if (role !== 'user' && role !== 'assistant') return `messages.${at}.role: Input should be 'user' or 'assistant'`;
@@ -108,7 +91,14 @@ function messageObjection(messages: readonly JsonObject[], at: number): string |
       `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks ` +
       `immediately after: ${open.join(', ')}`
     );
-  const before = idsOf(blocksOf(messages[at - 1]), 'tool_use', 'id');
+  const callsBefore = blocksOf(messages[at - 1]).filter(({ type }) => type === 'tool_use');
+  const before = callsBefore.map(({ id }) => nonEmptyString(id) ?? '');
+  const wrongToolset = blocks.some(
+    ({ type, tool_use_id, toolset_name }) =>
+      type === 'tool_result' &&
+      callsBefore.some((call) => call['id'] === tool_use_id && call['toolset_name'] !== toolset_name),
+  );
+  if (wrongToolset) return `messages.${at}: tool_result: toolset_name does not match the tool_use`;
   const orphan = idsOf(blocks, 'tool_result', 'tool_use_id').find((id) => !before.includes(id));
   return orphan === undefined
     ? undefined
