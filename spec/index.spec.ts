@@ -149,6 +149,7 @@ describe('the public names', () => {
     expect(Object.keys(testing).sort()).toEqual([
       'operatorContract',
       'parseDiagram',
+      'providerContract',
       'recordFetch',
       'runDiagram',
       'scriptedModel',

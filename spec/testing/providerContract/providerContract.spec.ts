@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { map, merge, share, take } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Chunk } from '../../lib/core/chunk.js';
-import type { Model } from '../../lib/core/model.js';
-import { httpModel } from '../../lib/providers/httpModel.js';
-import type { ModelOptions } from '../../lib/providers/httpModel.js';
-import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
-import { providerContract } from '../../lib/testing/index.js';
-import type { RecordedAnswer } from '../../lib/testing/index.js';
-import { toyWire } from '../protocol/wires.js';
+import type { Chunk } from '../../../lib/core/chunk.js';
+import type { Model } from '../../../lib/core/model.js';
+import { httpModel } from '../../../lib/providers/httpModel.js';
+import type { ModelOptions } from '../../../lib/providers/httpModel.js';
+import { openaiCompatible } from '../../../lib/providers/openaiCompatible.js';
+import { providerContract } from '../../../lib/testing/index.js';
+import type { RecordedAnswer } from '../../../lib/testing/index.js';
+import { toyWire } from '../../protocol/wires.js';
 
 const acme = openaiCompatible({ name: 'acme', baseUrl: 'https://api.acme.example/v1', apiKeyVariable: 'ACME_KEY' });
 const frame = (choice: object) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`;
