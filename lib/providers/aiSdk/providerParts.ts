@@ -1,6 +1,7 @@
 import { tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
+import { serverToolChunk } from '../../core/metadata.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
 import { hasMetadata, metadataField } from './providerData.js';
@@ -79,12 +80,9 @@ export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   switch (part.type) {
     case 'tool-call':
       if (!part.providerExecuted) return undefined;
-      return { metadata: { providerToolCall: toJson(part) }, replayPart: toReplayCall(part) };
+      return { metadata: reportCall(part), replayPart: toReplayCall(part) };
     case 'tool-result':
-      return {
-        metadata: { providerToolResult: toJson(part) },
-        ...(part.preliminary ? {} : { replayPart: toReplayResult(part) }),
-      };
+      return { metadata: reportResult(part), ...(part.preliminary ? {} : { replayPart: toReplayResult(part) }) };
     case 'tool-approval-request':
       return { metadata: { toolApprovalRequest: toJson(part) } };
     case 'custom':
@@ -100,6 +98,26 @@ export function readProviderPart(part: SdkPart): ProviderPart | undefined {
     default:
       return undefined;
   }
+}
+
+/** A call that the provider runs, and its result, are changes of one server tool. */
+function reportCall(part: SdkPartOf<'tool-call'>): JsonObject {
+  const { toolCallId: id, toolName: name, input } = part;
+  const { metadata } = serverToolChunk({
+    id,
+    name,
+    status: 'running',
+    input: tryParseJson(input) ?? input,
+    raw: toJson(part),
+  });
+  return metadata;
+}
+
+function reportResult(part: SdkPartOf<'tool-result'>): JsonObject {
+  const { toolCallId: id, toolName: name, result, isError, preliminary } = part;
+  const ended = isError ? 'failed' : 'completed';
+  const status = preliminary ? 'running' : ended;
+  return serverToolChunk({ id, name, status, output: toJson(result), raw: toJson(part) }).metadata;
 }
 
 function toReplayCall({ toolCallId, toolName, input, providerMetadata }: SdkPartOf<'tool-call'>): ReplayPart {

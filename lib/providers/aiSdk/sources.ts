@@ -94,15 +94,15 @@ function toSource(
   const { id, title, providerMetadata } = source;
   const url = source.sourceType === 'url' ? source.url : undefined;
   const document = source.sourceType === 'document' ? { mediaType: source.mediaType, filename: source.filename } : {};
-  const { citedText: text, startIndex, endIndex } = citation;
+  const { citedText: text, startIndex: start, endIndex: end } = citation;
   const data = {
-    ...omitUndefined({ ...document, startIndex, endIndex }),
+    ...omitUndefined(document),
     ...metadataField('metadata', providerMetadata),
   };
   return {
     type: 'source',
     id,
-    ...omitUndefined({ url, title, text }),
+    ...omitUndefined({ url, title, text, start, end }),
     ...(Object.keys(data).length > 0 ? { providerData: { [provider]: data } } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import { asArray, contentParts, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { asArray, contentParts, finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { parseDataUrl } from '../shared/files.js';
@@ -77,7 +77,8 @@ function readReferences(part: unknown): SourcePart[] {
 function readAnnotation(annotation: unknown): SourcePart[] {
   if (!isRecord(annotation)) return [];
   const citation = isRecord(annotation['url_citation']) ? annotation['url_citation'] : annotation;
-  return toSource(citation['url'], citation['title'], citation['content']);
+  const position = { start: finiteNumber(citation['start_index']), end: finiteNumber(citation['end_index']) };
+  return toSource(citation['url'], citation['title'], citation['content'], position);
 }
 
 /** Reads the sources of a frame: `search_results`, and the URLs in `citations` (documented by Perplexity and xAI). */
@@ -91,12 +92,18 @@ export function readFrameSources(frame: JsonObject): readonly SourcePart[] {
   ];
 }
 
-function toSource(url: unknown, title?: unknown, text?: unknown): SourcePart[] {
+function toSource(
+  url: unknown,
+  title?: unknown,
+  text?: unknown,
+  position: { readonly start?: number | undefined; readonly end?: number | undefined } = {},
+): SourcePart[] {
   if (nonEmptyString(url) === undefined) return [];
   return [
     {
       type: 'source',
       ...omitUndefined({ url: nonEmptyString(url), title: nonEmptyString(title), text: nonEmptyString(text) }),
+      ...omitUndefined(position),
     },
   ];
 }

@@ -1,4 +1,4 @@
-import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { asArray, finiteNumber, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { imageMediaType, inlineDataUrl } from '../shared/files.js';
@@ -29,6 +29,15 @@ export function readCitedSources(holder: JsonObject): readonly KeyedSource[] {
 const noSources: readonly KeyedSource[] = [];
 
 /**
+ * Returns the position of an annotation in the text of its message. A cited file has the position at which the citation
+ * is to be inserted; the index of a `file_path` is no position (`ResponseOutputText` in the SDK openai 7.57).
+ */
+function readPosition({ type, start_index: start, end_index: end, index }: JsonObject) {
+  const inserted = type === 'file_citation' ? finiteNumber(index) : undefined;
+  return { start: finiteNumber(start) ?? inserted, end: finiteNumber(end) ?? inserted };
+}
+
+/**
  * Returns the source of an annotation: a page (`url_citation`) or a file (`file_citation`, `file_path`, or
  * `container_file_citation`, which also names the container that the file has to be fetched from).
  */
@@ -40,7 +49,10 @@ function readCitedSource(annotation: JsonObject): readonly KeyedSource[] {
   if (url === undefined && id === undefined) return [];
   const title = nonEmptyString(citation['title']) ?? nonEmptyString(citation['filename']);
   const providerData = container === undefined ? undefined : { [provider]: { container_id: container } };
-  const source: SourcePart = { type: 'source', ...omitUndefined({ id, url, title, providerData }) };
+  const source: SourcePart = {
+    type: 'source',
+    ...omitUndefined({ id, url, title, ...readPosition(citation), providerData }),
+  };
   return [{ key: JSON.stringify(['source', url, container, id]), source }];
 }
 

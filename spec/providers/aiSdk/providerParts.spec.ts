@@ -78,8 +78,23 @@ describe('readProviderPart', () => {
     ]);
     const chunks = await chunksOf(model, { ...question, tools: [season] });
     expect(chunks.map(({ type }) => type)).toEqual(['metadata', 'metadata', 'metadata', 'text', 'text', 'finish']);
-    expect(chunks[2]).toMatchObject({
-      metadata: { providerToolResult: { toolName: 'web_search', result: { hits: 2 } } },
-    });
+    const tool = { id: 'w1', name: 'web_search' };
+    expect(chunks.slice(0, 3)).toMatchObject([
+      { metadata: { serverTools: [{ ...tool, status: 'running', input: { q: 'x' }, raw: { type: 'tool-call' } }] } },
+      { metadata: { serverTools: [{ ...tool, status: 'running', output: { hits: 1 } }] } },
+      { metadata: { serverTools: [{ ...tool, status: 'completed', output: { hits: 2 } }] } },
+    ]);
+  });
+
+  it('readProviderPart reports a result that is an error as failed', async () => {
+    const failed = {
+      type: 'tool-result',
+      toolCallId: 'w1',
+      toolName: 'web_search',
+      result: 'no',
+      isError: true,
+    } as const;
+    const chunks = await chunksOf(acme([failed, finish()]).model);
+    expect(chunks[0]).toMatchObject({ metadata: { serverTools: [{ id: 'w1', status: 'failed', output: 'no' }] } });
   });
 });

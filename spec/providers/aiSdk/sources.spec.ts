@@ -39,7 +39,9 @@ describe('createSourceDecoder', () => {
       id: 'p',
       title: 'Paper',
       text: 'It is so.',
-      providerData: { 'acme.chat': { mediaType: 'application/pdf', startIndex: 0, endIndex: 4 } },
+      start: 0,
+      end: 4,
+      providerData: { 'acme.chat': { mediaType: 'application/pdf' } },
     });
     expect(second).toMatchObject({ id: 'p', text: 'And so.' });
     expect(more).toEqual([]);

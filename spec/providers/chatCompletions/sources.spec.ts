@@ -5,7 +5,10 @@ import { delta, frame, read } from './reading.js';
 describe('sources of chat completions', () => {
   it('readFiles and readSources read images and citations, and each is emitted once', () => {
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0=' } };
-    const cite = { type: 'url_citation', url_citation: { url: 'https://a.test/', title: 'A', content: 'said' } };
+    const cite = {
+      type: 'url_citation',
+      url_citation: { url: 'https://a.test/', title: 'A', content: 'said', start_index: 3, end_index: 9 },
+    };
     const { chunks } = read([
       delta({ images: [image], annotations: [cite] }),
       {
@@ -15,7 +18,10 @@ describe('sources of chat completions', () => {
     ]);
     expect(chunks.slice(0, -1)).toEqual([
       { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'iVBORw0=' } },
-      { type: 'source', source: { type: 'source', url: 'https://a.test/', title: 'A', text: 'said' } },
+      {
+        type: 'source',
+        source: { type: 'source', url: 'https://a.test/', title: 'A', text: 'said', start: 3, end: 9 },
+      },
       { type: 'source', source: { type: 'source', url: 'https://b.test/' } },
     ]);
   });

@@ -173,7 +173,9 @@ describe('createServerItemReporter: recordings', () => {
       ['file_search', 'searching'],
       ['file_search', 'completed'],
     ]);
-    expect(sources(answer)).toEqual([{ type: 'source', id: 'file-Ebzhf8H4DPGPr9pUhr7n7v', title: 'ai.pdf' }]);
+    expect(sources(answer)).toEqual([
+      { type: 'source', id: 'file-Ebzhf8H4DPGPr9pUhr7n7v', title: 'ai.pdf', start: 154, end: 154 },
+    ]);
     expect(files(answer)).toEqual([]);
   });
 
@@ -234,9 +236,9 @@ describe('createServerItemReporter: recordings', () => {
       ]);
       const inContainer = { providerData: { 'openai-responses': { container_id: 'cntr_1' } } };
       expect(sources(answer)).toEqual([
-        { type: 'source', id: 'cfile_1', title: 'plot.png', ...inContainer },
-        { type: 'source', id: 'cfile_2', title: 'table.csv', ...inContainer },
-        { type: 'source', url: 'https://numbers.example/', title: 'Numbers' },
+        { type: 'source', id: 'cfile_1', title: 'plot.png', start: 22, end: 30, ...inContainer },
+        { type: 'source', id: 'cfile_2', title: 'table.csv', start: 35, end: 44, ...inContainer },
+        { type: 'source', url: 'https://numbers.example/', title: 'Numbers', start: 0, end: 16 },
       ]);
     },
   );

@@ -28,18 +28,30 @@ describe('readCitedSources and readCreatedFiles', () => {
       completed([item]),
     ]);
     expect(chunks.filter(({ type }) => type === 'source')).toEqual([
-      { type: 'source', source: { type: 'source', url: 'https://a.example', title: 'A' } },
+      { type: 'source', source: { type: 'source', url: 'https://a.example', title: 'A', start: 0, end: 5 } },
       {
         type: 'source',
         source: {
           type: 'source',
           id: 'cfile_1',
           title: 'plot.png',
+          start: 0,
+          end: 1,
           providerData: { 'openai-responses': { container_id: 'cntr_1' } },
         },
       },
     ]);
     expect(text).toBe('Hello');
+  });
+
+  it('readCitedSources returns the position at which the citation of a file is to be inserted', async () => {
+    const cited = { type: 'file_citation', file_id: 'f1', filename: 'a.pdf', index: 4 };
+    const path = { type: 'file_path', file_id: 'f2', index: 0 };
+    const { chunks } = await read([completed([messageItem('Hello', 'msg_1', [cited, path])])]);
+    expect(chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []))).toEqual([
+      { type: 'source', id: 'f1', title: 'a.pdf', start: 4, end: 4 },
+      { type: 'source', id: 'f2' },
+    ]);
   });
 
   it('readCreatedFiles reports a generated SVG as image/svg+xml', async () => {

@@ -95,11 +95,18 @@ describe('Chat Completions dialect of the loopback server', () => {
   it('the writer sends thinking as reasoning_content and a source as an annotation', async () => {
     const steps: Step[] = [
       { type: 'thinking', text: 'hm' },
-      { type: 'source', source: { type: 'source', url: 'https://example.com', title: 'Example' } },
+      { type: 'source', source: { type: 'source', url: 'https://example.com', title: 'Example', start: 1, end: 4 } },
     ];
     expect((await deltas(steps)).slice(1, 3)).toEqual([
       { reasoning_content: 'hm' },
-      { annotations: [{ type: 'url_citation', url_citation: { url: 'https://example.com', title: 'Example' } }] },
+      {
+        annotations: [
+          {
+            type: 'url_citation',
+            url_citation: { url: 'https://example.com', title: 'Example', start_index: 1, end_index: 4 },
+          },
+        ],
+      },
     ]);
   });
 

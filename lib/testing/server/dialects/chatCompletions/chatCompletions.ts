@@ -7,7 +7,7 @@ import type {
   ToolCallFragment,
 } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { splitJson } from '../completeCalls.js';
@@ -99,12 +99,11 @@ function writer(turn: number, body: JsonObject): DialectWriter {
 function deltaOf(chunk: Exclude<Chunk, ToolCallFragment | FinishChunk>): JsonObject {
   if (isText(chunk)) return { content: chunk.text };
   if (isThinking(chunk)) return { reasoning_content: chunk.text };
-  if (isCitation(chunk))
-    return {
-      annotations: [
-        { type: 'url_citation', url_citation: { url: chunk.source.url ?? '', title: chunk.source.title ?? '' } },
-      ],
-    };
+  if (isCitation(chunk)) {
+    const { url = '', title = '', start, end } = chunk.source;
+    const citation = omitUndefined({ url, title, start_index: start, end_index: end });
+    return { annotations: [{ type: 'url_citation', url_citation: citation }] };
+  }
   throw unsupportedChunk('Chat Completions API', chunk);
 }
 
