@@ -42,8 +42,9 @@ export interface AnthropicOptions extends ModelOptions {
  * @param options Key (default: ANTHROPIC_API_KEY), base URL (default: https://api.anthropic.com/v1), transport, and the
  * tools that Anthropic runs.
  * @returns A cold model. In addition to the errors of `httpModel`, its streams fail with ConfigurationError `options`
- * for a `seed`, for a file that the API does not accept, for a `thinking` setting that the model does not support, and
- * for a tool that has the same name as one of the `serverTools`.
+ * for a `seed`, for a file that the API does not accept, for a setting that the model does not support (`thinking`, a
+ * forced `toolChoice`, `temperature` and `topP` since the 5 family), and for a tool that has the same
+ * name as one of the `serverTools`.
  */
 export function anthropic(name: string, options: AnthropicOptions = {}): Model {
   const { serverTools = [], ...transport } = options;

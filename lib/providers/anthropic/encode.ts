@@ -7,7 +7,7 @@ import type { WireRequest } from '../../protocol/wire.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolsetDefinition } from './computer.js';
 import { encodeMessages } from './messages.js';
-import { encodeThinking, withoutRejectedThinking } from './models.js';
+import { encodeThinking, rejectRefusedSettings, withoutRejectedThinking } from './models.js';
 import { outputSchema } from './schema.js';
 import { isContainerNotFound, findLastContainer, runsCode, uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
@@ -21,8 +21,8 @@ import type { AnthropicTool } from './serverTools.js';
  * @param serverTools The tools that Anthropic runs. Code runs in the container of the last response that has one, or in
  * a new container if that one no longer exists. Default: none.
  * @returns The request. If its container no longer exists, its fallback is the same request without a container.
- * @throws ConfigurationError `options` for a `seed`, for a file or a `thinking` setting that the API does not support,
- * and for a tool that has the same name as one of the `serverTools`.
+ * @throws ConfigurationError `options` for a `seed`, for a file or a setting that the model does not support, and for a
+ * tool that has the same name as one of the `serverTools`.
  */
 export function encodeAnthropic(
   model: string,
@@ -30,6 +30,7 @@ export function encodeAnthropic(
   serverTools: readonly AnthropicTool[] = [],
 ): WireRequest {
   rejectSeed(request);
+  rejectRefusedSettings(model, request);
   const { system, messages } = encodeMessages(request.messages);
   const { effort, ...limits } = withoutRejectedThinking(encodeThinking(model, request), messages);
   const body = omitUndefined({

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined, isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { Request } from '../../core/model.js';
+import type { Request, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 
 /** What a family of models supports. */
@@ -13,15 +13,26 @@ interface Family {
    *
    * - `none`: the model does not think;
    * - `budget`: with a maximum number of tokens;
-   * - `adaptive`: the model decides how long to think, guided by an effort;
-   * - `always`: as `adaptive`, but thinking cannot be switched off.
+   * - `adaptive`: the model decides how long to think, guided by an effort.
    */
-  readonly thinking: 'none' | 'budget' | 'adaptive' | 'always';
+  readonly thinking: 'none' | 'budget' | 'adaptive';
+  /** The type of `thinking` that switches it off as far as possible. Default: `disabled`. */
+  readonly noThinking?: 'between_tools' | 'impossible';
   /** Set for an adaptive family that also accepts a budget. */
   readonly acceptsBudget?: true;
+  /** The efforts. Default: low to max. */
+  readonly efforts?: Readonly<Partial<Record<ThinkingEffort, string>>>;
   /** Whether the model supports output that follows a JSON Schema (`output_config.format`). */
   readonly typedOutput: boolean;
+  /** Set for a family that refuses `tool_choice` of the types `any` and `tool`. */
+  readonly refusesForcedTools?: true;
+  /** Set for a family that refuses `temperature` and `top_p`, except for their defaults. */
+  readonly refusesSampling?: true;
 }
+
+/** The API's effort for each effort. The API has no `minimal`. */
+const allEfforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' } as const;
+const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' } as const;
 
 /**
  * Patterns of model names, with the family of each; the first match is used. A name may have a prefix or contain dots
@@ -29,7 +40,8 @@ interface Family {
  *
  * Sources at platform.claude.com: "Models overview" (limits; the pages disagree about the 4.6 family, so the lower
  * limit is used for Sonnet), "Adaptive thinking" (which models accept a budget, and for which models thinking cannot be
- * switched off) and "Structured outputs" (supported since Opus 4.1 and the 4.5 family).
+ * switched off), "Effort" (`xhigh` since Opus 4.7), "Structured outputs" (supported since Opus 4.1 and the 4.5 family),
+ * and the migration guides to Opus 5.5, Sonnet 5.5 and Haiku 5.5 (forced tools, sampling, `between_tools`).
  */
 const families: readonly (readonly [RegExp, Family])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],
@@ -37,12 +49,54 @@ const families: readonly (readonly [RegExp, Family])[] = [
   [/claude-3-7/, { maxTokens: 64000, thinking: 'budget', typedOutput: false }],
   [/claude-opus-4-1(?!\d)/, { maxTokens: 32000, thinking: 'budget', typedOutput: true }],
   [/claude-(opus|sonnet|haiku)-4-5/, { maxTokens: 64000, thinking: 'budget', typedOutput: true }],
-  [/claude-opus-4-6/, { maxTokens: 128000, thinking: 'adaptive', acceptsBudget: true, typedOutput: true }],
-  [/claude-sonnet-4-6/, { maxTokens: 64000, thinking: 'adaptive', acceptsBudget: true, typedOutput: true }],
+  [
+    /claude-opus-4-6/,
+    { maxTokens: 128000, thinking: 'adaptive', acceptsBudget: true, efforts: effortsWithoutXhigh, typedOutput: true },
+  ],
+  [
+    /claude-sonnet-4-6/,
+    { maxTokens: 64000, thinking: 'adaptive', acceptsBudget: true, efforts: effortsWithoutXhigh, typedOutput: true },
+  ],
   [/claude-opus-4-[7-9]/, { maxTokens: 128000, thinking: 'adaptive', typedOutput: true }],
   [/claude-opus-4/, { maxTokens: 32000, thinking: 'budget', typedOutput: false }],
   [/claude-(sonnet|haiku)-4/, { maxTokens: 64000, thinking: 'budget', typedOutput: false }],
-  [/claude-(fable|mythos|opus-5-5)/, { maxTokens: 128000, thinking: 'always', typedOutput: true }],
+  [
+    /claude-mythos-preview/,
+    {
+      maxTokens: 128000,
+      thinking: 'adaptive',
+      noThinking: 'impossible',
+      efforts: effortsWithoutXhigh,
+      typedOutput: true,
+    },
+  ],
+  [
+    /claude-(opus-5-5|(fable|mythos)-\d+-\d)/,
+    {
+      maxTokens: 128000,
+      thinking: 'adaptive',
+      noThinking: 'impossible',
+      typedOutput: true,
+      refusesForcedTools: true,
+      refusesSampling: true,
+    },
+  ],
+  [/claude-(fable|mythos)/, { maxTokens: 128000, thinking: 'adaptive', noThinking: 'impossible', typedOutput: true }],
+  [
+    /claude-sonnet-5-5/,
+    {
+      maxTokens: 128000,
+      thinking: 'adaptive',
+      noThinking: 'between_tools',
+      typedOutput: true,
+      refusesForcedTools: true,
+      refusesSampling: true,
+    },
+  ],
+  [
+    /claude-(opus-5|sonnet-5|haiku-5-5)/,
+    { maxTokens: 128000, thinking: 'adaptive', typedOutput: true, refusesSampling: true },
+  ],
   [/claude-[a-z]+-\d/, { maxTokens: 128000, thinking: 'adaptive', typedOutput: true }],
 ];
 
@@ -71,9 +125,6 @@ const minBudget = 1024;
 /** The budget in tokens for each effort, for families that do not support efforts. */
 const budgetsByEffort = { minimal: minBudget, low: 4096, medium: 10_000, high: 24_000 } as const;
 
-/** The API's effort for each effort. The API has no `minimal`. */
-const apiEfforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' } as const;
-
 /** `display` is set because the newest models omit the summary of their thinking by default. */
 const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' };
 
@@ -89,9 +140,10 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Req
   const max_tokens = maxOutputTokens ?? family.maxTokens;
   if (thinking === undefined) return { max_tokens };
   if (thinking === false) {
-    if (family.thinking === 'always')
+    const { noThinking = 'disabled' } = family;
+    if (noThinking === 'impossible')
       throw unsupported(model, 'always thinks', "Pass thinking: { effort: 'low' }, or omit thinking.");
-    return family.thinking === 'none' ? { max_tokens } : { max_tokens, thinking: { type: 'disabled' } };
+    return family.thinking === 'none' ? { max_tokens } : { max_tokens, thinking: { type: noThinking } };
   }
   if (family.thinking === 'none')
     throw unsupported(
@@ -111,7 +163,7 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Req
     return {
       max_tokens,
       thinking: adaptiveThinking,
-      ...omitUndefined({ effort: effort && lookUpEffort(model, effort, apiEfforts) }),
+      ...omitUndefined({ effort: effort && lookUpEffort(model, effort, family.efforts ?? allEfforts) }),
     };
   if (family.acceptsBudget) return encodeBudget(model, budget, true, maxOutputTokens);
   const problem = `does not support a thinking budget (${budget} tokens)`;
@@ -133,6 +185,22 @@ function encodeBudget(model: string, budget: number, isExplicit: boolean, limit:
     throw unsupported(model, problem, 'Change thinking.budget or maxOutputTokens: thinking counts towards the limit.');
   }
   return { max_tokens, thinking: { type: 'enabled', budget_tokens } };
+}
+
+/**
+ * Refuses settings that the model's family refuses with status 400.
+ *
+ * @throws ConfigurationError `options` for a forced tool choice, a temperature or a `topP`.
+ */
+export function rejectRefusedSettings(model: string, { tools = [], toolChoice, temperature, topP }: Request): void {
+  const { refusesForcedTools, refusesSampling } = findFamily(model);
+  const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
+  if (refusesForcedTools && isForced && tools.length > 0)
+    throw unsupported(model, 'does not accept a forced tool choice', "Pass toolChoice: 'auto', and ask for the tool.");
+  if (!refusesSampling) return;
+  for (const [setting, value] of Object.entries({ temperature, topP }))
+    if (value !== undefined && value !== 1)
+      throw unsupported(model, `does not accept ${setting} (${value})`, `Omit ${setting}.`);
 }
 
 const unsupported = (model: string, problem: string, nextStep: string) =>

@@ -19,6 +19,9 @@ describe('findFamily', () => {
     ['anthropic/claude-sonnet-4.5', 64_000],
     ['claude-opus-4-6', 128_000],
     ['claude-opus-5', 128_000],
+    ['claude-haiku-5-5', 128_000],
+    ['claude-fable-5-2', 128_000],
+    ['claude-mythos-preview', 128_000],
     ['kimi-k2', 4096],
   ])('findFamily limits the answers of %s to %d tokens', (model, limit) => {
     expect(body({}, model)['max_tokens']).toBe(limit);
@@ -66,9 +69,72 @@ describe('encodeThinking', () => {
     expect(() => thinking(false, 'claude-mythos-5')).toThrow(/always thinks/);
   });
 
+  it.each([
+    ['claude-opus-4-6', 'max', 'xhigh'],
+    ['claude-sonnet-4-6', 'max', 'xhigh'],
+    ['claude-mythos-preview', 'max', 'xhigh'],
+    ['claude-sonnet-4-5', 'high', 'max'],
+  ] as const)('encodeThinking knows the efforts of %s: it has %s, but not %s', (model, known, unknown) => {
+    expect(() => thinking({ effort: known }, model)).not.toThrow();
+    expect(() => thinking({ effort: unknown }, model)).toThrow(`${model} has no thinking effort "${unknown}"`);
+  });
+
+  it.each(['claude-opus-4-8', 'claude-opus-5', 'claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5-2'])(
+    'encodeThinking sends the efforts xhigh and max to %s',
+    (model) => {
+      for (const effort of ['low', 'medium', 'high', 'xhigh', 'max'] as const)
+        expect(thinking({ effort }, model)).toMatchObject({
+          thinking: { type: 'adaptive' },
+          output_config: { effort },
+        });
+    },
+  );
+
+  it.each([
+    ['claude-opus-5', 'disabled'],
+    ['claude-haiku-5-5', 'disabled'],
+    ['claude-sonnet-5-5', 'between_tools'],
+  ])('encodeThinking switches thinking off for %s with %s', (model, type) => {
+    expect(thinking(false, model)['thinking']).toEqual({ type });
+  });
+
+  it.each(['claude-opus-5-5', 'claude-fable-5', 'claude-fable-5-1', 'claude-mythos-preview'])(
+    'encodeThinking refuses to switch thinking off for %s, and refuses a budget',
+    (model) => {
+      expect(() => thinking(false, model)).toThrow(`${model} always thinks`);
+      expect(() => thinking({ budget: 2000 }, model)).toThrow(/does not support a thinking budget/);
+    },
+  );
+
   it('encodeThinking refuses thinking for models that do not think, and sends nothing to switch it off', () => {
     expect(() => thinking(true, 'claude-3-5-haiku-20241022')).toThrow(/does not think/);
     expect(thinking(false, 'claude-3-5-haiku-20241022')).not.toHaveProperty('thinking');
+  });
+});
+
+describe('rejectRefusedSettings', () => {
+  const tools = [{ name: 'add', description: 'Adds.', parameters: { type: 'object' } }];
+
+  it('rejectRefusedSettings refuses a forced tool choice for the models that refuse it', () => {
+    for (const model of ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5-2']) {
+      expect(() => body({ tools, toolChoice: 'required' }, model)).toThrow(
+        `${model} does not accept a forced tool choice`,
+      );
+      expect(() => body({ tools, toolChoice: { name: 'add' } }, model)).toThrow(/toolChoice: 'auto'/);
+      expect(body({ tools, toolChoice: 'auto' }, model)['tool_choice']).toEqual({ type: 'auto' });
+    }
+    expect(body({ tools, toolChoice: 'required' }, 'claude-opus-5')['tool_choice']).toEqual({ type: 'any' });
+  });
+
+  it('rejectRefusedSettings refuses sampling for the models that refuse it, except for the default', () => {
+    for (const model of ['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-5-5', 'claude-opus-5-5']) {
+      expect(() => body({ temperature: 0 }, model)).toThrow(
+        `${model} does not accept temperature (0). Omit temperature.`,
+      );
+      expect(() => body({ topP: 0.9 }, model)).toThrow(`${model} does not accept topP (0.9)`);
+      expect(body({ temperature: 1 }, model)['temperature']).toBe(1);
+    }
+    expect(body({ temperature: 0 }, 'claude-opus-4-6')['temperature']).toBe(0);
   });
 });
 
