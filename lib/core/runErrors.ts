@@ -98,6 +98,24 @@ export class AllModelsFailedError extends RivuletError {
   }
 }
 
+/** A `guard` has rejected a model's text, or a tool call. */
+export class GuardError extends RivuletError {
+  override readonly name = 'GuardError';
+  readonly code = 'guard';
+  /** True: the model may answer differently. */
+  override readonly retryable = true;
+
+  /** @param tool The tool that the model called; undefined if its text was rejected. */
+  constructor(readonly tool: string | undefined) {
+    const what = tool === undefined ? 'text' : `call of the tool "${tool}"`;
+    super(`A guard has rejected the model's ${what}. Ask again with retryTurn, or another model with fallback.`);
+  }
+
+  protected override details(): Fields {
+    return { tool: this.tool };
+  }
+}
+
 /** The errors of a run: `code` narrows the union. Custom operators and models may throw others. */
 export type RunError =
   | AllModelsFailedError
@@ -105,6 +123,7 @@ export type RunError =
   | ConnectionError
   | ContextLengthError
   | ElementError
+  | GuardError
   | HttpError
   | OutputError
   | ProtocolError

@@ -1,6 +1,7 @@
 import { defer, mergeMap, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
+import { deriveModel } from '../core/deriveModel.js';
 import type { Model, Request } from '../core/model.js';
 import { requireNumber } from '../core/options.js';
 import { RateLimitError } from '../core/rateLimitError.js';
@@ -111,14 +112,12 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
  * `RateLimitError` if there is no room; the error is retryable, and contains `retryAfter` if it is known.
  */
 export function limit(model: Model, limiter: Limiter): Model {
-  return {
-    ...model,
-    stream: (request) =>
-      limiter.admit(
-        request,
-        defer(() => model.stream(request)),
-      ),
-  };
+  return deriveModel(model, (request) =>
+    limiter.admit(
+      request,
+      defer(() => model.stream(request)),
+    ),
+  );
 }
 
 /** Replaces the estimate by the usage that the model reports. */

@@ -1,6 +1,7 @@
 import { concatWith, defer, from, NEVER, ReplaySubject, take, using } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
+import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
 import { stopOn } from '../operators/stopOn.js';
 
@@ -42,11 +43,5 @@ export function rememberStop<T>(
 
 /** A model whose streams `stopOn` ends. Unlike an operator inside a turn, it works in any orchestrator. */
 export function stoppable(model: Model, stop: Observable<unknown>): Model {
-  const { provider, name, capabilities } = model;
-  return {
-    provider,
-    name,
-    ...(capabilities && { capabilities }),
-    stream: (request) => model.stream(request).pipe(stopOn<Chunk>(stop)),
-  };
+  return deriveModel(model, (request) => model.stream(request).pipe(stopOn<Chunk>(stop)));
 }

@@ -17,7 +17,7 @@ const {
   errorText,
   errorToJson,
 } = errors;
-const { AllModelsFailedError, ElementError, OutputError } = runErrors;
+const { AllModelsFailedError, ElementError, GuardError, OutputError } = runErrors;
 
 describe('TimeoutError', () => {
   it('TimeoutError is retryable in the phases in which nothing was emitted', () => {
@@ -179,6 +179,16 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
         { name: 'ConnectionError', code: 'connection', message: 'Refused.', retryable: true, provider: 'p' },
         { name: 'Error', message: 'Lost.' },
       ],
+    },
+  ],
+  [
+    new GuardError('send'),
+    {
+      code: 'guard',
+      message:
+        'A guard has rejected the model\'s call of the tool "send". Ask again with retryTurn, or another model with fallback.',
+      retryable: true,
+      tool: 'send',
     },
   ],
   [

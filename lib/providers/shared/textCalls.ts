@@ -1,21 +1,13 @@
 import { identity } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import type { Chunk, TextChunk } from '../../core/chunk.js';
+import type { Chunk } from '../../core/chunk.js';
+import type { StreamEvent } from '../../core/event.js';
 import { isJsonObject, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { closingEnd, isSpace } from '../../core/json/scan.js';
 import type { Request } from '../../core/model.js';
-import { textFilter } from './textFilter.js';
-
-/** Converts tool calls that the model wrote as text to fragments. */
-export interface TextCallParser {
-  next(chunk: Chunk): void;
-  /**
-   * Emits the text that is held back, unconverted, as a `text` chunk. Call it before an error; it is not needed before
-   * a `finish`.
-   */
-  flush(): void;
-}
+import { createTextFilter, textFilter } from '../../core/textFilter.js';
+import type { TextFilter, TextReader } from '../../core/textFilter.js';
 
 /** Llama 3 writes the first tag before its calls, Llama 4 the second. */
 const tags = ['<|python_tag|>', '<|python_start|>'] as const;
@@ -35,57 +27,55 @@ const HEAD_LENGTH = 24;
  * @param offered The names of the tools that the model may call.
  * @param emit Receives the chunks.
  */
-export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextCallParser {
-  let heldText = ''; // V8 keeps appended strings as a rope; the rope is flattened once, when it is parsed
-  let head = '';
-  let isPlainText = false; // the text does not consist of calls: nothing is held back
-
-  const flush = () => {
-    const text = heldText;
-    heldText = '';
-    isPlainText = true;
-    if (text !== '') emit({ type: 'text', text });
-  };
-  const read = ({ text, providerData }: TextChunk) => {
-    heldText += text;
-    if (head.length < HEAD_LENGTH) head = (head + text.replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
-    if (!mayBeginCalls(head)) flush();
-    if (providerData) emit({ type: 'text', text: '', providerData });
-  };
-  const finish = () => {
-    const calls = isPlainText ? undefined : parseCalls(heldText);
-    if (!calls?.every(({ name }) => offered.has(name))) {
-      flush();
-      return;
-    }
-    heldText = '';
-    for (const call of calls) emit({ type: 'toolCallFragment', ...call, done: true });
-  };
-
-  return {
-    flush,
-    next(chunk) {
-      switch (chunk.type) {
-        case 'text':
-          if (isPlainText) break;
-          read(chunk);
-          return;
-        case 'toolCallFragment':
-        case 'file':
-          flush();
-          break;
-        case 'finish':
-          finish();
-          break;
-        case 'retract':
-          [heldText, head, isPlainText] = ['', '', false];
-          break;
-        default:
-      }
-      emit(chunk);
-    },
-  };
+export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextFilter {
+  return createTextFilter(textCallReader(offered), (event) => emit(event as Chunk));
 }
+
+const textCallReader =
+  (offered: ReadonlySet<string>) =>
+  (emit: (event: StreamEvent) => void): TextReader => {
+    let heldText = ''; // V8 keeps appended strings as a rope; the rope is flattened once, when it is parsed
+    let head = '';
+    let isPlainText = false; // the text does not consist of calls: nothing is held back
+
+    const flush = () => {
+      const text = heldText;
+      heldText = '';
+      isPlainText = true;
+      if (text !== '') emit({ type: 'text', text } as StreamEvent);
+    };
+    const finish = () => {
+      const calls = isPlainText ? undefined : parseCalls(heldText);
+      if (!calls?.every(({ name }) => offered.has(name))) {
+        flush();
+        return;
+      }
+      heldText = '';
+      for (const call of calls) emit({ type: 'toolCallFragment', ...call, done: true } as StreamEvent);
+    };
+    return {
+      read({ text }) {
+        if (isPlainText) return true;
+        heldText += text;
+        if (head.length < HEAD_LENGTH) head = (head + text.replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
+        if (!mayBeginCalls(head)) flush();
+        return false;
+      },
+      release(next) {
+        switch (next?.type) {
+          case 'finish':
+            finish();
+            break;
+          case 'toolCallFragment':
+          case 'file':
+          case undefined:
+            flush();
+            break;
+          default: // thinking and sources may stand between a tag and its calls
+        }
+      },
+    };
+  };
 
 /** Whether a text that begins with `head` may consist of calls: a tag is followed by a bracket or another tag. */
 function mayBeginCalls(head: string): boolean {
@@ -103,7 +93,7 @@ function mayBeginCalls(head: string): boolean {
 export function extractTextCalls({ tools = [], toolChoice }: Request): MonoTypeOperatorFunction<Chunk> {
   if (tools.length === 0 || toolChoice === 'none') return identity;
   const offered = new Set(tools.map(({ name }) => name));
-  return textFilter((emit) => createTextCallParser(offered, emit));
+  return textFilter(textCallReader(offered));
 }
 
 /** A call that was written as text. */

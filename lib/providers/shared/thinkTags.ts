@@ -1,16 +1,11 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import type { Chunk, TextChunk } from '../../core/chunk.js';
-import { textFilter } from './textFilter.js';
+import type { Chunk } from '../../core/chunk.js';
+import type { StreamEvent } from '../../core/event.js';
+import { createTextFilter, textFilter } from '../../core/textFilter.js';
+import type { TextFilter, TextReader } from '../../core/textFilter.js';
 
 const openingTag = '<think>';
 const closingTag = '</think>';
-
-/** Separates thinking from text in the chunks of one message. */
-export interface ThinkTagParser {
-  next(chunk: Chunk): void;
-  /** Emits the held text. Call it before an error; it is not needed before a `finish`. */
-  flush(): void;
-}
 
 /**
  * The position in the message: before the opening tag, inside the tags, directly after the closing tag, or in the text
@@ -29,13 +24,17 @@ type State = 'start' | 'thinking' | 'afterTags' | 'text';
  *
  * @param emit Receives the chunks.
  */
-export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagParser {
+export function createThinkTagParser(emit: (chunk: Chunk) => void): TextFilter {
+  return createTextFilter(createThinkTagReader, (event) => emit(event as Chunk));
+}
+
+function createThinkTagReader(emit: (event: StreamEvent) => void): TextReader {
   let state: State = 'start';
   let heldText = '';
   let blanks = ''; // the whitespace before a tag: a rope, which is not searched again with each delta
 
   const emitText = (type: 'text' | 'thinking', text: string) => {
-    if (text !== '') emit({ type, text });
+    if (text !== '') emit({ type, text } as StreamEvent);
   };
   /** Each state reads what it can, passes the rest to the next state, and holds back what it cannot classify yet. */
   const read: Record<State, (text: string) => void> = {
@@ -67,48 +66,27 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): ThinkTagPars
     state = next;
     read[next](text);
   };
-  const readChunk = (chunk: TextChunk) => {
-    const text = heldText + chunk.text;
-    heldText = '';
-    read[state](text);
-    // The data must be sent back to the provider, even if the text that it arrived with was converted or dropped.
-    if (chunk.providerData) emit({ ...chunk, text: '' });
-  };
-  const flush = () => {
-    const text = state === 'start' ? blanks + heldText : heldText;
-    heldText = '';
-    blanks = '';
-    if (state === 'start' && text !== '') state = 'text';
-    emitText(state === 'thinking' ? 'thinking' : 'text', text);
-  };
-
   return {
-    flush,
-    next(chunk) {
-      switch (chunk.type) {
-        case 'text':
-          if (state === 'text') emit(chunk);
-          else readChunk(chunk);
-          return;
-        case 'retract':
-          state = 'start';
-          heldText = '';
-          blanks = '';
-          break;
-        case 'metadata':
-        case 'providerData':
-          break; // These have no position among the text.
-        default:
-          flush();
-      }
-      emit(chunk);
+    read(chunk) {
+      if (state === 'text') return true;
+      const text = heldText + chunk.text;
+      heldText = '';
+      read[state](text);
+      return false;
+    },
+    release() {
+      const text = state === 'start' ? blanks + heldText : heldText;
+      heldText = '';
+      blanks = '';
+      if (state === 'start' && text !== '') state = 'text';
+      emitText(state === 'thinking' ? 'thinking' : 'text', text);
     },
   };
 }
 
 /** Applies `createThinkTagParser` as an operator. Held text is emitted before an error or the completion. */
 export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
-  return textFilter(createThinkTagParser);
+  return textFilter(createThinkTagReader);
 }
 
 /**
