@@ -132,6 +132,48 @@ const rows: readonly Row[] = [
       ),
   ],
   [
+    'words of an error and of a conversation, which are not the same',
+    10_000,
+    (n) => {
+      const words = (word: string) => list(n, (at) => `${word}${at * 7919}`).join(' ');
+      return () => redactThrown({ data: words('this') }, { provider: 'p', conversation: () => [words('that')] });
+    },
+  ],
+  [
+    'words of an error message, and of a conversation without them',
+    20_000,
+    (n) => () =>
+      redactThrown(new Error('q'.repeat(n)), {
+        provider: 'p',
+        conversation: () => [list(n, (at) => `that${at * 7919}`).join(' ')],
+      }),
+  ],
+  [
+    'backslashes in an error and in a conversation',
+    20_000,
+    (n) => () =>
+      redactThrown(new Error('\\'.repeat(n)), {
+        provider: 'p',
+        conversation: () => [`a conversation${'\\'.repeat(n)}`],
+      }),
+  ],
+  [
+    'one letter in an error and in a conversation',
+    100_000,
+    (n) => () => redactThrown(new Error('a'.repeat(n)), { provider: 'p', conversation: () => ['a'.repeat(n)] }),
+  ],
+  [
+    'beginnings of tokens with dots',
+    20_000,
+    (n) => () => redactThrown({ data: 'eyJ-aaaaaaaaaa.eyJ'.repeat(n) }, { provider: 'p', debug: true }),
+  ],
+  [
+    'brackets in arguments',
+    100_000,
+    (n) => turnOf([{ type: 'toolCallFragment', name: 'f', arguments: '['.repeat(n) }]),
+  ],
+  ['quotes in arguments', 50_000, (n) => turnOf([{ type: 'toolCallFragment', name: 'f', arguments: '"'.repeat(n) }])],
+  [
     'slashes in the URL of an error',
     5_000,
     (n) => () => connectionError({ provider: 'p', url: `http:${'/'.repeat(n)}`, headers: {} }, 'x'),

@@ -2,7 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { ProtocolError } from '../core/errors.js';
 import { isJsonObject, isTooDeepJson } from '../core/json/json.js';
-import { isDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../core/json/depth.js';
+import { isTextDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../core/json/depth.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import { quoted } from './errorDetails.js';
 import { redactThrown } from './redact.js';
@@ -107,7 +107,7 @@ const MAX_FRAME_DEPTH = 532;
 function parseFrame(text: string, parse: (text: string) => unknown): JsonValue | undefined {
   try {
     const value = parse(text) as JsonValue;
-    const isTooDeep = text.length > 2 * MAX_FRAME_DEPTH && isDeeperThan(value, MAX_FRAME_DEPTH);
+    const isTooDeep = text.length > MAX_FRAME_DEPTH && isTextDeeperThan(text, MAX_FRAME_DEPTH);
     return isTooDeep ? limitDepth(value, MAX_FRAME_DEPTH) : value;
   } catch {
     return undefined;

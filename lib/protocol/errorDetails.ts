@@ -92,9 +92,12 @@ const maxMessageLength = 1000;
 const shorten = (text: string | undefined): string | undefined =>
   text !== undefined && text.length > maxMessageLength ? `${text.slice(0, maxMessageLength)}...` : text;
 
+/** How much of a code is kept: it becomes part of the message. */
+const maxCodeLength = 200;
+
 function codeText(code: unknown): readonly string[] {
   if (typeof code === 'number') return [String(code)];
-  return typeof code === 'string' && code !== '' && code !== 'error' ? [code] : [];
+  return typeof code === 'string' && code !== '' && code !== 'error' ? [code.slice(0, maxCodeLength)] : [];
 }
 
 const firstWithMessage = (values: readonly unknown[]): ErrorDetails =>

@@ -17,6 +17,9 @@ export interface Redaction {
   readonly debug?: boolean | undefined;
 }
 
+/** How much of a text an error keeps without `debug`, in characters: a longer one is not a message. */
+const maxTextLength = 10_000;
+
 /** Fields that contain what was sent or received, as it is. */
 const rawFields = ['body', 'data', 'received', 'cause'];
 
@@ -35,7 +38,7 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
   const hideConversation = createConversationFilter(debug ? [] : (conversation?.() ?? []));
   const visited = new Map<unknown, unknown>();
   const redact = (value: unknown): unknown => {
-    if (typeof value === 'string') return hideConversation(hideKeys(value, spelled));
+    if (typeof value === 'string') return hideConversation(hideKeys(debug ? value : shorten(value), spelled));
     if (typeof value !== 'object' || value === null) return value;
     if (visited.has(value)) return visited.get(value);
     visited.set(value, value); // in a cycle
@@ -62,6 +65,8 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
   return redact(thrown);
 }
 
+const shorten = (text: string): string => (text.length > maxTextLength ? `${text.slice(0, maxTextLength)}...` : text);
+
 /**
  * Keys by their shape: those that are not ours to know (a gateway's key for the model's provider, the key of an AI SDK
  * model).
@@ -69,7 +74,6 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
 const keyShape = /* @__PURE__ */ joinPatterns(
   /\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat)[-_][\w-]{16,}/, // prefixes that providers use
   /\bAIza[\w-]{30,}/, // Google
-  /\beyJ[\w-]{10,999}\.[\w-]{10,}(?:\.[\w-]+)?/, // a JSON Web Token
   /(?<=\bBearer )[\w.~+/=-]{8,}/,
 );
 
@@ -77,8 +81,17 @@ function joinPatterns(...patterns: readonly RegExp[]): RegExp {
   return new RegExp(patterns.map(({ source }) => source).join('|'), 'g');
 }
 
+/** Three texts with dots in between, as in a JSON Web Token. A word begins only once, so that the search is linear. */
+const dottedWords = /(?<![\w-])[\w-]{13,}\.[\w-]{10,}(?:\.[\w-]+)?/g;
+
+/** Hides a JSON Web Token: its header, `{"`, is encoded as `eyJ`. */
+function hideToken(words: string): string {
+  const start = words.search(/\beyJ/);
+  return start >= 0 && words.indexOf('.') - start >= 13 ? words.slice(0, start) + replacement : words;
+}
+
 const hideKeys = (text: string, spelled: readonly string[]): string =>
-  replaceRanges(text, findSecrets(text, spelled)).replace(keyShape, replacement);
+  replaceRanges(text, findSecrets(text, spelled)).replace(keyShape, replacement).replace(dottedWords, hideToken);
 
 /** Fields that identify our errors, and never contain a secret: a key like `http` must not change them. */
 const publicFields = new Set(['name', 'code', 'provider', 'subject', 'reason', 'phase']);

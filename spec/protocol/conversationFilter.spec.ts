@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { createConversationFilter } from '../../lib/protocol/conversationFilter.js';
 
 const filter = createConversationFilter([
@@ -33,5 +34,26 @@ describe('createConversationFilter', () => {
     time(1000);
     const [small, large] = [Math.min(time(50_000), time(50_000), time(50_000)), time(200_000)];
     expect(large).toBeLessThan(12 * small + 50);
+  });
+
+  it('createConversationFilter hides whatever a text repeats, at any position and however often', () => {
+    const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1'), minLength: 20, maxLength: 60 });
+    fc.assert(
+      fc.property(letters, letters, fc.nat(40), fc.integer({ min: 1, max: 30 }), (conversation, other, from, times) => {
+        const repeated = conversation.slice(from, from + 20);
+        fc.pre(repeated.length >= 16);
+        const text = `${other}, ${`${repeated}, `.repeat(times)}`;
+        expect(createConversationFilter([other.slice(0, 9), conversation])(text)).not.toContain(repeated);
+      }),
+    );
+  });
+
+  it('createConversationFilter is fast for a long text and a long conversation that have nothing in common', () => {
+    const words = (word: string) => Array.from({ length: 100_000 }, (_, at) => `${word}${at * 7919}`).join(' ');
+    const start = process.cpuUsage();
+    const text = words('this').slice(0, 10_000);
+    expect(createConversationFilter([words('that')])(text)).toBe(text);
+    const { user, system } = process.cpuUsage(start);
+    expect((user + system) / 1000).toBeLessThan(1000); // seconds where each window is searched in the conversation
   });
 });

@@ -28,6 +28,25 @@ describe('redactThrown', () => {
   );
 
   it.each([
+    ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4', '[key]'],
+    ['token-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4 x', 'token-[key] x'],
+    ['a=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0', 'a=[key]'],
+    [
+      'eyJ.short and api.example.com/some-long-name.and-another-one',
+      'eyJ.short and api.example.com/some-long-name.and-another-one',
+    ],
+  ])('redactThrown removes a JSON Web Token of %s', (text, expected) => {
+    expect(redacted(text)).toBe(expected);
+  });
+
+  it('redactThrown cuts a text that is too long for a message, without `debug`', () => {
+    const error = () => new Error('long '.repeat(10_000));
+    const { message } = redactThrown(error(), { provider: 'toy' }) as Error;
+    expect([message.length, message.slice(-8)]).toEqual([10_003, 'long ...']);
+    expect((redactThrown(error(), { provider: 'toy', debug: true }) as Error).message).toHaveLength(50_000);
+  });
+
+  it.each([
     ['test', 'The latest test model.', 'The latest [key] model.'],
     ['any', 'try many, or any.', 'try many, or [key].'],
     ['x', 'does not exist', 'does not exist'],

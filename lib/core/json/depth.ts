@@ -1,4 +1,5 @@
 import type { JsonValue } from './json.js';
+import { BACKSLASH, isClosing, isOpening, QUOTE } from './scan.js';
 
 /**
  * How many levels of objects and arrays JSON from outside may have. Models and servers send about ten. What reads the
@@ -13,6 +14,25 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   for (let depth = 0; level.length > 0; depth++) {
     if (depth === limit) return true;
     level = level.flatMap((object) => Object.values(object).filter(isObject));
+  }
+  return false;
+}
+
+/**
+ * Whether a JSON text has more levels of objects and arrays than a limit; the text may be incomplete. `JSON.parse`
+ * takes a hundred times as long as this for a megabyte of opening brackets.
+ */
+export function isTextDeeperThan(text: string, limit: number): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let offset = 0; offset < text.length; offset++) {
+    const code = text.charCodeAt(offset);
+    if (isInString) {
+      if (code === BACKSLASH) offset++;
+      else if (code === QUOTE) isInString = false;
+    } else if (code === QUOTE) isInString = true;
+    else if (isClosing(code)) depth--;
+    else if (isOpening(code) && ++depth > limit) return true;
   }
   return false;
 }

@@ -1,4 +1,4 @@
-import { isDeeperThan, MAX_JSON_DEPTH } from './depth.js';
+import { isTextDeeperThan, MAX_JSON_DEPTH } from './depth.js';
 
 /** A value that JSON can hold. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
@@ -71,24 +71,15 @@ export function finiteNumber(value: unknown): number | undefined {
  */
 export function tryParseJson(text: string, parse: (text: string) => unknown = JSON.parse): JsonValue | undefined {
   try {
-    const value = parse(text) as JsonValue;
-    return mayBeTooDeep(text) && isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
+    return isTooDeepJson(text) ? undefined : (parse(text) as JsonValue);
   } catch {
     return undefined;
   }
 }
 
-/** Whether a text is JSON that has more than `MAX_JSON_DEPTH` levels. */
-export const isTooDeepJson = (text: string): boolean => {
-  try {
-    return mayBeTooDeep(text) && isDeeperThan(JSON.parse(text), MAX_JSON_DEPTH);
-  } catch {
-    return false;
-  }
-};
-
-/** Each level has two brackets: nearly every text is too short. */
-const mayBeTooDeep = (text: string): boolean => text.length > 2 * MAX_JSON_DEPTH;
+/** Whether a JSON text, complete or not, has more than `MAX_JSON_DEPTH` levels. */
+export const isTooDeepJson = (text: string): boolean =>
+  text.length > MAX_JSON_DEPTH && isTextDeeperThan(text, MAX_JSON_DEPTH); // nearly every text is shorter
 
 /** The value of a JSON text, or the text itself if it is not JSON. */
 export function parseJsonOrText(text: string): JsonValue {

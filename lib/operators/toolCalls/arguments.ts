@@ -75,8 +75,9 @@ function withoutRepeats(text: string): string {
   const [first, ...others] = topLevelValues(text).filter((value) => !isBlank(value));
   if (first === undefined) return '';
   const value = parseObject(first);
+  if (!value) return text;
   // Values are compared, not texts: some servers repeat an object with its keys in another order.
-  const isRepeat = (other: string) => other === first || (value !== undefined && isSameJson(value, parseObject(other)));
+  const isRepeat = (other: string) => other === first || isSameJson(value, parseObject(other));
   return others.every(isRepeat) ? first : text;
 }
 

@@ -25,7 +25,7 @@ async function requestOf(wire: string, server: LoopbackServer): Promise<Sent> {
   let sent: Sent | undefined;
   const record: typeof fetch = (input, init) => {
     const headers = Object.fromEntries(new Headers(init?.headers));
-    sent = { url: String(input), headers, body: String(init?.body as string) };
+    sent = { url: new Request(input).url, headers, body: init?.body as string };
     return fetch(input, init);
   };
   await outcome(modelByName(wire, { baseUrl: server.urlFor(wire), apiKey: key, fetch: record }).stream(request));

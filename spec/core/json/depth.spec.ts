@@ -33,6 +33,7 @@ describe('depth', () => {
       expect(tryParseJson(nested(levels))).toBeUndefined();
       expect(isTooDeepJson(nested(levels))).toBe(true);
     }
-    expect(isTooDeepJson('{'.repeat(2_000))).toBe(false);
+    expect(isTooDeepJson('{'.repeat(2_000))).toBe(true);
+    expect(isTooDeepJson(`["${'['.repeat(2_000)}\\"["]`)).toBe(false);
   });
 });
