@@ -31,6 +31,8 @@ export {
 export { TimeoutError } from './core/timeoutError.js';
 export type { TimeoutPhase } from './core/timeoutError.js';
 export { ContextLengthError } from './core/contextLengthError.js';
+export { keepRecent } from './core/keepRecent.js';
+export type { KeepRecentOptions } from './core/keepRecent.js';
 export { RateLimitError } from './core/rateLimitError.js';
 export { estimateTokens } from './core/tokens.js';
 export type { CountTokens } from './core/tokens.js';

@@ -81,6 +81,7 @@ describe('the public names', () => {
       'isToolResult',
       'isToolStart',
       'isTurn',
+      'keepRecent',
       'limit',
       'limitRepeatedCalls',
       'limitTool',
