@@ -35,8 +35,8 @@ export interface ChatView {
 /**
  * A conversation with an agent: one run for each line, one after the other.
  *
- * Ctrl-C ends the current run, or the chat if there is none. The complete messages of a run that was stopped or that
- * failed stay in the history.
+ * Ctrl-C stops the current run, or ends the chat if there is none. The partial answer of a run that was stopped stays in
+ * the history, and so do the complete messages of a run that failed.
  *
  * @returns The text to write. A run that fails does not end the chat: its failure is shown.
  */
@@ -48,10 +48,9 @@ export function chat(agent: Agent, { lines, interrupts, ask }: Keyboard, view: C
 
     const answer = (line: string) =>
       defer(() => {
-        const run = agent.stream(line, { history }).pipe(
-          tap((event) => event.type === 'message' && remember(event.message)),
-          takeUntil(interrupts),
-        );
+        const run = agent
+          .stream(line, { history, stop: interrupts })
+          .pipe(tap((event) => event.type === 'message' && remember(event.message)));
         remember(userMessage(line));
         isRunning = true;
         return run.pipe(
@@ -65,7 +64,7 @@ export function chat(agent: Agent, { lines, interrupts, ask }: Keyboard, view: C
       return EMPTY;
     });
 
-    // Subscribed before the run's own `takeUntil`: it still sees the run that the same Ctrl-C ends.
+    // Subscribed before the run's `stop`: it still sees the run that the same Ctrl-C stops.
     const leave = interrupts.pipe(filter(() => !isRunning));
     return concat(
       askForLine,

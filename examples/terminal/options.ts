@@ -11,6 +11,8 @@ export interface Options {
   /** Undefined: the provider's default. */
   readonly model: string | undefined;
   readonly baseUrl: string | undefined;
+  /** The provider that answers when the first one fails. */
+  readonly fallback: string | undefined;
   /** Whether thinking is requested from a model that supports it. */
   readonly thinking: boolean;
   readonly help: boolean;
@@ -29,6 +31,7 @@ export const help = `An agent in the terminal, with three tools: weather, calcul
 Options
   --provider NAME   the provider (default: openai)
   --model NAME      the model (default: the provider's, see below)
+  --fallback NAME   the provider that answers when the first one fails, with its default model
   --base-url URL    another server with the provider's API, for example http://localhost:11434/v1 for openai
   --no-thinking     request no thinking, for models that do not support it
   --help            show this text
@@ -37,8 +40,8 @@ Providers, their default models, and the environment variable of the key
 ${providerLines.join('\n')}
 
 A server at --base-url may need no key. Without a key and without --base-url, a scripted stand-in answers: over HTTP on
-this machine, in the provider's wire format. NO_COLOR is respected. Ctrl-C stops the answer; /exit or Ctrl-D ends the
-chat.
+this machine, in the provider's wire format. NO_COLOR is respected. Ctrl-C stops the answer and keeps what was written;
+/exit or Ctrl-D ends the chat.
 `;
 
 /**
@@ -54,6 +57,7 @@ export function parseOptions(args: readonly string[]): Options {
       provider: { type: 'string' },
       model: { type: 'string' },
       'base-url': { type: 'string' },
+      fallback: { type: 'string' },
       'no-thinking': { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -62,12 +66,14 @@ export function parseOptions(args: readonly string[]): Options {
   if (baseUrl !== undefined && !(/^https?:/i.test(baseUrl) && URL.canParse(baseUrl))) {
     throw new Error(`--base-url "${baseUrl}" is not a URL like http://localhost:11434/v1.`);
   }
+  const fallback = textOf(values.fallback);
   const provider = findProvider(textOf(values.provider) ?? 'openai').name;
   return {
     prompt: textOf(positionals.join(' ')),
     provider,
     model: textOf(values.model),
     baseUrl,
+    fallback: fallback && findProvider(fallback).name,
     thinking: !values['no-thinking'],
     help: values.help,
   };

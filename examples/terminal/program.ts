@@ -1,4 +1,4 @@
-import { concat, of, skip, takeUntil, tap } from 'rxjs';
+import { concat, of, skip, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import picocolors from 'picocolors';
 import { createAgent } from 'rivulet';
@@ -9,7 +9,7 @@ import type { TerminalInput, TerminalOutput } from './keyboard.js';
 import type { Pace } from './offline.js';
 import { help, parseOptions } from './options.js';
 import type { Options } from './options.js';
-import { connect } from './providers.js';
+import { connectAll } from './providers.js';
 import { stripControlCharacters } from './text.js';
 import { tools } from './tools.js';
 import { render } from './view.js';
@@ -66,7 +66,7 @@ export async function runProgram(args: readonly string[], terminal: Terminal): P
 
 async function runAgent(options: Options, terminal: Terminal): Promise<number> {
   const { stdin, stdout, env } = terminal;
-  const { model, about, close } = await connect(options, env, terminal.pace);
+  const { model, about, close } = await connectAll(options, env, terminal.pace);
   try {
     const thinking = options.thinking && model.capabilities?.thinking === true;
     const agent = createAgent({
@@ -92,7 +92,7 @@ async function askOnce(agent: Agent, prompt: string, terminal: Terminal): Promis
   let exitCode = 0;
   const stop = interrupts.pipe(tap(() => (exitCode = 130)));
   interrupts.pipe(skip(1)).subscribe(() => exit(130));
-  const run = agent.stream(prompt).pipe(takeUntil(stop));
+  const run = agent.stream(prompt, { stop });
   const heading = of(`${view.colors.bold(`> ${stripControlCharacters(prompt)}`)}\n\n`);
   await concat(heading, run.pipe(render(view))).forEach((text) => void stdout.write(text));
   return exitCode;

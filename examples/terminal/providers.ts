@@ -1,4 +1,4 @@
-import { openaiCompatible } from 'rivulet';
+import { fallback, openaiCompatible } from 'rivulet';
 import type { Model } from 'rivulet';
 import { modelByName, registeredProviders } from 'rivulet/registry';
 import type { RegisteredProvider } from 'rivulet/registry';
@@ -71,6 +71,19 @@ export async function connect(
     model: modelByName(`${name}:${model}`, { apiKey: 'none', baseUrl: url }),
     about: `offline: a scripted stand-in answers at ${url}; ${howToConnect(keyVariable)} for a real model of ${name}.`,
     close: () => server.close(),
+  };
+}
+
+/** Connects to the model of the command line, and to its fallback if there is one. */
+export async function connectAll(options: Options, environment: NodeJS.ProcessEnv, pace?: Pace): Promise<Connection> {
+  const first = await connect(options, environment, pace);
+  if (options.fallback === undefined) return first;
+  const other = { provider: options.fallback, model: undefined, baseUrl: undefined };
+  const second = await connect(other, environment, pace);
+  return {
+    model: fallback([first.model, second.model]),
+    about: `${first.about}\nFallback: ${second.about}`,
+    close: async () => void (await Promise.all([first.close(), second.close()])),
   };
 }
 

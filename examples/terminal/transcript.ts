@@ -1,4 +1,13 @@
-import type { RunEvent, RunResult, ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from 'rivulet';
+import type {
+  JsonValue,
+  RetryChunk,
+  RunEvent,
+  RunResult,
+  ToolCallEvent,
+  ToolProgressEvent,
+  ToolResultEvent,
+  ToolStartEvent,
+} from 'rivulet';
 import { oneLine, stripControlCharacters, toInlineText } from './text.js';
 import type { ViewOptions } from './view.js';
 
@@ -18,6 +27,8 @@ export interface Transcript {
   /** The tool calls that have no result yet, by id. */
   readonly pending: ReadonlyMap<string, PendingCall>;
   readonly isFinished: boolean;
+  /** The model that answers, if the run has several. */
+  readonly answeredBy?: string;
 }
 
 interface PendingCall {
@@ -59,6 +70,10 @@ export function addEvent(before: Transcript, event: RunEvent | Boundary, options
       return { ...before, text: '', status: event.message.role === 'user' ? waitingForModel : before.status };
     case 'retract':
       return { ...addLines(before, dim('(the answer starts over)')), pending: new Map(), status: waitingForModel };
+    case 'retry':
+      return { ...addLines(before, yellow(retryLine(event, options))), status: waitingForModel };
+    case 'metadata':
+      return addModel(before, event.metadata['answeredBy'], options);
     case 'result':
       return { ...addLines(before, ...summaryLines(event.result, options)), isFinished: true };
     case 'end':
@@ -140,6 +155,19 @@ const withStatus = (transcript: Transcript): Transcript => ({
   status: [...transcript.pending.values()].map(({ status }) => status).join(' · '),
 });
 
+const retryLine = ({ delay, error }: RetryChunk, { columns }: ViewOptions): string =>
+  oneLine(`retrying in ${Math.ceil(delay / 1000)} s: ${toInlineText(error['message'])}`, columns());
+
+/** Says which model answers, when that changes. */
+function addModel(before: Transcript, model: JsonValue | undefined, { colors, columns }: ViewOptions): Transcript {
+  if (model === undefined) return { ...before, text: '' };
+  const answeredBy = Object.values(model as Record<string, JsonValue>)
+    .map(toInlineText)
+    .join(' ');
+  if (answeredBy === before.answeredBy) return { ...before, text: '' };
+  return { ...addLines(before, colors.dim(oneLine(`answered by ${answeredBy}`, columns()))), answeredBy };
+}
+
 /** Why the run ended, unless it simply stopped, and its usage. */
 function summaryLines({ finishReason, usage, turns }: RunResult, { colors }: ViewOptions): readonly string[] {
   const counts = [
@@ -148,7 +176,8 @@ function summaryLines({ finishReason, usage, turns }: RunResult, { colors }: Vie
     formatCount('tokens out', usage.output, usage.reasoning, 'thinking'),
   ];
   const summary = colors.dim(`[${counts.join(', ')}]`);
-  return finishReason === 'stop' ? [summary] : [colors.yellow(`ended early: ${finishReason}`), summary];
+  if (finishReason === 'stop') return [summary];
+  return [colors.yellow(finishReason === 'stopped' ? 'stopped' : `ended early: ${finishReason}`), summary];
 }
 
 function formatCount(unit: string, count: number | undefined, part: number | undefined, partName: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { filter, map, NEVER, Subject } from 'rxjs';
+import { concat, filter, map, NEVER, of, Subject } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import { createAgent, messageText } from 'rivulet';
 import type { RunEvent } from 'rivulet';
@@ -66,7 +66,7 @@ describe('chat', () => {
     const { lines, interrupts, seen, histories } = chatWith([NEVER, 'Yes', NEVER]);
     lines.next('one');
     interrupts.next();
-    expect(seen).toEqual({ text: '\n', asked: 2, over: false });
+    expect(seen).toEqual({ text: '.\n', asked: 2, over: false });
     lines.next('two');
     expect(histories().at(-1)).toEqual(['user: one', 'user: two']);
     lines.next('three');
@@ -77,6 +77,18 @@ describe('chat', () => {
     expect([lines.observed, interrupts.observed]).toEqual([false, false]);
   });
 
+  it('chat keeps the partial answer of a run that was stopped', () => {
+    const { lines, interrupts, seen, histories } = chatWith([
+      concat(of({ type: 'text' as const, text: 'Half' }), NEVER),
+      'Whole',
+    ]);
+    lines.next('one');
+    interrupts.next();
+    lines.next('two');
+    expect(histories().at(-1)).toEqual(['user: one', 'model: Half', 'user: two']);
+    expect(seen.text).toBe('Half.\nWhole.\n');
+  });
+
   it('chat answers lines that were entered during a run in order; Ctrl-C ends only the current run', () => {
     const { lines, interrupts, seen, histories } = chatWith([NEVER, NEVER, 'Third']);
     for (const line of ['one', 'two', 'three']) lines.next(line);
@@ -84,7 +96,7 @@ describe('chat', () => {
     interrupts.next();
     expect(histories()).toHaveLength(2);
     interrupts.next();
-    expect(seen).toEqual({ text: '\n\nThird.\n', asked: 4, over: false });
+    expect(seen).toEqual({ text: '.\n.\nThird.\n', asked: 4, over: false });
   });
 
   it('chat completes the current run when the lines complete', () => {

@@ -52,7 +52,7 @@ describe('npm start, in a process of its own', () => {
         if (!isInterrupted && soFar.includes('→ weather')) isInterrupted = child.kill('SIGINT');
       });
       expect(code).toBe(130);
-      expect(out).toMatch(/→ weather .*\nstopped\n$/s);
+      expect(out).toMatch(/→ weather .*\n✗ weather Lisbon: The call was cancelled\.\n.*\nstopped\n\[1 turn.*\]\n$/s);
     },
     patience,
   );

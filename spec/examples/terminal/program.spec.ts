@@ -158,13 +158,14 @@ describe('runProgram, without a terminal', () => {
   });
 
   it('runProgram ends an interrupted run with "stopped" and returns 130', async () => {
-    const { code, out } = await start([], {
+    const { code, out, error } = await start([], {
       watch: (soFar, interrupt) => {
         if (soFar.includes('→ weather') && !soFar.includes('stopped')) interrupt();
       },
     });
+    expect(error).toBe('');
     expect(code).toBe(130);
-    expect(out).toMatch(/→ weather .*\nstopped\n$/s);
+    expect(out).toMatch(/→ weather .*\n✗ weather Lisbon: The call was cancelled\.\n.*\nstopped\n\[1 turn.*\]\n$/s);
   });
 
   it('runProgram returns 2 for a wrong option', async () => {
