@@ -56,14 +56,21 @@ function finishWhenStopped(notifier: ObservableInput<unknown>, stopped: ReplaySu
     const remainder: Remainder = { chunks: [], usage: undefined };
     let isStopped = false;
     let isFinished = false;
+    let isFinishing = false; // the `finish` is being emitted: a handler of what it causes may stop the run
     onFirstValue(out, notifier, () => {
       isStopped = true;
-      collectRemainder(remainder, () => stopped.next());
+      if (!isFinishing) collectRemainder(remainder, () => stopped.next());
     });
     return {
       next(event) {
-        isFinished ||= isFinish(event);
+        if (!isFinish(event)) {
+          out.next(event);
+          return;
+        }
+        isFinished = isFinishing = true;
         out.next(event);
+        isFinishing = false;
+        if (isStopped) stopped.next();
       },
       afterTeardown() {
         if (isStopped && !isFinished) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { BehaviorSubject, NEVER, Observable, Subject, concat, finalize, map, of, throwError } from 'rxjs';
+import { from, BehaviorSubject, NEVER, Observable, Subject, concat, finalize, map, of, throwError } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { createOperator } from '../../lib/core/createOperator.js';
 import { modelMessage } from '../../lib/core/message.js';
@@ -63,6 +63,20 @@ describe('stopOn', () => {
     const log = observe(concat(of(...turn), NEVER).pipe(stopOn(stop)));
     stop.next();
     expect([log.values, log.completed]).toEqual([turn, true]);
+  });
+
+  it('keeps the finish, with its usage, if the notifier emits while the finish completes a call', () => {
+    const stop = new Subject<void>();
+    const fragment = { type: 'toolCallFragment', index: 0, id: 'c1', name: 'load', arguments: '{}' } as const;
+    const finish = { type: 'finish', reason: 'toolCalls', usage: { input: 7 } } as const;
+    const values: string[] = [];
+    from<readonly Chunk[]>([fragment, finish])
+      .pipe(stopOn(stop), accumulateToolCalls())
+      .subscribe((event) => {
+        values.push(event.type);
+        if (event.type === 'toolCall') stop.next();
+      });
+    expect(values).toEqual(['toolCall', 'finish']);
   });
 
   it('passes an error of the notifier on, and ignores its completion', () => {

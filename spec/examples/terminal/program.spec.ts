@@ -165,7 +165,7 @@ describe('runProgram, without a terminal', () => {
     });
     expect(error).toBe('');
     expect(code).toBe(130);
-    expect(out).toMatch(/→ weather .*\n✗ weather Lisbon: The call was cancelled\.\n.*\nstopped\n\[1 turn.*\]\n$/s);
+    expect(out).toMatch(/→ weather .*\n✗ weather Lisbon: The call was not executed\.\n.*\nstopped\n\[1 turn.*\]\n$/s);
   });
 
   it('runProgram returns 2 for a wrong option', async () => {
