@@ -1,12 +1,13 @@
-import { defer, filter, identity, map, takeUntil } from 'rxjs';
+import { defer, EMPTY, filter, identity, map, mergeMap, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { FinishReason, ToolCallFragment } from './core/chunk.js';
+import type { Checkpoint, ResumedTurn } from './core/checkpoint.js';
+import type { ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
 import { createStartState } from './core/input.js';
 import type { Input } from './core/input.js';
 import type { ResultEvent, RunEvent, RunResult, RunState } from './core/event.js';
-import type { Message } from './core/message.js';
 import type { Model, ToolChoiceOption } from './core/model.js';
+import { readCheckpoint } from './core/readCheckpoint.js';
 import type { Infer, Schema } from './core/schema.js';
 import type { EventsOf, Tool, UserContextOf } from './core/tool.js';
 import { timeLimit } from './core/timeLimit.js';
@@ -16,17 +17,21 @@ import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orc
 import { endStopped } from './orchestrators/endStopped.js';
 import { leaveOn } from './orchestrators/leaveOn.js';
 import { collectPrompts, joinPrompts } from './orchestrators/prompts.js';
-import type { PromptOptions, PromptQueue } from './orchestrators/prompts.js';
+import type { PromptQueue } from './orchestrators/prompts.js';
 import { preparedTurn } from './orchestrators/prepareTurn.js';
 import type { PrepareTurn } from './orchestrators/prepareTurn.js';
+import { dropReplay } from './orchestrators/replay.js';
+import { requireOutput } from './orchestrators/requireOutput.js';
+import { resumedTurn } from './orchestrators/resumedTurn.js';
+import type { ResumeOptions, RunArguments, RunOptions } from './orchestrators/runOptions.js';
 import { runTurns } from './orchestrators/runTurns.js';
 import type { TurnPosition } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 import { rememberStop } from './orchestrators/stoppable.js';
-import type { StopOptions } from './orchestrators/stoppable.js';
 import type { StopWhen } from './orchestrators/stopWhen.js';
 
 export type { Input } from './core/input.js';
+export type { ResumeOptions, RunArguments, RunOptions } from './orchestrators/runOptions.js';
 
 /** Options of `createAgent`. */
 export interface AgentOptions<
@@ -68,33 +73,6 @@ export interface AgentOptions<
   readonly prefix?: string | undefined;
 }
 
-/** Options of one run. `C` is the type of the user's own value. */
-export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
-  /** The conversation so far, oldest message first. Default: none. */
-  readonly history?: readonly Message[] | undefined;
-  /**
-   * Whether the `turn` events keep `next`, the state from which the run can be resumed. It contains the complete
-   * history. Default: false.
-   */
-  readonly checkpoints?: boolean | undefined;
-  /**
-   * Whether the run also emits the fragments of tool calls, labelled with their call's index, name and id, for
-   * `partialArguments`. Default: false.
-   */
-  readonly fragments?: boolean | undefined;
-  /**
-   * The user's own value (a user's id, a database), which tools, `prepareTurn` and `toolChoice` receive unchanged. It
-   * is in no event and in no request. Its type follows from what they declare, and it is required if they need any.
-   * Default: undefined.
-   */
-  readonly context?: C | undefined;
-}
-
-/** The options of a run as an argument: required if the run needs a context. */
-export type RunArguments<C, Options = object> = unknown extends C
-  ? [options?: RunOptions<C> & Options]
-  : [options: RunOptions<C> & Options & { readonly context: C }];
-
 /** A model with tools and instructions. */
 export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown, C = unknown> {
   /**
@@ -103,12 +81,31 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
    */
   stream(
     input: Input,
-    ...options: RunArguments<C, { readonly fragments?: false | undefined }>
+    ...options: RunArguments<C, RunOptions<C> & { readonly fragments?: false | undefined }>
   ): Observable<RunEvent<EventsOf<T[number]>, O>>;
   /** Runs the agent and emits its events, and the fragments of its tool calls if `fragments` is true. */
   stream(input: Input, ...options: RunArguments<C>): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
   /** Runs the agent and emits only its result. */
   run(input: Input, ...options: RunArguments<C>): Observable<RunResult<O>>;
+  /**
+   * Goes on with a run from a checkpoint, in another process too. No turn and no call with a result is repeated; a call
+   * that was running is executed again. The events that the run had emitted before are not emitted again, but its
+   * result contains them.
+   *
+   * A checkpoint is trusted: whoever can change it decides what the run does next. Sign it if it leaves the server.
+   *
+   * @param checkpoint The `checkpoint` of a result, of a `turn` event or of a `checkpoint` event.
+   * @param options `decisions` and `results` for the waiting calls. A call without an answer keeps waiting: the run
+   * then ends with `waiting` again. The other options are those of `stream`.
+   * @returns The events of the rest of the run. It fails with a ConfigurationError if the checkpoint is incomplete, of
+   * another version or of another orchestrator, and if an answer is not valid or belongs to no waiting call.
+   */
+  resume(
+    checkpoint: Checkpoint,
+    ...options: RunArguments<C, ResumeOptions<C>>
+  ): Observable<RunEvent<EventsOf<T[number]>, O>>;
+  /** Goes on with a run from a checkpoint and emits only its result. */
+  resumeRun(checkpoint: Checkpoint, ...options: RunArguments<C, ResumeOptions<C>>): Observable<RunResult<O>>;
 }
 
 /**
@@ -143,50 +140,91 @@ export function createAgent<
 >(options: AgentOptions<T, S, C>): Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>> {
   const { model, tools = [], output, prepareTurn, maxTurns, stopWhen, prefix, timeout } = options;
   const { orchestrator = selectOrchestrator(model, { tools, output }) } = options;
-  const stream = (input: Input, runOptions: RunOptions = {}): Observable<RunEvent> => {
-    const { history = [], checkpoints = false, fragments = false, signal } = runOptions;
-    const run = (stop?: Observable<unknown>, prompts?: PromptQueue): Observable<RunEvent> => {
-      if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
-      const start = createStartState(input, history);
-      const context: TurnContext = {
-        model,
-        tools,
-        context: runOptions.context,
-        options: { ...options, fragments },
-        ...(output ? { output } : {}),
-        ...(stop ? { stop } : {}),
-      };
-      const interrupts = runOptions.whenPrompted === 'interrupt' ? prompts?.arrivals : undefined;
-      const turn = (state: RunState, { last }: TurnPosition) =>
-        preparedTurn(orchestrator, prepareTurn, state, { ...context, last }, interrupts).pipe(
-          timeLimit('turn', timeout?.turn),
-          stop ? endStopped(state, stop) : identity,
-          prompts ? joinPrompts(prompts, state, { ...context, last }) : identity,
-        );
-      const check = output ? requireOutput(orchestrator.name) : undefined;
-      return runTurns(turn, start, { maxTurns, stopWhen, provider: model.provider }).pipe(
-        timeLimit('run', timeout?.run),
-        prefix === '' ? identity : prefixAfterTools(prefix),
-        signal ? leaveOn<RunEvent>(signal) : identity,
-        prompts ? takeUntil<RunEvent>(prompts.failure) : identity,
-        endRun<RunEvent>(start, { checkpoints, orchestrator: orchestrator.name, unjoined: prompts?.take, check }),
+  const run = (
+    { state: start, checkpoint, resumed }: RunStart,
+    runOptions: RunOptions,
+    stop?: Observable<unknown>,
+    prompts?: PromptQueue,
+  ): Observable<RunEvent> => {
+    if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
+    const { checkpoints = false, fragments = false, signal, whenPrompted } = runOptions;
+    const context: TurnContext = {
+      model,
+      tools,
+      context: runOptions.context,
+      options: { ...options, fragments },
+      checkpoints,
+      ...(output ? { output } : {}),
+      ...(stop ? { stop } : {}),
+    };
+    const interrupts = whenPrompted === 'interrupt' ? prompts?.arrivals : undefined;
+    const turn = (state: RunState, { last }: TurnPosition) => {
+      const goesOn = resumed !== undefined && state === start;
+      const turnContext = { ...context, last, ...(goesOn ? { resumed } : {}) };
+      return preparedTurn(orchestrator, prepareTurn, state, turnContext, interrupts).pipe(
+        timeLimit('turn', timeout?.turn),
+        stop ? endStopped(state, stop) : identity,
+        prompts ? joinPrompts(prompts, state, turnContext) : identity,
+        goesOn ? dropReplay(orchestrator.name) : identity,
       );
     };
-    const withStop = (prompts?: PromptQueue) =>
-      runOptions.stop ? rememberStop(runOptions.stop, (stop) => run(stop, prompts)) : run(undefined, prompts);
-    return defer(() => (runOptions.prompts ? collectPrompts(runOptions.prompts, withStop) : withStop()));
+    const turns = runTurns(turn, start, { maxTurns, stopWhen, provider: model.provider });
+    const check = output ? requireOutput(orchestrator.name) : undefined;
+    return (checkpoint?.ended ? EMPTY : turns).pipe(
+      timeLimit('run', timeout?.run),
+      prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),
+      signal ? leaveOn<RunEvent>(signal) : identity,
+      prompts ? takeUntil<RunEvent>(prompts.failure) : identity,
+      endRun<RunEvent>(start, {
+        checkpoints,
+        orchestrator: orchestrator.name,
+        resumed: checkpoint,
+        unjoined: prompts?.take,
+        check,
+      }),
+    );
   };
+  const startRun = (start: RunStart, runOptions: RunOptions): Observable<RunEvent> => {
+    const withStop = (prompts?: PromptQueue) =>
+      runOptions.stop
+        ? rememberStop(runOptions.stop, (stop) => run(start, runOptions, stop, prompts))
+        : run(start, runOptions, undefined, prompts);
+    return runOptions.prompts ? collectPrompts(runOptions.prompts, withStop) : withStop();
+  };
+  const stream = (input: Input, { history = [], ...runOptions }: RunOptions = {}) =>
+    defer(() => startRun({ state: createStartState(input, history) }, runOptions));
+  const resume = (stored: Checkpoint, runOptions: ResumeOptions = {}) =>
+    defer(() => {
+      const checkpoint = readCheckpoint(stored, orchestrator.name);
+      const { state, open } = checkpoint;
+      return resumedTurn(open, runOptions, tools).pipe(
+        mergeMap((resumed) => startRun({ state, checkpoint, resumed }, runOptions)),
+      );
+    });
   // The types of the events and the output follow from the tools and the schema; TypeScript cannot infer them from the
   // pipe.
   return {
     stream,
-    run: (input, runOptions) =>
-      stream(input, runOptions).pipe(
-        filter((event): event is ResultEvent => event.type === 'result'),
-        map(({ result }) => result),
-      ),
+    run: (input, runOptions) => stream(input, runOptions).pipe(onlyResult),
+    resume,
+    resumeRun: (checkpoint, runOptions) => resume(checkpoint, runOptions).pipe(onlyResult),
   } as Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>>;
 }
+
+/** Where a run starts: at a state, or at a checkpoint with the answers to its open calls. */
+interface RunStart {
+  readonly state: RunState;
+  readonly checkpoint?: Checkpoint;
+  readonly resumed?: ResumedTurn | undefined;
+}
+
+const onlyResult = (events: Observable<RunEvent>): Observable<RunResult> =>
+  events.pipe(
+    filter((event): event is ResultEvent => event.type === 'result'),
+    map(({ result }) => result),
+  );
+
+const prefixPosition = ({ emitted: { text, afterTools } }: Checkpoint) => ({ hasText: text !== '', afterTools });
 
 const invalidModel = (model: unknown) =>
   typeof model === 'string'
@@ -200,20 +238,3 @@ const invalidModel = (model: unknown) =>
         'The agent has no model.',
         "Pass what a provider's function returns: { model: openai('gpt-6.1-terra') }.",
       );
-
-const reasonsWithoutOutput: ReadonlySet<FinishReason> = new Set(['maxTurns', 'stopped', 'limit']);
-
-/**
- * Checks that the result has the output that its type promises. An orchestrator without support for typed output does
- * not set it.
- */
-const requireOutput =
-  (orchestrator: string) =>
-  ({ output, finishReason }: RunResult): void => {
-    if (output !== undefined || reasonsWithoutOutput.has(finishReason)) return;
-    throw new ConfigurationError(
-      'output',
-      `The orchestrator "${orchestrator}" returned no typed output.`,
-      'Build its turns on typedOutput, or omit `output`.',
-    );
-  };

@@ -1,8 +1,10 @@
 // The public names, maintained by hand: spec/index.spec.ts asserts the list.
 
 export { createAgent } from './agent.js';
-export type { Agent, AgentOptions, Input, RunArguments, RunOptions } from './agent.js';
+export type { Agent, AgentOptions, Input, ResumeOptions, RunArguments, RunOptions } from './agent.js';
 
+export type { Answers, ApprovalRequest, Approve, Decision, WaitingCall } from './core/approval.js';
+export type { Checkpoint, Emitted, Ended, OpenCalls, OpenCallsEvent, ResumedTurn } from './core/checkpoint.js';
 export type {
   Chunk,
   FileChunk,
@@ -43,11 +45,13 @@ export type { FailedRun } from './core/failedRun.js';
 export { startState } from './core/event.js';
 export {
   asKnownEvent,
+  isCheckpoint,
   isFile,
   isFinish,
   isMessage,
   isMetadata,
   isModelMessage,
+  isOpenCalls,
   isProviderData,
   isResult,
   isResultsMessage,
@@ -61,10 +65,12 @@ export {
   isToolProgress,
   isToolResult,
   isToolStart,
+  isToolWaiting,
   isTurn,
 } from './core/eventGuards.js';
 export type { KnownEvent } from './core/eventGuards.js';
 export type {
+  CheckpointEvent,
   MessageEvent,
   ResultEvent,
   RunEvent,
@@ -76,6 +82,7 @@ export type {
   ToolProgressEvent,
   ToolResultEvent,
   ToolStartEvent,
+  ToolWaitingEvent,
   TurnEvent,
 } from './core/event.js';
 export { toolCallIds, repairHistory } from './core/history.js';
@@ -120,7 +127,8 @@ export type { Infer, PlainSchema, Schema, StandardSchema } from './core/schema.j
 export { progress } from './core/progress.js';
 export type { Progress } from './core/progress.js';
 export { tool, toolDefinition } from './core/tool.js';
-export type { EventsOf, Tool, ToolContext, ToolDefinition, UserContextOf } from './core/tool.js';
+export type { ApprovalContext, NeedsApproval, ToolContext } from './core/tool.js';
+export type { EventsOf, Tool, ToolDefinition, UserContextOf } from './core/tool.js';
 export type { ToolOutput } from './core/toolOutput.js';
 export { costOf } from './core/prices.js';
 export type { Prices } from './core/prices.js';

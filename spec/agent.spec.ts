@@ -134,13 +134,13 @@ describe('createAgent', () => {
     expect(error).toMatchObject({ code: 'configuration', message: expect.stringContaining(said) });
   });
 
-  it('stream emits no system prompt, and a state only with checkpoints', () => {
+  it('stream emits no system prompt, and checkpoints only if requested', () => {
     const make = () => createAgent({ model: scriptedModel(script()), tools: [add], system: 'A secret prompt.' });
     const plain = observe(make().stream('1 + 2?')).values;
-    expect(plain.some((event) => 'next' in event)).toBe(false);
+    expect(plain.some((event) => 'next' in event || 'checkpoint' in event)).toBe(false);
     const checked = observe(make().stream('1 + 2?', { checkpoints: true })).values;
     expect(checked.find(({ type }) => type === 'turn')).toMatchObject({
-      next: { turn: 1, messages: [userMessage('1 + 2?'), {}, {}] },
+      checkpoint: { orchestrator: 'toolLoop', state: { turn: 1, messages: [userMessage('1 + 2?'), {}, {}] } },
     });
     expect(JSON.stringify([plain, checked])).not.toContain('secret');
   });

@@ -1,9 +1,14 @@
+import type { WaitingCall } from './approval.js';
+import type { Checkpoint } from './checkpoint.js';
 import type { Chunk, FinishChunk, FinishReason, ProviderDataChunk, ToolCallFragment } from './chunk.js';
 import type { JsonObject, JsonValue } from './json/json.js';
 import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
+import type { RunState } from './runState.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
 import { appendMessages } from './usedIds.js';
+
+export type { RunState } from './runState.js';
 
 /**
  * Any event that passes through an operator. Operators forward events of unknown types and preserve their TypeScript
@@ -16,12 +21,24 @@ export interface StreamEvent {
 /** A complete tool call, as the model sent it: the arguments are not validated yet. `name` narrows their type. */
 export type ToolCallEvent<Name extends string = string, Arguments = JsonObject> = ToolCallPart<Name, Arguments>;
 
+/**
+ * A call waits for a decision or for its result: its tool needs an approval, or has no `execute`. The arguments are
+ * valid.
+ */
+export interface ToolWaitingEvent<Name extends string = string, Arguments = JsonObject> {
+  readonly type: 'toolWaiting';
+  readonly id: string;
+  readonly name: Name;
+  /** The call's arguments, as the model sent them. */
+  readonly arguments: Arguments;
+}
+
 /** A tool starts: the arguments of the call are valid, and `execute` is called next. */
 export interface ToolStartEvent<Name extends string = string, Arguments = JsonObject> {
   readonly type: 'toolStart';
   readonly id: string;
   readonly name: Name;
-  /** The call's arguments, as the model sent them. */
+  /** The call's arguments: those that the model sent, or those that the approval replaced them by. */
   readonly arguments: Arguments;
 }
 
@@ -37,7 +54,7 @@ export interface ToolProgressEvent<Name extends string = string, Value = JsonVal
 export type ToolResultEvent<Name extends string = string, Result = JsonValue> = ToolResultPart<Name, Result>;
 
 /** All events of a tool call, from the call itself to its result. */
-export type ToolEvent = ToolCallEvent | ToolStartEvent | ToolProgressEvent | ToolResultEvent;
+export type ToolEvent = ToolCallEvent | ToolWaitingEvent | ToolStartEvent | ToolProgressEvent | ToolResultEvent;
 
 /**
  * A complete message: the model's message at the end of its response, or the message with the results of its tool
@@ -46,18 +63,6 @@ export type ToolEvent = ToolCallEvent | ToolStartEvent | ToolProgressEvent | Too
 export interface MessageEvent {
   readonly type: 'message';
   readonly message: Message;
-}
-
-/** The state of a run between two turns. It is plain JSON, so it can be stored, and a run can be resumed from it. */
-export interface RunState {
-  /** The complete history, without the system prompt. */
-  readonly messages: readonly Message[];
-  /** The number of completed turns. */
-  readonly turn: number;
-  /** The sum of the usage of these turns. */
-  readonly usage: Usage;
-  /** Data that an orchestrator keeps from turn to turn. */
-  readonly memo?: JsonObject;
 }
 
 /** The last event of a turn: its outcome, and whether another turn follows. */
@@ -74,10 +79,10 @@ export interface TurnEvent {
    * The merged metadata of the turn: the last value of a key wins, `serverTools` are merged by id, and costs are added.
    */
   readonly metadata?: Metadata;
-  /**
-   * The state from which the next turn starts; null if no turn follows. Absent if the run does not emit checkpoints.
-   */
+  /** The state from which the next turn starts; null if no turn follows. `endRun` removes it. */
   readonly next?: RunState | null;
+  /** The run after this turn, for `agent.resume`. Only with the option `checkpoints`. */
+  readonly checkpoint?: Checkpoint;
   /** The validated typed output. Present on the last turn of a run with typed output. */
   readonly output?: unknown;
 }
@@ -105,12 +110,25 @@ export interface RunResult<T = unknown> {
   readonly turns: number;
   /** The prompts that arrived when no turn could follow any more. Absent if there are none. */
   readonly prompts?: readonly Message[];
+  /** The calls that wait for a decision or for their result. Present if `finishReason` is `waiting`. */
+  readonly waiting?: readonly WaitingCall[];
+  /** The run so far, for `agent.resume`. Present if `finishReason` is `waiting`. */
+  readonly checkpoint?: Checkpoint;
 }
 
 /** The last event of a run that did not fail. */
 export interface ResultEvent<T = unknown> {
   readonly type: 'result';
   readonly result: RunResult<T>;
+}
+
+/**
+ * The run so far, within a turn: the model has answered, and some of its calls may have results. Only with the option
+ * `checkpoints`.
+ */
+export interface CheckpointEvent {
+  readonly type: 'checkpoint';
+  readonly checkpoint: Checkpoint;
 }
 
 /**
@@ -122,6 +140,7 @@ export type RunEvent<Tool = ToolEvent, Output = unknown> =
   | Tool
   | MessageEvent
   | TurnEvent
+  | CheckpointEvent
   | ResultEvent<Output>;
 
 /** The initial state of a run with these messages. */

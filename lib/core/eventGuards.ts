@@ -1,3 +1,4 @@
+import type { OpenCallsEvent } from './checkpoint.js';
 import type {
   Chunk,
   FileChunk,
@@ -12,6 +13,7 @@ import type {
   ToolCallFragment,
 } from './chunk.js';
 import type {
+  CheckpointEvent,
   MessageEvent,
   ResultEvent,
   RunEvent,
@@ -20,12 +22,13 @@ import type {
   ToolProgressEvent,
   ToolResultEvent,
   ToolStartEvent,
+  ToolWaitingEvent,
   TurnEvent,
 } from './event.js';
 import { hasToolResults } from './message.js';
 
 /** Any chunk or event of Rivulet's vocabulary. */
-export type KnownEvent = Chunk | RunEvent;
+export type KnownEvent = Chunk | RunEvent | OpenCallsEvent;
 
 /**
  * Types an event so that a `switch` over its `type` narrows it. There is no check at run time: the event may have any
@@ -75,6 +78,9 @@ export const isFinish = (event: StreamEvent): event is FinishChunk => event.type
 /** Whether an event is a complete tool call. */
 export const isToolCall = (event: StreamEvent): event is ToolCallEvent => event.type === 'toolCall';
 
+/** Whether an event reports that a call waits for a decision or for its result. */
+export const isToolWaiting = (event: StreamEvent): event is ToolWaitingEvent => event.type === 'toolWaiting';
+
 /** Whether an event reports that a tool starts. */
 export const isToolStart = (event: StreamEvent): event is ToolStartEvent => event.type === 'toolStart';
 
@@ -100,3 +106,9 @@ export const isTurn = (event: StreamEvent): event is TurnEvent => event.type ===
 
 /** Whether an event is the end of a run. */
 export const isResult = (event: StreamEvent): event is ResultEvent => event.type === 'result';
+
+/** Whether an event is a checkpoint within a turn. */
+export const isCheckpoint = (event: StreamEvent): event is CheckpointEvent => event.type === 'checkpoint';
+
+/** Whether an event reports a turn whose calls have not all ended. */
+export const isOpenCalls = (event: StreamEvent): event is OpenCallsEvent => event.type === 'openCalls';

@@ -1,9 +1,9 @@
 import { ConfigurationError } from './errors.js';
 import { startState } from './event.js';
-import type { RunState } from './event.js';
 import { isRecord } from './json/json.js';
 import { userMessage } from './message.js';
 import type { Message } from './message.js';
+import type { RunState } from './runState.js';
 
 /** The user's input: a text, a message, or several messages. */
 export type Input = string | Message | readonly Message[];

@@ -70,7 +70,7 @@ export interface ToolCallPart<Name extends string = string, Arguments = JsonObje
 
 /**
  * Why a call has an error instead of a result. `cancelled`: it was cancelled while it ran; `not_executed`: it was never
- * started; `denied`: the user denied its approval; `unknown_tool`: there is no tool with its name; `invalid_arguments`:
+ * started; `denied`: its approval was denied; `unknown_tool`: there is no tool with its name; `invalid_arguments`:
  * the arguments are not JSON, or do not match the schema; `timeout`: the tool missed its deadline; `failed`: the tool
  * threw, or returned a value that JSON cannot represent.
  */
@@ -97,14 +97,18 @@ export type ToolResultPart<Name extends string = string, Result = JsonValue> =
       readonly result?: never;
     };
 
-/** The error messages for calls that did not end. */
+/** The error messages for calls that were not executed, or did not end. */
 export const toolErrorTexts = {
   cancelled: 'The call was cancelled.',
   not_executed: 'The call was not executed.',
+  denied: 'The user denied the call.',
 } as const satisfies Partial<Record<ToolErrorCode, string>>;
 
 /** The result of a call that was cancelled or never started. */
-export function unfinishedResult({ id, name }: ToolCallPart, code: keyof typeof toolErrorTexts): ToolResultPart {
+export function unfinishedResult(
+  { id, name }: Pick<ToolCallPart, 'id' | 'name'>,
+  code: 'cancelled' | 'not_executed',
+): ToolResultPart {
   return { type: 'toolResult', id, name, error: toolErrorTexts[code], code };
 }
 

@@ -1,5 +1,7 @@
+import type { ObservableInput } from 'rxjs';
 import { ConfigurationError } from './errors.js';
-import type { ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from './event.js';
+import type { ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent, ToolWaitingEvent } from './event.js';
+import { omitUndefined } from './json/json.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ProviderOptions, ToolCallPart } from './message.js';
@@ -30,6 +32,16 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
   readonly progress: (value: P) => void;
 }
 
+/** The second argument of `needsApproval`: what is known of the call before it runs. */
+export type ApprovalContext<C = unknown> = Omit<ToolContext<unknown, ToolCallPart, C>, 'signal' | 'progress'>;
+
+/**
+ * Whether a call must be approved before it runs: a value, or a function of its validated arguments. Declared as a
+ * method, for the same reason as `execute`.
+ */
+export type NeedsApproval<Arguments = unknown, C = unknown> =
+  boolean | { decide(args: Arguments, context: ApprovalContext<C>): boolean | ObservableInput<boolean> }['decide'];
+
 /**
  * A function that the model can call. `execute` is declared as a method, so that an array of tools with different
  * arguments is assignable to `readonly Tool[]`.
@@ -53,8 +65,15 @@ export interface Tool<
   readonly parameters: Schema;
   /** Fields for the provider's definition of this tool (`strict`, `cache_control`, `defer_loading`). Default: none. */
   readonly providerOptions?: ProviderOptions | undefined;
-  /** Runs the call. If it throws, the error is reported to the model as the call's result, and the run continues. */
-  execute(
+  /** Whether a call waits until it is approved. Default: false. */
+  readonly needsApproval?: NeedsApproval<Arguments, Context> | undefined;
+  /** The schema of a result that is passed to `agent.resume`, for a tool without `execute`. Default: any JSON. */
+  readonly result?: Schema | undefined;
+  /**
+   * Runs the call. If it throws, the error is reported to the model as the call's result, and the run continues.
+   * Without `execute`, a call waits until its result is passed to `agent.resume`: a browser or a person answers it.
+   */
+  execute?(
     args: Arguments,
     context: ToolContext<ProgressValue, ToolCallPart<Name, Sent>, Context>,
   ): ToolOutput<Result, ProgressValue>;
@@ -91,9 +110,29 @@ const noParameters = { type: 'object', properties: {}, additionalProperties: fal
  * });
  * ```
  *
+ * A call of a tool with `needsApproval` waits for a decision before it runs. A call of a tool without `execute` waits
+ * for a result from outside:
+ *
+ * ```ts
+ * const remove = tool({
+ *   name: 'remove_file',
+ *   description: 'Removes a file.',
+ *   parameters: z.object({ path: z.string() }),
+ *   needsApproval: ({ path }) => !path.startsWith('/tmp/'),
+ *   execute: ({ path }) => rm(path),
+ * });
+ * const location = tool({
+ *   name: 'location',
+ *   description: 'Returns the position of the user.',
+ *   result: z.object({ latitude: z.number(), longitude: z.number() }),
+ * });
+ * ```
+ *
  * @param definition The tool's `name` (by which the model calls it), `description`, `parameters` (default: none),
- * `execute` (see `ToolOutput` for its possible return values), and optionally `progress`, a schema that types the
- * values of `context.progress` and of the tool's `toolProgress` events. Progress is not validated.
+ * `execute` (see `ToolOutput` for its possible return values; without it, a call waits for its result),
+ * `needsApproval` (default: false), and optionally `progress`, a schema that types the values of `context.progress` and
+ * of the tool's `toolProgress` events. Progress is not validated. Without `execute`, `result` is the schema that
+ * validates and types the result (default: any JSON).
  * @returns The tool, for `createAgent`, `toolLoop` or `executeTools`.
  */
 export function tool<
@@ -102,26 +141,36 @@ export function tool<
   S extends Schema = typeof noParameters,
   P extends Schema | undefined = undefined,
   C = unknown,
->(definition: {
+>(
+  definition: ToolHead<Name, S> & {
+    readonly progress?: P;
+    readonly result?: never;
+    readonly needsApproval?:
+      boolean | ((args: Infer<NoInfer<S>>, context: ApprovalContext<NoInfer<C>>) => boolean | ObservableInput<boolean>);
+    readonly execute: (
+      args: Infer<NoInfer<S>>,
+      context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
+    ) => Output;
+  },
+): Tool<Name, Infer<S>, ResultOf<Output>, ProgressOf<Output, P>, InferInput<S>, C>;
+export function tool<
+  const Name extends string,
+  S extends Schema = typeof noParameters,
+  R extends Schema | undefined = undefined,
+>(
+  definition: ToolHead<Name, S> & { readonly result?: R; readonly execute?: never; readonly needsApproval?: never },
+): Tool<Name, Infer<S>, R extends Schema ? Infer<R> : unknown, never, InferInput<S>>;
+export function tool(definition: Omit<Tool, 'parameters'> & { readonly parameters?: Schema }): Tool {
+  const { name, description, execute, needsApproval, parameters = noParameters, providerOptions, result } = definition;
+  return { name, description, parameters, ...omitUndefined({ providerOptions, needsApproval, result, execute }) };
+}
+
+/** What all definitions of tools have. */
+interface ToolHead<Name extends string, S extends Schema> {
   readonly name: Name;
   readonly description: string;
   readonly parameters?: S;
-  readonly progress?: P;
   readonly providerOptions?: ProviderOptions;
-  readonly execute: (
-    args: Infer<NoInfer<S>>,
-    context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
-  ) => Output;
-}): Tool<Name, Infer<S>, ResultOf<Output>, ProgressOf<Output, P>, InferInput<S>, C> {
-  const { name, description, execute, parameters, providerOptions } = definition;
-  return {
-    name,
-    description,
-    parameters: parameters ?? noParameters,
-    ...(providerOptions ? { providerOptions } : {}),
-    // `ResultOf` and `ProgressOf` follow the definition of `ToolOutput`, but TypeScript cannot infer this.
-    execute: (args, context) => execute(args, context as never) as never,
-  };
 }
 
 /** What the tools need of the user's own value: the intersection of what each of them declares. */
@@ -139,6 +188,7 @@ type DeclaredProgress<P> = P extends Schema ? Infer<P> : unknown;
 export type EventsOf<T extends Tool> =
   T extends Tool<infer Name, never, infer R, infer P, infer Sent>
     ? | ToolCallEvent<Name, SentArguments<Sent>>
+      | ToolWaitingEvent<Name, SentArguments<Sent>>
       | ToolStartEvent<Name, SentArguments<Sent>>
       | ToolProgressEvent<Name, JsonOf<P>>
       | ToolResultEvent<Name, JsonOf<R>>

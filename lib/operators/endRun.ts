@@ -1,25 +1,32 @@
 import type { OperatorFunction } from 'rxjs';
+import type { Checkpoint, Emitted, OpenCalls } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
-import { withoutNext } from '../core/event.js';
-import type { ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import { startState, stateAfter, withoutNext } from '../core/event.js';
+import type { CheckpointEvent, ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { recordRun } from '../core/failedRun.js';
-import { messageText } from '../core/message.js';
-import type { Message, Metadata } from '../core/message.js';
-import { MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
+import type { FailedRun } from '../core/failedRun.js';
+import { isSameJson } from '../core/json/equal.js';
+import { omitUndefined } from '../core/json/json.js';
+import { toJson } from '../core/json/toJson.js';
+import type { Message } from '../core/message.js';
 import { usageOfError } from '../core/remainder.js';
-import { StringBuilder } from '../core/stringBuilder.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
+import { RunContent } from './runContent.js';
 
 /** Options of `endRun`. */
 export interface EndRunOptions {
-  /** Whether the `turn` events keep `next`, which contains the complete history. Default: true. */
+  /**
+   * Whether the `turn` events have a `checkpoint`, and `checkpoint` events report the calls of a turn. Default: false.
+   */
   readonly checkpoints?: boolean | undefined;
-  /** The name of the orchestrator, for `runOf(error)`. Default: none. */
+  /** The orchestrator's name, for checkpoints and `runOf(error)`. Default: `custom` in checkpoints, none in errors. */
   readonly orchestrator?: string | undefined;
   /** Returns the prompts that arrived and did not join the run. Default: none. */
   readonly unjoined?: (() => readonly Message[]) | undefined;
+  /** The checkpoint from which the run goes on; `start` is its state. Default: a new run. */
+  readonly resumed?: Checkpoint | undefined;
   /** Checks the result before it is emitted. If it throws, the run fails with that error. Default: no check. */
   readonly check?: ((result: RunResult) => void) | undefined;
 }
@@ -31,17 +38,19 @@ export interface EndRunOptions {
  *
  * ![](../../marbles/endRun.svg)
  *
- * The result is emitted when the source completes after a `turn` event without `next`. A run that fails or is
- * unsubscribed emits no result; `runOf(error)` returns what a run had done when it failed. `retract` discards the
- * content of the current turn, but the result includes the cost and the usage of the retracted attempt.
+ * The result is emitted when the source completes after a `turn` event without `next`. If calls wait for answers, the
+ * result has the finish reason `waiting`, the waiting calls and a checkpoint. `next` is removed from `turn` events. A
+ * run that fails or is unsubscribed emits no result; `runOf(error)` returns what a run had done when it failed.
+ * `retract` discards the content of the current turn, but the result includes the cost and the usage of the retracted
+ * attempt.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools(), endRun(start));
  * ```
  *
  * @param start The state from which the run started; the result includes its usage and its turns. Default: a new run.
- * @param options `checkpoints` (default: true), `orchestrator` (default: none), `unjoined` (default: none), `check`
- * (default: no check).
+ * @param options `checkpoints` (default: false), `orchestrator` (default: `custom`), `resumed` (default: a new run),
+ * `unjoined` (default: none), `check` (default: no check).
  * @returns A function that returns an Observable of the source's events, and the `result`.
  */
 export function endRun<E extends StreamEvent>(
@@ -50,40 +59,57 @@ export function endRun<E extends StreamEvent>(
 ): OperatorFunction<E, E | ResultEvent>;
 export function endRun(
   start?: RunState,
-  { checkpoints = true, orchestrator, unjoined = () => [], check }: EndRunOptions = {},
+  { checkpoints = false, orchestrator, unjoined = () => [], resumed, check }: EndRunOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    const text = new StringBuilder();
-    const thinking = new StringBuilder();
-    const messages: Message[] = [];
-    const metadata = new MetadataCollector();
-    let usage = addUsage(start?.usage, undefined);
-    let content = new TurnContent();
-    let last: TurnEvent | undefined;
+    const run = new RunContent(resumed?.emitted);
+    let state = start ?? startState([]);
+    let usage = addUsage(state.usage, undefined);
+    let last: TurnEvent | undefined = resumed?.ended && {
+      type: 'turn',
+      turn: state.turn,
+      next: null,
+      ...resumed.ended,
+    };
+    let waiting: OpenCalls | undefined;
 
-    const endTurn = (turn: TurnEvent) => {
-      last = turn;
+    const checkpointOf = (rest: Pick<Checkpoint, 'open' | 'ended'>): Checkpoint => {
+      return { version: 1, orchestrator: orchestrator ?? 'custom', state, emitted: run.copy(), ...rest };
+    };
+    const endTurn = (event: TurnEvent) => {
+      const { next } = event;
+      const turn = withoutNext(event);
+      last = event;
       usage = addUsage(usage, turn.usage);
-      content.endText();
-      text.add(content.text.toString());
-      thinking.add(content.thinking.toString());
-      messages.push(...content.messages);
-      if (content.metadata.metadata) metadata.add(content.metadata.metadata);
-      content = new TurnContent();
+      if (checkpoints) state = next ?? stateAfter(state, turn, run.turn.messages);
+      run.endTurn();
+      const rest = checkpoints && (next ? {} : endedCheckpoint(turn));
+      out.next(rest ? { ...turn, checkpoint: checkpointOf(rest) } : turn);
+    };
+    const emitResult = (outcome: Outcome) => {
+      const { afterTools: _, ...emitted } = run.copy();
+      const result = { ...emitted, ...outcome, ...promptsField(unjoined()) };
+      try {
+        check?.(result);
+      } catch (thrown) {
+        fail(thrown);
+        return;
+      }
+      out.next({ type: 'result', result } as ResultEvent);
     };
     const fail = (thrown: unknown) => {
-      out.error(
-        recordRun(thrown, {
-          messages: [...messages, ...content.messages],
-          partialText: content.streamed.toString(),
-          text: text.toString() + content.text.toString() + content.streamed.toString(),
-          thinking: thinking.toString() + content.thinking.toString(),
-          usage: addUsage(addUsage(usage, content.usage), usageOfError(thrown)),
-          turn: last && !last.next ? last.turn : (last ?? start ?? { turn: 0 }).turn + 1,
-          ...(orchestrator === undefined ? {} : { orchestrator }),
-          ...promptsField(unjoined()),
-        }),
-      );
+      const { messages, text, thinking } = run.copy();
+      const failedRun: FailedRun = {
+        messages,
+        partialText: run.turn.streamed.toString(),
+        text,
+        thinking,
+        usage: addUsage(addUsage(usage, run.turn.usage), usageOfError(thrown)),
+        turn: last && !last.next ? last.turn : (last ?? state).turn + 1,
+        ...omitUndefined({ orchestrator }),
+        ...promptsField(unjoined()),
+      };
+      out.error(recordRun(thrown, failedRun));
     };
     return {
       error: fail,
@@ -91,55 +117,36 @@ export function endRun(
         const known = asKnownEvent(event);
         switch (known.type) {
           case 'text':
-            content.streamed.add(known.text);
+            run.turn.addText(known.text);
             break;
           case 'thinking':
-            content.thinking.add(known.text);
+            run.turn.thinking.add(known.text);
             break;
           case 'message':
-            content.addMessage(known.message);
+            run.turn.addMessage(known.message);
             break;
           case 'metadata':
-            content.metadata.add(known.metadata);
+            run.turn.metadata.add(known.metadata);
             break;
           case 'retract':
-            content = new TurnContent(
-              metadataOfRetracted(content.metadata.metadata),
-              addUsage(content.usage, known.usage),
-            );
+            run.retract(known.usage);
             break;
           case 'turn':
             endTurn(known);
-            if (checkpoints) break;
-            out.next(withoutNext(known));
+            return;
+          case 'openCalls':
+            state = known.state ?? state;
+            if (known.waits) waiting = known.open;
+            else if (checkpoints)
+              out.next({ type: 'checkpoint', checkpoint: checkpointOf({ open: known.open }) } as CheckpointEvent);
             return;
           default:
         }
         out.next(event);
       },
       complete() {
-        if (last && !last.next) {
-          const { output, finishReason, rawReason, turn: turns } = last;
-          const result: RunResult = {
-            text: text.toString(),
-            thinking: thinking.toString(),
-            messages,
-            output,
-            finishReason,
-            ...(rawReason === undefined ? {} : { rawReason }),
-            usage,
-            ...(metadata.metadata ? { metadata: metadata.metadata } : {}),
-            turns,
-            ...promptsField(unjoined()),
-          };
-          try {
-            check?.(result);
-          } catch (thrown) {
-            fail(thrown);
-            return;
-          }
-          out.next({ type: 'result', result } as ResultEvent);
-        }
+        if (waiting) emitResult(waitingOutcome(waiting, usage, checkpointOf({ open: waiting })));
+        else if (last && !last.next) emitResult(outcomeOf(last, usage));
         out.complete();
       },
     };
@@ -148,40 +155,28 @@ export function endRun(
 
 const promptsField = (prompts: readonly Message[]) => (prompts.length > 0 ? { prompts } : {});
 
-/** The content of the current turn so far. */
-class TurnContent {
-  /** The text since the last message. */
-  streamed = new StringBuilder();
-  /** The text before the last message. */
-  readonly text = new StringBuilder();
-  readonly thinking = new StringBuilder();
-  readonly messages: Message[] = [];
+/** The outcome of a run, without its content. */
+type Outcome = Omit<RunResult, keyof Emitted>;
 
-  readonly metadata: MetadataCollector;
+function outcomeOf({ output, finishReason, rawReason, turn }: TurnEvent, usage: Usage): Outcome {
+  return { output, finishReason, ...omitUndefined({ rawReason }), usage, turns: turn };
+}
 
-  /** @param usage The usage of the retracted attempts at the turn. Its `turn` event includes it. */
-  constructor(
-    metadata?: Metadata,
-    readonly usage?: Usage,
-  ) {
-    this.metadata = new MetadataCollector(metadata);
-  }
+/** The turn that waits is counted, with its usage. */
+function waitingOutcome(open: OpenCalls, usage: Usage, checkpoint: Checkpoint): Outcome {
+  const turns = checkpoint.state.turn + 1;
+  const total = addUsage(usage, open.finish.usage);
+  return { output: undefined, finishReason: 'waiting', usage: total, turns, waiting: open.waiting, checkpoint };
+}
 
-  addMessage(message: Message): void {
-    this.messages.push(message);
-    this.endText(messageText(message));
-  }
-
-  /**
-   * Adds the streamed text. If it ends with the text of the message, the message's string is kept instead of a second
-   * copy. The text before it is the prefix after a tool round.
-   */
-  endText(ofMessage = ''): void {
-    if (this.streamed.length === 0) return;
-    const streamed = this.streamed.toString();
-    const shared = streamed.endsWith(ofMessage) ? ofMessage : '';
-    this.text.add(streamed.slice(0, streamed.length - shared.length));
-    this.text.add(shared);
-    this.streamed = new StringBuilder();
+/** What a checkpoint holds of the last turn; undefined if JSON cannot represent its output exactly. */
+function endedCheckpoint({ finishReason, rawReason, output }: TurnEvent): Pick<Checkpoint, 'ended'> | undefined {
+  const ended = { finishReason, ...omitUndefined({ rawReason }) };
+  if (output === undefined) return { ended };
+  try {
+    const copy = toJson(output);
+    return isSameJson(copy, output) ? { ended: { ...ended, output: copy } } : undefined;
+  } catch {
+    return undefined; // toJson throws for what JSON cannot represent; the checkpoint before the turn remains valid
   }
 }

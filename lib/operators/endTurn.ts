@@ -1,12 +1,14 @@
 import type { OperatorFunction } from 'rxjs';
 import { vetoReasons } from '../core/chunk.js';
 import type { FinishChunk, FinishReason } from '../core/chunk.js';
+import type { OpenCallsEvent } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
+import { omitUndefined } from '../core/json/json.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import type { Message, Metadata } from '../core/message.js';
-import { MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
+import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
 import { turnMessages } from '../core/turnMessages.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
@@ -35,7 +37,8 @@ const EMPTY_REPLY = 'emptyReply';
  * have results, if the provider paused, and once if the model's response to tool results was empty (recorded in `memo`;
  * a second empty response ends the run). The finish reasons `length`, `contentFilter`, `error` and `stopped` end the
  * run. If another turn would follow the `last` turn, `finishReason` is `maxTurns` and `next` is null; the messages are
- * unchanged. If the source completes without a `finish`, no `turn` event is emitted.
+ * unchanged. If the source completes without a `finish`, no `turn` event is emitted. If calls wait for answers, the
+ * last event is the `openCalls` event of `executeTools`, with the state and the content of the turn.
  *
  * `turn.metadata` merges the metadata events of the turn: the last value of a key wins, `serverTools` are merged by id
  * and costs are added. `retract` voids the messages and the metadata of the attempt, except its cost and its usage.
@@ -64,6 +67,13 @@ export function endTurn(
     let metadata = new MetadataCollector();
     let retractedUsage: Usage | undefined;
     let finish: FinishChunk | undefined;
+    let waits = false;
+    const withTurn = (event: OpenCallsEvent): OpenCallsEvent => {
+      const usage = sumOfKnown(retractedUsage, event.open.finish.usage);
+      const open = { ...event.open, messages, finish: { ...event.open.finish, ...omitUndefined({ usage }) } };
+      const merged = metadata.metadata && mergeMetadata(undefined, metadata.metadata); // a copy: more may be added
+      return { ...event, state, open: { ...open, ...omitUndefined({ metadata: merged }) } };
+    };
     return {
       next(event) {
         const known = asKnownEvent(event);
@@ -83,12 +93,16 @@ export function endTurn(
           case 'message':
             messages = turnMessages(messages, event);
             break;
+          case 'openCalls':
+            waits = known.waits;
+            out.next(withTurn(known));
+            return;
           default:
         }
         out.next(event);
       },
       complete() {
-        if (!finish && unfinished) throw unfinished();
+        if (!finish && unfinished && !waits) throw unfinished();
         if (finish) {
           const usage = sumOfKnown(retractedUsage, finish.usage);
           out.next(turnEvent(state, messages, { ...finish, usage }, metadata.metadata, last));

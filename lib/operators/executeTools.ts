@@ -1,16 +1,20 @@
 import type { ObservableInput, OperatorFunction } from 'rxjs';
 import { vetoReasons } from '../core/chunk.js';
 import type { FinishChunk } from '../core/chunk.js';
+import type { Approve } from '../core/approval.js';
+import type { OpenCallsEvent, ResumedTurn } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import { isFinish, isModelMessage, isRetract, isToolCall } from '../core/eventGuards.js';
+import { omitUndefined } from '../core/json/json.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message, ToolCallPart } from '../core/message.js';
 import { onFirstValue } from '../core/notifier.js';
 import { requireNumber } from '../core/options.js';
 import type { EventsOf, Tool } from '../core/tool.js';
 import { startRound } from './toolCalls/toolRound.js';
+import type { CallsOfRound } from './toolCalls/toolRound.js';
 
 /** Options of `executeTools`. */
 export interface ExecuteToolsOptions {
@@ -32,6 +36,12 @@ export interface ExecuteToolsOptions {
   readonly context?: unknown;
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
+  /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
+  readonly approve?: Approve | undefined;
+  /** Whether an `openCalls` event follows the model's message and each result, for checkpoints. Default: false. */
+  readonly checkpoints?: boolean | undefined;
+  /** The open turn that is resumed: what it has recorded is not repeated. Default: none. */
+  readonly resumed?: ResumedTurn | undefined;
 }
 
 /**
@@ -54,6 +64,11 @@ export interface ExecuteToolsOptions {
  * When `stop` emits, the calls are answered in the same way, and the finish reason becomes `stopped`. It has no effect
  * on a turn without calls: apply `stopOn` to the model's stream.
  *
+ * A call of a tool with `needsApproval` emits `toolWaiting` and waits for `approve`; a denied call gets a `denied`
+ * result. `concurrency` and `deadline` apply from the decision on, and other calls run meanwhile. If there is no
+ * `approve`, or the tool has no `execute`, the turn ends when all other calls have ended: with an `openCalls` event
+ * instead of the results' message and the `finish`.
+ *
  * Unsubscribing unsubscribes the running tools and aborts their signals. If the source completes without a `finish`, no
  * call is started, and tools that `eager` has started are unsubscribed. `retract` unsubscribes running tools and
  * discards their results.
@@ -69,7 +84,8 @@ export interface ExecuteToolsOptions {
  * @param tools The tools that can be called. If two tools have the same name, the output fails with a
  * ConfigurationError.
  * @param options `messages`, `context`, `concurrency` (default: 1), `eager` (default: false), `deadline` in
- * milliseconds (default: none), `stop` (default: never).
+ * milliseconds (default: none), `stop` (default: never), `approve` (default: calls that need an approval wait),
+ * `checkpoints` (default: false), `resumed` (default: no turn is resumed).
  * @returns A function that returns an Observable of the source's events, the events of the calls, and the results'
  * message.
  */
@@ -83,13 +99,16 @@ export function executeTools(
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => {
     const { eager = false, concurrency = 1, deadline, messages = [], context, stop } = options;
+    const { approve, checkpoints = false, resumed } = options;
     requireNumber('concurrency', concurrency, 1);
     if (deadline !== undefined) requireNumber('deadline', deadline, 0);
-    const settings = { tools: toolsByName(tools), messages, context, deadline, concurrency };
-    let round = startRound(out, settings);
+    const changed = checkpoints ? (state: CallsOfRound) => emitOpenCalls(state, false) : undefined;
+    const settings = { tools: toolsByName(tools), messages, context, deadline, concurrency, approve, changed };
+    let round = startRound(out, { ...settings, resumed });
     let calls: readonly ToolCallPart[] = [];
     let finish: FinishChunk | undefined;
     let isStopped = false;
+    let sourceEnded = false;
     const startOver = () => {
       const retracted = finish;
       finish = undefined;
@@ -104,6 +123,20 @@ export function executeTools(
         round.veto();
       });
     }
+    /** Before the source has ended, the model's message may be incomplete: there is nothing to resume yet. */
+    const emitOpenCalls = (state: CallsOfRound, waits: boolean) => {
+      if (finish && sourceEnded && calls.length > 0) out.next(openCalls(finish, state, waits));
+    };
+    const endTurn = (heldFinish: FinishChunk, state: CallsOfRound) => {
+      if (state.waiting.size > 0) {
+        emitOpenCalls(state, true);
+      } else {
+        const parts = calls.flatMap(({ id }) => state.results.get(id) ?? []);
+        if (parts.length > 0) out.next({ type: 'message', message: { role: 'user', parts } } as MessageEvent);
+        out.next(isStopped && calls.length > 0 ? stoppedFinish(heldFinish) : heldFinish);
+      }
+      out.complete();
+    };
     return {
       next(event) {
         if (isFinish(event)) {
@@ -123,15 +156,12 @@ export function executeTools(
           out.complete();
           return;
         }
+        sourceEnded = true;
         if (isStopped || vetoReasons.has(finish.reason)) round.veto();
+        if (!resumed) changed?.(round.calls);
         calls.forEach(round.begin);
         const heldFinish = finish;
-        round.end((results) => {
-          const parts = calls.flatMap(({ id }) => results.get(id) ?? []);
-          if (parts.length > 0) out.next({ type: 'message', message: { role: 'user', parts } } as MessageEvent);
-          out.next(isStopped && calls.length > 0 ? stoppedFinish(heldFinish) : heldFinish);
-          out.complete();
-        });
+        round.end((state) => endTurn(heldFinish, state));
       },
     };
   });
@@ -142,6 +172,12 @@ function stoppedFinish(finish: FinishChunk): FinishChunk {
   if (vetoReasons.has(finish.reason)) return finish;
   const { rawReason: _, ...rest } = finish;
   return { ...rest, reason: 'stopped' };
+}
+
+function openCalls({ reason, rawReason, usage }: FinishChunk, calls: CallsOfRound, waits: boolean): OpenCallsEvent {
+  const [results, waiting] = [[...calls.results.values()], [...calls.waiting.values()]];
+  const finish = { reason, ...omitUndefined({ rawReason, usage }) };
+  return { type: 'openCalls', waits, open: { messages: [], finish, results, waiting } };
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

@@ -20,11 +20,16 @@ import { hasToolResults } from '../core/message.js';
  * ```
  *
  * @param prefix The text to prepend. Default: a line feed.
+ * @param start Where a resumed run goes on: whether it has emitted text, and whether a tool round has followed since.
+ * Default: a new run.
  * @returns A function that returns an Observable of the source's events, in which these texts have the prefix.
  */
-export function prefixAfterTools<E extends StreamEvent>(prefix = '\n'): MonoTypeOperatorFunction<E> {
+export function prefixAfterTools<E extends StreamEvent>(
+  prefix = '\n',
+  start: PrefixPosition = { hasText: false, afterTools: false },
+): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
-    let position: Position = { hasText: false, afterTools: false };
+    let position = start;
     let turnStart = position;
     return {
       next(event) {
@@ -55,8 +60,8 @@ export function prefixAfterTools<E extends StreamEvent>(prefix = '\n'): MonoType
   });
 }
 
-/** The state of the operator: whether the run has emitted text, and whether a tool round has followed since. */
-interface Position {
+/** Where a run is: whether it has emitted text, and whether a tool round has followed since. */
+export interface PrefixPosition {
   readonly hasText: boolean;
   readonly afterTools: boolean;
 }

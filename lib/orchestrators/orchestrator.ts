@@ -1,4 +1,6 @@
 import type { Observable } from 'rxjs';
+import type { Approve } from '../core/approval.js';
+import type { ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import type { Message } from '../core/message.js';
 import type { Model, RequestSettings, ToolChoiceOption } from '../core/model.js';
@@ -27,6 +29,11 @@ export interface TurnOptions extends RequestSettings {
   readonly eagerTools?: boolean | undefined;
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly toolDeadline?: number | undefined;
+  /**
+   * Decides about calls of tools with `needsApproval`. An empty Observable denies. Default: the run ends with the
+   * finish reason `waiting`, and goes on with `agent.resume`.
+   */
+  readonly approve?: Approve | undefined;
   /** How often the model is asked to repair a typed output that is not valid. Default: 2. */
   readonly maxRepairs?: number | undefined;
   /**
@@ -54,6 +61,10 @@ export interface TurnContext extends Partial<TurnPosition> {
    * `executeTools`, and do not start anything else. Absent if the run cannot be stopped.
    */
   readonly stop?: Observable<unknown>;
+  /** Whether the turn reports its calls for checkpoints. Default: false. */
+  readonly checkpoints?: boolean | undefined;
+  /** The open calls with which this turn goes on: the model is not asked again. Default: a new turn. */
+  readonly resumed?: ResumedTurn | undefined;
 }
 
 /**

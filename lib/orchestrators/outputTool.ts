@@ -40,7 +40,7 @@ export function outputTool(typed: TypedTurn): Observable<RunEvent> {
     const { state, context, schema } = typed;
     if (context.tools.some(({ name }) => name === RETURN_RESULT)) throw reservedName();
     const returned: Returned = {};
-    return modelTurn(state, withReturnTool(context, returnTool(schema, returned)), true).pipe(
+    return modelTurn(state, withReturnTool(withoutReturned(context), returnTool(schema, returned)), true).pipe(
       showOutput(isWrapped(jsonSchemaOf(schema, 'The output')), context.options.fragments ?? false, returned),
       replaceTurnEvent((turn, messages) =>
         returned.result
@@ -97,6 +97,13 @@ function wrap({ $defs, definitions, ...schema }: JsonSchema): JsonSchema {
     required: ['result'],
     ...omitUndefined({ $defs, definitions }),
   };
+}
+
+/** A resumed turn returns its result again: a checkpoint holds no validated value, and the tool only validates. */
+function withoutReturned({ resumed, ...context }: TurnContext): TurnContext {
+  if (!resumed) return context;
+  const results = resumed.open.results.filter(({ name }) => name !== RETURN_RESULT);
+  return { ...context, resumed: { ...resumed, open: { ...resumed.open, results } } };
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
-import { isTurn } from '../core/eventGuards.js';
+import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
 import { reachedLimit } from './stopWhen.js';
 import type { StopWhen } from './stopWhen.js';
@@ -57,6 +57,7 @@ interface Turn<E> {
  * - Turns that complete synchronously are scheduled on `queueScheduler`, so any number of them runs without nested
  *   calls and in constant memory. A run that is started in a handler of another synchronous run therefore continues
  *   after that handler has returned.
+ * - A turn whose calls wait for answers ends the run with an `openCalls` event instead of its `turn` event.
  * - At `maxTurns` the run ends, even if the turn has a `next` state: its `turn` event then has
  *   `finishReason: 'maxTurns'` and `next: null`. A run that starts at the limit makes no request and emits only that
  *   event.
@@ -124,10 +125,12 @@ function emitEvents<E extends StreamEvent>(provider: string, endAt: EndAt) {
   return createOperator<Turn<E>, E>((out) => ({
     next({ events, settle }) {
       let turnEvent: (E & TurnEvent) | undefined;
+      let waiting: E | undefined;
       const observer = {
         next(event: E) {
           try {
             if (isTurn(event)) turnEvent = event;
+            else if (isOpenCalls(event) && event.waits) waiting = event;
             else out.next(event);
           } catch (thrown) {
             out.error(thrown); // a value that is not an event
@@ -137,6 +140,11 @@ function emitEvents<E extends StreamEvent>(provider: string, endAt: EndAt) {
         complete: () => undefined,
       };
       subscribeUntilClosed(out, events, observer, () => {
+        if (waiting) {
+          out.next(waiting);
+          settle(null);
+          return;
+        }
         if (!turnEvent) {
           out.error(interrupted(provider));
           return;

@@ -1,6 +1,6 @@
 import { defer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { ToolCallFragment } from '../core/chunk.js';
+import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { omitUndefined } from '../core/json/json.js';
@@ -14,6 +14,7 @@ import { consolidate } from '../operators/consolidate.js';
 import { endTurn } from '../operators/endTurn.js';
 import { executeTools } from '../operators/executeTools.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
+import { replay } from './replay.js';
 
 /**
  * The default orchestrator: a turn sends the request and runs the tools that the model calls; another turn follows as
@@ -38,17 +39,22 @@ export function modelTurn(
   fragments: boolean,
 ): Observable<RunEvent | ToolCallFragment> {
   return defer(() => {
-    const { model, tools, options, last, stop, context: userContext } = context;
-    const { newId, toolConcurrency: concurrency, eagerTools: eager, toolDeadline: deadline } = options;
+    const { model, tools, options, last, stop, resumed, checkpoints, context: userContext } = context;
+    const { newId, toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve } = options;
     const { messages } = state;
-    return model
-      .stream(requestOf(state, context))
-      .pipe(
-        accumulateToolCalls({ fragments, usedIds: () => usedToolCallIds(messages), ...omitUndefined({ newId }) }),
-        consolidate(),
-        executeTools(tools, { messages, context: userContext, concurrency, eager, deadline, stop }),
-        endTurn(state, { last, unfinished: () => unfinishedError(model) }),
-      );
+    const answer = () =>
+      model
+        .stream(requestOf(state, context))
+        .pipe(
+          accumulateToolCalls({ fragments, usedIds: () => usedToolCallIds(messages), ...omitUndefined({ newId }) }),
+          consolidate(),
+        );
+    const settings = { messages, context: userContext, concurrency, deadline, stop, approve, checkpoints, resumed };
+    const answered: Observable<RunEvent | ToolCallFragment | FinishChunk> = resumed ? replay(resumed.open) : answer();
+    return answered.pipe(
+      executeTools(tools, { ...settings, eager: eagerTools && !resumed }),
+      endTurn(state, { last, unfinished: () => unfinishedError(model) }),
+    );
   });
 }
 

@@ -2,6 +2,7 @@ import { requireNumber } from '../core/options.js';
 import { timeLimit } from '../core/timeLimit.js';
 import type { Tool } from '../core/tool.js';
 import { runOf } from './wrapTool.js';
+import type { ArgumentsOf, ContextOf } from './wrapTool.js';
 
 /**
  * Limits the total time of a call.
@@ -26,9 +27,9 @@ import { runOf } from './wrapTool.js';
  */
 export function deadlineTool<T extends Tool>(tool: T, deadline: number): T {
   requireNumber('deadline', deadline, 0);
+  if (!tool.execute) return tool;
   return {
     ...tool,
-    execute: (args: Parameters<T['execute']>[0], context: Parameters<T['execute']>[1]) =>
-      runOf(tool, args, context, timeLimit('tool', deadline)),
+    execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => runOf(tool, args, context, timeLimit('tool', deadline)),
   };
 }

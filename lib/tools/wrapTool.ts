@@ -11,10 +11,10 @@ import type { ToolStep } from '../operators/toolCalls/toolOutput.js';
 export type ToolValue = Progress<JsonValue> | JsonValue;
 
 /** The type of the validated arguments of a tool. */
-export type ArgumentsOf<T extends Tool> = Parameters<T['execute']>[0];
+export type ArgumentsOf<T extends Tool> = Parameters<NonNullable<T['execute']>>[0];
 
 /** The type of the context of a tool. */
-export type ContextOf<T extends Tool> = Parameters<T['execute']>[1];
+export type ContextOf<T extends Tool> = Parameters<NonNullable<T['execute']>>[1];
 
 /**
  * Makes a tool whose calls run through RxJS operators.
@@ -33,12 +33,14 @@ export type ContextOf<T extends Tool> = Parameters<T['execute']>[1];
  * @param tool The tool to wrap.
  * @param wrap Returns the Observable of a call from the execution of the tool, the validated arguments, and the context
  * of the call. Marked values are progress, and the last unmarked value is the result.
- * @returns A tool of the same type. Its `execute` returns an Observable.
+ * @returns A tool of the same type. Its `execute` returns an Observable. A tool without `execute` is returned
+ * unchanged.
  */
 export function wrapTool<T extends Tool>(
   tool: T,
   wrap: (run: Observable<ToolValue>, args: ArgumentsOf<T>, context: ContextOf<T>) => Observable<unknown>,
 ): T {
+  if (!tool.execute) return tool;
   return {
     ...tool,
     execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => wrap(runOf(tool, args, context), args, context),

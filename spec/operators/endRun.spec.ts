@@ -3,7 +3,7 @@ import { concat, from, throwError } from 'rxjs';
 import { startState } from '../../lib/core/event.js';
 import type { RunEvent, RunState } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
-import { modelMessage } from '../../lib/core/message.js';
+import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { endRun } from '../../lib/operators/endRun.js';
 import { diagram } from '../support/diagram.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
@@ -18,6 +18,12 @@ const turn = (n: number, next: RunState | null = null): RunEvent => ({
   usage: { input: n },
   next,
 });
+
+function withoutNext(event: RunEvent): RunEvent {
+  if (event.type !== 'turn') return event;
+  const { next: _, ...rest } = event;
+  return rest;
+}
 
 describe('endRun', () => {
   it('endRun emits the result as the last value', () => diagram('endRun', ({ source }) => source.pipe(endRun())));
@@ -87,7 +93,7 @@ describe('endRun', () => {
     ['without a turn', [text('a')]],
     ['before its last turn', [text('a'), turn(1, startState([]))]],
   ])('endRun emits no result for a run that ends %s', (_, events) => {
-    expect(observe(from(events).pipe(endRun())).values).toEqual(events);
+    expect(observe(from(events).pipe(endRun())).values).toEqual(events.map(withoutNext));
   });
 
   it('endRun emits no result for a run that fails', () => {
@@ -117,12 +123,21 @@ describe('endRun', () => {
     expect(JSON.stringify(bare)).not.toMatch(/rawReason|metadata/);
   });
 
-  it('endRun removes next from the turn events without checkpoints', () => {
-    const events = [turn(1, startState([])), turn(2)];
-    expect(observe(from(events).pipe(endRun())).values.slice(0, 2)).toEqual(events);
-    const { values } = observe(from(events).pipe(endRun(undefined, { checkpoints: false })));
+  it('endRun removes next from the turn events, and adds checkpoints if requested', () => {
+    const state: RunState = { messages: [userMessage('Hi')], turn: 1, usage: { input: 1 } };
+    const events = [turn(1, state), turn(2)];
+    const { values } = observe(from(events).pipe(endRun()));
     expect(values).toMatchObject([{ turn: 1 }, { turn: 2 }, { type: 'result', result: { turns: 2 } }]);
-    expect(values.some((event) => 'next' in event)).toBe(false);
+    expect(values.some((event) => 'next' in event || 'checkpoint' in event)).toBe(false);
+    const { values: checked } = observe(from(events).pipe(endRun(state, { checkpoints: true, orchestrator: 'own' })));
+    const emitted = { text: '', thinking: '', messages: [], afterTools: false };
+    const common = { version: 1, orchestrator: 'own', emitted };
+    expect(checked).toMatchObject([
+      { turn: 1, checkpoint: { ...common, state } },
+      { turn: 2, checkpoint: { ...common, state: { turn: 2 }, ended: { finishReason: 'stop' } } },
+      { type: 'result' },
+    ]);
+    expect(checked.some((event) => 'next' in event)).toBe(false);
   });
 
   it('endRun reports an exception of check in place of the result', () => {
@@ -130,7 +145,7 @@ describe('endRun', () => {
       throw new Error('no output');
     };
     const { values, error } = observe(from([turn(1)]).pipe(endRun(undefined, { check })));
-    expect(values).toEqual([turn(1)]);
+    expect(values).toEqual([withoutNext(turn(1))]);
     expect(error).toEqual(new Error('no output'));
   });
 });

@@ -67,8 +67,14 @@ describe('wrapTool', () => {
       seen = context;
       return 1;
     });
-    const context = { call: callOf('spy'), messages: [], context: undefined, signal: new AbortController().signal, progress: () => null };
-    const output = wrapTool(spy, (run) => run).execute({}, { ...context, user: 'ann' } as ToolContext);
+    const context = {
+      call: callOf('spy'),
+      messages: [],
+      context: undefined,
+      signal: new AbortController().signal,
+      progress: () => null,
+    };
+    const output = wrapTool(spy, (run) => run).execute?.({}, { ...context, user: 'ann' } as ToolContext);
     expect(seen).toBeUndefined();
     observe(output as ReturnType<typeof callTool>);
     expect(seen).toMatchObject({ call: callOf('spy'), messages: [], user: 'ann' });

@@ -40,7 +40,7 @@ export function execution(
     };
     out.next({ type: 'start' });
     if (out.closed) return;
-    const output = tool.execute(args, toolContext);
+    const output = tool.execute?.(args, toolContext);
     // If the call was unsubscribed inside `execute`, its output is not subscribed. A Promise is, so that a rejection of
     // it is not unhandled.
     if (isUnsubscribed && !isPromiseLike(output)) return;

@@ -1,18 +1,15 @@
-import { defer, from, map, mergeMap, of } from 'rxjs';
+import { defer, mergeMap } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
-import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
-import { validate } from '../../core/schema.js';
-import type { Validation } from '../../core/schema.js';
 import { timeLimit } from '../../core/timeLimit.js';
-import { invalidArgumentsTexts, isInvalidArguments } from '../../core/tool.js';
 import type { Tool } from '../../core/tool.js';
 import { decideResult, execution } from './execution.js';
 import type { ExecutionStep } from './execution.js';
-import { codeOf, failWhen, ToolFailure } from './toolFailure.js';
+import { cancellation, codeOf, failWhen, ToolFailure } from './toolFailure.js';
+import { validArguments } from './validArguments.js';
 
 /** The settings that one call takes from the run. */
 export interface RunToolOptions {
@@ -41,29 +38,11 @@ export function runTool(call: ToolCallPart, options: RunToolOptions): Observable
   }).pipe(failWhen(cancelled, cancellation), timeLimit('tool', deadline), decideResult(), toToolEvents(call));
 }
 
-const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
-
 function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
   const tool = tools.get(name);
   if (tool) return tool;
   const available = tools.size > 0 ? `Available: ${[...tools.keys()].join(', ')}.` : 'No tools are available.';
   throw new ToolFailure('unknown_tool', `There is no tool "${name}". ${available}`);
-}
-
-/**
- * Synchronous if the schema is synchronous: a Promise would delay the call, and virtual time does not control Promises.
- */
-function validArguments(tool: Tool, call: ToolCallPart): Observable<unknown> {
-  if (isInvalidArguments(call.arguments)) {
-    throw new ToolFailure('invalid_arguments', invalidArgumentsTexts[call.arguments._error]);
-  }
-  const validation = validate(tool.parameters, call.arguments);
-  return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(validValue));
-}
-
-function validValue(validation: Validation<unknown>): unknown {
-  if ('invalid' in validation) throw new ToolFailure('invalid_arguments', `Invalid arguments: ${validation.invalid}`);
-  return validation.value;
 }
 
 /** Turns the steps of a call into its events. A failure becomes a result with an error. */

@@ -1,5 +1,6 @@
 import { map, takeUntil } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { toolErrorTexts } from '../../core/message.js';
 import type { ToolErrorCode } from '../../core/message.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
@@ -22,6 +23,9 @@ export function codeOf(thrown: unknown): ToolErrorCode {
     return 'failed';
   }
 }
+
+/** The failure of a call that is cancelled. */
+export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
 
 /** Fails as soon as the notifier emits. */
 export function failWhen<T>(notifier: Observable<unknown>, failure: () => ToolFailure): MonoTypeOperatorFunction<T> {

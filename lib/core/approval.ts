@@ -1,0 +1,49 @@
+import type { ObservableInput } from 'rxjs';
+import type { JsonObject, JsonValue } from './json/json.js';
+import { isRecord } from './json/json.js';
+import type { Message } from './message.js';
+
+/**
+ * The decision about a call that needs an approval. `arguments` replaces the arguments: they are validated again, and
+ * the history keeps those that the model sent. `reason` is reported to the model.
+ */
+export type Decision =
+  { readonly approve: true; readonly arguments?: JsonObject } | { readonly approve: false; readonly reason?: string };
+
+/** A call that waits for a decision, or for its result. */
+export interface WaitingCall {
+  readonly id: string;
+  readonly name: string;
+  /** As the model sent them. They match the schema of the tool. */
+  readonly arguments: JsonObject;
+}
+
+/** What `approve` receives. */
+export interface ApprovalRequest extends WaitingCall {
+  /** The conversation up to the call. */
+  readonly messages: readonly Message[];
+  /** The user's own value: the option `context` of the run, unchanged. */
+  readonly context: unknown;
+}
+
+/**
+ * Decides about a call that needs an approval. The first value is the decision; an Observable without a value denies.
+ * It is unsubscribed when the run is unsubscribed, or the call is cancelled.
+ */
+export type Approve = (request: ApprovalRequest) => ObservableInput<Decision>;
+
+/** Decisions and results for the waiting calls of a run, by the id of the call. */
+export interface Answers {
+  /** The decisions about calls that need an approval. Default: none. */
+  readonly decisions?: Readonly<Record<string, Decision>> | undefined;
+  /** The results of calls that are executed elsewhere. Default: none. */
+  readonly results?: Readonly<Record<string, JsonValue>> | undefined;
+}
+
+/** Whether a value is a decision. Any other value must not approve a call. */
+export function isDecision(value: unknown): value is Decision {
+  if (!isRecord(value)) return false;
+  const { approve, arguments: args, reason } = value;
+  if (approve === true) return args === undefined || isRecord(args);
+  return approve === false && (reason === undefined || typeof reason === 'string');
+}

@@ -1,0 +1,80 @@
+import type { Decision, WaitingCall } from './approval.js';
+import type { FinishReason } from './chunk.js';
+import type { JsonValue } from './json/json.js';
+import type { Message, Metadata, ToolResultPart } from './message.js';
+import type { RunState } from './runState.js';
+import type { Usage } from './usage.js';
+
+/**
+ * A run so far, as plain JSON: it can be stored, and `agent.resume` goes on from it, in another process too. It holds
+ * the conversation, and whoever can change it decides what the run does next: sign it if it leaves the server.
+ */
+export interface Checkpoint {
+  readonly version: 1;
+  /** The name of the orchestrator. Another one cannot go on with the run. */
+  readonly orchestrator: string;
+  /** The state from which the next turn starts; that of the open turn if there is one. */
+  readonly state: RunState;
+  /** What the run has emitted so far. */
+  readonly emitted: Emitted;
+  /** The turn whose calls have not all ended. Absent between two turns. */
+  readonly open?: OpenCalls;
+  /** The outcome of the run, if the last turn has ended: only the `result` is missing. */
+  readonly ended?: Ended;
+}
+
+/** What a run has emitted so far, for its result. */
+export interface Emitted {
+  readonly text: string;
+  readonly thinking: string;
+  readonly messages: readonly Message[];
+  readonly metadata?: Metadata;
+  /** Whether tool results followed the last text, so that the next text gets a prefix. */
+  readonly afterTools: boolean;
+}
+
+/** A turn whose model has answered, and whose calls have not all ended. */
+export interface OpenCalls {
+  /** The messages of the turn so far: the model's message with the calls. */
+  readonly messages: readonly Message[];
+  readonly finish: {
+    readonly reason: FinishReason;
+    readonly rawReason?: string;
+    /** The usage of the turn, including retracted attempts. */
+    readonly usage?: Usage;
+  };
+  /** The merged metadata of the turn so far. */
+  readonly metadata?: Metadata;
+  /** The results of the calls that have ended. They are not executed again. */
+  readonly results: readonly ToolResultPart[];
+  /** The calls that were announced by `toolWaiting`, and have no answer yet. */
+  readonly waiting: readonly WaitingCall[];
+}
+
+/** The outcome of a run. */
+export interface Ended {
+  readonly finishReason: FinishReason;
+  readonly rawReason?: string;
+  /** The typed output, if one was requested. */
+  readonly output?: JsonValue;
+}
+
+/** An open turn that goes on, with the answers to its waiting calls by id. */
+export interface ResumedTurn {
+  readonly open: OpenCalls;
+  readonly decisions: ReadonlyMap<string, Decision>;
+  readonly results: ReadonlyMap<string, JsonValue>;
+}
+
+/**
+ * Reports a turn whose calls have not all ended. `executeTools` emits it, `endTurn` completes it, and `endRun` replaces
+ * it by a `checkpoint` event or, if the calls wait, by the result of the run.
+ */
+export interface OpenCallsEvent {
+  readonly type: 'openCalls';
+  readonly open: OpenCalls;
+  /** Whether the run ends here, because calls wait for answers. */
+  readonly waits: boolean;
+  /** The state from which the turn started. Set by `endTurn`. */
+  readonly state?: RunState;
+}

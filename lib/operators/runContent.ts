@@ -1,0 +1,109 @@
+import type { Emitted } from '../core/checkpoint.js';
+import { omitUndefined } from '../core/json/json.js';
+import { hasToolResults, messageText } from '../core/message.js';
+import type { Message, Metadata } from '../core/message.js';
+import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
+import { StringBuilder } from '../core/stringBuilder.js';
+import { addUsage } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
+
+/** What a run has emitted so far. */
+export class RunContent {
+  /** The current turn. */
+  turn: TurnContent;
+  private readonly text = new StringBuilder();
+  private readonly thinking = new StringBuilder();
+  private readonly messages: Message[] = [];
+  private readonly metadata: MetadataCollector;
+  /** Whether tool results followed the last text, at the end of the last turn. */
+  private afterTools: boolean;
+
+  /** @param earlier What a resumed run has emitted before. Default: nothing. */
+  constructor({ text = '', thinking = '', messages = [], metadata, afterTools = false }: Partial<Emitted> = {}) {
+    if (text !== '') this.text.add(text);
+    if (thinking !== '') this.thinking.add(thinking);
+    for (const message of messages) this.messages.push(message);
+    this.metadata = new MetadataCollector(metadata);
+    this.afterTools = afterTools;
+    this.turn = new TurnContent(afterTools);
+  }
+
+  /** Discards the content of the current turn, except its cost and the usage of the attempt, if it is known. */
+  retract(usage: Usage | undefined): void {
+    const { metadata, usage: earlier } = this.turn;
+    this.turn = new TurnContent(this.afterTools, metadataOfRetracted(metadata.metadata), addUsage(earlier, usage));
+  }
+
+  /** Adds the current turn, and begins the next one. */
+  endTurn(): void {
+    const { turn } = this;
+    turn.endText();
+    this.text.add(turn.text.toString());
+    this.thinking.add(turn.thinking.toString());
+    for (const message of turn.messages) this.messages.push(message);
+    if (turn.metadata.metadata) this.metadata.add(turn.metadata.metadata);
+    this.afterTools = turn.afterTools;
+    this.turn = new TurnContent(this.afterTools);
+  }
+
+  /** A copy of all content, including that of the current turn. */
+  copy(): Emitted {
+    const { turn } = this;
+    const earlier = this.metadata.metadata;
+    const added = turn.metadata.metadata ?? {};
+    return {
+      text: this.text.toString() + turn.text.toString() + turn.streamed.toString(),
+      thinking: this.thinking.toString() + turn.thinking.toString(),
+      messages: [...this.messages, ...turn.messages],
+      ...omitUndefined({ metadata: (earlier ?? turn.metadata.metadata) ? mergeMetadata(earlier, added) : undefined }),
+      afterTools: turn.afterTools,
+    };
+  }
+}
+
+/** The content of the current turn so far. */
+class TurnContent {
+  /** The text since the last message. */
+  streamed = new StringBuilder();
+  /** The text before the last message. */
+  readonly text = new StringBuilder();
+  readonly thinking = new StringBuilder();
+  readonly messages: Message[] = [];
+  readonly metadata: MetadataCollector;
+
+  /**
+   * @param afterTools Whether tool results followed the last text.
+   * @param usage The usage of the retracted attempts at the turn. Its `turn` event includes it.
+   */
+  constructor(
+    public afterTools: boolean,
+    metadata?: Metadata,
+    readonly usage?: Usage,
+  ) {
+    this.metadata = new MetadataCollector(metadata);
+  }
+
+  addText(text: string): void {
+    if (text !== '') this.afterTools = false;
+    this.streamed.add(text);
+  }
+
+  addMessage(message: Message): void {
+    this.messages.push(message);
+    this.endText(messageText(message));
+    if (hasToolResults(message)) this.afterTools = true;
+  }
+
+  /**
+   * Adds the streamed text. If it ends with the text of the message, the message's string is kept instead of a second
+   * copy. The text before it is the prefix after a tool round.
+   */
+  endText(ofMessage = ''): void {
+    if (this.streamed.length === 0) return;
+    const streamed = this.streamed.toString();
+    const shared = streamed.endsWith(ofMessage) ? ofMessage : '';
+    this.text.add(streamed.slice(0, streamed.length - shared.length));
+    this.text.add(shared);
+    this.streamed = new StringBuilder();
+  }
+}

@@ -1,0 +1,127 @@
+import { catchError, concat, defaultIfEmpty, defer, EMPTY, from, map, mergeMap, of, take } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { isDecision } from '../../core/approval.js';
+import type { Approve, Decision } from '../../core/approval.js';
+import type { ResumedTurn } from '../../core/checkpoint.js';
+import { errorText } from '../../core/errors.js';
+import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { toJson } from '../../core/json/toJson.js';
+import { toolErrorTexts } from '../../core/message.js';
+import type { Message, ToolCallPart } from '../../core/message.js';
+import type { ApprovalContext, Tool } from '../../core/tool.js';
+import { cancellation, codeOf, failWhen, ToolFailure } from './toolFailure.js';
+import { validArguments } from './validArguments.js';
+
+/** The settings of the decision about one call. */
+export interface ApprovalOptions {
+  readonly messages: readonly Message[];
+  readonly context?: unknown;
+  readonly approve?: Approve | undefined;
+  /** The answers for a turn that is resumed. */
+  readonly resumed?: ResumedTurn | undefined;
+  /** Cancels the decision when it emits. */
+  readonly cancelled: Observable<unknown>;
+}
+
+/** A call that may run, with the approved arguments. */
+export interface ApprovedCall {
+  readonly type: 'approvedCall';
+  readonly call: ToolCallPart;
+}
+
+/** Whether a call may have to wait. Other calls need not pass through `approveCall`. */
+export const mayWait = (tool: Tool, { id }: ToolCallPart, resumed: ResumedTurn | undefined): boolean =>
+  !tool.execute || Boolean(tool.needsApproval) || isAnnounced(id, resumed);
+
+const isAnnounced = (id: string, resumed: ResumedTurn | undefined): boolean =>
+  resumed?.open.waiting.some((waiting) => waiting.id === id) ?? false;
+
+/**
+ * Decides about a call. It emits `toolWaiting` if the call waits, and then an `approvedCall`, or the result of a call
+ * that does not run. If it emits neither of these, the call waits for an answer from outside the run.
+ *
+ * A call that was announced before the run was resumed is not announced again, and its tool is not asked again whether
+ * it needs an approval.
+ */
+export function approveCall(
+  call: ToolCallPart,
+  tool: Tool,
+  options: ApprovalOptions,
+): Observable<ToolWaitingEvent | ToolResultEvent | ApprovedCall> {
+  const { id, name } = call;
+  const { messages, context } = options;
+  const announced = isAnnounced(id, options.resumed);
+  const waitingEvent: ToolWaitingEvent = { type: 'toolWaiting', id, name, arguments: call.arguments };
+  const isWaiting = (args: unknown) => (announced ? of(true) : waits(tool, args, { call, messages, context }));
+  return defer(() => validArguments(tool, call)).pipe(
+    mergeMap(isWaiting),
+    mergeMap((waiting) =>
+      waiting
+        ? concat(
+            announced ? EMPTY : of(waitingEvent),
+            defer(() => answer(call, tool, options)),
+          )
+        : of<ApprovedCall>({ type: 'approvedCall', call }),
+    ),
+    failWhen(options.cancelled, cancellation),
+    catchError((thrown: unknown) =>
+      of<ToolResultEvent>({ type: 'toolResult', id, name, error: errorText(thrown), code: codeOf(thrown) }),
+    ),
+  );
+}
+
+/** Whether the call waits. Synchronous if `needsApproval` is. */
+function waits(tool: Tool, args: unknown, context: ApprovalContext): Observable<boolean> {
+  if (!tool.execute) return of(true);
+  const { needsApproval = false } = tool;
+  if (typeof needsApproval === 'boolean') return of(needsApproval);
+  const needed = needsApproval(args, context);
+  // Without a value, nobody has said that no approval is needed.
+  return typeof needed === 'boolean' ? of(needed) : from(needed).pipe(take(1), defaultIfEmpty(true));
+}
+
+/** The answer to a waiting call: nothing if there is none. */
+function answer(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<ToolResultEvent | ApprovedCall> {
+  const { id, name } = call;
+  const result = options.resumed?.results.get(id);
+  if (result !== undefined) return of<ToolResultEvent>({ type: 'toolResult', id, name, result });
+  return decision(call, tool, options).pipe(
+    mergeMap((decided) => {
+      if (!decided.approve) throw denial(decided.reason);
+      return tool.execute ? of(approvedCall(call, decided.arguments)) : EMPTY; // it still waits for its result
+    }),
+  );
+}
+
+function decision(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<Decision> {
+  const { id, name, arguments: args } = call;
+  const { approve, messages, context, resumed } = options;
+  const made = resumed?.decisions.get(id);
+  if (made) return of(made);
+  if (!approve || !tool.execute) return EMPTY;
+  return defer(() => approve({ id, name, arguments: args, messages, context })).pipe(
+    take(1),
+    defaultIfEmpty<Decision, Decision>({ approve: false }),
+    map(requireDecision),
+    catchError((thrown: unknown) => {
+      throw new ToolFailure('failed', `The call was not approved, because the approval failed: ${errorText(thrown)}`);
+    }),
+  );
+}
+
+function requireDecision(value: unknown): Decision {
+  if (isDecision(value)) return value;
+  throw new TypeError('approve() must return { approve: true } or { approve: false }.');
+}
+
+const denial = (reason: string | undefined) =>
+  new ToolFailure(
+    'denied',
+    reason === undefined ? toolErrorTexts.denied : `${toolErrorTexts.denied} Reason: ${reason}`,
+  );
+
+const approvedCall = (call: ToolCallPart, edited: JsonObject | undefined): ApprovedCall => ({
+  type: 'approvedCall',
+  call: edited ? { ...call, arguments: toJson(edited) as JsonObject } : call,
+});

@@ -1,0 +1,71 @@
+import { from } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import type { FinishChunk } from '../core/chunk.js';
+import type { OpenCalls } from '../core/checkpoint.js';
+import { createOperator } from '../core/createOperator.js';
+import { ConfigurationError } from '../core/errors.js';
+import type { RunEvent, StreamEvent } from '../core/event.js';
+import { isOpenCalls, isTurn } from '../core/eventGuards.js';
+import type { Message, Part } from '../core/message.js';
+
+/** Ends the events that the run emitted before it was resumed. */
+const replayEnd = { type: 'replayEnd' } as const;
+
+/**
+ * What the model answered in an open turn. It replaces the model's stream, so that the operators and the orchestrator
+ * of the turn reach the state in which they were: they have seen its text, its calls and their results, its messages,
+ * its metadata and its usage. `dropReplay` removes these events from the run.
+ */
+export function replay({ messages, metadata, finish, results }: OpenCalls): Observable<Replayed> {
+  return from<Replayed[]>([
+    ...(metadata ? [{ type: 'metadata', metadata } as const] : []),
+    ...messages.flatMap(eventsOf),
+    ...results,
+    replayEnd as StreamEvent as Replayed, // removed from the run, so not in the types of its events
+    { type: 'finish', ...finish },
+  ]);
+}
+
+type Replayed = RunEvent | FinishChunk;
+
+const eventsOf = (message: Message): readonly Replayed[] => [
+  ...(message.role === 'model' ? message.parts.map(eventOf) : []),
+  { type: 'message', message },
+];
+
+/** The event of a part, as `consolidate` emits it. */
+function eventOf(part: Part): Replayed {
+  switch (part.type) {
+    case 'file':
+      return { type: 'file', file: part };
+    case 'source':
+      return { type: 'source', source: part };
+    default:
+      return part;
+  }
+}
+
+/**
+ * Drops the events up to the end of the replay. If the turn ends without a replay, its orchestrator has asked the model
+ * again instead of going on with the open calls, and the run fails.
+ */
+export function dropReplay<E extends StreamEvent>(orchestrator: string): MonoTypeOperatorFunction<E> {
+  return createOperator<E, E>((out) => {
+    let dropping = true;
+    return {
+      next(event) {
+        if (!dropping) out.next(event);
+        else if (event.type === replayEnd.type) dropping = false;
+        else if (isTurn(event) && event.finishReason === 'stopped') out.next(event);
+        else if (isTurn(event) || isOpenCalls(event)) throw notReplayed(orchestrator);
+      },
+    };
+  });
+}
+
+const notReplayed = (orchestrator: string) =>
+  new ConfigurationError(
+    'checkpoint',
+    `The orchestrator "${orchestrator}" did not go on with the open calls of the checkpoint.`,
+    'Build its turns on toolLoop, typedOutput or twoPhase, and pass them the context that it receives.',
+  );

@@ -1,0 +1,34 @@
+import type { Answers } from '../core/approval.js';
+import type { Message } from '../core/message.js';
+import type { PromptOptions } from './prompts.js';
+import type { StopOptions } from './stoppable.js';
+
+/** Options of one run. `C` is the type of the user's own value. */
+export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
+  /** The conversation so far, oldest message first. Default: none. */
+  readonly history?: readonly Message[] | undefined;
+  /**
+   * Whether each `turn` event has a `checkpoint` from which `resume` goes on, and `checkpoint` events follow the model's
+   * calls, each `toolWaiting` and each `toolResult`. A checkpoint contains the complete history. Default: false.
+   */
+  readonly checkpoints?: boolean | undefined;
+  /**
+   * Whether the run also emits the fragments of tool calls, labelled with their call's index, name and id, for
+   * `partialArguments`. Default: false.
+   */
+  readonly fragments?: boolean | undefined;
+  /**
+   * The user's own value (a user's id, a database), which tools, `prepareTurn` and `toolChoice` receive unchanged. It
+   * is in no event and in no request. Its type follows from what they declare, and it is required if they need any.
+   * Default: undefined.
+   */
+  readonly context?: C | undefined;
+}
+
+/** The options of a run as an argument: required if the run needs a context. */
+export type RunArguments<C, Options = RunOptions<C>> = unknown extends C
+  ? [options?: Options]
+  : [options: Options & { readonly context: C }];
+
+/** Options of a run that is resumed. */
+export interface ResumeOptions<C = unknown> extends Omit<RunOptions<C>, 'history'>, Answers {}

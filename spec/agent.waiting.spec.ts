@@ -1,0 +1,224 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { of } from 'rxjs';
+import * as z from 'zod';
+import { createAgent } from '../lib/agent.js';
+import type { AgentOptions } from '../lib/agent.js';
+import type { RunEvent, RunResult } from '../lib/core/event.js';
+import { tool } from '../lib/core/tool.js';
+import { scriptedModel, toolCall } from '../lib/testing/index.js';
+import type { Script, ScriptedRequest } from '../lib/testing/index.js';
+import { observe } from './support/observe.js';
+
+const pay = (execute: (args: { amount: number }) => unknown = ({ amount }) => `paid ${amount}`) =>
+  tool({
+    name: 'pay',
+    description: 'Pays.',
+    parameters: z.object({ amount: z.number().max(100) }),
+    needsApproval: true,
+    execute,
+  });
+const look = tool({ name: 'look', description: 'Looks.', execute: () => 'seen' });
+const locate = tool({
+  name: 'locate',
+  description: 'Asks the browser for the position.',
+  result: z.object({ latitude: z.number() }),
+});
+
+/** The first request calls the tools, and the second answers. */
+const script: Script<ScriptedRequest> = ({ messages }) =>
+  messages.length < 3
+    ? [
+        { type: 'thinking', text: 'Hm.' },
+        'I pay.',
+        toolCall('pay', { amount: 5 }, 'p'),
+        toolCall('look', {}, 'l'),
+        toolCall('locate', {}, 'b'),
+        { type: 'metadata', metadata: { cost: 2 } },
+        { type: 'finish', reason: 'toolCalls', usage: { input: 10 } },
+      ]
+    : ['Done.', { type: 'finish', reason: 'stop', usage: { input: 20 } }];
+
+const make = (options: Partial<AgentOptions> = {}) =>
+  createAgent({ model: scriptedModel(script), tools: [pay(), look, locate], ...options });
+const types = (events: readonly RunEvent[]) =>
+  events.map((event) => ('name' in event ? `${event.type} ${event.name}` : event.type));
+const resultOf = ({ values, error }: { values: readonly RunEvent[]; error: unknown }): RunResult => {
+  expect(error).toBeUndefined();
+  const last = values.at(-1);
+  if (last?.type !== 'result') throw new Error('There is no result.');
+  return last.result;
+};
+/** The checkpoint of a run that waits, as it comes out of a database. */
+const stored = (result: RunResult) => {
+  expect(result.finishReason).toBe('waiting');
+  return JSON.parse(JSON.stringify(result.checkpoint)) as NonNullable<RunResult['checkpoint']>;
+};
+const waitingCheckpoint = () => stored(resultOf(observe(make().stream('Pay!'))));
+
+describe('an agent whose calls wait', () => {
+  it('stream ends with a result that contains the waiting calls, after the other calls of the turn', () => {
+    const run = observe(make().stream('Pay!'));
+    expect(types(run.values)).toEqual([
+      'thinking',
+      'text',
+      'toolCall pay',
+      'toolCall look',
+      'toolCall locate',
+      'metadata',
+      'message',
+      'toolWaiting pay',
+      'toolStart look',
+      'toolResult look',
+      'toolWaiting locate',
+      'result',
+    ]);
+    expect(resultOf(run)).toMatchObject({
+      text: 'I pay.',
+      thinking: 'Hm.',
+      messages: [{ role: 'model' }],
+      finishReason: 'waiting',
+      usage: { input: 10 },
+      metadata: { cost: 2 },
+      turns: 1,
+      waiting: [
+        { id: 'p', name: 'pay', arguments: { amount: 5 } },
+        { id: 'b', name: 'locate', arguments: {} },
+      ],
+    });
+    expect(resultOf(run).messages).toHaveLength(1);
+  });
+
+  it('resume goes on with the answers, and its result is that of an undisturbed run', () => {
+    const checkpoint = waitingCheckpoint();
+    const run = observe(
+      make().resume(checkpoint, { decisions: { p: { approve: true } }, results: { b: { latitude: 60 } } }),
+    );
+    expect(types(run.values)).toEqual([
+      'toolStart pay',
+      'toolResult pay',
+      'toolResult locate',
+      'message',
+      'turn',
+      'text',
+      'message',
+      'turn',
+      'result',
+    ]);
+    expect(resultOf(run)).toMatchObject({
+      text: 'I pay.\nDone.',
+      thinking: 'Hm.',
+      messages: [
+        { role: 'model' },
+        { parts: [{ result: 'paid 5' }, { result: 'seen' }, { result: { latitude: 60 } }] },
+        { role: 'model' },
+      ],
+      finishReason: 'stop',
+      usage: { input: 30 },
+      metadata: { cost: 2 },
+      turns: 2,
+    });
+  });
+
+  it('resumeRun emits only the result', () => {
+    const answers = { decisions: { p: { approve: false } }, results: { b: { latitude: 60 } } } as const;
+    const { values } = observe(make().resumeRun(waitingCheckpoint(), answers));
+    expect(values).toMatchObject([{ finishReason: 'stop' }]);
+  });
+
+  it('resume keeps waiting for missing answers, with a new checkpoint, and announces no call again', () => {
+    const first = observe(make().resume(waitingCheckpoint(), { decisions: { p: { approve: true } } }));
+    expect(types(first.values)).toEqual(['toolStart pay', 'toolResult pay', 'result']);
+    const waiting = resultOf(first);
+    expect(waiting).toMatchObject({ waiting: [{ id: 'b' }], usage: { input: 10 }, turns: 1, text: 'I pay.' });
+    const none = observe(make().resume(stored(waiting)));
+    expect(types(none.values)).toEqual(['result']);
+    const execute = jest.fn();
+    const last = observe(
+      make({ tools: [pay(execute), look, locate] }).resume(stored(resultOf(none)), { results: { b: { latitude: 1 } } }),
+    );
+    expect(execute).not.toHaveBeenCalled(); // it has a result
+    expect(resultOf(last)).toMatchObject({ text: 'I pay.\nDone.', usage: { input: 30 }, turns: 2 });
+  });
+
+  it('resume denies with a reason, and executes edited arguments', () => {
+    const answers = { results: { b: { latitude: 1 } } };
+    const denied = observe(
+      make().resume(waitingCheckpoint(), { ...answers, decisions: { p: { approve: false, reason: 'No.' } } }),
+    );
+    expect(denied.values[0]).toMatchObject({
+      type: 'toolResult',
+      code: 'denied',
+      error: expect.stringMatching(/No\.$/),
+    });
+    const edited = observe(
+      make().resume(waitingCheckpoint(), { ...answers, decisions: { p: { approve: true, arguments: { amount: 3 } } } }),
+    );
+    expect(edited.values.slice(0, 2)).toMatchObject([{ arguments: { amount: 3 } }, { result: 'paid 3' }]);
+    expect(resultOf(edited).messages[0]).toEqual(resultOf(denied).messages[0]); // what the model sent
+  });
+
+  it.each([
+    ['is gone', [look], 'unknown_tool'],
+    ['needs no approval any more', [look, tool({ name: 'pay', description: 'Pays.', execute: () => 1 })], 'denied'],
+  ])('resume answers a denied call whose tool %s', (_, tools, code) => {
+    const run = observe(make({ tools }).resume(waitingCheckpoint(), { decisions: { p: { approve: false } } }));
+    expect(run.values.find((event) => event.type === 'toolResult' && event.id === 'p')).toMatchObject({ code });
+  });
+
+  it('resume does not execute a waiting call without a decision because its tool needs no approval any more', () => {
+    const execute = jest.fn(() => 1);
+    const tools = [look, locate, tool({ name: 'pay', description: 'Pays.', execute })];
+    expect(resultOf(observe(make({ tools }).resume(waitingCheckpoint())))).toMatchObject({ waiting: [{}, {}] });
+    expect(execute).not.toHaveBeenCalled();
+  });
+
+  it.each<[string, object, RegExp]>([
+    [
+      'a decision for an unknown id',
+      { decisions: { x: { approve: true } } },
+      /No call with the id "x" waits.*"p" \(pay\)/,
+    ],
+    ['a decision for a call that has a result', { decisions: { l: { approve: true } } }, /"l" waits/],
+    ['a result for an unknown id', { results: { __proto__: null, x: 1 } }, /"x" waits/],
+    ['a value that is not a decision', { decisions: { p: true } }, /"p" is not a decision/],
+    ['a result that does not match the schema', { results: { b: { latitude: 'north' } } }, /"locate".*latitude/],
+    ['a result for a tool with execute', { results: { p: 1 } }, /"pay" has `execute`/],
+    ['a denial and a result', { decisions: { b: { approve: false } }, results: { b: {} } }, /"b" is denied, and has/],
+  ])('resume fails with a ConfigurationError for %s, before any tool runs', (_, answers, message) => {
+    const execute = jest.fn();
+    const { values, error } = observe(
+      make({ tools: [pay(execute), look, locate] }).resume(waitingCheckpoint(), answers),
+    );
+    expect(values).toEqual([]);
+    expect(error).toMatchObject({ code: 'configuration', message: expect.stringMatching(message) });
+    expect(execute).not.toHaveBeenCalled();
+  });
+
+  it('resume asks approve for a decision that is missing', () => {
+    const approve = jest.fn(() => of({ approve: true } as const));
+    const run = observe(make({ approve }).resume(waitingCheckpoint(), { results: { b: { latitude: 1 } } }));
+    expect(approve.mock.calls).toMatchObject([[{ id: 'p', name: 'pay', arguments: { amount: 5 } }]]);
+    expect(types(run.values).slice(0, 2)).toEqual(['toolStart pay', 'toolResult pay']);
+  });
+
+  it('resume runs the tools of the last turn, and then ends with maxTurns', () => {
+    const agent = make({ maxTurns: 1 });
+    const checkpoint = stored(resultOf(observe(agent.stream('Pay!'))));
+    const run = observe(
+      agent.resume(checkpoint, { decisions: { p: { approve: true } }, results: { b: { latitude: 1 } } }),
+    );
+    expect(resultOf(run)).toMatchObject({
+      finishReason: 'maxTurns',
+      turns: 1,
+      messages: [{}, { parts: [{}, {}, {}] }],
+    });
+  });
+
+  it('resume is cold: each subscription is a run of its own', () => {
+    const run = make({ model: scriptedModel(script) }).resume(waitingCheckpoint(), {
+      decisions: { p: { approve: true } },
+      results: { b: { latitude: 1 } },
+    });
+    expect(observe(run).values).toEqual(observe(run).values);
+  });
+});
