@@ -280,6 +280,8 @@ export type { RegisteredRun, Runs, RunsOptions } from './ui/createRuns.js';
 export type { Envelope } from './ui/eventLog.js';
 export type { ServerSentEvent, ServerSentEventsOptions } from './ui/serverSentEvents.js';
 export { toServerSentEvents } from './ui/toServerSentEvents.js';
+export { joinRun } from './ui/joinRun.js';
+export type { JoinedRun, RequestHeaders } from './ui/joinRun.js';
 export { runResponse, sendRun } from './ui/sendRun.js';
 export type { NodeResponse, SendRunOptions } from './ui/sendRun.js';
 export { fromServerSentEvents, RemoteRunError } from './ui/fromServerSentEvents.js';

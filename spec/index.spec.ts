@@ -84,6 +84,7 @@ describe('the public names', () => {
       'isToolStart',
       'isToolWaiting',
       'isTurn',
+      'joinRun',
       'keepRecent',
       'limit',
       'limitRepeatedCalls',

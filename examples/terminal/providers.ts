@@ -83,7 +83,7 @@ export async function connectAll(options: Options, environment: NodeJS.ProcessEn
   return {
     model: fallback([first.model, second.model]),
     about: `${first.about}\nFallback: ${second.about}`,
-    close: async () => void (await Promise.all([first.close(), second.close()])),
+    close: () => Promise.all([first.close(), second.close()]).then(() => undefined),
   };
 }
 

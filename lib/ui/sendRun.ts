@@ -146,7 +146,13 @@ function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions,
     complete: () => end(endEvent),
   };
   return {
-    start: () => (reading = shared.read(receiver, after)),
+    start() {
+      try {
+        reading = shared.read(receiver, after);
+      } catch (thrown) {
+        receiver.error(thrown); // a client may send any `Last-Event-ID`
+      }
+    },
     resume() {
       isFull = false;
       reading?.resume();

@@ -54,6 +54,7 @@ const publicCodes: ReadonlySet<string> = new Set([
   'provider',
   'rate_limit',
   'run_abandoned',
+  'run_not_found',
   'stream_interrupted',
   'text_too_long',
   'timeout',

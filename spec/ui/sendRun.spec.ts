@@ -185,6 +185,14 @@ describe('a run over a real socket', () => {
     expect(writes).toBe(2);
   });
 
+  it('sendRun reports a Last-Event-ID that is not of the run', async () => {
+    const url = await serve((request, response) =>
+      sendRun(shareRun(exampleRun()), response, { after: after(request) }),
+    );
+    const body = await (await fetch(url, { method: 'POST', headers: { 'last-event-id': '99' } })).text();
+    expect(body).toContain('event: failed\n');
+  });
+
   it('sendRun and runResponse send comments while a run is silent', async () => {
     const url = await serve((_, response) => sendRun(NEVER, response, { heartbeat: 1 }));
     const controller = new AbortController();
