@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { decodeCohere } from '../../../lib/providers/cohere/decode.js';
 import { readSources } from '../../../lib/providers/cohere/sources.js';
+import type { Chunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
+import { cohere as served } from '../../../lib/testing/server/dialects/cohere/cohere.js';
 import { readAnswer } from '../../support/recordedAnswers.js';
 
 describe('readSources', () => {
@@ -71,6 +73,28 @@ describe('readSources', () => {
     expect(chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []))).toEqual([
       { type: 'source', id: 'd1', start: 0, end: 2 },
       { type: 'source', id: 'd1', start: 10, end: 12 },
+    ]);
+  });
+
+  it('decodeCohere reads the positions that the loopback server sends', () => {
+    const source = { type: 'source', id: 'd1', start: 9, end: 12 } as const;
+    const chunks: Chunk[] = [
+      { type: 'text', text: 'First. ' },
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'text', text: 'Second.' },
+      { type: 'source', source },
+      { type: 'source', source: { type: 'source', id: 'd2' } },
+      { type: 'finish', reason: 'stop' },
+    ];
+    const writer = served.writer({ turn: 1, path: '', body: {} });
+    const frames = [...chunks.flatMap((chunk) => writer.next(chunk)), ...writer.end()];
+    const read = readAnswer(
+      decodeCohere,
+      frames.map(({ data }) => JSON.parse(data) as JsonObject),
+    );
+    expect(read.chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source] : []))).toEqual([
+      source,
+      { type: 'source', id: 'd2' },
     ]);
   });
 

@@ -29,6 +29,19 @@ describe('Ollama dialect of the loopback server', () => {
     expect(writer.error(new Error('boom'))).toEqual([{ data: '{"error":"boom"}' }]);
   });
 
+  it('the writer keeps an argument named `__proto__`', () => {
+    const writer = ollama.writer({ turn: 1, path: '/api/chat', body: { model: 'm' } });
+    const call: Chunk = { type: 'toolCallFragment', name: 'f', arguments: '{"__proto__":{"a":1}}' };
+    const [line] = [call, { type: 'finish', reason: 'toolCalls' } as const].flatMap((chunk) => writer.next(chunk));
+    expect(line?.data).toContain('"arguments":{"__proto__":{"a":1}}');
+  });
+
+  it('the dialect accepts the efforts that Ollama accepts', () => {
+    const refusal = (think: string) => ollama.refusal({ model: 'm', messages: [said('user')], think })?.message;
+    for (const think of ['low', 'medium', 'high', 'max']) expect(refusal(think)).toBeUndefined();
+    expect(refusal('xhigh')).toMatch(/invalid think value: "xhigh" \(must be "high"/);
+  });
+
   it.each<[string, unknown, string]>([
     ['no object', 'a', 'missing request body'],
     ['no model', { messages: [] }, 'model is required'],

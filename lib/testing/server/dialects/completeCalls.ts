@@ -59,10 +59,12 @@ function completeCall(fragments: readonly ToolCallFragment[]): CompleteCall {
   const objects = fragments.map((fragment) => fragment.arguments).filter(isJsonObject);
   const text = fragments.map((fragment) => (typeof fragment.arguments === 'string' ? fragment.arguments : '')).join('');
   const providerData = fragments.map((fragment) => fragment.providerData).find((data) => data !== undefined);
+  const parsed = text.trim() === '' ? {} : parseArguments(name, text);
   return {
     ...(id === undefined ? {} : { id }),
     name,
-    arguments: Object.assign({}, ...objects, text.trim() === '' ? {} : parseArguments(name, text)) as JsonObject,
+    // Not Object.assign, which would set the prototype for a key `__proto__`.
+    arguments: Object.fromEntries([...objects, parsed].flatMap((object) => Object.entries(object))),
     ...(providerData === undefined ? {} : { providerData }),
   };
 }

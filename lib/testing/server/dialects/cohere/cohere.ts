@@ -63,6 +63,8 @@ function writer(turn: number): DialectWriter {
   let contents = -1;
   let calls = -1;
   let current: 'text' | 'thinking' | 'call' | undefined;
+  let textLength = 0;
+  let textStart = 0; // of the current block
   let begun = false;
   let finish: FinishChunk | undefined;
 
@@ -87,7 +89,9 @@ function writer(turn: number): DialectWriter {
   const content = (type: 'text' | 'thinking', text: string): DialectFrame[] => {
     const started =
       current === type ? [] : [...stop(), messageDelta('content-start', { content: { type, [type]: '' } }, ++contents)];
+    if (current !== type && type === 'text') textStart = textLength;
     current = type;
+    if (type === 'text') textLength += text.length;
     return [...started, messageDelta('content-delta', { content: { [type]: text } }, contents)];
   };
   const toolCall = ({ id, name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
@@ -113,14 +117,18 @@ function writer(turn: number): DialectWriter {
     if (chunk.type === 'text' || chunk.type === 'thinking') return content(chunk.type, chunk.text);
     if (chunk.type === 'toolCallFragment') return toolCall(chunk);
     if (chunk.type === 'source') {
-      const { id = 'doc:0', url, title, text } = chunk.source;
+      const { id = 'doc:0', url, title, text, start, end } = chunk.source;
       const document = {
         id,
         ...(url === undefined ? {} : { url }),
         ...(title === undefined ? {} : { title }),
         ...(text === undefined ? {} : { text }),
       };
-      const citation = { start: 0, end: 0, text: '', sources: [{ type: 'document', id, document }] };
+      const position =
+        start === undefined || end === undefined
+          ? { start: 0, end: 0, type: 'PLAN' }
+          : { start: start - textStart, end: end - textStart, type: 'TEXT_CONTENT', content_index: contents };
+      const citation = { ...position, text: '', sources: [{ type: 'document', id, document }] };
       return [messageDelta('citation-start', { citations: citation }, 0), frame('citation-end', { index: 0 })];
     }
     throw unsupportedChunk('Chat API of Cohere', chunk);

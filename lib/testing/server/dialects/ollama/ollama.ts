@@ -26,7 +26,7 @@ export const ollama: Dialect = {
 };
 
 const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool'];
-const thinkValues: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high'];
+const thinkValues: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high', 'max'];
 
 function refusalOf(body: unknown): Refusal | undefined {
   const refuse = (message: string): Refusal => ({ status: 400, type: 'bad_request', message });
@@ -43,7 +43,10 @@ function refusalOf(body: unknown): Refusal | undefined {
   );
   if (!images.every((image) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image)))
     return refuse('illegal base64 data at input byte 4');
-  if (!thinkValues.includes(body['think'])) return refuse(`invalid think value: ${JSON.stringify(body['think'])}`);
+  if (!thinkValues.includes(body['think'])) {
+    const expected = '(must be "high", "medium", "low", "max", true, or false)';
+    return refuse(`invalid think value: ${JSON.stringify(body['think'])} ${expected}`);
+  }
   return body['stream'] === false ? refuse("This loopback server only streams: send 'stream': true.") : undefined;
 }
 
