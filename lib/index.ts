@@ -135,6 +135,8 @@ export type { Prices } from './core/prices.js';
 export { addUsage } from './core/usage.js';
 export type { Usage } from './core/usage.js';
 
+export { summarize } from './models/summarize.js';
+export type { SummarizeOptions } from './models/summarize.js';
 export { createLimiter, limit } from './models/limit.js';
 export type { Limiter, LimiterOptions } from './models/limit.js';
 

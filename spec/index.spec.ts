@@ -119,6 +119,7 @@ describe('the public names', () => {
       'shareRun',
       'startState',
       'stopOn',
+      'summarize',
       'systemMessage',
       'toServerSentEvents',
       'toView',
