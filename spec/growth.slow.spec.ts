@@ -33,6 +33,7 @@ import { encodeContents } from '../lib/providers/google/messages.js';
 import { decodeOllama } from '../lib/providers/ollama/decode.js';
 import { decodeResponses } from '../lib/providers/openaiResponses/decode.js';
 import { encodeInput } from '../lib/providers/openaiResponses/messages.js';
+import { findSession } from '../lib/providers/openaiResponses/session.js';
 import { createTextCallParser } from '../lib/providers/shared/textCalls.js';
 import { createThinkTagParser } from '../lib/providers/shared/thinkTags.js';
 
@@ -689,6 +690,18 @@ const rows: readonly Row[] = [
     'anthropic: ids that become the same',
     5_000,
     (n) => () => encodeAnthropic(callsHistory(n, (at) => `${String.fromCodePoint(0x4e00 + at)}x`)),
+  ],
+  [
+    'responses: responses that cannot be continued',
+    500,
+    (n) => {
+      const unanswered = [{ type: 'local_shell_call', id: 's', call_id: 'c' }];
+      const messages = list(n, (at): Message[] => [
+        userMessage(`question ${at}`),
+        { ...modelMessage([]), metadata: { 'openai-responses': { responseId: `r${at}`, output: unanswered } } },
+      ]);
+      return () => findSession(messages.flat());
+    },
   ],
   [
     'responses: stored calls',

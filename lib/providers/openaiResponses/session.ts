@@ -15,6 +15,12 @@ export interface Session {
 }
 
 /**
+ * How many responses are tried. Each attempt encodes the messages after the response; the complete history, which is
+ * sent if none can be continued, is always correct.
+ */
+const maxAttempts = 8;
+
+/**
  * Whether a message is a response of this API. It must stay a separate message; otherwise the position of the
  * response's end in the history would be lost.
  */
@@ -31,13 +37,16 @@ export const isResponseMessage = (message: Message): boolean => readReplayData(m
  *   screenshot.
  *
  * @param messages A valid history, whose responses are not merged.
- * @returns The session; undefined if no response can be continued and the complete history must be sent.
+ * @returns The session; undefined if none of the newest responses can be continued and the complete history must be
+ * sent.
  */
 export function findSession(messages: readonly Message[]): Session | undefined {
-  for (let index = messages.length - 1; index >= 0; index -= 1) {
+  let attempts = 0;
+  for (let index = messages.length - 1; index >= 0 && attempts < maxAttempts; index -= 1) {
     const message = messages[index];
     const previousResponseId = message && nonEmptyString(readReplayData(message)?.['responseId']);
     if (!message || previousResponseId === undefined || !isStored(message) || !isUnedited(message)) continue;
+    attempts += 1;
     const input = encodeInput(messages.slice(index + 1), {
       stored: true,
       callIds: readApiCallIds(message),
