@@ -1,8 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
+import { createAgent } from '../../lib/agent.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
 import { openai } from '../../lib/providers/openai.js';
+import { responsesTools } from '../../lib/providers/openaiResponses/serverTools.js';
 import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
+import { serveModel } from '../../lib/testing/server/index.js';
 import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
 import { answering } from './answering.js';
@@ -112,5 +116,55 @@ describe('openai in a run with tools', () => {
       stream: true,
       stream_options: { include_usage: true },
     });
+  });
+});
+
+describe('openai over HTTP', () => {
+  it('openai executes a free-form tool and sends its call back', async () => {
+    const inputs: string[] = [];
+    const sql = responsesTools.custom({
+      name: 'run_sql',
+      description: 'Runs a query.',
+      format: { syntax: 'regex', definition: 'SELECT .+' },
+      execute: (input) => {
+        inputs.push(input);
+        return '1 row';
+      },
+    });
+    const input = 'SELECT "a\\b" -- 😀 and more';
+    const call = {
+      type: 'toolCallFragment',
+      id: 'call_1',
+      name: 'run_sql',
+      arguments: { input },
+      providerData: { openai: { type: 'custom' } },
+    } as const;
+    const server = await serveModel([[call], 'Done.']);
+    const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
+    const agent = createAgent({ model, tools: [sql], toolChoice: { name: 'run_sql' } });
+    const { text } = await lastValueFrom(agent.run('Go.'));
+    await server.close();
+    expect(text).toBe('Done.');
+    expect(inputs).toEqual([input]);
+    const [first, second] = server.requests.map(({ body }) => body as JsonObject);
+    const grammar = { syntax: 'regex', definition: 'SELECT .+' };
+    expect(first).toMatchObject({
+      tools: [
+        {
+          type: 'custom',
+          custom: { name: 'run_sql', description: 'Runs a query.', format: { type: 'grammar', grammar } },
+        },
+      ],
+      tool_choice: { type: 'custom', custom: { name: 'run_sql' } },
+    });
+    expect(second?.['messages']).toEqual([
+      { role: 'user', content: 'Go.' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'run_sql', input } }],
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: '1 row' },
+    ]);
   });
 });

@@ -1,24 +1,81 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
-import { asArray, isJsonObject, nonEmptyString } from '../../core/json/json.js';
+import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
+/** Reads the tool calls of one response. */
+export interface CallReader {
+  /**
+   * Reads the fragments of tool calls in a delta or a message: one per entry of `tool_calls`, or one for the older
+   * `function_call`. Fragments are not joined here. Empty entries, and calls of an unknown type, are skipped.
+   */
+  read(delta: JsonObject): readonly ToolCallFragment[];
+  /** Returns the last fragments of the free-form calls. Call it at the end of a response that is not truncated. */
+  end(): readonly ToolCallFragment[];
+}
+
 /**
- * Reads the fragments of tool calls in a delta or a message: one per entry of `tool_calls`, or one for the older
- * `function_call`. Fragments are not joined here. Empty entries are skipped.
+ * Creates the reader of one response's tool calls.
  *
- * @param delta The delta or message.
  * @param provider The key of the provider data.
+ * @param onUnknown Receives the calls of an unknown type.
  */
-export function readFragments(delta: JsonObject, provider: string): readonly ToolCallFragment[] {
-  if (!delta['tool_calls'] && !delta['function_call']) return [];
-  const toolCalls = asArray(delta['tool_calls']).filter(isJsonObject);
-  const calls = toolCalls.length > 0 ? toolCalls : asArray(delta['function_call']).filter(isJsonObject);
-  const fragments: ToolCallFragment[] = [];
-  for (const call of calls) {
-    const fragment = readFragment(call, provider);
-    if (fragment) fragments.push(fragment);
-  }
-  return fragments;
+export function createCallReader(provider: string, onUnknown: (call: JsonObject) => void): CallReader {
+  const customCalls = createCustomCallReader(provider);
+  const readCall = (call: JsonObject): ToolCallFragment | undefined => {
+    const { custom } = call;
+    if (isJsonObject(custom)) return customCalls.read(call, custom);
+    if (!isUnknownCall(call)) return readFragment(call, provider);
+    onUnknown(call);
+    return undefined;
+  };
+  return {
+    read(delta) {
+      if (!delta['tool_calls'] && !delta['function_call']) return [];
+      const toolCalls = asArray(delta['tool_calls']).filter(isJsonObject);
+      const calls = toolCalls.length > 0 ? toolCalls : asArray(delta['function_call']).filter(isJsonObject);
+      const fragments: ToolCallFragment[] = [];
+      for (const call of calls) {
+        const fragment = readCall(call);
+        if (fragment) fragments.push(fragment);
+      }
+      return fragments;
+    },
+    end: customCalls.end,
+  };
+}
+
+/**
+ * Creates the reader of calls with a free-form input (`type: 'custom'`), whose arguments are `{ input }`. The input is
+ * text, so each fragment becomes a fragment of the JSON text of the arguments.
+ */
+function createCustomCallReader(provider: string) {
+  const open = new Map<string, Pick<ToolCallFragment, 'index' | 'id'>>();
+  return {
+    read(call: JsonObject, { name, input }: JsonObject): ToolCallFragment {
+      const index = typeof call['index'] === 'number' ? call['index'] : undefined;
+      const id = nonEmptyString(call['id']);
+      const key = String(index ?? id);
+      const begin = open.has(key) ? '' : '{"input":"';
+      const identity = omitUndefined({ index, id });
+      if (begin !== '') open.set(key, identity);
+      return {
+        type: 'toolCallFragment',
+        ...identity,
+        ...omitUndefined({ name: nonEmptyString(name) }),
+        arguments: begin + JSON.stringify(nonEmptyString(input) ?? '').slice(1, -1),
+        ...(begin === '' ? {} : { providerData: { [provider]: { type: 'custom' } } }),
+      };
+    },
+    end: (): readonly ToolCallFragment[] =>
+      [...open.values()].map((identity) => ({ type: 'toolCallFragment', ...identity, arguments: '"}', done: true })),
+  };
+}
+
+/** Whether a call is of an unknown type: it has neither a function nor a name, but other fields. */
+function isUnknownCall(call: JsonObject): boolean {
+  const type = nonEmptyString(call['type']);
+  if (type === undefined || type === 'function' || 'function' in call || 'extra_content' in call) return false;
+  return !('name' in call) && !('arguments' in call);
 }
 
 type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };

@@ -1,4 +1,5 @@
-import type { Chunk } from '../../core/chunk.js';
+import { vetoReasons } from '../../core/chunk.js';
+import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Decoder } from '../../protocol/wire.js';
@@ -34,11 +35,19 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
     if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
   };
 
+  /** A refusal is no stop, and a call that the client cannot answer is not hidden behind a stop. */
+  const finalReason = (reason: FinishReason): FinishReason => {
+    if (deltas.hasRefusal && reason !== 'error') return 'contentFilter';
+    const isEnd = reason === 'stop' || reason === 'toolCalls' || reason === 'unspecified';
+    return isEnd && deltas.hasOnlyUnknownCalls ? 'other' : reason;
+  };
+
   return {
     next(frame, event) {
       if (!emitter.hasEmitted) addMetadata(emitter, frame);
       const choice = firstChoice(frame['choices']);
       if (choice) readChoice(choice);
+      else deltas.addUnknown(frame);
       const error = readError(provider, frame, event, choice);
       if (error) throw error;
       readFrameSources(frame).forEach(deltas.emitSource);
@@ -48,10 +57,11 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
     },
     end(terminal) {
       const reason = emitter.finishReason(terminal);
+      deltas.end(vetoReasons.has(reason));
       if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
       const data = deltas.providerData();
       if (data) emitter.emit({ type: 'providerData', provider, data });
-      emitter.emitFinish(deltas.hasRefusal && reason !== 'error' ? 'contentFilter' : reason);
+      emitter.emitFinish(finalReason(reason));
     },
     usage: () => emitter.usage,
   };

@@ -2,11 +2,13 @@ import type { Chunk } from '../../core/chunk.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { readFragments } from './calls.js';
+import { createAudioCollector } from './audio.js';
+import { createCallReader } from './calls.js';
 import { readSegments, readReasoningDetails, readPlainReasoning, readText } from './content.js';
 import type { TextKind } from './content.js';
 import { createReplayCollector } from './replay.js';
 import { readFiles, readSources } from './sources.js';
+import { createUnknownCollector } from './unknown.js';
 
 /** Converts the deltas and messages of one response to chunks. Content that arrives twice is emitted once. */
 export interface DeltaDecoder {
@@ -17,12 +19,22 @@ export interface DeltaDecoder {
    * not emitted again.
    */
   message(message: JsonObject): void;
+  /** Keeps the unknown fields of a frame without a choice, for the metadata. */
+  readonly addUnknown: (frame: JsonObject) => void;
   /** Emits a source, unless it was emitted before. */
   readonly emitSource: (source: SourcePart) => void;
   /** The data to send back with the message in the next request; undefined if there is none. */
   providerData(): JsonObject | undefined;
   /** Whether the model refused to answer. */
   readonly hasRefusal: boolean;
+  /** Whether the only calls of the response have an unknown type, so that the client cannot answer them. */
+  readonly hasOnlyUnknownCalls: boolean;
+  /**
+   * Emits what is complete only at the end: the audio, the ends of free-form calls, and unknown fields as metadata.
+   *
+   * @param isTruncated Whether the response is incomplete. Its free-form calls are not ended then.
+   */
+  end(isTruncated: boolean): void;
 }
 
 /**
@@ -39,8 +51,16 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
   };
   const emittedKeys = new Set<string>();
   const replay = createReplayCollector();
+  const audio = createAudioCollector();
+  const unknown = createUnknownCollector();
   let hasCalls = false;
+  let hasUnknownCalls = false;
   let hasPlainReasoning = false;
+
+  const calls = createCallReader(provider, (call) => {
+    hasUnknownCalls = true;
+    emit({ type: 'metadata', metadata: { [provider]: { toolCall: call } } });
+  });
 
   const emitText = (kind: TextKind, text: string) => {
     if (text === '') return;
@@ -59,7 +79,7 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
     emittedKeys.add(`${key}\nundefined`); // the same source without its passage would add nothing
   };
   const emitFragments = (delta: JsonObject) => {
-    for (const fragment of readFragments(delta, provider)) {
+    for (const fragment of calls.read(delta)) {
       hasCalls = true;
       emit(fragment);
     }
@@ -85,7 +105,6 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
         if (kind !== 'thinking' || reasoning === '') visit(kind, text);
     visit('refusal', readText(delta['refusal']));
   };
-
   return {
     delta(delta) {
       const { content } = delta;
@@ -99,7 +118,9 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
         return;
       }
       replay.add(delta, texts.text.length);
+      unknown.addDelta(delta);
       forEachText(delta, emitText);
+      emitText('text', audio.add(delta));
       readFiles(delta).forEach(emitFile);
       readSources(delta).forEach(emitSource);
       emitFragments(delta);
@@ -107,9 +128,11 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
     message(message) {
       if (texts.thinking.length === 0 && replay.isEmpty) replay.add(message, 0);
       const messageTexts: Record<TextKind, string> = { thinking: '', text: '', refusal: '' };
+      unknown.addDelta(message);
       forEachText(message, (kind, text) => {
         messageTexts[kind] += text;
       });
+      if (audio.isEmpty) messageTexts.text += audio.add(message);
       for (const kind of ['thinking', 'text', 'refusal'] as const) {
         if (messageTexts[kind].length <= texts[kind].length) continue; // the emitted texts need not be joined
         const emittedText = texts[kind].toString();
@@ -119,10 +142,21 @@ export function createDeltaDecoder(provider: string, emit: (chunk: Chunk) => voi
       readSources(message).forEach(emitSource);
       if (!hasCalls) emitFragments(message);
     },
+    addUnknown: unknown.addFrame,
     emitSource,
     providerData: () => replay.data(hasCalls),
     get hasRefusal() {
       return texts.refusal.length > 0;
+    },
+    get hasOnlyUnknownCalls() {
+      return hasUnknownCalls && !hasCalls;
+    },
+    end(isTruncated) {
+      if (!isTruncated) calls.end().forEach(emit);
+      const file = audio.file();
+      if (file) emitFile(file);
+      const data = unknown.data();
+      if (data) emit({ type: 'metadata', metadata: { [provider]: data } });
     },
   };
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { objectOrEmpty } from '../../core/json/json.js';
+import { nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -84,9 +84,15 @@ function contentWithOptions({ parts }: Message, provider: string): JsonObject {
 }
 
 function encodeCall(call: ToolCallPart, { provider, callId = unchanged }: Dialect): JsonObject {
-  const { extra_content } = objectOrEmpty(call.providerData?.[provider]);
+  const { extra_content, type } = objectOrEmpty(call.providerData?.[provider]);
+  if (type === 'custom') return encodeCustomCall(call, callId(call.id));
   const encoded = functionCall(callId(call.id), call.name, call.arguments);
   return extra_content === undefined ? encoded : { ...encoded, extra_content };
+}
+
+/** A call with a free-form input (`ChatCompletionMessageCustomToolCall` in the SDK openai 7.57). */
+function encodeCustomCall({ name, arguments: args }: ToolCallPart, id: string): JsonObject {
+  return { id, type: 'custom', custom: { name, input: nonEmptyString(args['input']) ?? '' } };
 }
 
 const unchanged = (id: string): string => id;

@@ -82,6 +82,12 @@ function parseArguments(name: string, text: string): JsonObject {
 /** Providers cut arguments by tokens, of a few characters each. */
 const fragmentLength = 8;
 
+/** The input of a free-form call in fragments: that of the arguments `{ input }`, or a text. */
+export function splitInput(args: ToolCallFragment['arguments']): readonly string[] {
+  const input = isJsonObject(args) ? args['input'] : args;
+  return typeof input === 'string' ? (input.match(/.{1,8}/gsu) ?? []) : [];
+}
+
 /** Splits the JSON text of a value into fragments, by code points: no server sends half a surrogate pair. */
 export function splitJson(value: JsonValue): readonly string[] {
   const points = Array.from(JSON.stringify(value));

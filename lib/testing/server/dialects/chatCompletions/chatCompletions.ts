@@ -1,5 +1,6 @@
 import type {
   Chunk,
+  FileChunk,
   FinishChunk,
   SourceChunk,
   TextChunk,
@@ -10,7 +11,7 @@ import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
-import { splitJson } from '../completeCalls.js';
+import { splitInput, splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { chatHistory } from './history.js';
@@ -104,11 +105,14 @@ function deltaOf(chunk: Exclude<Chunk, ToolCallFragment | FinishChunk>): JsonObj
     const citation = omitUndefined({ url, title, start_index: start, end_index: end });
     return { annotations: [{ type: 'url_citation', url_citation: citation }] };
   }
+  if (isAudio(chunk)) return { audio: { id: 'audio_1', data: chunk.file.data ?? '' } };
   throw unsupportedChunk('Chat Completions API', chunk);
 }
 
 const isText = (chunk: Chunk): chunk is TextChunk => chunk.type === 'text';
 const isThinking = (chunk: Chunk): chunk is ThinkingChunk => chunk.type === 'thinking';
+const isAudio = (chunk: Chunk): chunk is FileChunk =>
+  chunk.type === 'file' && chunk.file.data !== undefined && chunk.file.mediaType.startsWith('audio/');
 const isCitation = (chunk: Chunk): chunk is SourceChunk => chunk.type === 'source' && chunk.source.url !== undefined;
 
 /**
@@ -136,11 +140,15 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   return (fragment) => {
     const { id, name, arguments: args } = fragment;
     const index = indexOf(fragment);
+    const isCustom = isCustomCall(fragment);
     const entry = (head: JsonObject, fn: JsonObject): JsonObject => ({
-      tool_calls: [{ index, ...head, function: fn }],
+      tool_calls: [{ index, ...head, [isCustom ? 'custom' : 'function']: fn }],
     });
-    const head = { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { type: 'function' }) };
+    const type = isCustom ? 'custom' : 'function';
+    const head = { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { type }) };
     const named = name === undefined ? {} : { name };
+    if (isCustom)
+      return [entry(head, { ...named, input: '' }), ...splitInput(args).map((piece) => entry({}, { input: piece }))];
     if (typeof args !== 'object' || args === null) return [entry(head, { ...named, arguments: args ?? '' })];
     return [
       entry(head, { ...named, arguments: '' }),
@@ -148,6 +156,10 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
     ];
   };
 }
+
+/** Whether a call of the script has a free-form input: `{ input }`, with the provider data `{ openai: { type } }`. */
+const isCustomCall = ({ providerData }: ToolCallFragment): boolean =>
+  Object.values(providerData ?? {}).some((data) => isJsonObject(data) && data['type'] === 'custom');
 
 function wireReason({ reason, rawReason }: FinishChunk): string {
   return rawReason ?? (reason === 'toolCalls' ? 'tool_calls' : reason === 'contentFilter' ? 'content_filter' : reason);

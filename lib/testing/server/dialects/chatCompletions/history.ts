@@ -23,8 +23,9 @@ export function chatHistory(body: JsonObject): readonly Message[] {
       const parts = [...textParts(message['tool_plan']), ...partsOf(content), ...images.flatMap(image)];
       conversation.add(roles.get(role) ?? 'user', parts);
       for (const call of objectsIn(message['tool_calls'])) {
-        const fn = isJsonObject(call['function']) ? call['function'] : {};
-        conversation.call(call['id'], fn['name'], fn['arguments']);
+        const { function: fn = {}, custom } = call;
+        if (isJsonObject(custom)) conversation.call(call['id'], custom['name'], { input: custom['input'] ?? '' });
+        else if (isJsonObject(fn)) conversation.call(call['id'], fn['name'], fn['arguments']);
       }
     }
   }

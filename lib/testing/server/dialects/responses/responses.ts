@@ -3,7 +3,7 @@ import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { FilePart } from '../../../../core/message.js';
-import { splitJson } from '../completeCalls.js';
+import { splitInput, splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
 import { callFieldsOf, wholeCallContent } from './clientCalls.js';
@@ -187,10 +187,4 @@ function writer(turn: number, body: JsonObject): DialectWriter {
 function splitArguments(args: ToolCallFragment['arguments']): readonly string[] {
   if (typeof args === 'object' && args !== null) return splitJson(args);
   return args ? [args] : [];
-}
-
-/** The input of a free-form call, in fragments: `{ input }`, or a text of the input. */
-function splitInput(args: ToolCallFragment['arguments']): readonly string[] {
-  const input = isJsonObject(args) ? args['input'] : args;
-  return (nonEmptyString(input) ?? '').match(/.{1,8}/gsu) ?? [];
 }

@@ -1,0 +1,57 @@
+import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { FilePart } from '../../core/message.js';
+
+/** Joins the audio of one response to a file. */
+export interface AudioCollector {
+  /** Adds the audio of a delta, or of a message that repeats the response. Returns its transcript. */
+  add(delta: JsonObject): string;
+  /** Whether no bytes were added. */
+  readonly isEmpty: boolean;
+  /** The audio; undefined if there is none. */
+  file(): FilePart | undefined;
+}
+
+/**
+ * Creates the collector of one response's audio (`ChatCompletionChunk.Choice.Delta.Audio` in the SDK openai 7.57: an
+ * id, base64 bytes and a transcript, in fragments). Each fragment is encoded by itself, so their bytes are joined.
+ */
+export function createAudioCollector(): AudioCollector {
+  const fragments: string[] = [];
+  return {
+    add({ audio }) {
+      if (!isJsonObject(audio)) return '';
+      const data = nonEmptyString(audio['data']);
+      if (data !== undefined) fragments.push(data);
+      return nonEmptyString(audio['transcript']) ?? '';
+    },
+    get isEmpty() {
+      return fragments.length === 0;
+    },
+    file() {
+      const [first] = fragments;
+      if (first === undefined) return undefined;
+      return { type: 'file', mediaType: audioMediaType(first), data: joinBase64(fragments) };
+    },
+  };
+}
+
+/** Padding is at the end of each fragment whose length is not a multiple of three bytes. */
+function joinBase64(fragments: readonly string[]): string {
+  const isAligned = fragments.slice(0, -1).every((fragment) => fragment.length % 4 === 0 && !fragment.endsWith('='));
+  return isAligned ? fragments.join('') : btoa(fragments.map((fragment) => atob(fragment)).join(''));
+}
+
+/**
+ * The media types by the first bytes, in base64 (`RIFF`, `ID3`, `fLaC`, `OggS`), because a response does not name its
+ * format. OpenAI streams only samples without a header (`pcm16`: 24 kHz, mono, little-endian).
+ */
+const signatures: readonly (readonly [signature: string, mediaType: string])[] = [
+  ['UklGR', 'audio/wav'],
+  ['SUQz', 'audio/mpeg'],
+  ['ZkxhQ', 'audio/flac'],
+  ['T2dnU', 'audio/ogg'],
+];
+
+const audioMediaType = (data: string): string =>
+  signatures.find(([signature]) => data.startsWith(signature))?.[1] ?? 'audio/pcm';
