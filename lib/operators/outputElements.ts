@@ -109,6 +109,7 @@ const completeElements = (path: readonly string[] | undefined) =>
             break;
           case 'turn':
             reset();
+            if (known.finishReason === 'stopped') out.next(RESTART); // an invalid element will not be repaired
             break;
           case 'retract':
             reset();

@@ -1,5 +1,6 @@
 import { concatMap, defaultIfEmpty, defer, EMPTY, from, merge, take, takeUntil } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
+import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { isWeakKey, omitUndefined } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
@@ -50,6 +51,7 @@ export function preparedTurn(
   const ends = [stop, interrupts].filter((notifier) => notifier !== undefined);
   const start = (changes?: TurnChanges) => {
     const changed = applyChanges(context, changes ?? {});
+    if (typeof (changed.model as Partial<Model>).stream !== 'function') throw invalidModel();
     if (ends.length === 0) return orchestrator.turn(state, changed);
     return orchestrator.turn(state, { ...changed, model: stoppable(changed.model, merge(...ends)) });
   };
@@ -60,6 +62,13 @@ export function preparedTurn(
     return firstOf(changes, stop).pipe(concatMap(start));
   });
 }
+
+const invalidModel = () =>
+  new ConfigurationError(
+    'model',
+    'prepareTurn returned something else than a model.',
+    "Return what a provider's function returns: { model: openai('gpt-6.1-terra') }; omit it to keep the model.",
+  );
 
 /** The first value; undefined if there is none, or if the run is stopped before it: the turn then ends at once. */
 const firstOf = <T>(values: ObservableInput<T>, stop: Observable<unknown> = EMPTY): Observable<T | undefined> =>

@@ -14,10 +14,14 @@ import type { TurnContext } from './orchestrator.js';
 /** Options of a run that receives prompts. */
 export interface PromptOptions {
   /**
-   * Prompts that join the run while it goes on: each becomes a user message at the end of the turn in which it arrives,
-   * after the results of its tools. It is emitted as `message`, and is part of the result. A run that would end goes on
-   * with it. It is subscribed once per run, until the run ends. Prompts that arrive when no turn can follow any more
-   * (after the last `turn` event, or at a limit between two turns) are in `prompts` of the result. Default: no prompts.
+   * Prompts that join the run while it goes on.
+   *
+   * ![](../../marbles/createAgent.prompts.svg)
+   *
+   * Each becomes a user message at the end of the turn in which it arrives, after the results of its tools. It is
+   * emitted as `message`, and is part of the result. A run that would end goes on with it. It is subscribed once per
+   * run, until the run ends. Prompts that arrive when no turn can follow any more (after the last `turn` event, or at a
+   * limit between two turns) are in `prompts` of the result. Default: no prompts.
    */
   readonly prompts?: ObservableInput<Input> | undefined;
   /**

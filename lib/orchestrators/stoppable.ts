@@ -8,10 +8,13 @@ import { stopOn } from '../operators/stopOn.js';
 /** Options that end a run early. */
 export interface StopOptions {
   /**
-   * Ends the run with its first value: the request and the running tools are aborted, the partial text becomes the
-   * model's message, the open calls are answered, and `turn` and `result` have the finish reason `stopped`. It is
-   * subscribed once per run. A value that it emits when it is subscribed, or between two turns, counts: no further
-   * request is sent. Default: never.
+   * Ends the run with its first value.
+   *
+   * ![](../../marbles/createAgent.stop.svg)
+   *
+   * The request and the running tools are aborted, the partial text becomes the model's message, the open calls are
+   * answered, and `turn` and `result` have the finish reason `stopped`. It is subscribed once per run. A value that it
+   * emits when it is subscribed, or between two turns, counts: no further request is sent. Default: never.
    */
   readonly stop?: ObservableInput<unknown> | undefined;
   /**

@@ -131,4 +131,10 @@ describe('outputElements', () => {
     const wrong = () => agent.stream('?').pipe(outputElements(river), map(measured));
     expect(wrong).toBeDefined();
   });
+
+  it('outputElements does not fail for an invalid element of a run that was stopped', () => {
+    const stopped: RunEvent = { type: 'turn', turn: 1, finishReason: 'stopped' };
+    const log = valuesOf([text('[1,"x",'), stopped], z.number());
+    expect([log.values, log.completed, log.error]).toEqual([[1], true, undefined]);
+  });
 });

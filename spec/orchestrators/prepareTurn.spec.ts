@@ -7,6 +7,7 @@ import type { RunEvent, RunState } from '../../lib/core/event.js';
 import { isToolResult } from '../../lib/core/eventGuards.js';
 import { systemMessage, userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
+import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import type { TurnChanges } from '../../lib/orchestrators/prepareTurn.js';
 import { requestOf } from '../../lib/orchestrators/toolLoop.js';
@@ -106,6 +107,14 @@ describe('prepareTurn', () => {
       throw failure;
     };
     expect(observe(createAgent({ model, prepareTurn: throwing }).run('Hi')).error).toBe(failure);
+  });
+
+  it('reports a model that is not a model', () => {
+    const name = 'openai:any' as unknown as Model;
+    const { error } = observe(
+      createAgent({ model: scriptedModel([]), prepareTurn: () => ({ model: name }) }).run('Hi'),
+    );
+    expect(error).toMatchObject({ code: 'configuration', subject: 'model' });
   });
 
   it('delays the request until its value arrives, and is unsubscribed with the run', () => {

@@ -13,6 +13,8 @@ import { tool } from '../../lib/core/tool.js';
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import { turnCount } from '../../lib/orchestrators/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 
 const look = tool({ name: 'look', description: '', execute: () => 'rain' });
@@ -58,6 +60,13 @@ const isValid = (result: RunResult | undefined) => {
 };
 
 describe('prompts that join at the next turn', () => {
+  it('join at the end of the turn in which they arrive, as in their diagram', () =>
+    diagram(
+      'createAgent.prompts',
+      ({ turn1, turn2, prompts$ }: Streams<'turn1' | 'turn2', Chunk> & Streams<'prompts$', string>) =>
+        createAgent({ model: scriptedModel([turn1, turn2]) }).stream('Hi', { prompts: prompts$ }),
+    ));
+
   it('join after the results of the tools, as a message before the turn event', () => {
     const model = scriptedModel([[toolCall('look')], 'Rain.']);
     const { events, result } = steered({ model, tools: [look] }, at('toolStart', 'In Oslo?', 'Today?'));

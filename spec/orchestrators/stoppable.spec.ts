@@ -11,6 +11,8 @@ import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { openai } from '../../lib/providers/openai.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { virtual } from '../support/toolCalls.js';
 
@@ -33,6 +35,11 @@ function started(options: AgentOptions) {
 const typesOf = (events: readonly RunEvent[]) => events.map(({ type }) => type);
 
 describe('the option stop of a run', () => {
+  it('ends the run with a result, as in its diagram', () =>
+    diagram('createAgent.stop', ({ turn1, stop$ }: Streams<'turn1', Chunk> & Streams<'stop$'>) =>
+      createAgent({ model: scriptedModel([turn1]) }).stream('Tell me a story.', { stop: stop$ }),
+    ));
+
   it('aborts the model, and ends the run with the partial text', () => {
     let aborted = 0;
     const chunks = new Observable<Chunk>((out) => {
