@@ -7,6 +7,7 @@ import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
 import { createUsageCounter, finishReasonOf } from './finish.js';
+import { createPartReports } from './partReports.js';
 import { createPartDecoder } from './parts.js';
 import { provider } from './providerData.js';
 import { readSources } from './sources.js';
@@ -18,6 +19,8 @@ import { readSources } from './sources.js';
  * `finish` is emitted when the body ends, because parts and usage may follow the finish reason. For a refused prompt,
  * the response contains `promptFeedback.blockReason` and no candidate.
  *
+ * A response that stopped with `CONTINUATION` has a token, which the next request sends back to continue it.
+ *
  * The grounding of the response, and an explanation of any finish reason other than `stop` and `length`, are emitted as
  * metadata once, before the finish.
  *
@@ -25,11 +28,14 @@ import { readSources } from './sources.js';
  */
 export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
   const emitter = createChunkEmitter(provider, emit);
-  const parts = createPartDecoder(emitter.emit);
+  let responseId: string | undefined;
+  const reports = createPartReports(emitter.emit, () => responseId);
+  const parts = createPartDecoder(emitter.emit, reports);
   const usage = createUsageCounter();
   const emittedSources = new Set<string>();
   const grounding: Record<string, JsonValue> = {};
   const explanation: Record<string, JsonValue> = {};
+  let continuationToken: string | undefined;
 
   const emitSource = (source: SourcePart) => {
     const key = source.url ?? `${source.title}\n${source.text}`;
@@ -41,6 +47,7 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
     readSources(candidate).forEach(emitSource);
     copyNonEmpty(candidate, ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'], grounding);
     copyNonEmpty(candidate, ['finishMessage', 'safetyRatings'], explanation);
+    continuationToken = nonEmptyString(candidate['continuationToken']) ?? continuationToken;
     const rawReason = nonEmptyString(candidate['finishReason']);
     if (rawReason !== undefined && rawReason !== 'FINISH_REASON_UNSPECIFIED')
       emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
@@ -48,7 +55,8 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
 
   return {
     next(frame) {
-      emitter.addMetadata('responseId', nonEmptyString(frame['responseId']));
+      responseId ??= nonEmptyString(frame['responseId']);
+      emitter.addMetadata('responseId', responseId);
       emitter.addMetadata('model', nonEmptyString(frame['modelVersion']));
       const candidate = firstChoice(frame['candidates']);
       if (candidate) readCandidate(candidate);
@@ -63,10 +71,14 @@ export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
     end(terminal) {
       const reason = emitter.finishReason(terminal);
       parts.end(truncatingReasons.has(reason));
+      reports.end(grounding);
+      if (reason === 'paused' && continuationToken !== undefined)
+        emitter.emit({ type: 'providerData', provider, data: { continuationToken } });
       const metadata = reason === 'stop' || reason === 'length' ? grounding : { ...grounding, ...explanation };
       if (Object.keys(metadata).length > 0) emitter.emit({ type: 'metadata', metadata: { ...metadata } });
       emitter.setUsage(usage.total());
-      emitter.emitFinish();
+      // An end that looks normal would hide the call.
+      emitter.emitFinish(reports.hasUnknownCall && reason === 'stop' ? 'other' : undefined);
     },
     usage: () => usage.total(),
   };

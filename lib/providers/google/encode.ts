@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined } from '../../core/json/json.js';
+import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import type { Message } from '../../core/message.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
@@ -21,7 +22,8 @@ import type { GoogleTool } from './serverTools.js';
  * @throws ConfigurationError `capability` or `options` for a setting that the model or the API does not support.
  */
 export function encodeGoogle(model: string, request: Request, serverTools: readonly GoogleTool[] = []): WireRequest {
-  const { messages, output, tools: functions = [], toolChoice } = request;
+  const { output, tools: functions = [], toolChoice } = request;
+  const { messages, continuationToken } = withoutContinued(request.messages);
   if (functions.length > 0 && request.parallelToolCalls === false) throw parallelToolCallsError();
   const isCombined = combinesTools(model, request, serverTools);
   const tools = [
@@ -48,8 +50,23 @@ export function encodeGoogle(model: string, request: Request, serverTools: reado
     tools: tools.length > 0 ? tools : undefined,
     toolConfig: Object.keys(toolConfig).length > 0 ? toolConfig : undefined,
     generationConfig: Object.keys(generationConfig).length > 0 ? generationConfig : undefined,
+    continuationToken,
   });
   return { path: `${modelPath(model)}:streamGenerateContent?alt=sse`, body };
+}
+
+/**
+ * Separates the last message of the model if its response stopped with `CONTINUATION`. The API expects the same request
+ * again with the token, and no content of the model at its end.
+ */
+function withoutContinued(messages: readonly Message[]): {
+  readonly messages: readonly Message[];
+  readonly continuationToken?: string;
+} {
+  const last = messages.at(-1);
+  const continuationToken = nonEmptyString(objectOrEmpty(last?.metadata?.[provider])['continuationToken']);
+  if (last?.role !== 'model' || continuationToken === undefined) return { messages };
+  return { messages: messages.slice(0, -1), continuationToken };
 }
 
 /**

@@ -5,7 +5,10 @@ import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 import { createUsageReports, sumOfCounts } from '../shared/usageReports.js';
 
-/** The finish reasons for the values of the enum `FinishReason` (API reference), except `FINISH_REASON_UNSPECIFIED`. */
+/**
+ * The finish reasons for the values of the enum `FinishReason` (SDK 3.1), except `FINISH_REASON_UNSPECIFIED`. After
+ * `CONTINUATION`, the API expects the same request again, with the token of the response.
+ */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['STOP', 'stop'],
   ['MAX_TOKENS', 'length'],
@@ -25,6 +28,8 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['MISSING_THOUGHT_SIGNATURE', 'error'],
   ['LANGUAGE', 'other'],
   ['NO_IMAGE', 'other'],
+  ['IMAGE_OTHER', 'other'],
+  ['CONTINUATION', 'paused'],
   ['OTHER', 'other'],
 ] as const);
 

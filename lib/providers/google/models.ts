@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { Thinking } from '../../core/model.js';
+import type { Thinking, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 
 /**
@@ -22,6 +22,21 @@ export const isGemini3 = (model: string): boolean => (modelGeneration(model) ?? 
  */
 const budgetsByEffort = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
 
+const allLevels = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high' } as const;
+const pro31Levels = { low: 'low', medium: 'medium', high: 'high' } as const;
+const pro3Levels = { low: 'low', high: 'high' } as const;
+
+/**
+ * The levels of a model since Gemini 3 (guides "Gemini 3" and "Gemini 3.5 Flash", on the levels of each model): Pro
+ * models have no `minimal`, and the first of them no `medium`.
+ */
+function levelsOf(model: string): Readonly<Partial<Record<ThinkingEffort, string>>> {
+  if (!isPro(model)) return allLevels;
+  return modelGeneration(model) === 3 ? pro3Levels : pro31Levels;
+}
+
+const isPro = (model: string): boolean => /-pro\b/.test(model);
+
 /**
  * Encodes the `thinkingConfig` of a request (guide "Gemini thinking").
  *
@@ -29,7 +44,8 @@ const budgetsByEffort = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 }
  * 0 turns thinking off. A request cannot have both. If the user sets both an effort and a budget, the effort is sent to
  * Gemini 3, and the budget to older models. Thoughts are requested unless thinking is off.
  *
- * @throws ConfigurationError `capability` if thinking is turned off for a model that always thinks.
+ * @throws ConfigurationError `capability` if thinking is turned off for a model that always thinks, and `options` for
+ * an effort that the model does not have.
  */
 export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   const hasLevels = isGemini3(model);
@@ -37,7 +53,8 @@ export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   if (thinking === true)
     return omitUndefined({ includeThoughts: true, thinkingBudget: modelGeneration(model) === 2.5 ? -1 : undefined });
   const { effort, budget } = thinking;
-  if (effort !== undefined && hasLevels) return { includeThoughts: true, thinkingLevel: effort };
+  if (effort !== undefined && hasLevels)
+    return { includeThoughts: true, thinkingLevel: lookUpEffort(`google:${model}`, effort, levelsOf(model)) };
   if (effort !== undefined && budget === undefined)
     return { includeThoughts: true, thinkingBudget: lookUpEffort(`google:${model}`, effort, budgetsByEffort) };
   return omitUndefined({ includeThoughts: budget !== 0, thinkingBudget: budget });
@@ -47,7 +64,7 @@ export function encodeThinking(model: string, thinking: Thinking): JsonObject {
  * Encodes `thinking: false`. Pro models always think. For the Flash models of Gemini 3, `minimal` is the lowest level.
  */
 function encodeNoThinking(model: string, hasLevels: boolean): JsonObject {
-  if (/-pro\b/.test(model) && (modelGeneration(model) ?? 0) >= 2.5) {
+  if (isPro(model) && (modelGeneration(model) ?? 0) >= 2.5) {
     throw new ConfigurationError(
       'capability',
       `google:${model} always thinks; thinking cannot be turned off.`,

@@ -3,6 +3,7 @@ import { isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/jso
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 import { createCallDecoder } from './calls.js';
+import type { PartReports } from './partReports.js';
 import { toProviderData } from './providerData.js';
 
 /** Turns the parts of one response (text, thoughts, calls, files and others) into chunks. */
@@ -23,6 +24,8 @@ const descriptiveFields: ReadonlySet<string> = new Set([
   'partMetadata',
   'videoMetadata',
   'mediaResolution',
+  'mediaProcessing',
+  'speechMetadata',
 ]);
 
 /**
@@ -39,8 +42,9 @@ const descriptiveFields: ReadonlySet<string> = new Set([
  * and dropped if no content arrives.
  *
  * @param emit Receives the chunks, in order.
+ * @param reports Receives the other parts, and emits their metadata.
  */
-export function createPartDecoder(emit: (chunk: Chunk) => void): PartDecoder {
+export function createPartDecoder(emit: (chunk: Chunk) => void, reports: PartReports): PartDecoder {
   let heldChunks: Chunk[] = [];
   let hasContent = false;
   const emitHeld = () => {
@@ -76,7 +80,7 @@ export function createPartDecoder(emit: (chunk: Chunk) => void): PartDecoder {
   };
   const addOther = (part: JsonObject, signature: string | undefined) => {
     const content = Object.entries(part).filter(([field]) => !descriptiveFields.has(field));
-    if (content.length > 0) emit({ type: 'metadata', metadata: Object.fromEntries(content) });
+    if (content.length > 0) reports.add(Object.fromEntries(content));
     if (content.length > 0 || signature !== undefined) holdEmptyText({ part });
   };
 

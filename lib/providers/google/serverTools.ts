@@ -33,8 +33,8 @@ export interface GoogleSearchOptions {
  */
 export const googleTools = {
   /**
-   * Searches the web. The pages on which the response is based are emitted as sources. The queries, and the pages that
-   * support each passage, are emitted as metadata (`groundingMetadata`).
+   * Searches the web. The pages on which the response is based are emitted as sources. The queries are emitted as
+   * `serverTools`, and the pages that support each passage as metadata (`groundingMetadata`).
    */
   search({ published }: GoogleSearchOptions = {}): GoogleTool {
     const interval = published && { startTime: toTimestamp(published.from), endTime: toTimestamp(published.to) };
@@ -42,8 +42,8 @@ export const googleTools = {
   },
 
   /**
-   * Lets the model write Python code, and runs it. The code and its result are emitted as metadata (`executableCode`,
-   * `codeExecutionResult`), in order; images that the code draws are emitted as files.
+   * Lets the model write Python code, and runs it. The code and its result are emitted as `serverTools`, in order;
+   * images that the code draws are emitted as files.
    */
   codeExecution(): GoogleTool {
     return { definition: { codeExecution: {} } };
@@ -51,7 +51,7 @@ export const googleTools = {
 
   /**
    * Reads the pages whose URLs are in the conversation. Each page that was read is emitted as a source; the status of
-   * all pages is emitted as metadata (`urlContextMetadata`).
+   * all pages is emitted as `serverTools` and as metadata (`urlContextMetadata`).
    */
   urlContext(): GoogleTool {
     return { definition: { urlContext: {} } };

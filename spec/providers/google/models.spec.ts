@@ -29,11 +29,28 @@ describe('encodeThinking', () => {
   });
 });
 
+describe('encodeThinking: levels', () => {
+  it.each([
+    ['gemini-3-pro-preview', ['low', 'high']],
+    ['gemini-3.1-pro-preview', ['low', 'medium', 'high']],
+    ['gemini-3.8-flash', ['minimal', 'low', 'medium', 'high']],
+    ['gemini-3.1-flash-lite', ['minimal', 'low', 'medium', 'high']],
+    ['gemini-2.5-flash', ['minimal', 'low', 'medium', 'high']],
+  ])('encodeThinking knows the levels of %s: %j', (model, levels) => {
+    for (const effort of ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const)
+      if (levels.includes(effort)) expect(encodeThinking(model, { effort })).toMatchObject({ includeThoughts: true });
+      else
+        expect(() => encodeThinking(model, { effort })).toThrow(`google:${model} has no thinking effort "${effort}"`);
+  });
+});
+
 describe('modelGeneration', () => {
   it.each([
     ['gemini-2.5-flash', 2.5],
     ['models/gemini-3-pro-preview', 3],
     ['gemini-3.1-pro', 3.1],
+    ['gemini-3.8-flash', 3.8],
+    ['gemini-4-argon', 4],
     ['gemini-flash-latest', undefined],
     ['tunedModels/mine', undefined],
   ])('modelGeneration finds in %s the generation %s', (name, generation) => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { google } from '../../../lib/providers/google/google.js';
 import { answering } from '../answering.js';
@@ -37,8 +38,10 @@ describe('createPartDecoder', () => {
     expect(replayed(...answer)).toEqual([thought, { text: 'I run it.' }, code, result, { text: 'It is 1.' }]);
     const { chunks, text, thinking } = read(...answer);
     expect([thinking, text]).toEqual(['Hm.', 'I run it.It is 1.']);
-    expect(chunks).toContainEqual({ type: 'metadata', metadata: code });
-    expect(chunks).toContainEqual({ type: 'metadata', metadata: result });
+    const raws = chunks.flatMap((chunk) =>
+      chunk.type === 'metadata' ? ((chunk.metadata['serverTools'] ?? []) as readonly JsonObject[]) : [],
+    );
+    expect(raws.map(({ raw }) => raw)).toEqual([code, result]);
   });
 
   it('createPartDecoder makes no message of a signature alone, so that an empty reply is recognized', () => {

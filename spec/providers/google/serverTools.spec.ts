@@ -119,8 +119,18 @@ describe('googleTools: recordings', () => {
     const { sources, metadata, message } = answerIn('spec/recordings/google/url-context.chunks.txt');
     expect(sources).toEqual([{ type: 'source', url: 'https://tides.example/brest', title: 'Tides of Brest' }]);
     expect(message?.parts.filter(({ type }) => type === 'source')).toEqual(sources);
-    expect(metadata).toHaveLength(2);
+    expect(metadata).toHaveLength(3);
     expect(metadata[1]).toMatchObject({
+      serverTools: [
+        {
+          id: 'response-sample_url_context',
+          name: 'url_context',
+          status: 'completed',
+          input: { urls: ['https://tides.example/brest', 'https://gone.example'] },
+        },
+      ],
+    });
+    expect(metadata[2]).toMatchObject({
       groundingMetadata: { groundingChunks: [{ web: { uri: 'https://tides.example/brest' } }] },
       urlContextMetadata: {
         urlMetadata: [{}, { retrievedUrl: 'https://gone.example', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' }],
@@ -132,7 +142,11 @@ describe('googleTools: recordings', () => {
     const { files, metadata, message, replayed } = answerIn('spec/recordings/google/code-execution.chunks.txt');
     const executableCode = { language: 'PYTHON', code: 'print(4 + 6)' };
     const codeExecutionResult = { outcome: 'OUTCOME_OK', output: '10\n' };
-    expect(metadata.slice(1)).toEqual([{ executableCode }, { codeExecutionResult }]);
+    const call = { id: 'response-sample_code_execution_1', name: 'code_execution', input: executableCode };
+    expect(metadata.slice(1)).toEqual([
+      { serverTools: [{ ...call, status: 'running', raw: { executableCode } }] },
+      { serverTools: [{ ...call, status: 'completed', output: codeExecutionResult, raw: { codeExecutionResult } }] },
+    ]);
     expect(files).toEqual([{ type: 'file', mediaType: 'image/png', data: 'iVBORw0KGgo=' }]);
     expect(message?.parts.filter(({ type }) => type === 'file')).toEqual(files);
     expect(replayed).toEqual([
@@ -169,8 +183,14 @@ describe('googleTools: recordings', () => {
         { role: 'model', parts },
         { role: 'user', parts: [{ functionResponse: { id: 'call1', name: 'temperature', response: { result: -5 } } }] },
       ]);
-      const shown = events.flatMap((event) => (event.type === 'metadata' ? Object.keys(event.metadata) : []));
-      expect(shown.filter((name) => name.startsWith('tool'))).toEqual(['toolCall', 'toolResponse']);
+      const shown = events.flatMap((event) =>
+        event.type === 'metadata' ? ((event.metadata['serverTools'] ?? []) as readonly JsonObject[]) : [],
+      );
+      const search = { id: 'search1', name: 'google_search_web', input: { queries: ['northernmost city of Norway'] } };
+      expect(shown).toMatchObject([
+        { ...search, status: 'running' },
+        { ...search, status: 'completed', output: { search_suggestions: '<div>northernmost city</div>' } },
+      ]);
       expect(events.filter(({ type }) => type === 'source')).toHaveLength(1);
       expect(events.at(-1)).toMatchObject({ type: 'result', result: { text: 'It is -5 degrees.', turns: 2 } });
     } finally {
@@ -190,8 +210,11 @@ describe('googleTools: recordings', () => {
         'whimsysoul.com',
       ]);
       expect(message?.parts.filter(({ type }) => type === 'source')).toEqual(sources);
-      expect(metadata).toHaveLength(2);
-      expect(Object.keys(metadata[1]?.['groundingMetadata'] ?? {})).toEqual([
+      expect(metadata).toHaveLength(3);
+      expect(metadata[1]).toMatchObject({
+        serverTools: [{ name: 'google_search', status: 'completed', input: { queries: expect.any(Array) as unknown } }],
+      });
+      expect(Object.keys(metadata[2]?.['groundingMetadata'] ?? {})).toEqual([
         'searchEntryPoint',
         'groundingChunks',
         'groundingSupports',

@@ -15,7 +15,7 @@ import { googleHistory } from './history.js';
  * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it
  * ("GenerateContentResponse"): parts of one candidate, complete calls, the first of which has a thought signature
  * (guide "Thought signatures"), an id if the script has one, `STOP` also after calls, usage with the finish reason, no
- * terminal mark.
+ * terminal mark. A script's `paused` stops with `CONTINUATION`; the next request must send back its token.
  *
  * Ids and signatures are constant: the same script results in the same bytes.
  */
@@ -70,11 +70,13 @@ function writer(turn: number, model: string): DialectWriter {
     next(chunk) {
       if (chunk.type === 'toolCallFragment') return encodeCalls(calls.add(chunk));
       const before = encodeCalls(calls.flush());
+      if (chunk.type === 'metadata') return [...before, ...candidatesOf(chunk.metadata).map((found) => frame(found))];
       if (chunk.type !== 'finish')
         return [...before, frame(chunk.type === 'source' ? grounded(chunk.source) : parts(partOf(chunk)))];
       const usage: JsonObject = chunk.usage ? { usageMetadata: wireUsage(chunk.usage) } : {};
       if (chunk.reason === 'unspecified') return before;
-      return [...before, frame({ ...parts({ text: '' }), finishReason: wireReason(chunk) }, usage)];
+      const token = chunk.reason === 'paused' ? { continuationToken: `continuation-${turn}` } : {};
+      return [...before, frame({ ...parts({ text: '' }), finishReason: wireReason(chunk), ...token }, usage)];
     },
     error: (error) => [{ data: JSON.stringify(failure(error)) }],
     end: () => [],
@@ -86,7 +88,7 @@ const signatureIn = (data: ProviderData | undefined): string | undefined => {
   return isJsonObject(googleData) ? nonEmptyString(googleData['thoughtSignature']) : undefined;
 };
 
-function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 'source' }>): JsonObject {
+function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 'source' | 'metadata' }>): JsonObject {
   if (chunk.type === 'thinking') return { text: chunk.text, thought: true };
   if (chunk.type === 'text') {
     const signature = signatureIn(chunk.providerData);
@@ -95,6 +97,19 @@ function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 's
   if (chunk.type === 'file' && chunk.file.data !== undefined)
     return { inlineData: { mimeType: chunk.file.mediaType, data: chunk.file.data } };
   throw unsupportedChunk('Gemini API', chunk);
+}
+
+/**
+ * The candidates that metadata stands for, as the Google provider reports it: the `raw` objects of `serverTools`, which
+ * are parts or metadata of the candidate, and a part of an `unknown` kind.
+ */
+function candidatesOf(metadata: JsonObject): readonly JsonObject[] {
+  const raws = objectsIn(metadata['serverTools']).map(({ raw }) => raw);
+  return [...raws, metadata['unknown']].filter(isJsonObject).map((raw) => {
+    if (raw['webSearchQueries'] !== undefined) return { groundingMetadata: raw };
+    if (raw['urlMetadata'] !== undefined) return { urlContextMetadata: raw };
+    return { content: { parts: [raw], role: 'model' } };
+  });
 }
 
 const grounded = ({ url, title }: { readonly url?: string; readonly title?: string }): JsonObject => ({
@@ -108,6 +123,7 @@ function wireReason({ reason, rawReason }: FinishChunk): string {
     length: 'MAX_TOKENS',
     contentFilter: 'SAFETY',
     error: 'MALFORMED_FUNCTION_CALL',
+    paused: 'CONTINUATION',
   } as const;
   return rawReason ?? (reason in known ? known[reason as keyof typeof known] : 'OTHER');
 }
@@ -142,6 +158,7 @@ const requestFields = new Set([
   'generationConfig',
   'cachedContent',
   'labels',
+  'continuationToken',
 ]);
 
 /** Why the Gemini API refuses a body, with its own message. */
