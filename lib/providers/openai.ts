@@ -1,8 +1,11 @@
-import type { Model } from '../core/model.js';
+import type { JsonObject } from '../core/json/json.js';
+import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
+import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 import { shortCallId } from './shared/callIds.js';
+import { checkOpenAiEffort } from './shared/openaiEfforts.js';
 
 /**
  * An OpenAI model, used through the Chat Completions API.
@@ -17,7 +20,8 @@ import { shortCallId } from './shared/callIds.js';
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1) and transport.
  * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
- * for a thinking budget (pass an effort) and for files by URL other than images (pass the bytes).
+ * for a thinking budget (pass an effort), for an effort that the model is known not to have, and for files by URL other
+ * than images (pass the bytes).
  */
 export function openai(name: string, options: ModelOptions = {}): Model {
   return httpModel(
@@ -26,7 +30,12 @@ export function openai(name: string, options: ModelOptions = {}): Model {
       name,
       baseUrl: 'https://api.openai.com/v1',
       apiKey: { variable: 'OPENAI_API_KEY' },
-      wire: chatCompletions(name, { provider: 'openai', maxTokens: 'max_completion_tokens', callId: shortCallId }),
+      wire: chatCompletions(name, {
+        provider: 'openai',
+        maxTokens: 'max_completion_tokens',
+        thinking: (thinking) => openaiThinking(name, thinking),
+        callId: shortCallId,
+      }),
       capabilities: {
         tools: true,
         multiToolCalls: true,
@@ -39,4 +48,10 @@ export function openai(name: string, options: ModelOptions = {}): Model {
     },
     options,
   );
+}
+
+function openaiThinking(model: string, thinking: Thinking): JsonObject {
+  if (typeof thinking === 'object' && thinking.effort !== undefined)
+    checkOpenAiEffort('openai', model, thinking.effort);
+  return reasoningEffort('openai')(thinking);
 }

@@ -58,8 +58,10 @@ describe('openai', () => {
 
   it('openai reports an unsupported setting before it sends a request', async () => {
     const { fetch, requests } = answering();
-    const stream = openai('gpt-5', { apiKey: 'k', fetch }).stream({ messages, thinking: { budget: 5 } });
-    await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
+    for (const thinking of [{ budget: 5 }, { effort: 'xhigh' }] as const) {
+      const stream = openai('gpt-5', { apiKey: 'k', fetch }).stream({ messages, thinking });
+      await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
+    }
     expect(requests).toEqual([]);
   });
 });

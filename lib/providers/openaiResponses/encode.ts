@@ -3,6 +3,7 @@ import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Request, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
+import { checkOpenAiEffort } from '../shared/openaiEfforts.js';
 import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
@@ -83,7 +84,7 @@ function encodeAttempt(model: string, request: Request, options: EncodeOptions, 
     temperature: request.temperature,
     top_p: request.topP,
     max_output_tokens: request.maxOutputTokens,
-    reasoning: thinking === undefined ? undefined : encodeThinking(thinking),
+    reasoning: thinking === undefined ? undefined : encodeThinking(model, thinking),
     include: encodeInclude(options, thinking, serverTools),
     store: options.store,
     stream: true,
@@ -139,11 +140,11 @@ function encodeSchema(schema: JsonObject): JsonObject {
  * Encodes `reasoning`. The API sends summaries only if they are requested. `none` switches thinking off; models before
  * gpt-5.1 reject it.
  */
-function encodeThinking(thinking: Thinking): JsonObject {
+function encodeThinking(model: string, thinking: Thinking): JsonObject {
   if (thinking === false) return { effort: 'none' };
   const { effort, budget } = thinking === true ? {} : thinking;
   if (effort === undefined && budget !== undefined) throw unsupportedBudgetError(provider, budget);
-  return omitUndefined({ effort, summary: 'auto' });
+  return omitUndefined({ effort: effort && checkOpenAiEffort(provider, model, effort), summary: 'auto' });
 }
 
 function encodeInclude(

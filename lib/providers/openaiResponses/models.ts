@@ -1,9 +1,9 @@
 /** The provider's name, in errors and as the key of its provider data, options and metadata. */
 export const provider = 'openai-responses';
 
-// Patterns of model names, from OpenAI's page "Models".
-const nonReasoningModels = /^(gpt-3|gpt-4|chatgpt-|gpt-5(\.\d+)?-chat)/;
-const reasoningModels = /^(o\d|gpt-5|gpt-oss|codex|computer-use)/;
+// Patterns of model names, from OpenAI's page "Models" and from `AllModels` in the SDK openai 7.57.
+const nonReasoningModels = /^(gpt-3|gpt-4|chatgpt-|gpt-audio|gpt-5(\.\d+)?-chat)/;
+const reasoningModels = /^(o\d|gpt-[5-9]|gpt-oss|gpt-daybreak|gpt-rosalind|codex|computer-use)/;
 
 /**
  * Whether a model reasons, according to its name; undefined if the name does not show it (for example, the name of a

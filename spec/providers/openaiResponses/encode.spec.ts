@@ -79,6 +79,12 @@ describe('encodeResponses', () => {
       effort: 'low',
       summary: 'auto',
     });
+    expect(() => body({ thinking: { effort: 'max' } }, 'gpt-5')).toThrow(/gpt-5 has no thinking effort "max"/);
+    expect(body({ thinking: { effort: 'max' } }, 'gpt-5.6-sol')['reasoning']).toEqual({
+      effort: 'max',
+      summary: 'auto',
+    });
+    expect(body({ thinking: { effort: 'max' } }, 'a-deployment')['reasoning']).toMatchObject({ effort: 'max' });
     expect(body({ thinking: false }, 'gpt-5.1')['reasoning']).toEqual({ effort: 'none' });
     expect(body({ thinking: true }, 'a-deployment')).toHaveProperty('include');
     expect(body({}, 'a-deployment')).not.toHaveProperty('include');

@@ -12,6 +12,10 @@ describe('isReasoningModel', () => {
     ['gpt-5.2-chat-latest', false],
     ['gpt-4.1', false],
     ['chatgpt-4o-latest', false],
+    ['gpt-6-astra', true],
+    ['gpt-6.1-terra', true],
+    ['gpt-5.6-luna', true],
+    ['gpt-audio-mini', false],
     ['mine', undefined],
   ])('isReasoningModel(%j) is %j', (model, expected) => {
     expect(isReasoningModel(model)).toBe(expected);
