@@ -16,11 +16,11 @@ import type { Remainder } from '../core/remainder.js';
  * ![](../../marbles/stopOn.svg)
  *
  * The source is unsubscribed first, which aborts its request, its retries and its delays. Then the text that a filter
- * still held back is emitted, and then the `finish`, with the usage that the provider has reported so far. The
- * operators after it end the turn as usual: with a message that contains the partial text, and without incomplete tool
- * calls. If the notifier emits when it is subscribed, the source is not subscribed, so no request is sent. After the
- * source's own `finish`, the notifier has no effect. As with `takeUntil`, an error of the notifier is emitted, and its
- * completion is ignored.
+ * still held back is emitted (it does not pass the operators between that filter and `stopOn`), and then the `finish`,
+ * with the usage that the provider has reported so far. The operators after it end the turn as usual: with a message
+ * that contains the partial text, and without incomplete tool calls. If the notifier emits when it is subscribed, the
+ * source is not subscribed, so no request is sent. After the source's own `finish`, the notifier has no effect. As with
+ * `takeUntil`, an error of the notifier is emitted, and its completion is ignored.
  *
  * The agent's option `stop` applies it to each turn of a run. To stop the turns of a loop of your own, pass a notifier
  * that remembers its value, so that a value between two turns counts:

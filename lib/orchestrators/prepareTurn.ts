@@ -50,7 +50,7 @@ export function preparedTurn(
   const { stop } = context;
   const ends = [stop, interrupts].filter((notifier) => notifier !== undefined);
   const start = (changes?: TurnChanges) => {
-    const changed = applyChanges(context, changes ?? {});
+    const changed = changes ? applyChanges(context, changes) : context;
     if (typeof (changed.model as Partial<Model>).stream !== 'function') throw invalidModel();
     if (ends.length === 0) return orchestrator.turn(state, changed);
     return orchestrator.turn(state, { ...changed, model: stoppable(changed.model, merge(...ends)) });

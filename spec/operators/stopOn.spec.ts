@@ -1,12 +1,32 @@
 import { describe, expect, it } from '@jest/globals';
-import { from, BehaviorSubject, NEVER, Observable, Subject, concat, finalize, map, of, throwError } from 'rxjs';
+import {
+  from,
+  BehaviorSubject,
+  NEVER,
+  Observable,
+  ReplaySubject,
+  Subject,
+  concat,
+  finalize,
+  map,
+  of,
+  throwError,
+} from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { createOperator } from '../../lib/core/createOperator.js';
-import { modelMessage } from '../../lib/core/message.js';
+import { startState } from '../../lib/core/event.js';
+import type { RunState } from '../../lib/core/event.js';
+import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { leaveChunk, leaveUsage } from '../../lib/core/remainder.js';
+import { tool } from '../../lib/core/tool.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
+import { endTurn } from '../../lib/operators/endTurn.js';
+import { executeTools } from '../../lib/operators/executeTools.js';
 import { stopOn } from '../../lib/operators/stopOn.js';
+import { runTurns } from '../../lib/orchestrators/runTurns.js';
+import type { TurnPosition } from '../../lib/orchestrators/runTurns.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
@@ -101,6 +121,33 @@ describe('stopOn', () => {
     const log = observe(source.pipe(holdBack('<th'), holdBack('older '), stopOn(stop)));
     stop.next();
     expect(log.values).toEqual([text('older '), text('<th'), { ...stopped, usage: { input: 7 } }]);
+  });
+
+  it('ends a loop of turns, also if the notifier emits between two turns', () => {
+    const stop = new ReplaySubject<void>(1);
+    const model = scriptedModel([[toolCall('look')], 'never']);
+    const look = tool({ name: 'look', description: '', execute: () => 'rain' });
+    const turnFrom = (state: RunState, { last }: TurnPosition) =>
+      model
+        .stream({ messages: state.messages })
+        .pipe(
+          stopOn(stop),
+          accumulateToolCalls(),
+          consolidate(),
+          executeTools([look], { stop }),
+          endTurn(state, { last }),
+        );
+    const turns: unknown[] = [];
+    runTurns(turnFrom, startState([userMessage('Hi')])).subscribe((event) => {
+      if (event.type !== 'turn') return;
+      turns.push([event.turn, event.finishReason, event.next === null]);
+      stop.next();
+    });
+    expect(turns).toEqual([
+      [1, 'toolCalls', false],
+      [2, 'stopped', true],
+    ]);
+    expect(model.requests).toHaveLength(1);
   });
 
   it('ends a turn with its partial text and its complete calls, and drops an incomplete call', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Subject, firstValueFrom } from 'rxjs';
+import { Subject, filter, firstValueFrom } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { RunResult } from '../../lib/core/event.js';
@@ -150,7 +150,7 @@ describe('a response that fails', () => {
 });
 
 describe('a run over a real socket that is stopped', () => {
-  it('has a history that the server accepts with the next request', async () => {
+  it('closes its connection, and has a history that the server accepts', async () => {
     const server = await serveModel([['Once upon', { delay: 100_000 }, ' a time'], 'The end.']);
     try {
       const look = tool({ name: 'look', description: '', execute: () => 'nothing' });
@@ -159,12 +159,14 @@ describe('a run over a real socket that is stopped', () => {
         tools: [look],
       });
       const stop = new Subject<void>();
+      const closed = firstValueFrom(server.events.pipe(filter(({ type }) => type === 'closed')));
       const result = await new Promise<RunResult>((resolve) =>
         agent.stream('Hi', { stop }).subscribe((event) => {
           if (event.type === 'text') stop.next();
           if (event.type === 'result') resolve(event.result);
         }),
       );
+      await closed;
       expect(result.finishReason).toBe('stopped');
       const next = await firstValueFrom(agent.run('Go on', { history: [userMessage('Hi'), ...result.messages] }));
       expect(next.text).toBe('The end.');
