@@ -9,8 +9,8 @@ import { StringBuilder } from '../core/stringBuilder.js';
 
 /**
  * An event as it is sent to another process. A `message` repeats the deltas, calls and files of its turn, and the
- * `result` repeats the messages: they are sent as references, so that each text is sent once. The `next` of a `turn` is
- * not sent, since it is data of the server.
+ * `result` repeats the messages: they are sent as references, so that each text is sent once. Checkpoints are not sent,
+ * since whoever can change them decides what the run does next.
  */
 export type CompactEvent = StreamEvent;
 
@@ -94,12 +94,13 @@ function createKeys(): (part: Exclude<Part, TextPart>) => string {
 }
 
 /**
- * Creates a function that makes the events of one run compact. It must receive all of them, in order.
+ * Creates a function that makes the events of one run compact. It must receive all of them, in order. It returns
+ * undefined for a checkpoint.
  *
  * A part becomes a reference only if it equals what was emitted. Whatever operators did to the events, the receiver
  * restores exactly what was sent.
  */
-export function createCompactor(): (event: StreamEvent) => CompactEvent {
+export function createCompactor(): (event: StreamEvent) => CompactEvent | undefined {
   const emitted = new Emitted();
   return (event) => {
     const compact = compactEvent(event, emitted);
@@ -108,7 +109,7 @@ export function createCompactor(): (event: StreamEvent) => CompactEvent {
   };
 }
 
-function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent {
+function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent | undefined {
   const known = asKnownEvent(event);
   switch (known.type) {
     case 'message':
@@ -118,7 +119,9 @@ function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent {
       return isSameJson(args, argumentsOf(known.id, emitted)) ? others : event;
     }
     case 'turn':
-      return withoutNext(known);
+      return withoutCheckpoint(withoutNext(known));
+    case 'checkpoint':
+      return undefined;
     case 'result':
       return { ...known, result: compactResult(known.result, emitted) } as StreamEvent;
     default:
@@ -161,8 +164,15 @@ function equalsEmitted(part: Part, emitted: Part | undefined): boolean {
 
 const providerDataOf = ({ providerData }: DataOfPart): DataOfPart => (providerData ? { providerData } : {});
 
+function withoutCheckpoint<T extends { readonly checkpoint?: unknown }>({
+  checkpoint: _,
+  ...others
+}: T): Omit<T, 'checkpoint'> {
+  return others;
+}
+
 function compactResult(result: RunResult, { runText, runThinking, messages }: Emitted): Partial<RunResult> {
-  const { text, thinking, messages: added, ...others } = result;
+  const { text, thinking, messages: added, ...others } = withoutCheckpoint(result);
   const isSameMessages =
     added.length === messages.length && added.every((message, index) => message === messages[index]);
   return {

@@ -12,8 +12,11 @@ export interface Envelope<E = StreamEvent> {
    */
   readonly id: string;
   readonly event: E;
-  /** The event as transports send it: without what earlier events of the run contain. */
-  readonly compact: CompactEvent;
+  /**
+   * The event as transports send it: without what earlier events of the run contain. Undefined for a checkpoint, which
+   * is not sent.
+   */
+  readonly compact: CompactEvent | undefined;
 }
 
 /** Reads a log from a position. */
@@ -40,7 +43,7 @@ const MAX_DELTA_LENGTH = 4096;
 /** An entry of the log. `text` is the text of a delta, which may still grow. */
 interface Entry<E> {
   readonly event: E;
-  readonly compact: CompactEvent;
+  readonly compact: CompactEvent | undefined;
   text?: string;
 }
 

@@ -10,6 +10,7 @@ import {
   plainServerSentEvent,
   runServerSentEvent,
 } from './serverSentEvents.js';
+import type { Envelope } from './eventLog.js';
 import type { ServerSentEvent, ServerSentEventsOptions } from './serverSentEvents.js';
 import { shareRun } from './shareRun.js';
 import type { RunReading, SharedRun } from './shareRun.js';
@@ -136,7 +137,8 @@ function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions,
     sink.end();
   };
   const receiver = {
-    next({ id, compact }: { readonly id: string; readonly compact: StreamEvent }) {
+    next({ id, compact }: Envelope) {
+      if (!compact) return true;
       const event = plain ? plainServerSentEvent(compact, isFirst) : runServerSentEvent(compact, id);
       isFirst = isSilent = false;
       isFull = !write(event);

@@ -63,10 +63,12 @@ export function toServerSentEvents<E extends StreamEvent>(
       next(value) {
         isSilent = false;
         if (isEnvelope(value)) {
-          out.next(runServerSentEvent(value.compact, value.id));
+          if (value.compact) out.next(runServerSentEvent(value.compact, value.id));
           return;
         }
-        out.next(plainServerSentEvent(toCompact(value), isFirst));
+        const compact = toCompact(value);
+        if (!compact) return;
+        out.next(plainServerSentEvent(compact, isFirst));
         isFirst = false;
       },
       error: (thrown) => end(failureEvent(thrown, describe)),

@@ -2,7 +2,7 @@ import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { RivuletError, errorText } from '../core/errors.js';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { isJsonObject } from '../core/json/json.js';
+import { asArray, isJsonObject } from '../core/json/json.js';
 import { createPartialJson } from '../core/json/partialJson.js';
 import type { PartialJson } from '../core/json/partialJson.js';
 import { hasToolResults } from '../core/message.js';
@@ -27,6 +27,7 @@ export class ViewFold {
   constructor(initial: View) {
     const { error: _, retry: __, finishReason: ___, ...kept } = initial;
     this.view = { ...kept, status: 'sending' };
+    if (initial.status === 'waiting' && initial.messages.at(-1)?.role === 'model') this.resume();
   }
 
   add(event: StreamEvent): void {
@@ -41,6 +42,9 @@ export class ViewFold {
         break;
       case 'toolCall':
         this.addCall(toolCallView(known));
+        break;
+      case 'toolWaiting':
+        this.changeCall(known.id, (call) => ({ ...call, status: 'waiting' }));
         break;
       case 'toolStart':
         this.changeCall(known.id, (call) => ({ ...call, status: 'running' }));
@@ -58,7 +62,7 @@ export class ViewFold {
         this.addPart(known.source);
         break;
       case 'metadata':
-        for (const tool of (known.metadata['serverTools'] ?? []) as readonly ServerTool[]) this.addServerTool(tool);
+        for (const tool of asArray(known.metadata['serverTools']) as readonly ServerTool[]) this.addServerTool(tool);
         break;
       case 'message':
         if (known.message.role === 'user' && !hasToolResults(known.message)) this.addPrompt(known.message);
@@ -84,6 +88,15 @@ export class ViewFold {
     const error = thrown instanceof RivuletError ? thrown.toJSON() : { code: 'unknown', message: errorText(thrown) };
     this.markAnswer('failed');
     this.view = { ...withoutRetry(this.view), status: 'failed', error };
+  }
+
+  /** Continues the answer of a run that was waiting: its calls are in the last message. */
+  private resume(): void {
+    this.hasAnswer = true;
+    this.answer().parts.forEach((part, position) => {
+      if (part.type === 'toolCall') this.positions.set(part.id, position);
+    });
+    this.startTurn();
   }
 
   /** Adds the parts of a message that the user sent during the run. What follows is another answer. */
@@ -146,8 +159,8 @@ export class ViewFold {
     if (position === undefined) return; // a call of another run
     this.replacePart(position, (part) => (part.type === 'toolCall' ? change(part) : part));
     const calls = this.answer().parts.filter((part) => part.type === 'toolCall');
-    const isRunning = calls.some(({ status }) => status === 'running');
-    this.view = { ...this.view, status: isRunning ? 'runningTools' : this.view.status };
+    const status = callStatuses.find(([callStatus]) => calls.some((call) => call.status === callStatus))?.[1];
+    this.view = { ...this.view, status: status ?? this.view.status };
   }
 
   private addServerTool(tool: ServerTool): void {
@@ -213,6 +226,12 @@ export class ViewFold {
     this.view = { ...changed, status };
   }
 }
+
+/** What the status of a call says about the run, the most important first. */
+const callStatuses = [
+  ['running', 'runningTools'],
+  ['waiting', 'waiting'],
+] as const;
 
 const endStatuses: Partial<Record<FinishReason, ViewStatus>> = { stopped: 'stopped', waiting: 'waiting' };
 

@@ -1,9 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, from, of, skip, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { createAgent } from '../../lib/agent.js';
+import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { StreamEvent } from '../../lib/core/event.js';
+import { isResult } from '../../lib/core/eventGuards.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
+import { tool } from '../../lib/core/tool.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { toView } from '../../lib/ui/toView.js';
 import { emptyView, viewOf } from '../../lib/ui/view.js';
@@ -168,5 +173,30 @@ describe('toView', () => {
 
   it('toView shows typed output', () => {
     expect(lastView([text('{}'), turn, result('stop', { output: { n: 1 } })]).output).toEqual({ n: 1 });
+  });
+
+  it('toView shows a call that waits, and continues its message when the run is resumed', () => {
+    const send = tool({ name: 'send', description: 'Sends.', needsApproval: true, execute: () => 'sent' });
+    const model = scriptedModel([['Shall I?', toolCall('send', {}, 'c1')], 'Done.']);
+    const agent = createAgent({ model, tools: [send] });
+    const events = observe(agent.stream('Send it.')).values;
+    const waiting = lastView(events, viewOf([userMessage('Send it.')]));
+    expect(waiting).toMatchObject({
+      status: 'waiting',
+      messages: [{}, { parts: [{}, { id: 'c1', status: 'waiting' }] }],
+    });
+
+    const [checkpoint] = events.filter(isResult).flatMap((event) => event.result.checkpoint ?? []);
+    const decisions = { c1: { approve: true } } as const;
+    const resumed = observe(agent.resume(checkpoint as Checkpoint, { decisions }).pipe(toView(waiting))).values.at(-1);
+    expect(resumed).toMatchObject({ status: 'idle', finishReason: 'stop' });
+    expect(resumed?.messages.map(({ parts }) => parts)).toEqual([
+      [{ type: 'text', text: 'Send it.' }],
+      [
+        { type: 'text', text: 'Shall I?' },
+        { type: 'toolCall', id: 'c1', name: 'send', arguments: {}, status: 'completed', result: 'sent' },
+        { type: 'text', text: '\nDone.' },
+      ],
+    ]);
   });
 });
