@@ -5,7 +5,6 @@ import { createAgent } from '../../lib/agent.js';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { StreamEvent } from '../../lib/core/event.js';
-import { isResult } from '../../lib/core/eventGuards.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -186,7 +185,7 @@ describe('toView', () => {
       messages: [{}, { parts: [{}, { id: 'c1', status: 'waiting' }] }],
     });
 
-    const [checkpoint] = events.filter(isResult).flatMap((event) => event.result.checkpoint ?? []);
+    const checkpoint = events.flatMap((event) => (event.type === 'result' ? (event.result.checkpoint ?? []) : []))[0];
     const decisions = { c1: { approve: true } } as const;
     const resumed = observe(agent.resume(checkpoint as Checkpoint, { decisions }).pipe(toView(waiting))).values.at(-1);
     expect(resumed).toMatchObject({ status: 'idle', finishReason: 'stop' });
