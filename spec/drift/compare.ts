@@ -11,7 +11,10 @@ export interface Union {
   readonly what: string;
   /** A TypeScript type: its string literals are the values. */
   readonly type: string;
-  /** Whether the wire knows a value. Default: the value is a string, or the name of a property, in the wire's files. */
+  /**
+   * Whether the wire knows a value, although it is neither a string nor the name of a property in the wire's files:
+   * families of models, patterns. Default: it does not.
+   */
   readonly isKnown?: (value: string) => boolean;
   /** Default: nothing is left out. */
   readonly leftOut?: readonly LeftOut[];

@@ -13,6 +13,10 @@ export const chatCompletions: DriftWire = {
     { what: 'calls', type: `${completions}.ChatCompletionMessageToolCall['type']` },
     { what: 'tools', type: `${completions}.ChatCompletionTool['type']` },
     { what: 'contents', type: `${completions}.ChatCompletionContentPart['type']` },
-    { what: 'roles', type: `${completions}.ChatCompletionMessageParam['role']` },
+    {
+      what: 'roles',
+      type: `${completions}.ChatCompletionMessageParam['role']`,
+      leftOut: [{ reason: 'compatible servers know only `system`, which OpenAI also accepts', values: ['developer'] }],
+    },
   ],
 };
