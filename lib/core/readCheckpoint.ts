@@ -91,6 +91,7 @@ function checkPart(value: unknown, path: string): void {
       break;
     case 'file':
       text(part['mediaType'], `${path}.mediaType`);
+      optional(part['name'], `${path}.name`, text);
       if (part['url'] === undefined) text(part['data'], `${path}.data`);
       else text(part['url'], `${path}.url`);
       break;
@@ -116,7 +117,9 @@ function checkCall(value: unknown, path: string): void {
 }
 
 function checkResult(value: unknown, path: string): void {
-  const { id, name, result, error } = record(value, path);
+  const { type, id, name, result, error, code } = record(value, path);
+  if (type !== 'toolResult') throw invalid(`${path}.type`, 'toolResult');
+  optional(code, `${path}.code`, text);
   text(id, `${path}.id`);
   text(name, `${path}.name`);
   if (result === undefined) text(error, `${path}.error`);

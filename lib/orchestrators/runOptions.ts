@@ -8,8 +8,9 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
   /** The conversation so far, oldest message first. Default: none. */
   readonly history?: readonly Message[] | undefined;
   /**
-   * Whether each `turn` event has a `checkpoint` from which `resume` goes on, and `checkpoint` events follow the model's
-   * calls, each `toolWaiting` and each `toolResult`. A checkpoint contains the complete history. Default: false.
+   * Whether each `turn` event has a `checkpoint` from which `resume` goes on, and `checkpoint` events follow the
+   * model's calls, each `toolWaiting` and each `toolResult`. A checkpoint contains the complete history. Default:
+   * false.
    */
   readonly checkpoints?: boolean | undefined;
   /**
