@@ -1,14 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { BehaviorSubject, EMPTY, NEVER, Observable, Subject, concat, of, throwError, timer } from 'rxjs';
+import { BehaviorSubject, EMPTY, NEVER, Observable, Subject, concat, map, of, throwError, timer } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import type { AgentOptions } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
+import { ProviderError } from '../../lib/core/errors.js';
 import type { RunEvent, RunResult } from '../../lib/core/event.js';
 import { repairHistory } from '../../lib/core/history.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
+import { setUsageOfError } from '../../lib/core/remainder.js';
 import { tool } from '../../lib/core/tool.js';
+import { createLimiter, limit } from '../../lib/models/limit.js';
+import { retryTurn } from '../../lib/models/retryTurn.js';
 import { openai } from '../../lib/providers/openai.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
@@ -147,6 +151,37 @@ describe('the option stop of a run', () => {
       });
       flush();
       expect(requests).toBe(1);
+    });
+  });
+
+  it('ends the wait of a turn that is started over, whose usage counts', () => {
+    virtual(({ cold, expectObservable }) => {
+      const failure = new ProviderError('scripted', 'Busy.', { retryable: true });
+      setUsageOfError(failure, { input: 7 });
+      const model = retryTurn(scriptedModel([['a', { error: failure }], 'never']), { delay: 600_000 });
+      const types = createAgent({ model })
+        .stream('Hi', { stop: cold('-----s') })
+        .pipe(map((event) => (event.type === 'result' ? event.result : event.type)));
+      const result = expect.objectContaining({ finishReason: 'stopped', text: '', messages: [], usage: { input: 7 } });
+      expectObservable(types).toBe('(ard)(tz|)', {
+        a: 'text',
+        r: 'retract',
+        d: 'retry',
+        t: 'turn',
+        z: result,
+      });
+    });
+  });
+
+  it('ends the wait for a rate limit', () => {
+    virtual(({ cold, expectObservable, flush }) => {
+      const inner = scriptedModel(() => 'Hello');
+      const agent = createAgent({ model: limit(inner, createLimiter({ requestsPerMinute: 1 })) });
+      observe(agent.run('first'));
+      const reasons = agent.run('second', { stop: cold('--s') }).pipe(map(({ finishReason }) => finishReason));
+      expectObservable(reasons).toBe('--(s|)', { s: 'stopped' });
+      flush();
+      expect(inner.requests).toHaveLength(1);
     });
   });
 
