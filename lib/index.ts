@@ -65,6 +65,7 @@ export {
   isToolProgress,
   isToolResult,
   isToolStart,
+  isToolUsage,
   isToolWaiting,
   isTurn,
 } from './core/eventGuards.js';
@@ -82,6 +83,7 @@ export type {
   ToolProgressEvent,
   ToolResultEvent,
   ToolStartEvent,
+  ToolUsageEvent,
   ToolWaitingEvent,
   TurnEvent,
 } from './core/event.js';
@@ -140,6 +142,8 @@ export type { SummarizeOptions } from './models/summarize.js';
 export { createLimiter, limit } from './models/limit.js';
 export type { Limiter, LimiterOptions } from './models/limit.js';
 
+export { agentTool } from './tools/agentTool.js';
+export type { AgentToolOptions, AnyAgent } from './tools/agentTool.js';
 export { cacheTool } from './tools/cacheTool.js';
 export type { CacheToolOptions } from './tools/cacheTool.js';
 export { deadlineTool } from './tools/deadlineTool.js';

@@ -50,11 +50,20 @@ export interface ToolProgressEvent<Name extends string = string, Value = JsonVal
   readonly value: Value;
 }
 
+/** Tokens that a running tool itself has used, for example an agent. The usage of the turn includes them. */
+export interface ToolUsageEvent<Name extends string = string> {
+  readonly type: 'toolUsage';
+  readonly id: string;
+  readonly name: Name;
+  readonly usage: Usage;
+}
+
 /** The result of a tool call, or its error with a `code`. `name` narrows the type of `result`. */
 export type ToolResultEvent<Name extends string = string, Result = JsonValue> = ToolResultPart<Name, Result>;
 
 /** All events of a tool call, from the call itself to its result. */
-export type ToolEvent = ToolCallEvent | ToolWaitingEvent | ToolStartEvent | ToolProgressEvent | ToolResultEvent;
+export type ToolEvent =
+  ToolCallEvent | ToolWaitingEvent | ToolStartEvent | ToolProgressEvent | ToolUsageEvent | ToolResultEvent;
 
 /**
  * A complete message: the model's message at the end of its response, or the message with the results of its tool
@@ -73,7 +82,7 @@ export interface TurnEvent {
   readonly finishReason: FinishReason;
   /** The provider's raw finish reason, if `finishReason` does not express it completely. */
   readonly rawReason?: string;
-  /** The usage of this turn alone, including retracted attempts. */
+  /** The usage of this turn alone, including retracted attempts, and what its tools report with `context.usage`. */
   readonly usage?: Usage;
   /**
    * The merged metadata of the turn: the last value of a key wins, `serverTools` are merged by id, and costs are added.

@@ -22,6 +22,7 @@ import type {
   ToolProgressEvent,
   ToolResultEvent,
   ToolStartEvent,
+  ToolUsageEvent,
   ToolWaitingEvent,
   TurnEvent,
 } from './event.js';
@@ -86,6 +87,9 @@ export const isToolStart = (event: StreamEvent): event is ToolStartEvent => even
 
 /** Whether an event is progress of a running tool. */
 export const isToolProgress = (event: StreamEvent): event is ToolProgressEvent => event.type === 'toolProgress';
+
+/** Whether an event reports tokens that a running tool itself has used. */
+export const isToolUsage = (event: StreamEvent): event is ToolUsageEvent => event.type === 'toolUsage';
 
 /** Whether an event is the result or the error of a tool call. */
 export const isToolResult = (event: StreamEvent): event is ToolResultEvent => event.type === 'toolResult';

@@ -1,6 +1,13 @@
 import type { ObservableInput } from 'rxjs';
 import { ConfigurationError } from './errors.js';
-import type { ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent, ToolWaitingEvent } from './event.js';
+import type {
+  ToolCallEvent,
+  ToolProgressEvent,
+  ToolResultEvent,
+  ToolStartEvent,
+  ToolUsageEvent,
+  ToolWaitingEvent,
+} from './event.js';
 import { omitUndefined } from './json/json.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
@@ -8,6 +15,7 @@ import type { Message, ProviderOptions, ToolCallPart } from './message.js';
 import { jsonSchemaOf } from './schema.js';
 import type { Infer, InferInput, Schema } from './schema.js';
 import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
+import type { Usage } from './usage.js';
 
 /**
  * The second argument of `execute`. `P` is the type of the tool's progress, and `C` that of the user's own value. A
@@ -30,10 +38,15 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
    * the value.
    */
   readonly progress: (value: P) => void;
+  /**
+   * Adds tokens that the tool itself has used (with a model of its own) to the usage of the turn and the run, and emits
+   * a `toolUsage` event. After the end of the call it does nothing.
+   */
+  readonly usage: (usage: Usage) => void;
 }
 
 /** The second argument of `needsApproval`: what is known of the call before it runs. */
-export type ApprovalContext<C = unknown> = Omit<ToolContext<unknown, ToolCallPart, C>, 'signal' | 'progress'>;
+export type ApprovalContext<C = unknown> = Omit<ToolContext<unknown, ToolCallPart, C>, 'signal' | 'progress' | 'usage'>;
 
 /**
  * Whether a call must be approved before it runs: a value, or a function of its validated arguments. Declared as a
@@ -191,6 +204,7 @@ export type EventsOf<T extends Tool> =
       | ToolWaitingEvent<Name, SentArguments<Sent>>
       | ToolStartEvent<Name, SentArguments<Sent>>
       | ToolProgressEvent<Name, JsonOf<P>>
+      | ToolUsageEvent<Name>
       | ToolResultEvent<Name, JsonOf<R>>
     : never;
 
@@ -217,24 +231,3 @@ const describesObject = (schema: JsonSchema): boolean =>
   schema['type'] === 'object' ||
   (schema['type'] === undefined &&
     ['properties', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in schema));
-
-/** What is wrong with arguments, and what the model is told. */
-export const invalidArgumentsTexts = {
-  invalid_json: 'The arguments are not valid JSON. Send them again as one JSON object.',
-  too_deep: 'The arguments have more than 500 levels of objects and arrays. Send fewer levels.',
-  inexact_integer:
-    'The arguments contain an integer beyond 2^53, whose last digits would be lost. Send it as a string.',
-} as const;
-
-/** The arguments of a call that are not a JSON object, or that cannot be passed on exactly. */
-export interface InvalidArguments extends JsonObject {
-  /** The original text. */
-  readonly _raw: string;
-  readonly _error: keyof typeof invalidArgumentsTexts;
-}
-
-/** Whether a call's arguments could not be read. Such a call is not executed: an error is reported to the model. */
-export function isInvalidArguments(args: JsonObject): args is InvalidArguments {
-  const { _raw: text, _error: error } = args;
-  return typeof text === 'string' && typeof error === 'string' && Object.hasOwn(invalidArgumentsTexts, error);
-}

@@ -131,6 +131,9 @@ export function endRun(
           case 'retract':
             run.retract(known.usage);
             break;
+          case 'toolUsage':
+            run.turn.usage = addUsage(run.turn.usage, known.usage);
+            break;
           case 'turn':
             endTurn(known);
             return;

@@ -65,11 +65,11 @@ export function endTurn(
   return createOperator<StreamEvent, StreamEvent>((out) => {
     let messages: readonly Message[] = [];
     let metadata = new MetadataCollector();
-    let retractedUsage: Usage | undefined;
+    let otherUsage: Usage | undefined; // of retracted attempts and of tools
     let finish: FinishChunk | undefined;
     let waits = false;
     const withTurn = (event: OpenCallsEvent): OpenCallsEvent => {
-      const usage = sumOfKnown(retractedUsage, event.open.finish.usage);
+      const usage = sumOfKnown(otherUsage, event.open.finish.usage);
       const open = { ...event.open, messages, finish: { ...event.open.finish, ...omitUndefined({ usage }) } };
       const merged = metadata.metadata && mergeMetadata(undefined, metadata.metadata); // a copy: more may be added
       return { ...event, state, open: { ...open, ...omitUndefined({ metadata: merged }) } };
@@ -86,12 +86,15 @@ export function endTurn(
             break;
           case 'retract':
             metadata = new MetadataCollector(metadataOfRetracted(metadata.metadata));
-            retractedUsage = sumOfKnown(retractedUsage, sumOfKnown(finish?.usage, known.usage));
+            otherUsage = sumOfKnown(otherUsage, sumOfKnown(finish?.usage, known.usage));
             finish = undefined;
             messages = turnMessages(messages, event);
             break;
           case 'message':
             messages = turnMessages(messages, event);
+            break;
+          case 'toolUsage':
+            otherUsage = sumOfKnown(otherUsage, known.usage);
             break;
           case 'openCalls':
             waits = known.waits;
@@ -104,7 +107,7 @@ export function endTurn(
       complete() {
         if (!finish && unfinished && !waits) throw unfinished();
         if (finish) {
-          const usage = sumOfKnown(retractedUsage, finish.usage);
+          const usage = sumOfKnown(otherUsage, finish.usage);
           out.next(turnEvent(state, messages, { ...finish, usage }, metadata.metadata, last));
         }
         out.complete();

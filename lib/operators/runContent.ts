@@ -73,12 +73,12 @@ class TurnContent {
 
   /**
    * @param afterTools Whether tool results followed the last text.
-   * @param usage The usage of the retracted attempts at the turn. Its `turn` event includes it.
+   * @param usage The usage of the retracted attempts at the turn, and of its tools. Its `turn` event includes it.
    */
   constructor(
     public afterTools: boolean,
     metadata?: Metadata,
-    readonly usage?: Usage,
+    public usage?: Usage,
   ) {
     this.metadata = new MetadataCollector(metadata);
   }

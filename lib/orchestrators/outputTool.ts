@@ -150,6 +150,7 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
             return;
           case 'toolStart':
           case 'toolProgress':
+          case 'toolUsage':
           case 'toolResult':
             if (event.name === RETURN_RESULT) return;
             break;

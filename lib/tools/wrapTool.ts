@@ -1,4 +1,4 @@
-import { filter, identity, map } from 'rxjs';
+import { identity, mergeMap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { JsonValue } from '../core/json/json.js';
 import { progress } from '../core/progress.js';
@@ -62,11 +62,22 @@ export function runOf(
   context: ContextOf<Tool>,
   limit: MonoTypeOperatorFunction<ToolStep> = identity,
 ): Observable<ToolValue> {
-  const { signal: _, progress: _progress, ...rest } = context as ToolContext;
+  const { signal: _, progress: _progress, usage, ...rest } = context as ToolContext;
   return execution(tool, args, rest).pipe(
     limit,
     decideResult(),
-    filter((step) => step.type !== 'start'),
-    map((step) => (step.type === 'progress' ? progress(step.value) : step.value)),
+    mergeMap((step): readonly ToolValue[] => {
+      switch (step.type) {
+        case 'progress':
+          return [progress(step.value)];
+        case 'result':
+          return [step.value];
+        case 'usage':
+          usage(step.usage);
+          return [];
+        case 'start':
+          return [];
+      }
+    }),
   );
 }

@@ -22,6 +22,7 @@ const examples: readonly (readonly [name: keyof typeof predicates, event: Stream
   ['isToolWaiting', { type: 'toolWaiting' }, []],
   ['isToolStart', { type: 'toolStart' }, []],
   ['isToolProgress', { type: 'toolProgress' }, []],
+  ['isToolUsage', { type: 'toolUsage' }, []],
   ['isToolResult', answer, []],
   ['isMessage', { type: 'message', message: userMessage('Hi') } as StreamEvent, []],
   ['isModelMessage', { type: 'message', message: modelMessage('Hi') } as StreamEvent, ['isMessage']],

@@ -73,6 +73,7 @@ describe('wrapTool', () => {
       context: undefined,
       signal: new AbortController().signal,
       progress: () => null,
+      usage: () => null,
     };
     const output = wrapTool(spy, (run) => run).execute?.({}, { ...context, user: 'ann' } as ToolContext);
     expect(seen).toBeUndefined();

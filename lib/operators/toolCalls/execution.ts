@@ -4,6 +4,7 @@ import { createOperator } from '../../core/createOperator.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
+import type { Usage } from '../../core/usage.js';
 import { followOutput, isPromiseLike } from './toolOutput.js';
 import type { ToolStep } from './toolOutput.js';
 
@@ -11,6 +12,7 @@ import type { ToolStep } from './toolOutput.js';
 export type ExecutionStep =
   | { readonly type: 'start' }
   | { readonly type: 'progress'; readonly value: JsonValue }
+  | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'result'; readonly value: JsonValue };
 
 /**
@@ -19,12 +21,12 @@ export type ExecutionStep =
  *
  * @param tool The tool.
  * @param args The validated arguments.
- * @param context The tool's context; the signal and the progress function are added.
+ * @param context The tool's context; the signal and the functions are added.
  */
 export function execution(
   tool: Tool,
   args: unknown,
-  context: Omit<ToolContext, 'signal' | 'progress'>,
+  context: Omit<ToolContext, 'signal' | 'progress' | 'usage'>,
 ): Observable<ToolStep> {
   let controller: AbortController | undefined; // created only if the tool reads its signal
   let isUnsubscribed = false;
@@ -37,6 +39,7 @@ export function execution(
         return controller.signal;
       },
       progress: (value) => out.next({ type: 'progress', value: toJson(value) }),
+      usage: (usage) => out.next({ type: 'usage', usage }),
     };
     out.next({ type: 'start' });
     if (out.closed) return;
@@ -78,6 +81,7 @@ export function decideResult(): OperatorFunction<ToolStep, ExecutionStep> {
         switch (step.type) {
           case 'start':
           case 'progress':
+          case 'usage':
             out.next(step);
             break;
           case 'busy':

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { setField } from '../../core/json/merge.js';
 import { BracketScanner } from '../../core/json/scan.js';
 import type { ProviderData } from '../../core/message.js';
-import { isInvalidArguments } from '../../core/tool.js';
+import { isInvalidArguments } from '../../core/invalidArguments.js';
 import { isBlank, parseToolCallArguments } from './arguments.js';
 
 /** A tool call whose fragments are still arriving. */

@@ -2,7 +2,7 @@ import { defer, mergeMap } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
-import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
+import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent, ToolUsageEvent } from '../../core/event.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { timeLimit } from '../../core/timeLimit.js';
 import type { Tool } from '../../core/tool.js';
@@ -24,7 +24,7 @@ export interface RunToolOptions {
 }
 
 /** The events of a call that runs. */
-export type RunningToolEvent = ToolStartEvent | ToolProgressEvent | ToolResultEvent;
+export type RunningToolEvent = ToolStartEvent | ToolProgressEvent | ToolUsageEvent | ToolResultEvent;
 
 /**
  * Runs one call: emits its start, its progress, and exactly one result, even if the tool fails. Unsubscribing
@@ -56,6 +56,9 @@ function toToolEvents(call: ToolCallPart): OperatorFunction<ExecutionStep, Runni
           break;
         case 'progress':
           out.next({ type: 'toolProgress', id, name, value: step.value });
+          break;
+        case 'usage':
+          out.next({ type: 'toolUsage', id, name, usage: step.usage });
           break;
         case 'result':
           out.next({ type: 'toolResult', id, name, result: step.value });

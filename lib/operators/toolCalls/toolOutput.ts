@@ -3,6 +3,7 @@ import type { Observer, Unsubscribable } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
+import type { Usage } from '../../core/usage.js';
 import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
 
 /**
@@ -13,6 +14,7 @@ export type ToolStep =
   | { readonly type: 'start' }
   | { readonly type: 'busy' }
   | { readonly type: 'progress'; readonly value: JsonValue }
+  | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'value'; readonly value: JsonValue };
 
 const busy: ToolStep = { type: 'busy' };

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import type { ToolCallPart } from '../../core/message.js';
 import { validate } from '../../core/schema.js';
 import type { Validation } from '../../core/schema.js';
-import { invalidArgumentsTexts, isInvalidArguments } from '../../core/tool.js';
+import { invalidArgumentsTexts, isInvalidArguments } from '../../core/invalidArguments.js';
 import type { Tool } from '../../core/tool.js';
 import { ToolFailure } from './toolFailure.js';
 

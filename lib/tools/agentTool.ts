@@ -1,0 +1,131 @@
+import { catchError, map, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { ToolCallFragment } from '../core/chunk.js';
+import { errorText } from '../core/errors.js';
+import type { ResultEvent, RunResult, StreamEvent } from '../core/event.js';
+import { isResult, isTurn } from '../core/eventGuards.js';
+import type { JsonValue } from '../core/json/json.js';
+import { messageText } from '../core/message.js';
+import type { Message } from '../core/message.js';
+import { progress } from '../core/progress.js';
+import type { Progress } from '../core/progress.js';
+import type { Infer, InferInput, Schema } from '../core/schema.js';
+import type { Tool } from '../core/tool.js';
+
+/** Any agent, whatever its tools, its output and its context are. */
+export interface AnyAgent {
+  stream(input: string | Message | readonly Message[], ...options: never): Observable<StreamEvent>;
+  run(input: string | Message | readonly Message[], ...options: never): Observable<RunResult>;
+}
+
+/** Options of `agentTool`. */
+export interface AgentToolOptions<Name extends string, S extends Schema> {
+  /** The name by which the model calls the agent. */
+  readonly name: Name;
+  /** Tells the model what the agent does, and when to use it. */
+  readonly description: string;
+  /** The schema of the arguments. Default: an object with one text, `prompt`. */
+  readonly parameters?: S | undefined;
+  /** Returns the agent's input. Default: the argument `prompt`; with `parameters`, the arguments as JSON. */
+  readonly prompt?: ((args: Infer<NoInfer<S>>) => string | Message | readonly Message[]) | undefined;
+}
+
+/** The parameters of an agent, by default. */
+const promptParameters = {
+  type: 'object',
+  properties: {
+    prompt: { type: 'string', description: 'The task, with everything that is needed to do it.' },
+  },
+  required: ['prompt'],
+  additionalProperties: false,
+} as const;
+
+type EventsOfAgent<A extends AnyAgent> = A extends { stream(...args: never): Observable<infer E> } ? E : never;
+
+/** All events of the agent's run, except its result. */
+type ProgressOfAgent<A extends AnyAgent> = Exclude<EventsOfAgent<A>, ResultEvent | ToolCallFragment>;
+
+/** The typed output of the agent, or its text. */
+type ResultOfAgent<A extends AnyAgent> = A extends { run(...args: never): Observable<RunResult<infer O>> }
+  ? [O] extends [undefined]
+    ? string
+    : O
+  : never;
+
+/** What the agent's tools need of the user's own value. */
+type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...options: infer Options): unknown }
+  ? NonNullable<Options[0]> extends { readonly context?: infer C }
+    ? C
+    : unknown
+  : unknown;
+
+/**
+ * Makes a tool of an agent.
+ *
+ * <span class="informal">An agent that another agent can ask.</span>
+ *
+ * ![](../../marbles/agentTool.svg)
+ *
+ * A call is a run of the agent, with a conversation of its own: the agent sees only its input, and the model that calls
+ * it sees only the answer.
+ *
+ * - Progress: all events of the run except its `result`, each as the `value` of a `toolProgress` event, typed.
+ * - Result: the typed output, or the text of the last message.
+ * - Usage: what each turn of the agent has used is added to the turn that called it (`toolUsage` events), so the usage
+ *   of the outer run includes it, and so do `tokenBudget` and `costBudget`. The turn in which a run fails or is
+ *   cancelled is not included.
+ * - Cancellation: unsubscribing or stopping the outer run, or its `toolDeadline`, unsubscribes the inner one.
+ * - Errors: the model receives the message of the error, without the agent's conversation; so it does if the agent ends
+ *   without an answer (at `maxTurns`, or because a call of its own waits).
+ * - The `context` of the outer run is passed on to the agent's tools.
+ *
+ * ```ts
+ * const researcher = createAgent({ model, system: 'Find sources.', tools: [search, read] });
+ * const research = agentTool(researcher, { name: 'research', description: 'Researches a question on the web.' });
+ * createAgent({ model, tools: [research] })
+ *   .stream('Which river is longer, the Nile or the Amazon?')
+ *   .subscribe((event) => {
+ *     if (event.type === 'toolProgress' && event.value.type === 'text') process.stderr.write(event.value.text);
+ *   });
+ * ```
+ *
+ * @param agent The agent.
+ * @param options `name`, `description`; optionally `parameters` (default: one text, `prompt`) and `prompt`, which
+ * returns the agent's input.
+ * @returns A tool.
+ */
+export function agentTool<A extends AnyAgent, const Name extends string, S extends Schema = typeof promptParameters>(
+  agent: A,
+  options: AgentToolOptions<Name, S>,
+): Tool<Name, Infer<S>, ResultOfAgent<A>, ProgressOfAgent<A>, InferInput<S>, ContextOfAgent<A>> {
+  const { name, description, parameters, prompt = parameters ? asJson : promptOf } = options;
+  const definition: Tool = {
+    name,
+    description,
+    parameters: parameters ?? promptParameters,
+    execute: (args, { context, usage }) =>
+      agent.stream(prompt(args as never), ...([{ context }] as never)).pipe(
+        map((event): Progress | JsonValue => {
+          if (isResult(event)) return answerOf(name, event.result);
+          if (isTurn(event) && event.usage) usage(event.usage);
+          return progress(event);
+        }),
+        // Only the message: an error may hold the conversation (`runOf`).
+        catchError((error: unknown) => throwError(() => new Error(errorText(error)))),
+      ),
+  };
+  // The types follow from the agent, but TypeScript cannot infer them from the Observable.
+  return definition as ReturnType<typeof agentTool<A, Name, S>>;
+}
+
+const promptOf = (args: unknown): string => (args as { readonly prompt: string }).prompt;
+
+const asJson = (args: unknown): string => JSON.stringify(args);
+
+function answerOf(name: string, { output, messages, finishReason }: RunResult): JsonValue {
+  if (output !== undefined) return output as JsonValue;
+  const last = messages.findLast(({ role }) => role === 'model');
+  const text = last ? messageText(last) : '';
+  if (text === '') throw new Error(`The agent "${name}" ended without an answer (${finishReason}).`);
+  return text;
+}
