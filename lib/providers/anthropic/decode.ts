@@ -1,5 +1,5 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
-import { isJsonObject, isRecord, asArray, nonEmptyString } from '../../core/json/json.js';
+import { isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
@@ -36,12 +36,12 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
     updateMessage(message);
   };
   const updateMessage = (delta: unknown) => {
-    if (!isRecord(delta)) return;
+    if (!isJsonObject(delta)) return;
     const stopReason = nonEmptyString(delta['stop_reason']);
     if (stopReason !== undefined) emitter.setFinishReason(finishReasonOf(stopReason), stopReason);
     for (const [field, name] of endFields) {
       const value = delta[field];
-      if (isJsonObject(value) || (typeof value === 'string' && value !== '')) endMetadata[name] = value;
+      if (value !== undefined && value !== '' && asArray(value).length > 0) endMetadata[name] = value;
     }
   };
 
@@ -69,6 +69,7 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
           return undefined;
         case 'message_delta':
           updateMessage(frame['delta']);
+          updateMessage(frame);
           usage.add(frame['usage']);
           return undefined;
         case 'message_stop':
@@ -100,11 +101,15 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
 const normalReasons: ReadonlySet<FinishReason> = new Set(['stop', 'toolCalls', 'unspecified'] as const);
 
 /**
- * The fields of `message_delta` that become metadata, with the names of their metadata: the stop sequence that ended
- * the response, the reason for a refusal, and the container that code ran in, which the next request needs.
+ * The fields of `message_start` and `message_delta` that become metadata, with the names of their metadata: the stop
+ * sequence that ended the response, the reason for a refusal, the container that code ran in, which the next request
+ * needs, and what the API did to the request (removed tool results, dropped thinking, a missed cache).
  */
 const endFields = [
   ['stop_sequence', 'stopSequence'],
   ['stop_details', 'stopDetails'],
   ['container', 'container'],
+  ['context_management', 'contextManagement'],
+  ['input_transformations', 'inputTransformations'],
+  ['diagnostics', 'diagnostics'],
 ] as const;

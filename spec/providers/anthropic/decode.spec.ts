@@ -60,6 +60,25 @@ describe('decodeAnthropic', () => {
     });
   });
 
+  it('decodeAnthropic reports what the API did to the request', () => {
+    const input_transformations = [{ type: 'thinking_dropped' }];
+    const context_management = { applied_edits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 3 }] };
+    const diagnostics = { cache_miss_reason: { type: 'tools_changed' } };
+    const { chunks } = read(
+      begin({ diagnostics, input_transformations: [] }),
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, context_management, input_transformations },
+      { type: 'message_stop' },
+    );
+    expect(chunks.at(-2)).toEqual({
+      type: 'metadata',
+      metadata: {
+        diagnostics,
+        contextManagement: context_management,
+        inputTransformations: input_transformations,
+      },
+    });
+  });
+
   it('decodeAnthropic reads a complete answer in message_start', () => {
     const { text, finish } = read(begin({ content: [{ type: 'text', text: 'Hi' }], stop_reason: 'end_turn' }), {
       type: 'message_stop',
