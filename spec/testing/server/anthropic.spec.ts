@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
+import { anthropic } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
 import { refusalOf } from '../../../lib/testing/server/dialects/anthropic/request.js';
 
 const question: JsonObject = { role: 'user', content: 'Name a river.' };
@@ -78,5 +79,10 @@ describe('anthropic dialect of the loopback server', () => {
     };
     expect(refused([question, zoom, answered()])).toMatch(/toolset_name does not match/);
     expect(refused([question, zoom, answered({ content: '1', toolset_name: 'computer' })])).toBeUndefined();
+  });
+
+  it('the writer throws for metadata that stands for no block', () => {
+    const writer = anthropic.writer({ turn: 1, path: '/v1/messages', body: {} });
+    expect(() => writer.next({ type: 'metadata', metadata: { cost: 1 } })).toThrow(/cannot express a "metadata" chunk/);
   });
 });

@@ -1,4 +1,4 @@
-import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
+import type { Chunk, FinishChunk, MetadataChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
@@ -112,7 +112,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
 
   return {
     next(chunk) {
-      if (chunk.type === 'metadata') return [...begin(), ...blocksIn(chunk.metadata).flatMap(otherBlock)];
+      if (chunk.type === 'metadata') return [...begin(), ...blocksIn(chunk).flatMap(otherBlock)];
       if (chunk.type === 'finish') {
         finish = chunk;
         return [...begin(), ...stop()];
@@ -148,11 +148,12 @@ function writer(turn: number, body: JsonObject): DialectWriter {
  * The blocks that metadata stands for, as the provider of the Messages API reports them: the `raw` blocks of
  * `serverTools`, and any other object with a type.
  */
-function blocksIn(metadata: JsonObject): readonly JsonObject[] {
-  const serverTools = objectsIn(metadata['serverTools']).map(({ raw }) => raw);
-  return [...serverTools, ...Object.values(metadata)]
-    .filter(isJsonObject)
-    .filter(({ type }) => typeof type === 'string');
+function blocksIn(chunk: MetadataChunk): readonly JsonObject[] {
+  const serverTools = objectsIn(chunk.metadata['serverTools']).map(({ raw }) => raw);
+  const objects = [...serverTools, ...Object.values(chunk.metadata)].filter(isJsonObject);
+  const blocks = objects.filter(({ type }) => typeof type === 'string');
+  if (blocks.length === 0) throw unsupportedChunk('Messages API', chunk, ' without a block');
+  return blocks;
 }
 
 function citation({ source: { url, title, text } }: Extract<Chunk, { type: 'source' }>): JsonObject {

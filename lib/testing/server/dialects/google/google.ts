@@ -1,4 +1,4 @@
-import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
+import type { Chunk, FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
@@ -70,7 +70,7 @@ function writer(turn: number, model: string): DialectWriter {
     next(chunk) {
       if (chunk.type === 'toolCallFragment') return encodeCalls(calls.add(chunk));
       const before = encodeCalls(calls.flush());
-      if (chunk.type === 'metadata') return [...before, ...candidatesOf(chunk.metadata).map((found) => frame(found))];
+      if (chunk.type === 'metadata') return [...before, ...candidatesOf(chunk).map((candidate) => frame(candidate))];
       if (chunk.type !== 'finish')
         return [...before, frame(chunk.type === 'source' ? grounded(chunk.source) : parts(partOf(chunk)))];
       const usage: JsonObject = chunk.usage ? { usageMetadata: wireUsage(chunk.usage) } : {};
@@ -103,9 +103,11 @@ function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 's
  * The candidates that metadata stands for, as the Google provider reports it: the `raw` objects of `serverTools`, which
  * are parts or metadata of the candidate, and a part of an `unknown` kind.
  */
-function candidatesOf(metadata: JsonObject): readonly JsonObject[] {
-  const raws = objectsIn(metadata['serverTools']).map(({ raw }) => raw);
-  return [...raws, metadata['unknown']].filter(isJsonObject).map((raw) => {
+function candidatesOf(chunk: MetadataChunk): readonly JsonObject[] {
+  const { serverTools, unknown } = chunk.metadata;
+  const raws = [...objectsIn(serverTools).map(({ raw }) => raw), unknown].filter(isJsonObject);
+  if (raws.length === 0) throw unsupportedChunk('Gemini API', chunk, ' without serverTools');
+  return raws.map((raw) => {
     if (raw['webSearchQueries'] !== undefined) return { groundingMetadata: raw };
     if (raw['urlMetadata'] !== undefined) return { urlContextMetadata: raw };
     return { content: { parts: [raw], role: 'model' } };
