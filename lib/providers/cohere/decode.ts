@@ -5,7 +5,7 @@ import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createCallFragments } from '../shared/callFragments.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { unknownChunk } from '../shared/unknownChunk.js';
+import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { readError, toFinishReason, readUsage } from './finish.js';
 import { readSources } from './sources.js';
 
@@ -25,6 +25,7 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
   let toolPlan = '';
   let thinking = '';
   let hasCalls = false;
+  let hasUnknownCalls = false;
 
   const emitText = (text: string) => {
     textLength += text.length;
@@ -47,6 +48,11 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
   };
   const startCalls = (index: unknown, toolCalls: unknown) => {
     for (const call of asArray(toolCalls).filter(isJsonObject)) {
+      if (!isFunctionCall(call)) {
+        hasUnknownCalls = true;
+        emitter.emit(unknownChunk(call));
+        continue;
+      }
       hasCalls = true;
       calls.start(index, readStartedCall(call));
     }
@@ -131,12 +137,12 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
       return undefined;
     },
     end(terminal) {
-      emitter.finishReason(terminal); // throws if the response was interrupted
+      const reason = emitter.finishReason(terminal); // throws if the response was interrupted
       if (hasCalls && toolPlan + thinking !== '') {
         const data = omitUndefined({ tool_plan: nonEmptyString(toolPlan), thinking: nonEmptyString(thinking) });
         emitter.emit({ type: 'providerData', provider: 'cohere', data });
       }
-      emitter.emitFinish();
+      emitter.emitFinish(hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
     },
   };
 }
@@ -144,6 +150,10 @@ export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
 /** Deltas repeat no type. */
 const isKnownContent = ({ type, text, thinking }: JsonObject): boolean =>
   type === 'text' || type === 'thinking' || text !== undefined || thinking !== undefined;
+
+/** Whether a call is one of a function (`ToolCallV2`). Gateways omit the type. */
+const isFunctionCall = ({ type, function: functionFields }: JsonObject): boolean =>
+  type === undefined || type === 'function' || isJsonObject(functionFields);
 
 function readStartedCall({
   id,

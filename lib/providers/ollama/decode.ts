@@ -5,6 +5,7 @@ import type { FilePart } from '../../core/message.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { toFinishReason, readUsage } from './finish.js';
 
 /**
@@ -17,6 +18,7 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
   const emitter = createChunkEmitter('ollama', emit);
   let thinking = '';
   let hasCalls = false;
+  let hasUnknownCalls = false;
 
   const readMessage = (message: JsonObject) => {
     const thinkingText = nonEmptyString(message['thinking']);
@@ -30,9 +32,9 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
       if (typeof image === 'string') emitter.emit({ type: 'file', file: toImageFile(image) });
     for (const call of asArray(message['tool_calls']).filter(isJsonObject)) {
       const fragment = readCall(call);
-      if (!fragment) continue;
-      hasCalls = true;
-      emitter.emit(fragment);
+      if (fragment) hasCalls = true;
+      else hasUnknownCalls = true;
+      emitter.emit(fragment ?? unknownChunk(call));
     }
   };
 
@@ -47,9 +49,9 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
       return line['done'] === true ? 'end' : undefined;
     },
     end(terminal) {
-      emitter.finishReason(terminal);
+      const reason = emitter.finishReason(terminal);
       if (hasCalls && thinking !== '') emitter.emit({ type: 'providerData', provider: 'ollama', data: { thinking } });
-      emitter.emitFinish();
+      emitter.emitFinish(hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
     },
   };
 }
@@ -57,7 +59,7 @@ export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
 /**
  * Reads a call, which always arrives complete. Newer versions of Ollama send an id, which is stored and sent back. Some
  * versions send an index, which is ignored: it restarts in each line, so equal calls in two lines would look like one
- * call.
+ * call. A call without a function is of an unknown kind.
  */
 function readCall(call: JsonObject): ToolCallFragment | undefined {
   const functionFields = isJsonObject(call['function']) ? call['function'] : call;

@@ -1,4 +1,4 @@
-import type { MetadataChunk } from '../../core/chunk.js';
+import type { FinishReason, MetadataChunk } from '../../core/chunk.js';
 import type { JsonValue } from '../../core/json/json.js';
 
 /**
@@ -8,3 +8,13 @@ import type { JsonValue } from '../../core/json/json.js';
  * @param raw The object, as it was received.
  */
 export const unknownChunk = (raw: JsonValue): MetadataChunk => ({ type: 'metadata', metadata: { unknown: raw } });
+
+/**
+ * The finish reason of a response with a call of an unknown kind, which nobody answers: an end that looks normal would
+ * hide the call.
+ *
+ * @param reason The finish reason that the provider sent.
+ */
+export function unknownCallReason(reason: FinishReason): FinishReason {
+  return reason === 'stop' || reason === 'toolCalls' || reason === 'unspecified' ? 'other' : reason;
+}
