@@ -49,8 +49,8 @@ export interface ModelOptions {
    */
   readonly timeout?: HttpTimeoutOptions | undefined;
   /**
-   * How a request that fails before its first chunk is retried; false disables retries. Default: 3 retries, after 1, 2
-   * and 4 s with jitter.
+   * How a request that fails before its first chunk is retried; false disables retries. A `retry` chunk announces each
+   * one. Default: 3 retries, after 1, 2 and 4 s with jitter.
    */
   readonly retry?: RetryOptions | false | undefined;
   /** The size limit of an event, counted in characters. Default: 16 Mi. */

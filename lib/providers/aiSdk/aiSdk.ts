@@ -43,8 +43,8 @@ export interface AiSdkOptions {
    */
   readonly timeout?: IdleTimeoutOptions | undefined;
   /**
-   * How a call that fails before its first chunk is retried; false disables retries. Default: 3 retries, after 1, 2 and
-   * 4 s with jitter.
+   * How a call that fails before its first chunk is retried; false disables retries. A `retry` chunk announces each
+   * one. Default: 3 retries, after 1, 2 and 4 s with jitter.
    */
   readonly retry?: RetryOptions | false | undefined;
   /**
