@@ -45,6 +45,7 @@ const toolsOf = (open: Open) => [
     parameters: z.object({ city: z.string() }),
     execute: ({ city }) => city,
   }),
+  tool({ name: 'guarded', description: '', needsApproval: true, execute: () => 'done' }),
   tool({ name: 'failing', description: '', execute: () => open.track(throwError(() => new Error('No.'))) }),
 ];
 
@@ -61,6 +62,7 @@ const step = fc.constantFrom<readonly Step[]>(
   [toolCall('strict', { city: 'Oslo' })],
   [toolCall('strict')],
   [toolCall('failing')],
+  [toolCall('guarded')],
   [toolCall('missing')],
   [delay],
   [
@@ -168,6 +170,7 @@ function play(played: Scenario, action?: Action, moment?: Moment): Outcome {
       eagerTools: played.eager,
       toolConcurrency: played.concurrency,
       maxTurns: 9,
+      approve: () => open.track(timer(1).pipe(map(() => ({ approve: true }) as const))),
       ...(played.output === 'none' ? {} : { output: z.object({ a: z.number() }) }),
     });
     agent

@@ -150,6 +150,13 @@ describe('prompts that join at the next turn', () => {
     expect(runOf(error)).toMatchObject({ partialText: 'Hel', prompts: [userMessage('more')] });
   });
 
+  it('are returned with the result of a run that waits for a call', () => {
+    const external = tool({ name: 'external', description: '' });
+    const model = scriptedModel([[toolCall('external')]]);
+    const { result } = steered({ model, tools: [external] }, at('toolCall', 'more'));
+    expect(result).toMatchObject({ finishReason: 'waiting', prompts: [userMessage('more')] });
+  });
+
   it('are not lost by a retract', () => {
     const chunks = of<Chunk[]>(text('void'), { type: 'retract' }, text('Hello.'), finish);
     const { result } = steered({ model: scriptedModel([chunks, 'Yes.']) }, at('text', 'more'));

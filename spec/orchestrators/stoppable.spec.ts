@@ -173,6 +173,39 @@ describe('the option stop of a run', () => {
     });
   });
 
+  it.each([false, true])('ends the wait for an approval, with eager tools: %s', (eagerTools) => {
+    let asked = 0;
+    const guarded = tool({ name: 'guarded', description: '', needsApproval: true, execute: () => 'done' });
+    const { stop, log, resultOf } = started({
+      model: scriptedModel([[toolCall('guarded')], 'never']),
+      tools: [guarded],
+      eagerTools,
+      approve: () =>
+        new Observable(() => {
+          asked++;
+          return () => asked--;
+        }),
+    });
+    expect(asked).toBe(1);
+    stop.next();
+    expect(asked).toBe(0);
+    expect(log.completed).toBe(true);
+    expect(resultOf()).toMatchObject({ finishReason: 'stopped', messages: [{}, { parts: [{ code: 'cancelled' }] }] });
+  });
+
+  it('answers a call that waits for its result, while another call runs', () => {
+    const external = tool({ name: 'external', description: '' });
+    const model = scriptedModel([[toolCall('external'), toolCall('endless')]]);
+    const { stop, resultOf } = started({ model, tools: [external, endless] });
+    stop.next();
+    expect(resultOf()).toMatchObject({
+      finishReason: 'stopped',
+      messages: [{}, { parts: [{}, { code: 'cancelled' }] }],
+    });
+    const history = [userMessage('Hi'), ...resultOf().messages];
+    expect(repairHistory(history)).toBe(history);
+  });
+
   it('ends the wait for a rate limit', () => {
     virtual(({ cold, expectObservable, flush }) => {
       const inner = scriptedModel(() => 'Hello');
