@@ -14,7 +14,7 @@ import {
 } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import { userMessage } from 'rivulet';
-import type { Agent, Message, RunEvent } from 'rivulet';
+import type { Agent, Approve, Message, RunEvent } from 'rivulet';
 
 /** Where the questions of a chat come from. */
 export interface Keyboard {
@@ -24,6 +24,16 @@ export interface Keyboard {
   readonly interrupts: Observable<unknown>;
   /** Asks for a line. */
   readonly ask: () => void;
+}
+
+/** Asks the user about a call. The next line is the answer: only `y` and `yes` allow it. */
+export function askUser(answer: () => Observable<string>): Approve {
+  return () =>
+    answer().pipe(
+      map((line) =>
+        /^\s*y(es)?\s*$/i.test(line) ? { approve: true } : { approve: false, reason: 'The user did not allow it.' },
+      ),
+    );
 }
 
 /** How a chat shows what happens. */

@@ -40,7 +40,7 @@ export function answerByRules({ history }: Pick<ServedTurn, 'history'>, pace: Pa
 
 /** The first of weather, calculation and file that is still missing; the answer when none is. */
 function nextStep(question: ParsedQuestion, conversation: Conversation): readonly Step[] {
-  const { cities, file } = question;
+  const { cities, file, newFile } = question;
   const { answeredCalls } = conversation;
   const hasCalled = (name: string) => answeredCalls.some((call) => call.name === name);
   const expression = question.expression ?? difference(question, answeredCalls);
@@ -49,6 +49,8 @@ function nextStep(question: ParsedQuestion, conversation: Conversation): readonl
     return [thinking(`It is better to compute ${expression} than to guess.`), toolCall('calculate', { expression })];
   if (file !== undefined && !hasCalled('read_file'))
     return [thinking(`The answer is in ${file}.`), toolCall('read_file', { path: file })];
+  if (newFile && !hasCalled('write_file'))
+    return [thinking(`The user has to allow me to write ${newFile.path}.`), toolCall('write_file', newFile)];
   if (answeredCalls.length === 0) return [introduction];
   return [answeredCalls.map((call) => sentence(call, question, conversation)).join(' ')];
 }
@@ -65,7 +67,7 @@ function askForWeather(cities: readonly string[]): readonly Step[] {
 
 const introduction =
   'I am a scripted stand-in for a language model and follow a few rules. Ask me how warm it is in Oslo, ' +
-  'how much warmer Cairo is than London, for (16 + 3) * 1.8, or what README.md says. To get answers from a real model, see npm start -- --help.';
+  'how much warmer Cairo is than London, for (16 + 3) * 1.8, what README.md says, or to write "Buy milk" to todo.txt. To get answers from a real model, see npm start -- --help.';
 
 function sentence(
   { name, args, result, error }: AnsweredCall,
@@ -73,6 +75,8 @@ function sentence(
   { question, answeredCalls }: Conversation,
 ): string {
   const subject = toInlineText(Object.values(args)[0]);
+  if (name === 'write_file')
+    return error === undefined ? `I wrote ${subject}.` : `I did not write ${subject}. ${error}`;
   if (error !== undefined) return `I could not get "${subject}" from ${name}. ${error}`;
   if (isReport(result))
     return `In ${result.city} it is ${result.celsius} °C, ${result.sky}, with a wind of ${result.wind} km/h.`;

@@ -23,7 +23,7 @@ const providerLines = registeredProviders().map(
     `  ${name.padEnd(18)}${defaultModel.padEnd(42)}${keyVariable ?? 'no key: --base-url http://localhost:11434'}`,
 );
 
-export const help = `An agent in the terminal, with three tools: weather, calculate, read_file.
+export const help = `An agent in the terminal, with four tools: weather, calculate, read_file, write_file.
 
   npm start                                 a chat; without a terminal, one built-in question
   npm start -- "How warm is it in Oslo?"    one question

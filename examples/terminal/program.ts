@@ -2,8 +2,8 @@ import { concat, of, skip, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import picocolors from 'picocolors';
 import { createAgent } from 'rivulet';
-import type { Agent } from 'rivulet';
-import { chat } from './chat.js';
+import type { Agent, Approve } from 'rivulet';
+import { askUser, chat } from './chat.js';
 import { keyboard } from './keyboard.js';
 import type { TerminalInput, TerminalOutput } from './keyboard.js';
 import type { Pace } from './offline.js';
@@ -69,21 +69,29 @@ async function runAgent(options: Options, terminal: Terminal): Promise<number> {
   const { model, about, close } = await connectAll(options, env, terminal.pace);
   try {
     const thinking = options.thinking && model.capabilities?.thinking === true;
-    const agent = createAgent({
-      model,
-      system,
-      tools,
-      toolConcurrency: Infinity,
-      toolDeadline: 10_000,
-      ...(thinking ? { thinking } : {}),
-    });
+    const createAgentFor = (approve: Approve) =>
+      createAgent({
+        model,
+        system,
+        tools,
+        toolConcurrency: Infinity,
+        toolDeadline: 10_000,
+        approve,
+        ...(thinking ? { thinking } : {}),
+      });
     stdout.write(`Rivulet: ${stripControlCharacters(about)}\n\n`);
-    if (options.prompt === undefined && stdin.isTTY && stdout.isTTY) return await converse(agent, terminal);
-    return await askOnce(agent, options.prompt ?? builtInPrompt, terminal);
+    if (options.prompt === undefined && stdin.isTTY && stdout.isTTY) return await converse(createAgentFor, terminal);
+    return await askOnce(createAgentFor(refuse), options.prompt ?? builtInPrompt, terminal);
   } finally {
     await close();
   }
 }
+
+const refuse: Approve = () =>
+  of({
+    approve: false,
+    reason: 'Nobody can be asked here. In a terminal, npm start without a question asks the user.',
+  });
 
 /** Asks one question. Ctrl-C stops its run; a second Ctrl-C ends the program, should anything still hold it. */
 async function askOnce(agent: Agent, prompt: string, terminal: Terminal): Promise<number> {
@@ -98,11 +106,12 @@ async function askOnce(agent: Agent, prompt: string, terminal: Terminal): Promis
   return exitCode;
 }
 
-async function converse(agent: Agent, terminal: Terminal): Promise<number> {
+async function converse(createAgentFor: (approve: Approve) => Agent, terminal: Terminal): Promise<number> {
   const { stdin, stdout, interrupts } = terminal;
   const view = viewFor(terminal);
   const keys = keyboard(stdin, stdout, interrupts, view.colors.bold('> '));
   const failure = (error: unknown) => `${view.colors.red(describeFailure(error))}\n`;
+  const agent = createAgentFor(askUser(keys.answer));
   await chat(agent, keys, { run: render(view), failure }).forEach((text) => void stdout.write(text));
   keys.close();
   return 0;

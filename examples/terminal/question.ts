@@ -9,12 +9,16 @@ export interface ParsedQuestion {
   readonly isComparison: boolean;
   /** An arithmetic expression. */
   readonly expression?: string;
-  /** The path of a file. */
+  /** The path of a file to read. */
   readonly file?: string;
+  /** A file to write. */
+  readonly newFile?: { readonly path: string; readonly text: string };
 }
 
 /** Finds in a question what the tools can answer. */
 export function parseQuestion(question: string): ParsedQuestion {
+  const [, text, path] = writePattern.exec(question) ?? [];
+  if (text !== undefined && path !== undefined) return { cities: [], isComparison: false, newFile: { path, text } };
   const file = pathPattern.exec(question)?.[1];
   const withoutFile = file === undefined ? question : question.replace(file, ' ');
   const expression = findExpression(withoutFile);
@@ -25,6 +29,9 @@ export function parseQuestion(question: string): ParsedQuestion {
     ...(file === undefined ? {} : { file }),
   };
 }
+
+/** `Write "Buy milk" to todo.txt` */
+const writePattern = /\bwrite\s+["“](.+?)["”]\s+(?:to|into)\s+([\w./-]+)/i;
 
 /** Something with an extension, or that begins like a path: `README.md`, `/etc/passwd`, `../secret`. */
 const pathPattern = /(?:^|[\s"'`(])((?:\.{0,2}\/)[\w./-]*\w|[\w./-]*\w\.[a-z]\w{1,4})(?![\w/])/i;

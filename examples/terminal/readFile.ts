@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { tool } from 'rivulet';
 import * as z from 'zod';
 
@@ -46,6 +46,16 @@ async function resolveInside(folder: string, path: string): Promise<string> {
   const place = await realpath(wanted).catch((error: unknown) => Promise.reject(describeError(path, error)));
   if (!isWithin(folder, place)) throw outsideError(path);
   return place;
+}
+
+/**
+ * The place of a new file inside a folder: the real path of the folder that will contain it, and its name.
+ *
+ * @throws Error when the place is outside the folder.
+ */
+export async function resolveFolderInside(root: string, path: string): Promise<string> {
+  const place = await resolveInside(await realpath(root), dirname(path));
+  return join(place, basename(path));
 }
 
 function isWithin(folder: string, place: string): boolean {

@@ -2,9 +2,10 @@ import { fileURLToPath } from 'node:url';
 import { calculate } from './calculate.js';
 import { readFile } from './readFile.js';
 import { weather } from './weather.js';
+import { writeFile } from './writeFile.js';
 
-/** The project's folder: `read_file` reads only files inside it. */
+/** The project's folder: files are read and written only inside it. */
 export const project = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The tools of the agent. */
-export const tools = [weather, calculate, readFile(project)] as const;
+export const tools = [weather, calculate, readFile(project), writeFile(project)] as const;

@@ -7,6 +7,7 @@ import type {
   ToolProgressEvent,
   ToolResultEvent,
   ToolStartEvent,
+  ToolWaitingEvent,
 } from 'rivulet';
 import { oneLine, stripControlCharacters, toInlineText } from './text.js';
 import type { ViewOptions } from './view.js';
@@ -36,6 +37,8 @@ interface PendingCall {
   readonly label: string;
   /** The label, and the latest progress. */
   readonly status: string;
+  /** Whether the user is asked about the call. */
+  readonly isAsked?: boolean;
 }
 
 export const emptyTranscript: Transcript = {
@@ -60,6 +63,8 @@ export function addEvent(before: Transcript, event: RunEvent | Boundary, options
       return addText(before, 'text', event.text);
     case 'toolCall':
       return addCall(before, event, options);
+    case 'toolWaiting':
+      return askAboutCall(before, event, options);
     case 'toolStart':
       return startCall(before, event);
     case 'toolProgress':
@@ -121,6 +126,19 @@ function addCall(
   return withStatus({ ...addLines(before, `${colors.cyan('→')} ${painted}`), pending });
 }
 
+function askAboutCall(
+  before: Transcript,
+  { id, name }: ToolWaitingEvent,
+  { colors, columns }: ViewOptions,
+): Transcript {
+  const label = before.pending.get(id)?.label ?? name;
+  const pending = new Map(before.pending).set(id, { label, status: label, isAsked: true });
+  return withStatus({
+    ...addLines(before, colors.yellow(oneLine(`? ${label}: allow it? y or n`, columns()))),
+    pending,
+  });
+}
+
 function startCall(before: Transcript, { id, name }: ToolStartEvent): Transcript {
   const label = before.pending.get(id)?.label ?? name;
   return withStatus({ ...before, text: '', pending: new Map(before.pending).set(id, { label, status: label }) });
@@ -150,10 +168,12 @@ function addResult(before: Transcript, event: ToolResultEvent, { colors, columns
   return withStatus({ ...addLines(before, line), pending });
 }
 
-const withStatus = (transcript: Transcript): Transcript => ({
-  ...transcript,
-  status: [...transcript.pending.values()].map(({ status }) => status).join(' · '),
-});
+/** There is no status line while the user is asked: it would overwrite the answer. */
+function withStatus(transcript: Transcript): Transcript {
+  const calls = [...transcript.pending.values()];
+  const status = calls.some(({ isAsked }) => isAsked) ? '' : calls.map((call) => call.status).join(' · ');
+  return { ...transcript, status };
+}
 
 const retryLine = ({ delay, error }: RetryChunk, { columns }: ViewOptions): string =>
   oneLine(`retrying in ${Math.ceil(delay / 1000)} s: ${toInlineText(error['message'])}`, columns());

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, from, of, skip, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
-import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
@@ -186,8 +185,9 @@ describe('toView', () => {
     });
 
     const checkpoint = events.flatMap((event) => (event.type === 'result' ? (event.result.checkpoint ?? []) : []))[0];
+    if (!checkpoint) throw new Error('The run has no checkpoint.');
     const decisions = { c1: { approve: true } } as const;
-    const resumed = observe(agent.resume(checkpoint as Checkpoint, { decisions }).pipe(toView(waiting))).values.at(-1);
+    const resumed = observe(agent.resume(checkpoint, { decisions }).pipe(toView(waiting))).values.at(-1);
     expect(resumed).toMatchObject({ status: 'idle', finishReason: 'stop' });
     expect(resumed?.messages.map(({ parts }) => parts)).toEqual([
       [{ type: 'text', text: 'Send it.' }],

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
@@ -168,6 +169,23 @@ describe('runProgram, without a terminal', () => {
     expect(out).toMatch(/→ weather .*\n✗ weather Lisbon: The call was not executed\.\n.*\nstopped\n\[1 turn.*\]\n$/s);
   });
 
+  it('runProgram asks the model of --fallback when the first one fails, and says who answers', async () => {
+    const server = await serveModel([], { failFirst: { status: 400, times: 1 } });
+    const { code, out } = await start(['--base-url', server.url, '--fallback', 'claude', 'What is 20 + 22?']);
+    await server.close();
+    expect(code).toBe(0);
+    expect(out).toMatch(/Fallback: offline: .*ANTHROPIC_API_KEY/);
+    expect(out).toMatch(/answered by anthropic claude-sonnet-5-5\n.*→ calculate/s);
+    expect(out).toContain('20 + 22 is 42.');
+  });
+
+  it('runProgram writes no file without a user who can be asked', async () => {
+    const { code, out } = await start(['Write "Buy milk" to never-written.txt']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/✗ write_file never-written\.txt: .*Nobody can be asked/);
+    expect(out).toContain('I did not write never-written.txt.');
+  });
+
   it('runProgram returns 2 for a wrong option', async () => {
     expect(await start(['--modle', 'x'])).toEqual({ code: 2, out: '', error: expect.stringMatching(/--modle/) });
     expect(await start(['--base-url', 'localhost'])).toEqual({
@@ -192,6 +210,28 @@ describe('runProgram, without a terminal', () => {
 });
 
 describe('runProgram, on a terminal', () => {
+  it.each([
+    ['n', '✗ write_file', 'I did not write'],
+    ['y', '✓ write_file', 'I wrote'],
+  ])('runProgram asks the user before it writes a file, and obeys %j', async (answer, line, text) => {
+    const file = `written-by-${process.pid}.txt`;
+    const steps = [`Write "Buy milk" to ${file}\r`, `${answer}\r`, '\u0004'];
+    let shown = 0;
+    const { code, out } = await start([], {
+      env: { TERM: 'dumb' },
+      isTTY: true,
+      watch: (soFar, _, type) => {
+        const prompts = withoutEscapes(soFar).match(/^> /gm)?.length ?? 0;
+        if (prompts > shown) type(steps[shown++] ?? '');
+      },
+    });
+    await rm(file, { force: true });
+    expect(code).toBe(0);
+    expect(withoutEscapes(out)).toMatch(new RegExp(`\\? write_file ${file}: allow it\\? y or n\n> ${answer}\r?\n`));
+    expect(withoutEscapes(out)).toContain(`${line} ${file}`);
+    expect(withoutEscapes(out)).toContain(`${text} ${file}.`);
+  });
+
   it('runProgram chats: it keeps the lines that are typed during an answer, and ends at Ctrl-D', async () => {
     const server = await serveModel(['A river.', 'A lake.']);
     // The second prompt is for the line that was typed during the first answer.

@@ -35,6 +35,7 @@ describe('tools', () => {
       { name: 'weather', parameters: { type: 'object', required: ['city'] } },
       { name: 'calculate', parameters: { type: 'object', required: ['expression'] } },
       { name: 'read_file', parameters: { type: 'object', required: ['path'] } },
+      { name: 'write_file', parameters: { type: 'object', required: ['path', 'text'] } },
     ]);
   });
 });

@@ -96,6 +96,16 @@ describe('render, into a pipe', () => {
     );
   });
 
+  it('render announces a retry, and names the model that answers when it changes', () => {
+    const answeredBy = (name: string): RunEvent => ({
+      type: 'metadata',
+      metadata: { answeredBy: { provider: 'p', name } },
+    });
+    const retry: RunEvent = { type: 'retry', attempt: 1, delay: 1500, error: { message: 'HTTP \u001b[31m503' } };
+    const { text } = shown(of(retry, answeredBy('a'), answeredBy('a'), answeredBy('b')));
+    expect(text).toBe('retrying in 2 s: HTTP [31m503\nanswered by p a\nanswered by p b\nstopped\n');
+  });
+
   it('render ends the current line and shows "stopped" for a run that takeUntil completed', () => {
     const left = concat(of<RunEvent>({ type: 'text', text: 'It is' }), NEVER);
     expect(shown(left.pipe(takeUntil(of(1)))).text).toBe('stopped\n');

@@ -1,0 +1,48 @@
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { firstValueFrom } from 'rxjs';
+import { createAgent } from 'rivulet';
+import type { JsonObject, ToolResultPart } from 'rivulet';
+import { scriptedModel, toolCall } from 'rivulet/testing';
+import { writeFile } from '../../../examples/terminal/writeFile.js';
+
+let root: string;
+beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), 'rivulet-'))));
+afterEach(() => rm(root, { recursive: true }));
+
+/** The result of a call of write_file that the user allows. */
+async function call(args: JsonObject): Promise<ToolResultPart | undefined> {
+  const model = scriptedModel([[toolCall('write_file', args)], 'Done.']);
+  const approve = () => [{ approve: true as const }];
+  const { messages } = await firstValueFrom(createAgent({ model, tools: [writeFile(root)], approve }).run('Write.'));
+  return messages.flatMap(({ parts }) => parts).find((part) => part.type === 'toolResult');
+}
+
+describe('write_file', () => {
+  it('write_file writes a new file', async () => {
+    expect(await call({ path: 'todo.txt', text: 'Buy milk' })).toMatchObject({ result: 'todo.txt was written.' });
+    expect(await readFile(join(root, 'todo.txt'), 'utf8')).toBe('Buy milk');
+  });
+
+  it('write_file never changes a file that exists', async () => {
+    await call({ path: 'a.txt', text: 'first' });
+    expect(await call({ path: 'a.txt', text: 'second' })).toMatchObject({ error: expect.stringContaining('exists') });
+    expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('first');
+  });
+
+  it.each(['../outside.txt', '/tmp/outside.txt', 'link/outside.txt', 'missing/a.txt', 'a\0.txt'])(
+    'write_file does not write %j',
+    async (path) => {
+      await symlink(tmpdir(), join(root, 'link'));
+      expect(await call({ path, text: 'x' })).toHaveProperty('error');
+    },
+  );
+
+  it('write_file waits for the user', async () => {
+    const model = scriptedModel([[toolCall('write_file', { path: 'a.txt', text: 'x' })]]);
+    const { finishReason } = await firstValueFrom(createAgent({ model, tools: [writeFile(root)] }).run('Write.'));
+    expect(finishReason).toBe('waiting');
+  });
+});
