@@ -185,6 +185,7 @@ export type { FollowUpOptions } from './operators/followUp.js';
 export { holdBack } from './operators/holdBack.js';
 export type { HoldBackOptions } from './operators/holdBack.js';
 export { prefixAfterTools } from './operators/prefixAfterTools.js';
+export { unwrapOutput } from './operators/unwrapOutput.js';
 export { stopOn } from './operators/stopOn.js';
 export type { AccumulateOptions } from './operators/toolCalls/accumulator.js';
 

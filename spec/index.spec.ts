@@ -136,6 +136,7 @@ describe('the public names', () => {
       'turnCount',
       'twoPhase',
       'typedOutput',
+      'unwrapOutput',
       'userMessage',
       'viewOf',
       'withOperators',

@@ -5,10 +5,11 @@ import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import { omitUndefined } from '../core/json/json.js';
-import type { JsonObject, JsonSchema } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
 import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
+import { createUnwrapper, isWrapped, WRAPPER_KEY, wrapSchema } from '../core/outputWrapper.js';
 import { jsonSchemaOf, validate } from '../core/schema.js';
 import type { Schema, Validation } from '../core/schema.js';
 import { tool } from '../core/tool.js';
@@ -54,12 +55,6 @@ export function outputTool(typed: TypedTurn): Observable<RunEvent> {
 const reservedName = () =>
   new ConfigurationError('tools', `The tool name "${RETURN_RESULT}" is reserved for typed output.`, 'Rename the tool.');
 
-/**
- * Whether the result is wrapped in an object: the parameters of a tool are an object, so a result of another type must
- * be wrapped.
- */
-const isWrapped = (schema: JsonSchema): boolean => schema['type'] !== 'object';
-
 function returnTool(schema: Schema, returned: Returned): Tool {
   const jsonSchema = jsonSchemaOf(schema, 'The output');
   const wrapped = isWrapped(jsonSchema);
@@ -77,26 +72,17 @@ function returnTool(schema: Schema, returned: Returned): Tool {
       'Returns the result to the user. Call it exactly once, with the complete result, when you have all that you ' +
       'need. Always return your answer with this tool.',
     parameters: {
-      ...(wrapped ? wrap(jsonSchema) : jsonSchema),
+      ...(wrapped ? wrapSchema(jsonSchema) : jsonSchema),
       validate: (args: JsonObject) => args, // `execute` validates with the schema itself
     },
     execute(args: JsonObject) {
-      const value = omitOptionalNulls(wrapped ? (args['result'] ?? null) : args, jsonSchema);
+      const { [WRAPPER_KEY]: inner = args } = args; // some models omit the wrapper
+      const value = omitOptionalNulls(wrapped ? inner : args, jsonSchema);
       const validation = validate(schema, value);
       // Synchronous if the schema is synchronous: virtual time does not control Promises.
       return validation instanceof Promise ? validation.then(accept) : accept(validation);
     },
   });
-}
-
-/** Wraps the schema in an object. Definitions stay at the root, because references start there. */
-function wrap({ $defs, definitions, ...schema }: JsonSchema): JsonSchema {
-  return {
-    type: 'object',
-    properties: { result: schema },
-    required: ['result'],
-    ...omitUndefined({ $defs, definitions }),
-  };
 }
 
 /** A resumed turn returns its result again: a checkpoint holds no validated value, and the tool only validates. */
@@ -128,9 +114,11 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
     const showText = (text: string) => {
       if (text !== '') out.next({ type: 'text', text });
     };
+    let unwrapper = createUnwrapper(showText);
     const showFragment = (fragment: ToolCallFragment) => {
       if (fragment.name === RETURN_RESULT) {
-        if (!wrapped) showText(argumentText(fragment));
+        const text = argumentText(fragment);
+        if (!wrapped || unwrapper.read(text)) showText(text);
       } else if (fragments && fragment.name !== undefined) {
         out.next(fragment as unknown as RunEvent); // not in RunEvent, but requested with `fragments`
       }
@@ -146,7 +134,8 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
             return;
           case 'toolCall':
             if (event.name !== RETURN_RESULT) break;
-            if (wrapped) showText(JSON.stringify(event.arguments['result'] ?? null));
+            unwrapper.release();
+            unwrapper = createUnwrapper(showText);
             return;
           case 'toolStart':
           case 'toolProgress':
@@ -156,6 +145,7 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
             break;
           case 'retract':
             suppressed.retract();
+            unwrapper = createUnwrapper(showText);
             returned.result = undefined;
             break;
           case 'turn':

@@ -1,11 +1,13 @@
-import { defer } from 'rxjs';
+import { defer, identity } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { omitUndefined } from '../core/json/json.js';
+import type { JsonSchema } from '../core/json/json.js';
 import { systemMessage } from '../core/message.js';
 import type { Model, Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
+import { isWrapped, wrapSchema } from '../core/outputWrapper.js';
 import { jsonSchemaOf } from '../core/schema.js';
 import { toolDefinition } from '../core/tool.js';
 import { usedToolCallIds } from '../core/usedIds.js';
@@ -13,6 +15,7 @@ import { accumulateToolCalls } from '../operators/accumulateToolCalls.js';
 import { consolidate } from '../operators/consolidate.js';
 import { endTurn } from '../operators/endTurn.js';
 import { executeTools } from '../operators/executeTools.js';
+import { unwrapOutput } from '../operators/unwrapOutput.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { replay } from './replay.js';
 
@@ -42,11 +45,13 @@ export function modelTurn(
     const { model, tools, options, last, stop, resumed, checkpoints, context: userContext } = context;
     const { newId, toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve } = options;
     const { messages } = state;
+    const wrapped = context.output !== undefined && isWrapped(jsonSchemaOf(context.output, 'The output'));
     const answer = () =>
       model
         .stream(requestOf(state, context))
         .pipe(
           accumulateToolCalls({ fragments, usedIds: () => usedToolCallIds(messages), ...omitUndefined({ newId }) }),
+          wrapped ? unwrapOutput() : identity,
           consolidate(),
         );
     const settings = { messages, context: userContext, concurrency, deadline, stop, approve, checkpoints, resumed };
@@ -66,6 +71,8 @@ export function modelTurn(
  * const draft = model.stream(requestOf(state, { ...context, tools: [] }));
  * ```
  *
+ * If the root of the output's schema is not an object, the schema is wrapped in one: see `unwrapOutput`.
+ *
  * @param state The state from which the turn starts.
  * @param context The tools, the options and the schema of the output; `messages` replaces the history of the state.
  * @returns The request.
@@ -82,9 +89,11 @@ export function requestOf(
     messages: system === undefined ? messages : [systemMessage(system), ...messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
     ...(choice === undefined ? {} : { toolChoice: choice }),
-    ...(output ? { output: jsonSchemaOf(output, 'The output') } : {}),
+    ...(output ? { output: outputSchema(jsonSchemaOf(output, 'The output')) } : {}),
   };
 }
+
+const outputSchema = (schema: JsonSchema): JsonSchema => (isWrapped(schema) ? wrapSchema(schema) : schema);
 
 /**
  * The error for a model that violates its contract and completes without a `finish`. Without this error, the run would

@@ -73,7 +73,7 @@ describe('outputTool', () => {
 
   it('outputTool wraps a result that is not an object', async () => {
     const schema = z.array(z.string());
-    const seen = run([[toolCall('return_result', { result: ['a', 'b'] })]], onlyTools, { output: schema });
+    const seen = run([[toolCall('return_result', { value: ['a', 'b'] })]], onlyTools, { output: schema });
     expect(await outputOf(seen)).toEqual(['a', 'b']);
     expect(await textOf(seen)).toBe('["a","b"]');
   });

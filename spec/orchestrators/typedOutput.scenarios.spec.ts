@@ -51,8 +51,8 @@ describe.each(transports)('typedOutput by %s', (transport, capabilities) => {
     const model = scriptedModel(
       [
         transport === 'return_result'
-          ? [toolCall('return_result', (isObject ? value : { result: value }) as never)]
-          : JSON.stringify(value),
+          ? [toolCall('return_result', (isObject ? value : { value }) as never)]
+          : JSON.stringify(isObject || transport === 'instruction' ? value : { value }),
       ],
       { capabilities },
     );

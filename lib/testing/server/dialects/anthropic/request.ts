@@ -1,7 +1,8 @@
-import { finiteNumber, isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { finiteNumber, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
+import { refusedByAnthropic } from '../outputSchema.js';
 import { cacheObjection } from './cacheControl.js';
 import { toolsObjection } from './tools.js';
 
@@ -31,6 +32,7 @@ function objection(body: unknown): string | undefined {
     thinkingObjection(body, limit) ??
     toolsObjection(body) ??
     cacheObjection(body) ??
+    refusedByAnthropic(objectOrEmpty(body['output_config'])['format']) ??
     messages.map((_, at) => messageObjection(messages, at)).find(Boolean)
   );
 }

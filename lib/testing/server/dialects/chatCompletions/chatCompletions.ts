@@ -8,11 +8,12 @@ import type {
   ToolCallFragment,
 } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
+import { objectOrEmpty, isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { splitInput, splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
+import { refusedByOpenai } from '../outputSchema.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { chatHistory } from './history.js';
 
@@ -54,7 +55,9 @@ function refusalOf(body: unknown): Refusal | undefined {
     return refuse("Invalid 'messages': empty array. Expected an array with minimum length 1.", 'empty_array');
   if (body['stream'] !== true)
     return refuse("This loopback server only streams: send 'stream': true.", 'unsupported_value');
-  return undefined;
+  const format = objectOrEmpty(body['response_format']);
+  const invalid = refusedByOpenai(format['json_schema'], 'response_format');
+  return invalid === undefined ? undefined : refuse(invalid);
 }
 
 function writer(turn: number, body: JsonObject): DialectWriter {

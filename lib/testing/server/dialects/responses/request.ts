@@ -1,6 +1,7 @@
-import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
+import { refusedByOpenai } from '../outputSchema.js';
 import { outputTypes } from './clientCalls.js';
 
 const refuse = (message: string, code?: string): Refusal => ({
@@ -30,6 +31,8 @@ export function refusalOf(body: unknown): Refusal | undefined {
     return refuse(`Missing required parameter: 'tools[${nameless}].name'.`, 'missing_required_parameter');
   if (body['stream'] !== true)
     return refuse("This loopback server only streams: send 'stream': true.", 'unsupported_value');
+  const invalid = refusedByOpenai(objectOrEmpty(body['text'])['format'], 'response_format');
+  if (invalid !== undefined) return refuse(invalid, 'invalid_json_schema');
   return typeof input === 'string' ? undefined : itemRefusal(input, previous !== undefined);
 }
 

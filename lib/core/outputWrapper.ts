@@ -1,0 +1,144 @@
+import { isJsonObject, omitUndefined } from './json/json.js';
+import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
+import { BracketScanner, isOpening, QUOTE } from './json/scan.js';
+
+/** The property of the wrapper that holds the output. */
+export const WRAPPER_KEY = 'value';
+
+/**
+ * Whether an output is wrapped in an object, `{ "value": ... }`. OpenAI requires an object at the root, without `anyOf`
+ * (`lib/transform` of openai 7.57: "Root schema must have type: 'object'", "must not use `anyOf`"), and the parameters of
+ * a tool are an object on all wires.
+ */
+export const isWrapped = (schema: JsonSchema): boolean =>
+  schema['type'] !== 'object' ||
+  ['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((keyword) => keyword in schema);
+
+/**
+ * Wraps the schema of an output in an object. Definitions stay at the root, where references find them; references to
+ * the root become references to the output.
+ */
+export function wrapSchema(schema: JsonSchema): JsonSchema {
+  const { $defs, definitions, ...value } = moveReferences(schema) as JsonObject;
+  return {
+    type: 'object',
+    properties: { [WRAPPER_KEY]: value },
+    required: [WRAPPER_KEY],
+    additionalProperties: false,
+    ...omitUndefined({ $defs, definitions }),
+  };
+}
+
+/** Keywords whose values are data, in which `$ref` is an ordinary property. */
+const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
+
+function moveReferences(schema: JsonValue): JsonValue {
+  if (Array.isArray(schema)) return (schema as readonly JsonValue[]).map(moveReferences);
+  if (!isJsonObject(schema)) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([keyword, inner]): [string, JsonValue] => {
+      if (keyword === '$ref' && typeof inner === 'string') return [keyword, moveReference(inner)];
+      return [keyword, dataKeywords.has(keyword) ? inner : moveReferences(inner)];
+    }),
+  );
+}
+
+const moveReference = (reference: string): string =>
+  /^#(?:$|\/(?!\$defs\/|definitions\/))/.test(reference)
+    ? `#/properties/${WRAPPER_KEY}${reference.slice(1)}`
+    : reference;
+
+/** Removes the wrapper from a text that arrives in deltas. */
+export interface Unwrapper {
+  /** Receives the next text, and emits what is the output's. Returns true if that is the complete text. */
+  read(text: string): boolean;
+  /** Emits what is held back, unless it is the end of the wrapper. */
+  release(): void;
+}
+
+/** The beginnings of a wrapped text, without white space. Models without strict mode may add a code fence. */
+const beginnings = ['{"value":', '```json{"value":', '```{"value":'] as const;
+const beginning = /^\s*(?:```(?:json)?\s*)?\{\s*"value"\s*:/;
+
+/** How much text is held back until the beginning is recognized, in characters. */
+const maxBeginning = 200;
+
+/**
+ * Creates an unwrapper. Text is held back while it may be the beginning of the wrapper, and after the value. A text
+ * that is not wrapped passes unchanged, and so does what follows a value and does not end the wrapper: the validation
+ * of the output decides about them. The time is linear in the length of the text, however it is cut.
+ *
+ * @param emit Receives the text of the output.
+ */
+export function createUnwrapper(emit: (text: string) => void): Unwrapper {
+  let state: 'beginning' | 'value' | 'end' | 'unwrapped' = 'beginning';
+  let held = '';
+  let findEnd: ((text: string) => number) | undefined;
+
+  const emitHeld = () => {
+    const text = held;
+    held = '';
+    state = 'unwrapped';
+    if (text !== '') emit(text);
+  };
+  const readBeginning = (text: string) => {
+    held += text;
+    const compact = held.replace(/\s+/g, '');
+    if (held.length <= maxBeginning && beginnings.some((start) => start.startsWith(compact) && start !== compact))
+      return;
+    const match = beginning.exec(held);
+    if (!match) {
+      emitHeld();
+      return;
+    }
+    const value = held.slice(match[0].length);
+    held = '';
+    state = 'value';
+    if (readValue(value)) emit(value);
+  };
+  const readValue = (text: string): boolean => {
+    const rest = findEnd ? text : text.trimStart();
+    if (rest === '') return false;
+    findEnd ??= createEndFinder(rest.charCodeAt(0));
+    const end = findEnd(rest);
+    if (end < 0 && rest.length === text.length) return true;
+    emit(end < 0 ? rest : rest.slice(0, end));
+    if (end < 0) return false;
+    state = 'end';
+    held = rest.slice(end);
+    return false;
+  };
+
+  return {
+    read(text) {
+      switch (state) {
+        case 'beginning':
+          readBeginning(text);
+          return false;
+        case 'value':
+          return readValue(text);
+        case 'end':
+          held += text;
+          return false;
+        default:
+          return true;
+      }
+    },
+    release() {
+      if (state === 'beginning' || (state === 'end' && !isEnd(held))) emitHeld();
+    },
+  };
+}
+
+/** Whether a text after the value is the end of the wrapper, or a part of it. */
+function isEnd(text: string): boolean {
+  const end = text.trim();
+  return end === '' || end === '}' || /^\}\s*```$/.test(end);
+}
+
+/** Returns a function that finds the end of a value in its text, delta by delta; -1 if it is not in the delta. */
+function createEndFinder(first: number): (text: string) => number {
+  if (!isOpening(first) && first !== QUOTE) return (text) => text.search(/[\s,}\]]/);
+  const scanner = new BracketScanner();
+  return (text) => scanner.scan(text, 0);
+}
