@@ -1,5 +1,6 @@
 import type { LanguageModelV4Citation } from '@ai-sdk/provider';
 import type { Chunk } from '../../core/chunk.js';
+import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { createCallDecoder } from './calls.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
@@ -97,7 +98,10 @@ export function createContentDecoder(
   };
   const addProviderPart = (part: SdkPart) => {
     const providerPart = readProviderPart(part);
-    if (!providerPart) return; // raw, ping, and parts of later versions
+    if (!providerPart) {
+      if (!silentParts.has(part.type)) emit({ type: 'metadata', metadata: { [provider]: unknownPart(part) } });
+      return;
+    }
     emit({ type: 'metadata', metadata: providerPart.metadata });
     if (!providerPart.replayPart) return;
     closeBlocks();
@@ -152,6 +156,18 @@ export function createContentDecoder(
     },
     interrupt: sources.endText,
   };
+}
+
+/** The parts that contain nothing new: the end of an input that its call repeats, and the provider's own frames. */
+const silentParts: ReadonlySet<string> = new Set(['tool-input-end', 'raw', 'ping']);
+
+/** A part of a later version as JSON; only its type if JSON cannot represent it. */
+function unknownPart(part: SdkPart): JsonValue {
+  try {
+    return toJson(part);
+  } catch {
+    return { type: part.type };
+  }
 }
 
 /** Emits chunks, and separates texts that `consolidate` would join. */

@@ -5,6 +5,20 @@ import { acme, chunksOf, finish, messageOf, question, season, signed, start } fr
 import { replayed, replayedSearch, searchParts, textParts } from './replay.js';
 
 describe('createContentDecoder', () => {
+  it('createContentDecoder reports a part of a later version as metadata, and nothing of the parts that repeat others', async () => {
+    const unknown = { type: 'hologram', depth: 3 };
+    const callback = { type: 'hook', run: () => 1 };
+    const silent = [{ type: 'raw', rawValue: {} }, { type: 'ping' }, { type: 'tool-input-end', id: 'c1' }];
+    const parts = [unknown, callback, ...silent, ...textParts('a', 'Hi'), finish()];
+    const chunks = await chunksOf(acme(parts as LanguageModelV4StreamPart[]).model);
+    expect(chunks).toMatchObject([
+      { type: 'metadata', metadata: { 'acme.chat': unknown } },
+      { type: 'metadata', metadata: { 'acme.chat': { type: 'hook' } } },
+      { type: 'text', text: 'Hi' },
+      { type: 'finish', reason: 'stop' },
+    ]);
+  });
+
   it('createContentDecoder keeps texts in place around calls that the provider ran', async () => {
     expect(await replayed(...textParts('a', 'Let me look.'), ...searchParts, ...textParts('b', 'Found.'))).toEqual([
       { type: 'text', text: 'Let me look.' },

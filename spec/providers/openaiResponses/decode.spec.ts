@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { nonEmptyString } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
+import { isContent } from '../../../lib/protocol/decodeFrames.js';
 import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import type { Recording } from '../../support/recordings.js';
@@ -302,6 +303,24 @@ describe('decodeResponses: unknown types', () => {
       reason: 'other',
       rawReason: 'new_call',
     });
+  });
+
+  it('decodeResponses emits no content before the first text: a silence during hidden reasoning has no limit', () => {
+    const frames = [
+      created,
+      { type: 'response.in_progress', response: created['response'] as JsonObject },
+      { type: 'keepalive' },
+      itemAdded({ type: 'reasoning', id: 'rs_1', summary: [] }),
+      itemAdded({ type: 'web_search_call', id: 'ws_1', status: 'in_progress' }, 1),
+    ];
+    const contents: string[] = [];
+    const decoder = decodeResponses((chunk) => {
+      if (isContent(chunk)) contents.push(chunk.type);
+    });
+    for (const frame of frames) decoder.next(frame);
+    expect(contents).toEqual([]);
+    decoder.next(textDelta('Hi'));
+    expect(contents).toEqual(['text']);
   });
 
   it('decodeResponses skips keep-alives', async () => {
