@@ -1,4 +1,3 @@
-import type { JsonValue } from './json.js';
 import { BACKSLASH, isClosing, isOpening, QUOTE } from './scan.js';
 
 /**
@@ -43,7 +42,7 @@ export function isTextDeeperThan(text: string, limit: number): boolean {
  * @param value The value.
  * @param limit The number of levels to keep, from 1.
  */
-export function limitDepth(value: JsonValue, limit: number): JsonValue {
+export function limitDepth<T>(value: T, limit: number): T {
   if (!isObject(value)) return value;
   const limited = copy(value);
   let level = [limited];
@@ -59,7 +58,7 @@ export function limitDepth(value: JsonValue, limit: number): JsonValue {
     }
     level = next;
   }
-  return limited as JsonValue;
+  return limited as T;
 }
 
 /** A shallow copy of an object or an array. */

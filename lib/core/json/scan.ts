@@ -1,5 +1,3 @@
-import type { JsonValue } from './json.js';
-
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
@@ -36,7 +34,7 @@ export function scalarEnd(text: string, from: number): number {
 const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** The value of a number or a literal; undefined if the text is neither. */
-export function parseScalar(text: string): JsonValue | undefined {
+export function parseScalar(text: string): number | boolean | null | undefined {
   if (text === 'true') return true;
   if (text === 'false') return false;
   if (text === 'null') return null;

@@ -3,7 +3,7 @@ import type { JsonValue } from '../../core/json/json.js';
 
 /**
  * Reports an event, a block or a part of a type that the wire does not know, as the metadata `unknown`: an API may add
- * types at any time, which is no error, but must not be invisible.
+ * types at any time. That is not an error, but must not be invisible either.
  *
  * @param raw The object, as it was received.
  */
