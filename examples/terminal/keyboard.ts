@@ -86,12 +86,12 @@ export function keyboard(
         const next = (answer = new Subject<string>());
         if (isOpen) startLine();
         return next.pipe(
-          takeUntil(fromEvent(reader, 'close')),
           take(1),
           finalize(() => {
             answer = undefined;
             echo.muted = true;
           }),
+          takeUntil(fromEvent(reader, 'close')),
         );
       }),
     close: () => {
