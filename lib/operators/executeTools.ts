@@ -12,12 +12,12 @@ import { toolCallsOf } from '../core/message.js';
 import type { Message, ToolCallPart } from '../core/message.js';
 import { onFirstValue } from '../core/notifier.js';
 import { requireNumber } from '../core/options.js';
-import type { EventsOf, Tool } from '../core/tool.js';
+import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
 import { startRound } from './toolCalls/toolRound.js';
 import type { CallsOfRound } from './toolCalls/toolRound.js';
 
-/** Options of `executeTools`. */
-export interface ExecuteToolsOptions {
+/** Options of `executeTools`. `C` is the type of the user's own value. */
+export interface ExecuteToolsOptions<C = unknown> {
   /** The conversation, for the tools' context. Default: none. */
   readonly messages?: readonly Message[] | undefined;
   /**
@@ -33,7 +33,7 @@ export interface ExecuteToolsOptions {
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly deadline?: number | undefined;
   /** The user's own value, for the tools' context. Default: undefined. */
-  readonly context?: unknown;
+  readonly context?: C | undefined;
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
@@ -91,7 +91,7 @@ export interface ExecuteToolsOptions {
  */
 export function executeTools<E extends StreamEvent, const T extends readonly Tool[]>(
   tools: T,
-  options?: ExecuteToolsOptions,
+  options?: ExecuteToolsOptions<UserContextOf<T[number]>>,
 ): OperatorFunction<E, Exclude<E, ToolCallEvent> | EventsOf<T[number]> | MessageEvent>;
 export function executeTools(
   tools: readonly Tool[],

@@ -543,3 +543,20 @@ describe('the option stop of executeTools', () => {
     expect(values).toEqual([finishOf('stop')]);
   });
 });
+
+describe('the option context of executeTools', () => {
+  const whoami = tool({
+    name: 'whoami',
+    description: '',
+    execute: (_, { context }: { readonly context: { readonly userId: string } }) => context.userId,
+  });
+
+  it('reaches the tools, with the type that they declare', () => {
+    const context = { userId: 'u1' };
+    const { values } = observe(turnOf(callOf('whoami')).pipe(executeTools([whoami], { context })));
+    expect(values.find(isToolResult)).toMatchObject({ result: 'u1' });
+    // @ts-expect-error -- a user's id is a text
+    const wrong = () => executeTools([whoami], { context: { userId: 1 } });
+    expect(wrong).toBeDefined();
+  });
+});
