@@ -13,6 +13,7 @@ import { accumulateToolCalls } from '../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../lib/operators/consolidate.js';
 import { endRun } from '../lib/operators/endRun.js';
 import { endTurn } from '../lib/operators/endTurn.js';
+import { unwrapOutput } from '../lib/operators/unwrapOutput.js';
 import { validateText } from '../lib/orchestrators/outputRepair.js';
 import { connectionError } from '../lib/protocol/connectionError.js';
 import { decodeFrames } from '../lib/protocol/decodeFrames.js';
@@ -89,6 +90,8 @@ const textsThrough =
     parser.next(finish);
   };
 const offered = new Set(['f']);
+const throughUnwrapper = (texts: string[]) => () =>
+  run(from([...texts.map((text): Chunk => ({ type: 'text', text })), finish]).pipe(unwrapOutput()));
 const throughTags = (texts: string[]) => textsThrough(createThinkTagParser, texts);
 const throughCalls = (texts: string[]) => textsThrough((emit) => createTextCallParser(offered, emit), texts);
 
@@ -332,6 +335,15 @@ const rows: readonly Row[] = [
     10_000,
     (n) => turnOf(list(n, (at): Chunk => ({ type: 'metadata', metadata: { [`k${at}`]: at } }))),
   ],
+
+  ['deltas of a wrapped output', 50_000, (n) => throughUnwrapper(['{"value":"', ...list(n, () => 'a"b\\'), '"}'])],
+  [
+    'blanks around a wrapped output',
+    50_000,
+    (n) => throughUnwrapper([...list(n, () => ' '), '{"value":1', ' '.repeat(n), '}']),
+  ],
+  ['brackets of a wrapped output', 50_000, (n) => throughUnwrapper(['{"value":', ...list(n, () => '[')])],
+  ['text after a wrapped output', 50_000, (n) => throughUnwrapper(['{"value":1}', ...list(n, () => ' }'), 'x'])],
 
   ['blank deltas before think tags', 20_000, (n) => throughTags(list(n, () => ' '))],
   ['deltas inside think tags', 20_000, (n) => throughTags(['<think>', ...list(n, () => '<')])],

@@ -7,8 +7,8 @@ export const WRAPPER_KEY = 'value';
 
 /**
  * Whether an output is wrapped in an object, `{ "value": ... }`. OpenAI requires an object at the root, without `anyOf`
- * (`lib/transform` of openai 7.57: "Root schema must have type: 'object'", "must not use `anyOf`"), and the parameters of
- * a tool are an object on all wires.
+ * (`lib/transform` of openai 7.57: "Root schema must have type: 'object'", "must not use `anyOf`"), and the parameters
+ * of a tool are an object on all wires.
  */
 export const isWrapped = (schema: JsonSchema): boolean =>
   schema['type'] !== 'object' ||
