@@ -4,6 +4,7 @@ import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import { repairHistory } from '../core/history.js';
+import type { Message } from '../core/message.js';
 import type { Capabilities, Model, Request } from '../core/model.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
@@ -107,6 +108,9 @@ export interface HttpModelDefinition {
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
   const { provider, name, wire } = definition;
   const capabilities = { ...definition.capabilities, ...options.capabilities };
+  // The options of a message are for its own encoding, and a merged message has none.
+  const isSeparate = (message: Message) =>
+    message.providerOptions?.[provider] !== undefined || (wire.isUnmergeable?.(message) ?? false);
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
   return {
     ...model,
@@ -126,7 +130,7 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
           );
         };
         try {
-          const encoded = wire.encode({ ...request, messages: repairHistory(request.messages, wire.isUnmergeable) });
+          const encoded = wire.encode({ ...request, messages: repairHistory(request.messages, isSeparate) });
           return send(encoded).pipe(timeLimit('turn', options.timeout?.turn));
         } catch (thrown) {
           throw encodingError(thrown, provider);

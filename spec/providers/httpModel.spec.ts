@@ -86,6 +86,17 @@ async function stalledFailure(respond: () => Response, timeout: ModelOptions['ti
 }
 
 describe('httpModel', () => {
+  it('httpModel does not merge a message that has options for its provider, so that they are not lost', async () => {
+    const countOf = async (provider: string) => {
+      const fetch = fetchOf([utf8(body)]);
+      const withOptions = { ...userMessage('A long document.'), providerOptions: { [provider]: { cache: true } } };
+      await read({ fetch }, { messages: [withOptions, userMessage('Hello')] });
+      return sent(fetch).body;
+    };
+    expect(await countOf('toy')).toMatchObject({ count: 2 });
+    expect(await countOf('another')).toMatchObject({ count: 1 });
+  });
+
   afterEach(() => {
     delete process.env['TOY_API_KEY'];
   });

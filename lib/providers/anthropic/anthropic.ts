@@ -58,8 +58,6 @@ export function anthropic(name: string, options: AnthropicOptions = {}): Model {
       authorize: (key) => ({ 'x-api-key': key }),
       wire: {
         framing: sse,
-        // A message's options belong to its own last block.
-        isUnmergeable: ({ providerOptions }) => providerOptions?.['anthropic'] !== undefined,
         encode: (request) => encodeAnthropic(name, request, serverTools),
         decode: decodeAnthropic,
       },

@@ -47,8 +47,6 @@ export function google(name: string, options: GoogleOptions = {}): Model {
       authorize: (key) => ({ 'x-goog-api-key': key }),
       wire: {
         framing: sse,
-        // A message's options belong to its own last part.
-        isUnmergeable: ({ providerOptions }) => providerOptions?.[provider] !== undefined,
         encode: (request) => encodeGoogle(name, request, serverTools),
         decode: decodeGoogle,
       },
