@@ -129,7 +129,8 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
  *
  * @param options `model`; optionally `system`, `tools` (default: none), `maxTurns` (default: 20), `stopWhen` (default:
  * none), `toolConcurrency` (default: 1), `eagerTools` (default: false), `toolDeadline` and `timeout` (default: no
- * limits), `toolChoice`, `prepareTurn` (default: no changes), `output` and the settings of the request.
+ * limits), `approve` (default: calls that need an approval wait), `toolChoice`, `prepareTurn` (default: no changes),
+ * `output` and the settings of the request.
  * @returns An agent, which is stateless: pass the conversation so far as `history`. The result contains the messages
  * that the run added.
  */

@@ -1,8 +1,10 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { of } from 'rxjs';
+import { EMPTY, Subject, of } from 'rxjs';
+
 import * as z from 'zod';
 import { createAgent } from '../lib/agent.js';
 import type { AgentOptions } from '../lib/agent.js';
+import type { Approve, Decision } from '../lib/core/approval.js';
 import type { RunEvent, RunResult } from '../lib/core/event.js';
 import { tool } from '../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../lib/testing/index.js';
@@ -220,5 +222,133 @@ describe('an agent whose calls wait', () => {
       results: { b: { latitude: 1 } },
     });
     expect(observe(run).values).toEqual(observe(run).values);
+  });
+
+  it('resume emits only the result if the last turn had ended', () => {
+    const agent = make({ tools: [look], model: scriptedModel(['Hi.']) });
+    const { values } = observe(agent.stream('Hi', { checkpoints: true }));
+    const turn = values.find((event) => event.type === 'turn');
+    if (turn?.type !== 'turn' || !turn.checkpoint) throw new Error('There is no checkpoint.');
+    expect(turn.checkpoint).toMatchObject({ ended: { finishReason: 'stop' } });
+    const model = scriptedModel([]);
+    expect(observe(make({ model }).resume(turn.checkpoint)).values).toEqual(values.slice(-1));
+    expect(model.requests).toEqual([]);
+  });
+
+  it.each<[string, z.ZodType, boolean]>([
+    ['JSON', z.object({ n: z.number() }), true],
+    ['a Date', z.object({ n: z.number() }).transform(({ n }) => new Date(n)), false],
+    ['a Map', z.object({ n: z.number() }).transform(() => new Map([[1, 2]])), false],
+  ])('stream adds a checkpoint to the last turn of a typed run only if its output is JSON: %s', (_, output, has) => {
+    const agent = createAgent({ model: scriptedModel(['{"n":1}']), output });
+    const { values, error } = observe(agent.stream('Hi', { checkpoints: true }));
+    expect(error).toBeUndefined();
+    const turn = values.find((event) => event.type === 'turn');
+    expect(turn !== undefined && 'checkpoint' in turn).toBe(has);
+    if (turn?.type !== 'turn' || !turn.checkpoint) return;
+    const resumed = observe(createAgent({ model: scriptedModel([]), output }).resume(turn.checkpoint));
+    expect(resumed.values).toEqual(values.slice(-1));
+  });
+
+  it('stream ends with stopped, and leaves the approval, when it is stopped during an approval', () => {
+    const [stop, decision] = [new Subject<void>(), new Subject<Decision>()];
+    const run = observe(make({ tools: [pay(), look], approve: () => decision }).stream('Pay!', { stop }));
+    expect(decision.observed).toBe(true);
+    stop.next();
+    expect(decision.observed).toBe(false);
+    const { messages, finishReason } = resultOf(run);
+    expect(finishReason).toBe('stopped');
+    const results = [
+      { id: 'p', code: 'cancelled' },
+      { id: 'l', result: 'seen' },
+      { id: 'b', code: 'unknown_tool' },
+    ];
+    expect(messages).toMatchObject([{ role: 'model' }, { parts: results }]);
+  });
+
+  it('resume ends with stopped, with all results of the turn, when it is stopped while a tool runs', () => {
+    const [stop, running] = [new Subject<void>(), new Subject<string>()];
+    const run = observe(
+      make({ tools: [pay(() => running), look, locate] }).resume(waitingCheckpoint(), {
+        decisions: { p: { approve: true } },
+        results: { b: { latitude: 1 } },
+        stop,
+      }),
+    );
+    expect(running.observed).toBe(true);
+    stop.next();
+    expect(running.observed).toBe(false);
+    const { messages, finishReason, text } = resultOf(run);
+    expect({ finishReason, text }).toEqual({ finishReason: 'stopped', text: 'I pay.' });
+    const results = [{ code: 'cancelled' }, { result: 'seen' }, { result: { latitude: 1 } }];
+    expect(messages).toMatchObject([{ role: 'model' }, { parts: results }]);
+    expect(run.values.filter(({ type }) => type === 'turn')).toHaveLength(1);
+  });
+
+  it('resume stops before it runs a tool if it is stopped at subscription', () => {
+    const execute = jest.fn();
+    const agent = make({ tools: [pay(execute), look, locate] });
+    const run = observe(agent.resume(waitingCheckpoint(), { decisions: { p: { approve: true } }, stop: of(true) }));
+    expect(execute).not.toHaveBeenCalled();
+    expect(resultOf(run)).toMatchObject({ finishReason: 'stopped', messages: [{}, { parts: [{}, {}, {}] }] });
+  });
+
+  it('resume leaves when its signal is aborted', () => {
+    const controller = new AbortController();
+    const running = new Subject<string>();
+    const run = observe(
+      make({ tools: [pay(() => running), look, locate] }).resume(waitingCheckpoint(), {
+        decisions: { p: { approve: true } },
+        signal: controller.signal,
+      }),
+    );
+    controller.abort();
+    expect(running.observed).toBe(false);
+    expect(run.error).toMatchObject({ name: 'AbortError' });
+  });
+
+  it('a run that waits returns the prompts that arrived, and joins those of the resumed run', () => {
+    const prompts = new Subject<string>();
+    const execute = () => (prompts.next('And you?'), 'seen');
+    const asking = tool({ name: 'look', description: 'Looks.', execute });
+    const waiting = resultOf(observe(make({ tools: [pay(), asking, locate] }).stream('Pay!', { prompts })));
+    expect(waiting).toMatchObject({ finishReason: 'waiting', prompts: [{ parts: [{ text: 'And you?' }] }] });
+    const answers = { decisions: { p: { approve: true } }, results: { b: { latitude: 1 } } } as const;
+    const resumed = resultOf(observe(make().resume(stored(waiting), { ...answers, prompts: of('And you?') })));
+    expect(resumed).toMatchObject({ finishReason: 'stop', turns: 2 });
+    expect(resumed.messages.map(({ role }) => role)).toEqual(['model', 'user', 'user', 'model']);
+  });
+
+  it('needsApproval, approve and resume receive the context of the run', () => {
+    const needsApproval = jest.fn(
+      (_args: unknown, { context }: { context: { user: string } }) => context.user === 'ann',
+    );
+    const approve = jest.fn<Approve>(() => EMPTY);
+    const guarded = tool({
+      name: 'pay',
+      description: 'Pays.',
+      needsApproval,
+      execute: (_, { context }: { context: { user: string } }) => context.user,
+    });
+    const model = () => scriptedModel(script);
+    const tools = [guarded] as const;
+    observe(createAgent({ model: model(), tools, approve }).stream('Pay!', { context: { user: 'ann' } }));
+    expect(approve.mock.calls).toMatchObject([[{ context: { user: 'ann' } }]]);
+    const agent = createAgent({ model: model(), tools });
+    const waiting = resultOf(observe(agent.stream('Pay!', { context: { user: 'ann' } })));
+    const decisions = { p: { approve: true } } as const;
+    const run = observe(
+      createAgent({ model: model(), tools }).resume(stored(waiting), { decisions, context: { user: 'bob' } }),
+    );
+    expect(run.values.find((event) => event.type === 'toolResult')).toMatchObject({ result: 'bob' });
+    // @ts-expect-error -- the tool needs a context
+    expect(() => agent.resume(stored(waiting), { decisions })).not.toThrow();
+  });
+
+  it('prepareTurn changes the tools of a resumed turn', () => {
+    const other = pay(({ amount }) => `paid ${amount} elsewhere`);
+    const agent = make({ prepareTurn: () => ({ tools: [other, look, locate] }) });
+    const run = observe(agent.resume(waitingCheckpoint(), { decisions: { p: { approve: true } } }));
+    expect(run.values[1]).toMatchObject({ type: 'toolResult', result: 'paid 5 elsewhere' });
   });
 });

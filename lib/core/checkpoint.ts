@@ -6,8 +6,23 @@ import type { RunState } from './runState.js';
 import type { Usage } from './usage.js';
 
 /**
- * A run so far, as plain JSON: it can be stored, and `agent.resume` goes on from it, in another process too. It holds
- * the conversation, and whoever can change it decides what the run does next: sign it if it leaves the server.
+ * A run so far, as plain JSON: it can be stored, and `agent.resume` goes on from it, in another process too.
+ *
+ * It holds the conversation, the results of tools and the calls that wait, and `resume` trusts it: whoever can change
+ * it decides what the run does next. Keep it on the server, or sign its text before it leaves the server. A signature
+ * does not prevent that a checkpoint is resumed twice: its waiting calls are then executed twice.
+ *
+ * ```ts
+ * const bytes = (text: string) => new TextEncoder().encode(text);
+ * const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+ * const key = await crypto.subtle.importKey('raw', bytes(secret), algorithm, false, ['sign', 'verify']);
+ * const text = JSON.stringify(checkpoint);
+ * const signature = await crypto.subtle.sign('HMAC', key, bytes(text));
+ * // When both come back:
+ * const unchanged = await crypto.subtle.verify('HMAC', key, signature, bytes(text));
+ * if (!unchanged) throw new Error('The checkpoint was changed.');
+ * agent.resume(JSON.parse(text) as Checkpoint, { decisions });
+ * ```
  */
 export interface Checkpoint {
   readonly version: 1;

@@ -159,7 +159,7 @@ export function tool<
     readonly progress?: P;
     readonly result?: never;
     readonly needsApproval?:
-      boolean | ((args: Infer<NoInfer<S>>, context: ApprovalContext<NoInfer<C>>) => boolean | ObservableInput<boolean>);
+      boolean | ((args: Infer<NoInfer<S>>, context: ApprovalContext<C>) => boolean | ObservableInput<boolean>);
     readonly execute: (
       args: Infer<NoInfer<S>>,
       context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
