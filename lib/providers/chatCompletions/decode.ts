@@ -35,7 +35,7 @@ export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => 
     if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
   };
 
-  /** A refusal is no stop, and a call that the client cannot answer is not hidden behind a stop. */
+  /** Replaces a normal end of a response that the model refused, or whose calls the client cannot answer. */
   const finalReason = (reason: FinishReason): FinishReason => {
     if (deltas.hasRefusal && reason !== 'error') return 'contentFilter';
     const isEnd = reason === 'stop' || reason === 'toolCalls' || reason === 'unspecified';

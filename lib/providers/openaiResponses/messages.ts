@@ -89,7 +89,8 @@ function encodeUserMessage(
   const content = parts.flatMap(encodeContent);
   const items =
     content.length === 0 ? [] : [withProviderOptions({ type: 'message', role: 'user', content }, provider, message)];
-  return [...results, ...parts.flatMap(readReplyItems), ...items];
+  const failures = results.filter((item) => !isOutput(item)); // a computer call without a screenshot
+  return [...results.filter(isOutput), ...parts.flatMap(readReplyItems), ...failures, ...items];
 }
 
 /**

@@ -30,7 +30,7 @@ const noSources: readonly KeyedSource[] = [];
 
 /**
  * Returns the position of an annotation in the text of its message. A cited file has the position at which the citation
- * is to be inserted; the index of a `file_path` is no position (`ResponseOutputText` in the SDK openai 7.57).
+ * is to be inserted; the index of a `file_path` counts files (`ResponseOutputText` in the SDK openai 7.57).
  */
 function readPosition({ type, start_index: start, end_index: end, index }: JsonObject) {
   const inserted = type === 'file_citation' ? finiteNumber(index) : undefined;

@@ -3,9 +3,11 @@ import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import type { RunEvent } from '../../../lib/core/event.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { filePart } from '../../../lib/core/message.js';
+import { filePart, modelMessage, userMessage } from '../../../lib/core/message.js';
+import type { ToolCallPart } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import type { Tool } from '../../../lib/core/tool.js';
+import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import { responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
@@ -259,5 +261,66 @@ describe('responsesTools that the client answers, over HTTP', () => {
       type: 'custom',
       name: 'note',
     });
+  });
+});
+
+describe('openaiResponses over HTTP', () => {
+  it('openaiResponses sends the files of a tool result, and the loopback server reads them', async () => {
+    const chart = filePart(new Uint8Array([1, 2, 3]), 'image/png');
+    const draw = tool({ name: 'draw', description: 'Draws.', execute: () => ['See:', chart] });
+    const heard: unknown[] = [];
+    const server = await serveModel(({ turn, history }) => {
+      heard.push(history.at(-1)?.parts);
+      return turn === 1 ? [{ type: 'toolCallFragment', id: 'call_1', name: 'draw', arguments: {} }] : 'A chart.';
+    });
+    servers.push(server);
+    const model = openaiResponses('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
+    const { text } = await lastValueFrom(createAgent({ model, tools: [draw] }).run('Draw.'));
+    expect(text).toBe('A chart.');
+    expect(server.requests[1]?.body).toMatchObject({
+      input: [
+        {
+          type: 'function_call_output',
+          output: [
+            { type: 'input_text', text: 'See:' },
+            { type: 'input_image', image_url: 'data:image/png;base64,AQID' },
+          ],
+        },
+      ],
+    });
+    expect(heard[1]).toMatchObject([{ type: 'toolResult', id: 'call_1', result: [{ text: 'See:' }, chart] }]);
+  });
+
+  it('openaiResponses sends each type of call of an edited message, without the id of its item', () => {
+    const calls = ['custom_tool_call', 'shell_call', 'apply_patch_call', 'computer_call', 'tool_search_call'];
+    const parts = calls.map((type, at): ToolCallPart => ({
+      type: 'toolCall',
+      id: `c${at}`,
+      name: 'tool',
+      arguments: { input: 'x' },
+      providerData: { 'openai-responses': { type, id: `item_${at}` } },
+    }));
+    const results = parts.map(({ id, name }) => ({ type: 'toolResult', id, name, result: null }) as const);
+    const messages = [
+      userMessage('Go.'),
+      modelMessage([{ type: 'text', text: 'Edited.' }, ...parts]),
+      userMessage(results),
+    ];
+    const { body } = encodeResponses('gpt-5.6-sol', { messages });
+    const items = body['input'] as readonly JsonObject[];
+    expect(items.map(({ type }) => type)).toEqual([
+      'message',
+      'message',
+      'custom_tool_call',
+      'shell_call',
+      'apply_patch_call',
+      'tool_search_call',
+      'custom_tool_call_output',
+      'shell_call_output',
+      'apply_patch_call_output',
+      'tool_search_output',
+      'message', // the computer call has no screenshot
+    ]);
+    expect(items.every((item) => !('id' in item))).toBe(true);
   });
 });
