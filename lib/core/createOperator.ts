@@ -153,6 +153,6 @@ function subscribeAndTearDown<T>(
 }
 
 /** Reports an error as RxJS reports one that no subscriber handles. */
-function reportUnhandled(thrown: unknown): void {
+export function reportUnhandled(thrown: unknown): void {
   new Observable<never>((out) => out.error(thrown)).subscribe();
 }

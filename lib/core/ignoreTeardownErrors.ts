@@ -1,4 +1,5 @@
 import { Observable } from 'rxjs';
+import { reportUnhandled } from './createOperator.js';
 
 /**
  * Isolates a run from the errors of a source's teardown.
@@ -27,6 +28,6 @@ function attempt(work: () => void): void {
   try {
     work();
   } catch (thrown) {
-    new Observable((report) => report.error(thrown)).subscribe();
+    reportUnhandled(thrown);
   }
 }

@@ -171,6 +171,20 @@ describe('afterTeardown', () => {
     expect(log).toEqual(['error']);
   });
 
+  it('afterTeardown does not run for a source whose `subscribe` throws, and the output fails', () => {
+    const broken = new Observable<number>();
+    broken.subscribe = () => {
+      throw new Error('no subscription');
+    };
+    let ran = false;
+    const operator = createOperator<number, number>((out) => ({
+      next: (value) => out.next(value),
+      afterTeardown: () => (ran = true),
+    }));
+    expect(observe(broken.pipe(operator)).error).toEqual(new Error('no subscription'));
+    expect(ran).toBe(false);
+  });
+
   it('afterTeardown does not run on unsubscribe', () => {
     const log: string[] = [];
     observe(NEVER.pipe(thenNext(log))).subscription.unsubscribe();

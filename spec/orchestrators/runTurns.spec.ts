@@ -49,6 +49,12 @@ const spoken = ({ turn }: RunState, last: number): Observable<Chunk | TurnEvent>
   of(text(`turn ${turn + 1}`), turnEvent(turn + 1, turn + 1 === last));
 
 describe('runTurns', () => {
+  it('runTurns fails for a value that is not an event', () => {
+    const { values, error } = observe(runTurns(() => of(text('a'), null as never), start));
+    expect(values).toEqual([text('a')]);
+    expect(error).toBeInstanceOf(TypeError);
+  });
+
   it('runTurns starts a turn from the state that the previous turn returned, after that turn', () =>
     diagram('runTurns', ({ turn1, turn2 }: Streams<'turn1' | 'turn2'>) =>
       runTurns((state) => (state.turn === 0 ? turn1 : turn2), start),
