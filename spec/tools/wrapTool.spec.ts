@@ -150,4 +150,13 @@ describe('wrapTool', () => {
       expect(output.observed).toBe(false);
     },
   );
+
+  it('wrapTool keeps needsApproval, and returns a tool without execute unchanged', () => {
+    const guarded = tool({ name: 'pay', description: '', needsApproval: true, execute: () => 1 });
+    expect(wrapTool(guarded, (run) => run)).toMatchObject({ needsApproval: true });
+    expect(deadlineTool(guarded, 5)).toMatchObject({ needsApproval: true });
+    const elsewhere = tool({ name: 'locate', description: '' });
+    expect(wrapTool(elsewhere, (run) => run)).toBe(elsewhere);
+    expect(deadlineTool(elsewhere, 5)).toBe(elsewhere);
+  });
 });
