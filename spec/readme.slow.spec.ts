@@ -30,6 +30,8 @@ async function serveAnswers(): Promise<LoopbackServer> {
     clock: {},
     search: { query: 'rivers' },
     'get-sum': { a: 20, b: 22 },
+    analyse: { prompt: 'How many orders are there?' },
+    query: { sql: 'select count(*) from orders' },
   };
   const script: Parameters<typeof serveModel>[0] = ({ body, messages }) => {
     const tools = ((body as { tools?: { function: { name: string } }[] }).tools ?? []).map(
