@@ -5,24 +5,37 @@ import type { Model, Request } from '../core/model.js';
 import { isContent } from '../protocol/decodeFrames.js';
 import { maxTimerDelay } from '../core/options.js';
 import { combinedError, streamOf } from './composite.js';
+import { retraction } from './retraction.js';
+
+/** A model that has failed. */
+interface Failure {
+  readonly model: Model;
+  readonly error: unknown;
+}
 
 /**
- * Asks one model after the other, and continues with the first that emits content; the others are unsubscribed.
+ * Asks one model after the other, and continues with the first that emits content; the others are unsubscribed. If that
+ * one fails later, its content is retracted, and the models that have not failed are asked again.
  *
  * @param models The models, in the order in which they are asked.
  * @param request The request.
  * @param after How long a model may take before the next one is asked as well, in milliseconds. 0: all are asked at
  * once.
+ * @param earlier The models that have failed before. Default: none.
  * @returns The chunks of the model that answers, and `retry` notices of any until then. Errors with the error of the
  * only model, or with an AllModelsFailedError.
  */
-export function firstToAnswer(models: readonly Model[], request: Request, after: number): Observable<Chunk> {
+export function firstToAnswer(
+  models: readonly Model[],
+  request: Request,
+  after: number,
+  earlier: readonly Failure[] = [],
+): Observable<Chunk> {
   return new Observable<Chunk>((out) => {
-    const errors: unknown[] = models.map(() => undefined);
+    const failures = new Map<number, Failure>(); // by index: a model may be named twice
     const decided = new Subject<number>();
     let winner: number | undefined; // its index
     let asked = 0;
-    let failed = 0;
     let wait = Subscription.EMPTY;
     const isOver = () => winner !== undefined || out.closed;
     out.add(() => wait.unsubscribe());
@@ -44,9 +57,8 @@ export function firstToAnswer(models: readonly Model[], request: Request, after:
         decided.next(index);
         for (const chunk of held) out.next(chunk);
       };
-      const lost = decided.pipe(filter((decision) => decision !== index));
-      subscribeUntilClosed(out, streamOf(model, request).pipe(takeUntil(lost)), {
-        next(chunk) {
+      const observer = {
+        next(chunk: Chunk) {
           if (winner === index || chunk.type === 'retry') {
             out.next(chunk);
             return;
@@ -55,22 +67,34 @@ export function firstToAnswer(models: readonly Model[], request: Request, after:
           else held.push(chunk);
           if (isContent(chunk)) win();
         },
-        error(error: unknown) {
-          if (winner === index) {
-            out.error(error);
-            return;
-          }
-          errors[index] = error;
-          failed++;
-          if (failed === models.length) out.error(combinedError(models, errors));
-          else askNext();
-        },
+        error: (error: unknown) => failures.set(index, { model, error }),
         complete() {
           // Without content only if the model breaks its contract. A model that has lost completes here as well.
           if (winner === undefined) win();
           if (winner === index) out.complete();
         },
+      };
+      const lost = decided.pipe(filter((decision) => decision !== index));
+      subscribeUntilClosed(out, streamOf(model, request).pipe(takeUntil(lost)), observer, () => {
+        const failure = failures.get(index);
+        if (failure) replace(failure, winner === index);
       });
+    };
+    /** Goes on after a failure: with the next model, or, after the one that was answering, with all that remain. */
+    const replace = ({ error }: Failure, isWinner: boolean) => {
+      const all = [...earlier, ...models.flatMap((_, index) => failures.get(index) ?? [])];
+      const others = models.filter((_, index) => !failures.has(index));
+      if (others.length === 0) {
+        out.error(
+          combinedError(
+            all.map(({ model }) => model),
+            all.map((failure) => failure.error),
+          ),
+        );
+      } else if (isWinner) {
+        out.next(retraction(error));
+        firstToAnswer(others, request, after, all).subscribe(out);
+      } else askNext();
     };
     askNext();
   });

@@ -19,8 +19,8 @@ export interface HedgeOptions {
  * The first content (text, thinking, a tool call, a file) decides; metadata does not. The other models are then
  * unsubscribed, which closes their connections, before that content is emitted. Until then, only `retry` notices are
  * emitted. A model that fails, or cannot serve the request (by its `capabilities`), is replaced by the next one at
- * once. After the decision there is no other model: an error in the middle of the response is emitted. Add `retryTurn`
- * to start over.
+ * once. If the model that answers fails in the middle of its response, a `retract` voids what it has emitted, and the
+ * turn starts over with the models that have not failed.
  *
  * The events say which model answers: metadata `{ answeredBy: { provider, name } }` precedes its first chunk. The
  * providers may charge for the requests of the other models; `usage` does not contain them.

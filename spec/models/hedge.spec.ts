@@ -96,11 +96,25 @@ describe('hedge', () => {
     ]);
   });
 
-  it('hedge errors with the error of the model that answers, in the middle of its response', () => {
-    const model = hedge([modelOf('m', [['Half', { error: lost }]]), modelOf('n', ['never'])], { after: 5 });
-    const { values: emitted, error } = observe(model.stream(request));
-    expect(emitted).toEqual([answeredBy('m'), { type: 'text', text: 'Half' }]);
-    expect(error).toBe(lost);
+  it('hedge starts over with the other models when the one that answers fails in the middle of its response', () => {
+    inVirtualTime(({ cold, expectObservable, expectSubscriptions }) => {
+      const [first, waiting, second] = [
+        cold('---a------#', chunks, lost),
+        cold('-', chunks),
+        cold('-b---(f|)', chunks),
+      ];
+      const model = hedge([modelOf('m', [first]), modelOf('n', [waiting, second])], { after: 2 });
+      expectObservable(model.stream(request)).toBe('---(ma)---x(nb)(f|)', values);
+      expectSubscriptions(waiting.subscriptions).toBe('--^!');
+      expectSubscriptions(second.subscriptions).toBe('----------^----!');
+    });
+  });
+
+  it('hedge errors with the errors of all models, also of one that has failed in the middle of its response', () => {
+    const models = [modelOf('m', [['Half', { error: lost }]]), failingModel('n', broken)];
+    const { values: emitted, error } = observe(hedge(models, { after: 5 }).stream(request));
+    expect(emitted).toEqual([answeredBy('m'), { type: 'text', text: 'Half' }, chunks.x]);
+    expect(error).toMatchObject({ code: 'all_models_failed', errors: [lost, broken] });
   });
 
   it('hedge errors with the errors of all models, in their order', () => {
