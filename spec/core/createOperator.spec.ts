@@ -172,10 +172,10 @@ describe('afterTeardown', () => {
   });
 
   it('afterTeardown does not run for a source whose `subscribe` throws, and the output fails', () => {
-    const broken = new Observable<number>();
-    broken.subscribe = () => {
+    const fail = (): never => {
       throw new Error('no subscription');
     };
+    const broken = Object.assign(new Observable<number>(), { subscribe: fail });
     let ran = false;
     const operator = createOperator<number, number>((out) => ({
       next: (value) => out.next(value),

@@ -10,6 +10,7 @@ import {
   concat,
   defer,
   finalize,
+  from,
   map,
   materialize,
   of,
@@ -50,7 +51,7 @@ const spoken = ({ turn }: RunState, last: number): Observable<Chunk | TurnEvent>
 
 describe('runTurns', () => {
   it('runTurns fails for a value that is not an event', () => {
-    const { values, error } = observe(runTurns(() => of(text('a'), null as never), start));
+    const { values, error } = observe(runTurns(() => from([text('a'), null as never]), start));
     expect(values).toEqual([text('a')]);
     expect(error).toBeInstanceOf(TypeError);
   });
