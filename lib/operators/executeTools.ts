@@ -64,6 +64,8 @@ export interface ExecuteToolsOptions<C = unknown> {
  * When `stop` emits, the calls are answered in the same way, and the finish reason becomes `stopped`. It has no effect
  * on a turn without calls: apply `stopOn` to the model's stream.
  *
+ * ![](../../marbles/executeTools.approve.svg)
+ *
  * A call of a tool with `needsApproval` emits `toolWaiting` and waits for `approve`; a denied call gets a `denied`
  * result. `concurrency` and `deadline` apply from the decision on, and other calls run meanwhile. If there is no
  * `approve`, or the tool has no `execute`, the turn ends when all other calls have ended: with an `openCalls` event

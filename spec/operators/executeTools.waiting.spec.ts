@@ -8,6 +8,8 @@ import { tool } from '../../lib/core/tool.js';
 import type { NeedsApproval, Tool } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import type { ExecuteToolsOptions } from '../../lib/operators/executeTools.js';
+import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { anyTool, callOf, finishOf, messageOf, turnOf, virtual } from '../support/toolCalls.js';
 
@@ -34,6 +36,12 @@ const runPay = (options: ExecuteToolsOptions, needsApproval?: NeedsApproval, cal
 };
 
 describe('executeTools with an approval', () => {
+  it('executeTools waits for the decision, as in its diagram', () =>
+    diagram('executeTools.approve', ({ source, approve }: Streams<'source'> & Streams<'approve', Decision>) => {
+      const pay = tool({ name: 'pay', description: '', needsApproval: true, execute: () => 'paid' });
+      return source.pipe(executeTools([pay], { approve: () => approve }));
+    }));
+
   it('executeTools announces the call, asks, and then executes it', () => {
     const approve = jest.fn(decide({ approve: true }));
     const messages = [{ role: 'user', parts: [] }] as const;
