@@ -11,8 +11,8 @@ import { firstToAnswer } from './firstToAnswer.js';
  *
  * It is `hedge` without a delay: the first content decides, and the other models are unsubscribed, which closes their
  * connections. A model that fails, or cannot serve the request, takes no part. If the model that answers fails in the
- * middle of its response, a `retract` voids what it has emitted, and the others are asked again. The providers may charge
- * for all requests; `usage` contains only that of the model that answers.
+ * middle of its response, a `retract` voids what it has emitted, and the others are asked again. The providers may
+ * charge for all requests; `usage` contains only that of the model that answers.
  *
  * ```ts
  * const model = race([openai('gpt-5'), google('gemini-2.5-flash')]);
