@@ -33,7 +33,7 @@ async function requestOf(wire: string, server: LoopbackServer): Promise<Sent> {
   return sent;
 }
 
-/** Bodies that are no request of any wire. */
+/** Bodies that are not a request of any wire. */
 const bodies: readonly string[] = [
   '',
   'null',
@@ -53,7 +53,7 @@ const bodies: readonly string[] = [
   '{"model":"m","stream":true,"messages":[{"role":"tool","tool_call_id":"x","content":"y"}]}',
 ];
 
-/** Bytes that are no HTTP. */
+/** Bytes that are not HTTP. */
 const garbage: readonly string[] = [
   '',
   'GET\r\n\r\n',
