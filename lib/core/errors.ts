@@ -190,7 +190,10 @@ export class TextTooLongError extends RivuletError {
 
   /** @param limit The longest text, in characters. */
   constructor(readonly limit: number) {
-    super(`The text exceeds ${limit} characters, which a string cannot hold. Limit the output with maxOutputTokens or stopSequences.`);
+    super(
+      `The text exceeds ${limit} characters, which a string cannot hold. ` +
+        'Limit the output with maxOutputTokens or stopSequences.',
+    );
   }
 
   protected override details(): Fields {

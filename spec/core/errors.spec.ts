@@ -135,7 +135,9 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
     new TextTooLongError(5),
     {
       code: 'text_too_long',
-      message: 'The text exceeds 5 characters, which a string cannot hold. Limit the output with maxTokens or stop.',
+      message:
+        'The text exceeds 5 characters, which a string cannot hold. ' +
+        'Limit the output with maxOutputTokens or stopSequences.',
       retryable: false,
       limit: 5,
     },
