@@ -61,7 +61,7 @@ export function keyboard(
     echo.muted = false;
     reader.prompt(true);
   };
-  /** Passes a line to `answer`, if it was asked for; a line that was typed before the question is no answer. */
+  /** Passes a line to `answer`, if it was asked for; a line that was typed before the question is not an answer. */
   const isAnswer = (line: string): boolean => {
     if (!answer || echo.muted) return false;
     echo.muted = true;
