@@ -25,6 +25,8 @@ export interface SendRunOptions extends ServerSentEventsOptions {
 
 /** What `sendRun` uses of a response of `node:http`. */
 export interface NodeResponse {
+  /** Whether the connection is closed. */
+  readonly destroyed?: boolean;
   writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
   /** Returns false if the response is full. */
   write(text: string): boolean;
@@ -58,6 +60,7 @@ export function sendRun(
   response: NodeResponse,
   options: SendRunOptions = {},
 ): void {
+  if (response.destroyed) return; // the client has left already: `close` was emitted, and nobody would end the run
   const sending = send(run, options, {
     write: (text) => response.write(text),
     end: () => response.end(),
@@ -122,6 +125,7 @@ function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions,
   let isFirst = true;
   let isSilent = true;
   let isFull = false;
+  let hasFailed = false;
   const write = (event: ServerSentEvent) => sink.write(formatServerSentEvent(event));
   const beat =
     heartbeat === false
@@ -136,21 +140,44 @@ function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions,
     write(event);
     sink.end();
   };
+  const leave = () => {
+    beat?.unsubscribe();
+    reading?.unsubscribe();
+    if (plain) shared.unsubscribe();
+  };
+  const fail = (thrown: unknown) => {
+    let event: ServerSentEvent;
+    try {
+      event = failureEvent(thrown, describeError);
+    } catch (failed) {
+      event = failureEvent(failed); // of `describeError`
+    }
+    end(event);
+  };
   const receiver = {
     next({ id, compact }: Envelope) {
       if (!compact) return true;
-      const event = plain ? plainServerSentEvent(compact, isFirst) : runServerSentEvent(compact, id);
-      isFirst = isSilent = false;
-      isFull = !write(event);
-      return !isFull;
+      try {
+        const event = plain ? plainServerSentEvent(compact, isFirst) : runServerSentEvent(compact, id);
+        isFirst = isSilent = false;
+        isFull = !write(event);
+        return !isFull;
+      } catch (thrown) {
+        // The event is not JSON (a bigint, a cycle). Thrown, the error would be uncaught, and other readers would wait.
+        hasFailed = true;
+        fail(thrown);
+        leave();
+        return false;
+      }
     },
-    error: (thrown: unknown) => end(failureEvent(thrown, describeError)),
+    error: fail,
     complete: () => end(endEvent),
   };
   return {
     start() {
       try {
         reading = shared.read(receiver, after);
+        if (hasFailed) leave(); // within `read`, while there was no `reading`
       } catch (thrown) {
         receiver.error(thrown); // a client may send any `Last-Event-ID`
       }
@@ -159,10 +186,6 @@ function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions,
       isFull = false;
       reading?.resume();
     },
-    unsubscribe() {
-      beat?.unsubscribe();
-      reading?.unsubscribe();
-      if (plain) shared.unsubscribe();
-    },
+    unsubscribe: leave,
   };
 }

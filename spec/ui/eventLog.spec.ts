@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { createEventLog } from '../../lib/ui/eventLog.js';
 import type { Envelope, EventLog, LogReader } from '../../lib/ui/eventLog.js';
@@ -90,5 +92,17 @@ describe('an event log', () => {
         expect(contentOf(received)).toEqual(contentOf(events));
       }),
     );
+  });
+
+  it('needs the memory of the text for deltas that nobody reads', () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const log = createEventLog();
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 1_000_000; i++) log.append(text('abcdefghij'.charAt(i % 10)));
+    collectGarbage();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000);
+    expect(readAll(log.reader())).toHaveLength(Math.ceil(1_000_000 / 4096));
   });
 });

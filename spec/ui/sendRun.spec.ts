@@ -23,6 +23,7 @@ import { runResponse, sendRun } from '../../lib/ui/sendRun.js';
 import type { NodeResponse } from '../../lib/ui/sendRun.js';
 import { shareRun } from '../../lib/ui/shareRun.js';
 import type { SharedRun } from '../../lib/ui/shareRun.js';
+import { countedSource, observe } from '../support/observe.js';
 import { contentOf, exampleEvents, exampleRun } from '../support/runs.js';
 
 const other = (type: string): StreamEvent => ({ type });
@@ -50,6 +51,13 @@ async function serve(
 
 const receive = (url: string, options: Parameters<typeof fromServerSentEvents>[2] = {}): Promise<StreamEvent[]> =>
   lastValueFrom(fromServerSentEvents<StreamEvent>(url, {}, { retryDelay: 1, ...options }).pipe(toArray()));
+
+const recordingResponse = (written: string[]): NodeResponse => ({
+  writeHead: () => undefined,
+  write: (chunk) => written.push(chunk) > 0,
+  end: () => written.push('(end)'),
+  on: () => undefined,
+});
 
 const after = ({ headers }: IncomingMessage) => headers['last-event-id'] as string | undefined;
 
@@ -183,6 +191,39 @@ describe('a run over a real socket', () => {
     expect(writes).toBe(1);
     resume();
     expect(writes).toBe(2);
+  });
+
+  it('sendRun starts nothing for a client that has left already', () => {
+    const { count, source } = countedSource(() => other('a'));
+    sendRun(source, { ...recordingResponse([]), destroyed: true });
+    expect(count.subscribed).toBe(0);
+  });
+
+  it('sendRun reports an event that is not JSON to its reader, and goes on with others', () => {
+    const source = new Subject<StreamEvent>();
+    const run = shareRun(source);
+    const written: string[] = [];
+    sendRun(run, recordingResponse(written), { heartbeat: false });
+    const { values } = observe(run.events$);
+    source.next({ type: 'a', value: 1n } as StreamEvent);
+    source.next(other('b'));
+    expect(written.join('')).toContain('event: failed\n');
+    expect(written.at(-1)).toBe('(end)');
+    expect(values).toHaveLength(2);
+    run.unsubscribe();
+  });
+
+  it('sendRun ends the response although describeError fails', () => {
+    const written: string[] = [];
+    const describeError = () => {
+      throw new Error('no description');
+    };
+    sendRun(
+      throwError(() => new Error('broken')),
+      recordingResponse(written),
+      { describeError },
+    );
+    expect(written.at(-1)).toBe('(end)');
   });
 
   it('sendRun reports a Last-Event-ID that is not of the run', async () => {
