@@ -97,7 +97,12 @@ export function createRuns({ grace = 60_000, keep = 60_000 }: RunsOptions = {}):
 
   const forgetLater = (id: string) => {
     if (isClosing || keep === Infinity) return;
-    forgetting.add(asyncScheduler.schedule(() => entries.delete(id), Math.min(keep, maxTimerDelay)));
+    const forget = () => {
+      entries.delete(id);
+      forgetting.remove(action); // an action that has run does not leave its parent
+    };
+    const action = asyncScheduler.schedule(forget, Math.min(keep, maxTimerDelay));
+    forgetting.add(action);
   };
   const start = <E extends StreamEvent>(create: (stop: Observable<void>) => Observable<E>, id = randomId()) => {
     const known = entries.get(id);

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { concat, finalize, NEVER, of, Subject, take } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../lib/agent.js';
@@ -68,6 +70,25 @@ describe('createRuns', () => {
       expect(typesOf(observe(runs.attach(id)).values)).toEqual(['a']);
       flush();
       expect(runs.get(id)).toBeUndefined();
+    });
+  });
+
+  it('createRuns holds nothing of a run that it has forgotten', () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    virtual((flush) => {
+      const runs = createRuns({ keep: 10 });
+      const heapAfterRuns = () => {
+        for (let i = 0; i < 5000; i++) {
+          runs.start(() => of(other('a')));
+          if (i % 50 === 0) flush();
+        }
+        flush();
+        collectGarbage();
+        return process.memoryUsage().heapUsed;
+      };
+      heapAfterRuns();
+      expect(heapAfterRuns() - heapAfterRuns()).toBeGreaterThan(-600_000);
     });
   });
 
