@@ -291,5 +291,5 @@ export { joinRun } from './ui/joinRun.js';
 export type { JoinedRun, RequestHeaders } from './ui/joinRun.js';
 export { runResponse, sendRun } from './ui/sendRun.js';
 export type { NodeResponse, SendRunOptions } from './ui/sendRun.js';
-export { fromServerSentEvents, RemoteRunError } from './ui/fromServerSentEvents.js';
+export { fromServerSentEvents, RemoteRunError, RUN_ID_HEADER } from './ui/fromServerSentEvents.js';
 export type { FromServerSentEventsOptions, RunRequest } from './ui/fromServerSentEvents.js';

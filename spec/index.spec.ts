@@ -21,6 +21,7 @@ describe('the public names', () => {
       'OutputError',
       'ProtocolError',
       'ProviderError',
+      'RUN_ID_HEADER',
       'RateLimitError',
       'RemoteRunError',
       'RivuletError',

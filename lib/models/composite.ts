@@ -17,7 +17,11 @@ import type { Capabilities, Model, Request } from '../core/model.js';
  */
 export function firstModel(kind: string, [first]: readonly Model[]): Model {
   if (first) return first;
-  throw new ConfigurationError('model', `${kind} has no models.`, `Pass at least one: ${kind}([openai('gpt-5')]).`);
+  throw new ConfigurationError(
+    'model',
+    `${kind} has no models.`,
+    `Pass at least one: ${kind}([openai('gpt-6.1-terra')]).`,
+  );
 }
 
 /**

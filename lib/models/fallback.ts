@@ -28,7 +28,7 @@ export interface FallbackOptions {
  * that provider.
  *
  * ```ts
- * const model = fallback([openai('gpt-5'), anthropic('claude-sonnet-4-5')]);
+ * const model = fallback([openai('gpt-6.1-terra'), anthropic('claude-sonnet-5-5')]);
  * ```
  *
  * @param models The models, in the order in which they are asked.

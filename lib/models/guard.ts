@@ -55,7 +55,7 @@ export interface GuardOptions {
  * the guard prevents that: `guard(withOperators(model, holdBack(...)), isAllowed)`.
  *
  * ```ts
- * const model = guard(openai('gpt-5'), (content) =>
+ * const model = guard(openai('gpt-6.1-terra'), (content) =>
  *   content.type === 'text' ? !content.text.includes('BEGIN PRIVATE KEY') : content.name !== 'delete_all',
  * );
  * ```

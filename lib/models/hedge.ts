@@ -26,7 +26,7 @@ export interface HedgeOptions {
  * providers may charge for the requests of the other models; `usage` does not contain them.
  *
  * ```ts
- * const model = hedge([openai('gpt-5'), openai('gpt-5', { baseUrl: backupUrl })], { after: 2000 });
+ * const model = hedge([openai('gpt-6.1-terra'), openai('gpt-6.1-terra', { baseUrl: backupUrl })], { after: 2000 });
  * ```
  *
  * @param models The models, in the order in which they are asked.

@@ -102,7 +102,7 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
  *
  * ```ts
  * const limiter = createLimiter({ requestsPerMinute: 500, tokensPerMinute: 30_000, concurrency: 10 });
- * const model = limit(openai('gpt-5'), limiter);
+ * const model = limit(openai('gpt-6.1-terra'), limiter);
  * from(questions).pipe(mergeMap((question) => createAgent({ model }).run(question)));
  * ```
  *

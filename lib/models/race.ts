@@ -15,7 +15,7 @@ import { firstToAnswer } from './firstToAnswer.js';
  * charge for all requests; `usage` contains only that of the model that answers.
  *
  * ```ts
- * const model = race([openai('gpt-5'), google('gemini-2.5-flash')]);
+ * const model = race([openai('gpt-6.1-terra'), google('gemini-3.8-flash')]);
  * ```
  *
  * @param models The models.

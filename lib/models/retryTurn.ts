@@ -47,7 +47,7 @@ export interface RetryTurnOptions {
  * `{ retry: false }`, it does not.
  *
  * ```ts
- * const model = retryTurn(openai('gpt-5'), { count: 2, delay: 1000 });
+ * const model = retryTurn(openai('gpt-6.1-terra'), { count: 2, delay: 1000 });
  * createAgent({ model }).stream('Tell me a story.').subscribe((event) => {
  *   if (event.type === 'retry') console.log(`Retrying in ${event.delay / 1000} s`);
  * });

@@ -54,7 +54,7 @@ const defaultInstructions =
  * no summary yet.
  *
  * ```ts
- * const shorten = summarize({ model: openai('gpt-5-nano'), when: 50_000, keep: { tokens: 10_000 } });
+ * const shorten = summarize({ model: openai('gpt-6-luna'), when: 50_000, keep: { tokens: 10_000 } });
  * createAgent({
  *   model,
  *   tools,

@@ -16,7 +16,7 @@ import type { Model } from '../core/model.js';
  *
  * ```ts
  * const shouting = withOperators(
- *   openai('gpt-5'),
+ *   openai('gpt-6.1-terra'),
  *   map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.toUpperCase() } : chunk)),
  * );
  * ```

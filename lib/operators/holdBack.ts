@@ -27,7 +27,7 @@ export interface HoldBackOptions {
  *
  * ```ts
  * const polite = withOperators(
- *   openai('gpt-5'),
+ *   openai('gpt-6.1-terra'),
  *   holdBack((text) => text.lastIndexOf(' ') + 1), // the last word may go on
  *   map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.replace(/darn/gi, '****') } : chunk)),
  * );

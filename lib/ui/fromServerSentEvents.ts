@@ -8,11 +8,17 @@ import type { RunEvent, StreamEvent } from '../core/event.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { Fields, JsonObject } from '../core/json/json.js';
 import { post } from '../protocol/post.js';
+import { mergeHeaders } from '../protocol/request.js';
 import { createRestorer } from './compactEvents.js';
 import { randomId } from './randomId.js';
 
 /** What is sent to the server that runs the agent. */
 export interface RunRequest {
+  /**
+   * The id of the run, sent as the header `x-run-id`: 32 hexadecimal digits or a UUID. Pass one to stop the run by it.
+   * Default: a random id for each subscription.
+   */
+  readonly id?: string | undefined;
   /** The body, sent as JSON. Default: `{}`. */
   readonly body?: JsonObject | undefined;
   /** The headers, or a function that returns them for each attempt (a fresh token). Default: none. */
@@ -73,7 +79,7 @@ export const RUN_ID_HEADER = 'x-run-id';
  * ```
  *
  * @param url The URL, absolute or relative to the page.
- * @param request `body` (default: `{}`), `headers` (default: none).
+ * @param request `body` (default: `{}`), `headers` (default: none), `id` (default: random).
  * @param options `retries` (default: 5), `retryDelay` in milliseconds (default: 1000), `fetch`.
  * @returns The events of the run. It fails with a RemoteRunError if the run failed at the server, with an HttpError or
  * a ConnectionError if the server cannot be reached, and with a StreamInterruptedError if it cannot be reached again.
@@ -85,7 +91,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
 ): Observable<E> {
   const { retries = 5, retryDelay = 1000, fetch } = options;
   return defer(() => {
-    const runId = randomId();
+    const runId = request.id ?? randomId();
     const restore = createRestorer();
     let lastEventId: string | undefined;
     const connect = defer(() => {
@@ -93,12 +99,11 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       return post({
         provider: 'the server',
         url,
-        headers: {
-          'content-type': 'application/json',
-          [RUN_ID_HEADER]: runId,
-          ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
-          ...(typeof headers === 'function' ? headers() : headers),
-        },
+        headers: mergeHeaders(
+          { 'content-type': 'application/json' },
+          typeof headers === 'function' ? headers() : headers,
+          { [RUN_ID_HEADER]: runId, ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) },
+        ),
         body: JSON.stringify(body),
         accept: 'text/event-stream',
         fetch,

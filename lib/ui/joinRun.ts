@@ -12,6 +12,8 @@ export type RequestHeaders = Readonly<Record<string, string | readonly string[] 
 
 /** A run, and where its reader continues. */
 export interface JoinedRun<E extends StreamEvent> {
+  /** The id of the run, for `runs.stop`; undefined for a run that does not exist any more. */
+  readonly id: string | undefined;
   readonly run: SharedRun<E>;
   /** The `Last-Event-ID` of the request: pass it to `sendRun` or `runResponse`. */
   readonly after: string | undefined;
@@ -28,7 +30,8 @@ export interface JoinedRun<E extends StreamEvent> {
  * ```
  *
  * @param runs The registry of the service.
- * @param headers The headers of the request. An id that is not 32 hexadecimal digits could be guessed: it is ignored.
+ * @param headers The headers of the request. An id that is neither a UUID nor 32 hexadecimal digits could be guessed:
+ * it is ignored.
  * @param create Creates the run, if it does not exist. It receives the notifier that `runs.stop(id)` triggers.
  * @returns The run. If a client wants to continue a run that does not exist any more, a run that fails with a
  * RunNotFoundError.
@@ -40,11 +43,14 @@ export function joinRun<E extends StreamEvent>(
 ): JoinedRun<E> {
   const id = readHeader(headers, RUN_ID_HEADER);
   const after = readHeader(headers, 'last-event-id');
-  const safeId = id !== undefined && /^[0-9a-f]{32}$/.test(id) ? id : undefined;
+  const safeId = id !== undefined && isUnguessable(id) ? id : undefined;
   if (after !== undefined && (safeId === undefined || !runs.get(safeId)))
-    return { run: shareRun(throwError(() => new RunNotFoundError())), after: undefined };
-  return { run: runs.start(create, safeId).run, after };
+    return { id: undefined, run: shareRun(throwError(() => new RunNotFoundError())), after: undefined };
+  return { ...runs.start(create, safeId), after };
 }
+
+/** 128 bits, with or without the hyphens of a UUID. */
+const isUnguessable = (id: string) => /^[0-9a-f-]{32,36}$/i.test(id) && id.replaceAll('-', '').length === 32;
 
 function readHeader(headers: RequestHeaders, name: string): string | undefined {
   const value = headers instanceof Headers ? headers.get(name) : (headers as Record<string, unknown>)[name];

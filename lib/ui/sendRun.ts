@@ -118,7 +118,7 @@ interface Sending extends RunReading {
 }
 
 function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions, sink: TextSink): Sending {
-  const { after, heartbeat = DEFAULT_HEARTBEAT, describeError } = options;
+  const { after, heartbeat = DEFAULT_HEARTBEAT } = options;
   const plain = isObservable(run);
   const shared = plain ? shareRun(run) : run;
   let reading: RunReading | undefined;
@@ -148,9 +148,9 @@ function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions,
   const fail = (thrown: unknown) => {
     let event: ServerSentEvent;
     try {
-      event = failureEvent(thrown, describeError);
+      event = failureEvent(thrown, options);
     } catch (failed) {
-      event = failureEvent(failed); // of `describeError`
+      event = failureEvent(failed, {}); // of `describeError` or `onError`
     }
     end(event);
   };

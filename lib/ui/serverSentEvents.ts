@@ -27,6 +27,8 @@ export interface ServerSentEventsOptions {
    * and the provider; of any other error only that the run failed.
    */
   readonly describeError?: ((thrown: unknown) => JsonObject) | undefined;
+  /** Called with the error of a run before it is described, for the log of the server. Default: nothing is called. */
+  readonly onError?: ((thrown: unknown) => void) | undefined;
 }
 
 /** The default of `heartbeat`. Proxies close a connection that is silent for 30 to 60 seconds. */
@@ -42,7 +44,9 @@ export const heartbeatEvent: ServerSentEvent = { comment: 'keep-alive' };
 export const endEvent: ServerSentEvent = { type: 'end', data: '{}', retry: maxTimerDelay };
 
 /** The failure of a run. It is final as well. */
-export function failureEvent(thrown: unknown, describe = describeError): ServerSentEvent {
+export function failureEvent(thrown: unknown, options: ServerSentEventsOptions): ServerSentEvent {
+  const { describeError: describe = describeError, onError } = options;
+  onError?.(thrown);
   return { type: 'failed', data: JSON.stringify(describe(thrown)), retry: maxTimerDelay };
 }
 

@@ -32,17 +32,18 @@ import type { ServerSentEvent, ServerSentEventsOptions } from './serverSentEvent
  * ```ts
  * @Sse('runs/:id')
  * events(@Param('id') id: string, @Headers('last-event-id') after?: string) {
- *   return runs.attach(id, { after }).pipe(toServerSentEvents());
+ *   return runs.attach(id, after).pipe(toServerSentEvents());
  * }
  * ```
  *
- * @param options `heartbeat` in milliseconds (default: 15000), `describeError` (default: no details of the server).
+ * @param options `heartbeat` in milliseconds (default: 15000), `describeError` (default: no details of the
+ * server), `onError`.
  * @returns A function that returns an Observable of server-sent events. It does not fail.
  */
 export function toServerSentEvents<E extends StreamEvent>(
   options: ServerSentEventsOptions = {},
 ): OperatorFunction<E | Envelope<E>, ServerSentEvent> {
-  const { heartbeat = DEFAULT_HEARTBEAT, describeError: describe } = options;
+  const { heartbeat = DEFAULT_HEARTBEAT } = options;
   return createOperator<E | Envelope<E>, ServerSentEvent>((out) => {
     const toCompact = createCompactor();
     let isSilent = true;
@@ -71,7 +72,7 @@ export function toServerSentEvents<E extends StreamEvent>(
         out.next(plainServerSentEvent(compact, isFirst));
         isFirst = false;
       },
-      error: (thrown) => end(failureEvent(thrown, describe)),
+      error: (thrown) => end(failureEvent(thrown, options)),
       complete: () => end(endEvent),
     };
   });

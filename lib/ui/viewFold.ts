@@ -74,7 +74,9 @@ export class ViewFold {
         this.retract();
         break;
       case 'turn':
-        this.view = { ...this.view, usage: addUsage(this.view.usage, known.usage), status: 'sending' };
+        this.view = { ...this.view, usage: addUsage(this.view.usage, known.usage) };
+        if (known.finishReason === 'toolCalls' || known.finishReason === 'paused')
+          this.view = { ...this.view, status: 'sending' };
         this.startTurn();
         break;
       case 'result':

@@ -29,13 +29,23 @@ describe('joinRun', () => {
     observe(runs.shutdown('abandon'));
   });
 
-  it.each([undefined, '1', 'undefined', '../../etc'])('joinRun starts a run of its own for the id %j', (guessable) => {
+  it('joinRun accepts a UUID, and returns the id of the run', () => {
     const { runs, join, started } = service();
-    join({ 'x-run-id': guessable });
-    join({ 'x-run-id': guessable });
-    expect(started()).toBe(2);
+    const uuid = '01234567-89ab-cdef-0123-456789abcdef';
+    expect([join({ 'x-run-id': uuid }).id, join({ 'x-run-id': uuid }).id, started()]).toEqual([uuid, uuid, 1]);
     observe(runs.shutdown('abandon'));
   });
+
+  it.each([undefined, '1', '-'.repeat(36), 'undefined', '../../etc'])(
+    'joinRun starts a run of its own for the id %j',
+    (guessable) => {
+      const { runs, join, started } = service();
+      join({ 'x-run-id': guessable });
+      join({ 'x-run-id': guessable });
+      expect(started()).toBe(2);
+      observe(runs.shutdown('abandon'));
+    },
+  );
 
   it('joinRun starts nothing for a client that continues a run which does not exist any more', () => {
     const { join, started } = service();

@@ -74,6 +74,17 @@ describe('a run over a real socket', () => {
     expect(contentOf(received)).toEqual(asJson(contentOf(exampleEvents())));
   });
 
+  it('fromServerSentEvents sends the id that it is given, whatever headers the application adds', async () => {
+    const id = '0123456789abcdef0123456789abcdef';
+    let received: unknown;
+    const url = await serve((request, response) => {
+      received = request.headers['x-run-id'];
+      sendRun(exampleRun(), response);
+    });
+    await lastValueFrom(fromServerSentEvents<StreamEvent>(url, { id, headers: { 'X-Run-Id': 'other' } }));
+    expect(received).toBe(id);
+  });
+
   it('fromServerSentEvents makes one request, and none after the end of the run', async () => {
     let requests = 0;
     const url = await serve((_, response, count) => {

@@ -81,6 +81,14 @@ describe('toServerSentEvents', () => {
     expect(values[0]?.data).toBe('{"code":"own","message":"x"}');
   });
 
+  it('toServerSentEvents passes the error to the log of the server', () => {
+    const logged: unknown[] = [];
+    const secret = new Error('postgres://admin:hunter2@db');
+    const { values } = failure(secret, { onError: (thrown) => logged.push(thrown) });
+    expect(logged).toEqual([secret]);
+    expect(values[0]?.data).not.toContain('hunter2');
+  });
+
   it('toServerSentEvents sends what was emitted before an error', () => {
     const run = concat(
       of(other('a')),

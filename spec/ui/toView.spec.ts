@@ -84,7 +84,6 @@ describe('toView', () => {
       'streaming',
       'sending',
       'streaming',
-      'sending',
       'idle',
     ]);
   });
