@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import type { EventSourceMessage } from 'eventsource-parser';
-import { defer, map, retry, timer } from 'rxjs';
+import { defer, filter, map, retry, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
@@ -9,6 +9,7 @@ import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/j
 import type { Fields, JsonObject } from '../core/json/json.js';
 import { post } from '../protocol/post.js';
 import { mergeHeaders } from '../protocol/request.js';
+import { defaultMaxEventBytes, eventTooLarge } from '../protocol/sse.js';
 import { createRestorer } from './compactEvents.js';
 import { randomId } from './randomId.js';
 
@@ -110,10 +111,12 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       }).pipe(readMessages());
     });
     return connect.pipe(
+      // A repeated event is no progress: a server that repeats one and closes would be asked for ever.
+      filter(({ id, event }) => id === undefined || id !== lastEventId || event === 'failed'),
       map((message) => {
         if (message.event === 'failed') throw remoteError(message.data);
         lastEventId = message.id ?? lastEventId;
-        return restore(parseEvent(message.data)) as E;
+        return restoreEvent(restore, message.data) as E;
       }),
       retry({
         count: retries,
@@ -138,6 +141,10 @@ function readMessages() {
   return createOperator<Uint8Array, EventSourceMessage>((out) => {
     const decoder = new TextDecoder();
     const parser = createParser({
+      maxBufferSize: defaultMaxEventBytes,
+      onError({ type }) {
+        if (type === 'max-buffer-size-exceeded') throw eventTooLarge('the server', defaultMaxEventBytes, '');
+      },
       onEvent(message) {
         if (message.event === 'end') out.complete();
         else out.next(message);
@@ -152,9 +159,13 @@ function readMessages() {
   });
 }
 
-function parseEvent(data: string): StreamEvent {
+function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string): StreamEvent {
   const event = tryParseJson(data);
-  if (isRecord(event) && typeof event['type'] === 'string') return event as unknown as StreamEvent;
+  try {
+    if (isRecord(event) && typeof event['type'] === 'string') return restore(event as unknown as StreamEvent);
+  } catch {
+    // Something that only looks like an event: a message without parts, a text without text.
+  }
   throw new ProtocolError(
     'the server',
     'frame',

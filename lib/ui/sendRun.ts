@@ -2,10 +2,10 @@ import { asyncScheduler, isObservable } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import {
-  DEFAULT_HEARTBEAT,
   endEvent,
   failureEvent,
   formatServerSentEvent,
+  heartbeatDelay,
   heartbeatEvent,
   plainServerSentEvent,
   runServerSentEvent,
@@ -118,7 +118,8 @@ interface Sending extends RunReading {
 }
 
 function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions, sink: TextSink): Sending {
-  const { after, heartbeat = DEFAULT_HEARTBEAT } = options;
+  const { after } = options;
+  const heartbeat = heartbeatDelay(options);
   const plain = isObservable(run);
   const shared = plain ? shareRun(run) : run;
   let reading: RunReading | undefined;
@@ -128,7 +129,7 @@ function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions,
   let hasFailed = false;
   const write = (event: ServerSentEvent) => sink.write(formatServerSentEvent(event));
   const beat =
-    heartbeat === false
+    heartbeat === undefined
       ? undefined
       : asyncScheduler.schedule(function () {
           if (isSilent && !isFull) write(heartbeatEvent);

@@ -1,6 +1,6 @@
 import { RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
-import { maxTimerDelay } from '../core/options.js';
+import { maxTimerDelay, requireNumber } from '../core/options.js';
 import type { CompactEvent } from './compactEvents.js';
 
 /** One server-sent event. The fields have the names of Nest's `MessageEvent`, so `@Sse` accepts it. */
@@ -32,7 +32,18 @@ export interface ServerSentEventsOptions {
 }
 
 /** The default of `heartbeat`. Proxies close a connection that is silent for 30 to 60 seconds. */
-export const DEFAULT_HEARTBEAT = 15_000;
+const DEFAULT_HEARTBEAT = 15_000;
+
+/**
+ * The interval of the comments, as a delay for a timer; undefined if none are sent.
+ *
+ * @throws ConfigurationError `options` if it is less than 1.
+ */
+export function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: ServerSentEventsOptions): number | undefined {
+  if (heartbeat === false || heartbeat === Infinity) return undefined;
+  requireNumber('heartbeat', heartbeat, 1);
+  return Math.min(heartbeat, maxTimerDelay);
+}
 
 /** The comment that keeps a connection open. */
 export const heartbeatEvent: ServerSentEvent = { comment: 'keep-alive' };

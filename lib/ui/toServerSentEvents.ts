@@ -5,9 +5,9 @@ import type { StreamEvent } from '../core/event.js';
 import { createCompactor } from './compactEvents.js';
 import type { Envelope } from './eventLog.js';
 import {
-  DEFAULT_HEARTBEAT,
   endEvent,
   failureEvent,
+  heartbeatDelay,
   heartbeatEvent,
   plainServerSentEvent,
   runServerSentEvent,
@@ -43,12 +43,12 @@ import type { ServerSentEvent, ServerSentEventsOptions } from './serverSentEvent
 export function toServerSentEvents<E extends StreamEvent>(
   options: ServerSentEventsOptions = {},
 ): OperatorFunction<E | Envelope<E>, ServerSentEvent> {
-  const { heartbeat = DEFAULT_HEARTBEAT } = options;
   return createOperator<E | Envelope<E>, ServerSentEvent>((out) => {
     const toCompact = createCompactor();
     let isSilent = true;
     let isFirst = true;
-    if (heartbeat !== false)
+    const heartbeat = heartbeatDelay(options);
+    if (heartbeat !== undefined)
       out.add(
         asyncScheduler.schedule(function () {
           if (isSilent) out.next(heartbeatEvent);

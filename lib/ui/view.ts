@@ -153,3 +153,10 @@ function addResult(view: View, answer: ToolResultPart): View {
   );
   return replaceLast(view, { ...last, parts });
 }
+
+/** The notice of a retry is over as soon as something arrives. */
+export function withoutRetry(view: View): View {
+  if (!view.retry) return view;
+  const { retry: _, ...others } = view;
+  return others;
+}

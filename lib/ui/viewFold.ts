@@ -2,14 +2,14 @@ import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { RivuletError, errorText } from '../core/errors.js';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { asArray, isJsonObject } from '../core/json/json.js';
+import { asArray, isJsonObject, objectOrEmpty } from '../core/json/json.js';
 import { createPartialJson } from '../core/json/partialJson.js';
 import type { PartialJson } from '../core/json/partialJson.js';
 import { hasToolResults } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import type { ServerTool } from '../core/metadata.js';
 import { addUsage } from '../core/usage.js';
-import { addMessage, answeredCall, appendMessage, replaceLast, toolCallView } from './view.js';
+import { addMessage, answeredCall, appendMessage, replaceLast, toolCallView, withoutRetry } from './view.js';
 import type { MessageView, PartView, ToolCallView, View, ViewStatus } from './view.js';
 
 /** The fold: the view, and where the parts of the current turn are. */
@@ -21,6 +21,11 @@ export class ViewFold {
   private positions = new Map<string, number>();
   /** The calls whose arguments arrive, by their index in the turn. */
   private growing = new Map<number | string, { readonly position: number; readonly json: PartialJson }>();
+  /** The ids of the calls that run or wait; a running call is the more important status. */
+  private readonly activeCalls = new Map([
+    ['running', new Set<string>()],
+    ['waiting', new Set<string>()],
+  ]);
   /** Whether the run has a model message; before that, the last message is the user's. */
   private hasAnswer = false;
 
@@ -62,7 +67,8 @@ export class ViewFold {
         this.addPart(known.source);
         break;
       case 'metadata':
-        for (const tool of asArray(known.metadata['serverTools']) as readonly ServerTool[]) this.addServerTool(tool);
+        for (const tool of asArray(objectOrEmpty(known.metadata)['serverTools']) as readonly ServerTool[])
+          this.addServerTool(tool);
         break;
       case 'message':
         if (known.message.role === 'user' && !hasToolResults(known.message)) this.addPrompt(known.message);
@@ -143,26 +149,36 @@ export class ViewFold {
   }
 
   private addCall(call: ToolCallView): void {
-    const open = this.answer().parts.findIndex(
-      (part) =>
-        part.type === 'toolCall' &&
-        part.status === 'receiving' &&
-        (part.id || call.id) === call.id &&
-        part.name === call.name,
-    );
-    const position = open < 0 ? this.answer().parts.length : open;
-    this.positions.set(call.id, position);
-    if (open < 0) this.addPart(call);
+    const open = this.takeGrowing(call);
+    this.positions.set(call.id, open ?? this.answer().parts.length);
+    if (open === undefined) this.addPart(call);
     else this.replacePart(open, () => call);
+  }
+
+  /** The position of the growing call that this complete call ends. */
+  private takeGrowing({ id, name }: ToolCallView): number | undefined {
+    const { parts } = this.answer();
+    for (const [index, { position }] of this.growing) {
+      const part = parts[position];
+      if (part?.type !== 'toolCall' || part.name !== name || (part.id || id) !== id) continue;
+      this.growing.delete(index);
+      return position;
+    }
+    return undefined;
   }
 
   private changeCall(id: string, change: (call: ToolCallView) => ToolCallView): void {
     const position = this.positions.get(id);
-    if (position === undefined) return; // a call of another run
-    this.replacePart(position, (part) => (part.type === 'toolCall' ? change(part) : part));
-    const calls = this.answer().parts.filter((part) => part.type === 'toolCall');
-    const status = callStatuses.find(([callStatus]) => calls.some((call) => call.status === callStatus))?.[1];
-    this.view = { ...this.view, status: status ?? this.view.status };
+    const part = position === undefined ? undefined : this.answer().parts[position];
+    if (position === undefined || part?.type !== 'toolCall') return; // a call of another run
+    const changed = change(part);
+    this.replacePart(position, () => changed);
+    for (const [status, calls] of this.activeCalls) {
+      if (changed.status === status) calls.add(id);
+      else calls.delete(id);
+    }
+    const active = [...this.activeCalls].find(([, calls]) => calls.size > 0);
+    if (active) this.view = { ...this.view, status: active[0] === 'running' ? 'runningTools' : 'waiting' };
   }
 
   private addServerTool(tool: ServerTool): void {
@@ -182,7 +198,8 @@ export class ViewFold {
     const { parts } = this.answer();
     for (const [id, position] of this.positions) if (position >= this.turnStart) this.positions.delete(id);
     this.growing = new Map();
-    this.setParts(parts.slice(0, this.turnStart), 'sending');
+    for (const calls of this.activeCalls.values()) calls.clear();
+    if (this.hasAnswer) this.setParts(parts.slice(0, this.turnStart), 'sending');
   }
 
   private startTurn(): void {
@@ -212,11 +229,11 @@ export class ViewFold {
   }
 
   private replacePart(position: number, change: (part: PartView) => PartView): void {
-    const { parts } = this.answer();
-    this.setParts(
-      parts.map((part, index) => (index === position ? change(part) : part)),
-      this.view.status,
-    );
+    const parts = [...this.answer().parts];
+    const part = parts[position];
+    if (!part) return;
+    parts[position] = change(part);
+    this.setParts(parts, this.view.status);
   }
 
   private setParts(parts: readonly PartView[], status: ViewStatus): void {
@@ -229,17 +246,4 @@ export class ViewFold {
   }
 }
 
-/** What the status of a call says about the run, the most important first. */
-const callStatuses = [
-  ['running', 'runningTools'],
-  ['waiting', 'waiting'],
-] as const;
-
 const endStatuses: Partial<Record<FinishReason, ViewStatus>> = { stopped: 'stopped', waiting: 'waiting' };
-
-/** The notice of a retry is over as soon as something arrives. */
-function withoutRetry(view: View): View {
-  if (!view.retry) return view;
-  const { retry: _, ...others } = view;
-  return others;
-}

@@ -85,6 +85,30 @@ describe('a run over a real socket', () => {
     expect(received).toBe(id);
   });
 
+  it('fromServerSentEvents gives up on a server that repeats an event for ever', async () => {
+    let requests = 0;
+    const url = await serve((_, response, count) => {
+      requests = count;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end('id: 1\ndata: {"type":"a"}\n\n');
+    });
+    await expect(receive(url, { retries: 3 })).rejects.toMatchObject({ code: 'stream_interrupted' });
+    expect(requests).toBe(4);
+  });
+
+  it.each([
+    '{"type":"message"}',
+    '{"type":"text"}',
+    '{"type":"message","message":{"role":"model","parts":[null]}}',
+    '{"type":"message","message":{"role":"model","parts":[{"type":"text","range":5}]}}',
+  ])('fromServerSentEvents reports %s, which only looks like an event', async (data) => {
+    const url = await serve((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`data: ${data}\n\n`);
+    });
+    await expect(receive(url)).rejects.toMatchObject({ code: 'protocol', reason: 'frame' });
+  });
+
   it('fromServerSentEvents makes one request, and none after the end of the run', async () => {
     let requests = 0;
     const url = await serve((_, response, count) => {

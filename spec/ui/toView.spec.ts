@@ -163,6 +163,19 @@ describe('toView', () => {
     ]);
   });
 
+  it('toView shows a turn of 3000 calls', () => {
+    const ids = Array.from({ length: 3000 }, (_, index) => `c${index}`);
+    const event = (type: string, id: string) => ({ type, id, name: 'f', arguments: {}, result: 1 }) as StreamEvent;
+    const view = lastView([
+      ...ids.map((id) => event('toolCall', id)),
+      ...ids.map((id) => event('toolStart', id)),
+      ...ids.map((id) => event('toolResult', id)),
+    ]);
+    expect(
+      view.messages.at(-1)?.parts.filter((part) => part.type === 'toolCall' && part.status === 'completed'),
+    ).toHaveLength(3000);
+  });
+
   it('toView clears the error of an earlier run', () => {
     const failed = lastView([text('a')], { ...question, status: 'failed', error: { code: 'http' } });
     expect(failed).not.toHaveProperty('error');
