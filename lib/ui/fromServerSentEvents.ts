@@ -111,7 +111,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       }).pipe(readMessages());
     });
     return connect.pipe(
-      // A repeated event is no progress: a server that repeats one and closes would be asked for ever.
+      // A repeated event is not progress: otherwise, a server that repeats one and closes would be asked for ever.
       filter(({ id, event }) => id === undefined || id !== lastEventId || event === 'failed'),
       map((message) => {
         if (message.event === 'failed') throw remoteError(message.data);
