@@ -43,7 +43,7 @@ export function wrapTool<T extends Tool>(
   if (!tool.execute) return tool;
   return {
     ...tool,
-    execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => wrap(runOf(tool, args, context), args, context),
+    execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => wrap(executionOf(tool, args, context), args, context),
   };
 }
 
@@ -56,7 +56,7 @@ export function wrapTool<T extends Tool>(
  * @param limit An operator over the steps of the execution. If it fails, a value that is held is emitted as progress.
  * Default: none.
  */
-export function runOf(
+export function executionOf(
   tool: Tool,
   args: unknown,
   context: ContextOf<Tool>,
