@@ -168,6 +168,8 @@ describe('fallback', () => {
   });
 
   it('fallback without a model is an error at once', () => {
-    expect(() => fallback([])).toThrow("fallback has no models. Pass at least one: fallback([openai('gpt-6.1-terra')]).");
+    expect(() => fallback([])).toThrow(
+      "fallback has no models. Pass at least one: fallback([openai('gpt-6.1-terra')]).",
+    );
   });
 });
