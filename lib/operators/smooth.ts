@@ -1,0 +1,179 @@
+import { asyncScheduler } from 'rxjs';
+import type { MonoTypeOperatorFunction, Subscription } from 'rxjs';
+import type { Chunk } from '../core/chunk.js';
+import { createOperator } from '../core/createOperator.js';
+import type { StreamEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
+import { maxTimerDelay, requireNumber } from '../core/options.js';
+import { leaveChunk } from '../core/remainder.js';
+
+/** Options of `smooth`. */
+export interface SmoothOptions {
+  /** The longest time that a text waits, in milliseconds. Default: 300. */
+  readonly maxDelay?: number | undefined;
+  /** The time between two deltas, in milliseconds. Default: 30. */
+  readonly interval?: number | undefined;
+}
+
+/**
+ * Emits text at a steady pace, however it arrives.
+ *
+ * <span class="informal">Servers send words in bursts; a reader sees them flow.</span>
+ *
+ * ![](../../marbles/smooth.svg)
+ *
+ * Deltas of `text` and `thinking` wait in a queue, from which a timer takes the next characters. The pace is the lowest
+ * at which no text waits longer than `maxDelay`. The first characters after a pause are emitted at once, so the answer
+ * does not begin later.
+ *
+ * No other event waits. Metadata, provider data and `retry` have no position in the text, and pass. Before any other
+ * event (a tool call, a file, the message, the end of the turn), before an error and before the completion, the rest of
+ * the text is emitted at once. `retract` drops it. A text with provider data passes whole.
+ *
+ * A delta never ends inside a character of several code points (an emoji with a skin tone, a letter with an accent):
+ * the cuts are those of `Intl.Segmenter`, or of code points where a runtime does not have it.
+ *
+ * ```ts
+ * agent.stream('Tell me a story.').pipe(smooth(), toView()).subscribe(render);
+ * ```
+ *
+ * @param options `maxDelay` (default: 300 ms), `interval` (default: 30 ms).
+ * @returns A function that returns an Observable of the source's events, with the same text in other deltas.
+ * @throws ConfigurationError `options` if `maxDelay` or `interval` is less than 1.
+ */
+export function smooth<E extends StreamEvent>({
+  maxDelay = 300,
+  interval = 30,
+}: SmoothOptions = {}): MonoTypeOperatorFunction<E> {
+  requireNumber('maxDelay', maxDelay, 1);
+  requireNumber('interval', interval, 1);
+  const longest = Math.min(maxDelay, maxTimerDelay);
+  const pause = Math.min(interval, longest);
+  return createOperator<E, E>((out) => {
+    const queue = createTextQueue(longest, pause);
+    const characterEnd = createCharacterEnd();
+    let type: Delta['type'] = 'text';
+    let timer: Subscription | undefined;
+    let emit = (delta: Delta) => out.next(delta as StreamEvent as E);
+    const emitText = (text: string) => {
+      if (text !== '') emit({ type, text });
+    };
+    const flush = () => {
+      timer?.unsubscribe();
+      timer = undefined;
+      emitText(queue.takeAll());
+    };
+    const emitShare = () => emitText(queue.take(asyncScheduler.now(), characterEnd));
+    const startTimer = () => {
+      timer = asyncScheduler.schedule(function () {
+        if (queue.isEmpty()) {
+          timer = undefined;
+          return;
+        }
+        this.schedule(undefined, pause); // before the text: its receiver may end the run
+        emitShare();
+      }, pause);
+    };
+    const add = (delta: Delta) => {
+      if (delta.type !== type) flush();
+      type = delta.type;
+      queue.add(delta.text, asyncScheduler.now());
+      if (timer) return;
+      startTimer();
+      emitShare();
+    };
+    out.add(() => {
+      emit = leaveChunk; // for `stopOn`, which adds it to the partial text
+      flush();
+    });
+    return {
+      next(event) {
+        const known = asKnownEvent(event);
+        switch (known.type) {
+          case 'text':
+          case 'thinking':
+            if ('providerData' in known) break;
+            add(known);
+            return;
+          case 'metadata':
+          case 'providerData':
+          case 'retry':
+            out.next(event);
+            return;
+          case 'retract':
+            queue.takeAll();
+            break;
+          default:
+        }
+        flush();
+        out.next(event);
+      },
+      error(thrown) {
+        flush();
+        out.error(thrown);
+      },
+      complete() {
+        flush();
+        out.complete();
+      },
+    };
+  });
+}
+
+type Delta = Extract<Chunk, { readonly type: 'text' | 'thinking' }>;
+
+/** Text that waits, with the time at which each part of it must have been emitted. */
+function createTextQueue(maxDelay: number, interval: number) {
+  let text = '';
+  /** Ordered by `due`, at least an interval apart, so there are few. */
+  let parts: { length: number; readonly due: number }[] = [];
+  const takeAll = () => {
+    const all = text;
+    text = '';
+    parts = [];
+    return all;
+  };
+  return {
+    isEmpty: () => text === '',
+    takeAll,
+    add(delta: string, now: number) {
+      text += delta;
+      const due = now + maxDelay;
+      const last = parts.at(-1);
+      if (last && due - last.due < interval) last.length += delta.length;
+      else parts.push({ length: delta.length, due });
+    },
+    /** Takes what must be emitted now, so that all parts are on time at the lowest constant pace. */
+    take(now: number, characterEnd: (text: string, index: number) => number): string {
+      let sum = 0;
+      const paces = parts.map(
+        ({ length, due }) => (sum += length) / (Math.max(0, Math.floor((due - now) / interval)) + 1),
+      );
+      const end = characterEnd(text, Math.ceil(Math.max(0, ...paces)));
+      if (end >= text.length) return takeAll();
+      const taken = text.slice(0, end);
+      text = text.slice(end);
+      let rest = end;
+      for (const part of parts) {
+        const fromPart = Math.min(rest, part.length);
+        part.length -= fromPart;
+        rest -= fromPart;
+      }
+      parts = parts.filter(({ length }) => length > 0);
+      return taken;
+    },
+  };
+}
+
+/** Creates a function that returns the first index, from `index` on, that is not inside a character. */
+function createCharacterEnd(): (text: string, index: number) => number {
+  // Hermes, the engine of React Native, has no `Segmenter`.
+  const { Segmenter } = Intl as Partial<typeof Intl>;
+  const segmenter = Segmenter && new Segmenter();
+  return (text, index) => {
+    if (index === 0 || index >= text.length) return index;
+    const previous = segmenter?.segment(text).containing(index - 1);
+    if (previous) return previous.index + previous.segment.length;
+    return (text.codePointAt(index - 1) ?? 0) > 0xffff ? index + 1 : index;
+  };
+}
