@@ -1,19 +1,19 @@
-import { asyncScheduler, isObservable } from 'rxjs';
+import { isObservable } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import {
   endEvent,
   failureEvent,
   formatServerSentEvent,
-  heartbeatDelay,
-  heartbeatEvent,
   plainServerSentEvent,
   runServerSentEvent,
 } from './serverSentEvents.js';
-import type { Envelope } from './eventLog.js';
-import type { ServerSentEvent, ServerSentEventsOptions } from './serverSentEvents.js';
-import { shareRun } from './shareRun.js';
-import type { RunReading, SharedRun } from './shareRun.js';
+import type { ServerSentEventsOptions } from './serverSentEvents.js';
+import type { SharedRun } from './shareRun.js';
+import { sseHeaders, webResponse, writeRun, writeToNode } from './writeRun.js';
+import type { NodeResponse, RunFormat } from './writeRun.js';
+
+export type { NodeResponse } from './writeRun.js';
 
 /** Options of `sendRun` and `runResponse`. */
 export interface SendRunOptions extends ServerSentEventsOptions {
@@ -22,23 +22,6 @@ export interface SendRunOptions extends ServerSentEventsOptions {
   /** More headers of the response. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
-
-/** What `sendRun` uses of a response of `node:http`. */
-export interface NodeResponse {
-  /** Whether the connection is closed. */
-  readonly destroyed?: boolean;
-  writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
-  /** Returns false if the response is full. */
-  write(text: string): boolean;
-  end(): unknown;
-  on(event: 'drain' | 'close', listener: () => void): unknown;
-}
-
-const sseHeaders = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no', // nginx buffers a response otherwise
-};
 
 /**
  * Sends a run to a response of `node:http` as server-sent events.
@@ -60,15 +43,9 @@ export function sendRun(
   response: NodeResponse,
   options: SendRunOptions = {},
 ): void {
-  if (response.destroyed) return; // the client has left already: `close` was emitted, and nobody would end the run
-  const sending = send(run, options, {
-    write: (text) => response.write(text),
-    end: () => response.end(),
-  });
-  response.writeHead(200, { ...sseHeaders, ...options.headers });
-  response.on('drain', () => sending.resume());
-  response.on('close', () => sending.unsubscribe());
-  sending.start();
+  writeToNode(response, { ...sseHeaders, ...options.headers }, (sink) =>
+    writeRun(run, serverSentEvents(options, isObservable(run)), options, sink),
+  );
 }
 
 /**
@@ -84,109 +61,28 @@ export function sendRun(
  * @param options `after`, `headers`, `heartbeat` in milliseconds (default: 15000), `describeError`.
  */
 export function runResponse(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions = {}): Response {
-  const encoder = new TextEncoder();
-  let sending: Sending | undefined;
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        sending = send(run, options, {
-          write(text) {
-            controller.enqueue(encoder.encode(text));
-            return (controller.desiredSize ?? 0) > 0;
-          },
-          end: () => controller.close(),
-        });
-        sending.start();
-      },
-      pull: () => sending?.resume(),
-      cancel: () => sending?.unsubscribe(),
-    },
-    new ByteLengthQueuingStrategy({ highWaterMark: 16_384 }),
+  return webResponse({ ...sseHeaders, ...options.headers }, (sink) =>
+    writeRun(run, serverSentEvents(options, isObservable(run)), options, sink),
   );
-  return new Response(body, { headers: { ...sseHeaders, ...options.headers } });
 }
 
-/** Where text is written. */
-interface TextSink {
-  /** Returns false if the sink is full. */
-  write(text: string): boolean;
-  end(): void;
-}
-
-interface Sending extends RunReading {
-  start(): void;
-}
-
-function send(run: SharedRun | Observable<StreamEvent>, options: SendRunOptions, sink: TextSink): Sending {
-  const { after } = options;
-  const heartbeat = heartbeatDelay(options);
-  const plain = isObservable(run);
-  const shared = plain ? shareRun(run) : run;
-  let reading: RunReading | undefined;
+/** The texts of Rivulet's own protocol, which `fromServerSentEvents` reads. */
+function serverSentEvents(options: ServerSentEventsOptions, isPlain: boolean): RunFormat {
   let isFirst = true;
-  let isSilent = true;
-  let isFull = false;
-  let hasFailed = false;
-  const write = (event: ServerSentEvent) => sink.write(formatServerSentEvent(event));
-  const beat =
-    heartbeat === undefined
-      ? undefined
-      : asyncScheduler.schedule(function () {
-          if (isSilent && !isFull) write(heartbeatEvent);
-          isSilent = true;
-          this.schedule(undefined, heartbeat);
-        }, heartbeat);
-  const end = (event: ServerSentEvent) => {
-    beat?.unsubscribe();
-    write(event);
-    sink.end();
-  };
-  const leave = () => {
-    beat?.unsubscribe();
-    reading?.unsubscribe();
-    if (plain) shared.unsubscribe();
-  };
-  const fail = (thrown: unknown) => {
-    let event: ServerSentEvent;
-    try {
-      event = failureEvent(thrown, options);
-    } catch (failed) {
-      event = failureEvent(failed, {}); // of `describeError` or `onError`
-    }
-    end(event);
-  };
-  const receiver = {
-    next({ id, compact }: Envelope) {
-      if (!compact) return true;
-      try {
-        const event = plain ? plainServerSentEvent(compact, isFirst) : runServerSentEvent(compact, id);
-        isFirst = isSilent = false;
-        isFull = !write(event);
-        return !isFull;
-      } catch (thrown) {
-        // The event is not JSON (a bigint, a cycle). Thrown, the error would be uncaught, and other readers would wait.
-        hasFailed = true;
-        fail(thrown);
-        leave();
-        return false;
-      }
-    },
-    error: fail,
-    complete: () => end(endEvent),
-  };
   return {
-    start() {
+    event({ id, compact }) {
+      if (!compact) return '';
+      const event = isPlain ? plainServerSentEvent(compact, isFirst) : runServerSentEvent(compact, id);
+      isFirst = false;
+      return formatServerSentEvent(event);
+    },
+    failure(thrown) {
       try {
-        reading = shared.read(receiver, after);
-        if (hasFailed) leave(); // within `read`, while there was no `reading`
-      } catch (thrown) {
-        receiver.error(thrown); // a client may send any `Last-Event-ID`
+        return formatServerSentEvent(failureEvent(thrown, options));
+      } catch (failed) {
+        return formatServerSentEvent(failureEvent(failed, {})); // of `describeError` or `onError`
       }
     },
-    resume() {
-      isFull = false;
-      reading?.resume();
-    },
-    unsubscribe: leave,
+    end: () => formatServerSentEvent(endEvent),
   };
 }
