@@ -18,6 +18,7 @@ const entries = [
 ];
 
 const isOurs = (id: string): boolean => /^[./]/.test(id);
+const isRxjs = (id: string): boolean => id === 'rxjs' || id.startsWith('rxjs/');
 
 /** Removes the types, and changes nothing else. */
 const typescript: Plugin = {
@@ -36,14 +37,17 @@ const typescript: Plugin = {
 
 const roomOf = (id: string): string | undefined => relative(lib, id).split(sep)[0];
 
-/** Whether a module imports a package, directly or through other modules of its room. */
-const needsPackages = (id: string, meta: ManualChunkMeta): boolean =>
+/** Whether a module imports rxjs, directly or through other modules of its room. */
+const needsRxjs = (id: string, meta: ManualChunkMeta): boolean =>
   meta
     .getModuleInfo(id)
-    ?.importedIds.some((to) => !isOurs(to) || (roomOf(to) === roomOf(id) && needsPackages(to, meta))) ?? false;
+    ?.importedIds.some((to) => isRxjs(to) || (isOurs(to) && roomOf(to) === roomOf(id) && needsRxjs(to, meta))) ?? false;
+
+/** Rooms whose modules are one file each. */
+const wholeRooms: readonly (string | undefined)[] = ['core', 'protocol', 'orchestrators', 'models', 'tools', 'ui'];
 
 /**
- * Returns the output file of a module: one per room, 9 instead of 180 files, since each file that an import reads costs
+ * Returns the output file of a module: one per room, 12 instead of 180 files, since each file that an import reads costs
  * its resolution and reading. It is not one file for everything, since bundlers that leave rxjs out keep all names that
  * a file imports from it, used or not. For the same reason, operators that do not import rxjs have a file of their own;
  * and so has the code that providers share, for rivulet/ai-sdk.
@@ -51,10 +55,10 @@ const needsPackages = (id: string, meta: ManualChunkMeta): boolean =>
 function partOf(id: string, meta: ManualChunkMeta): string | undefined {
   const [room = '', inner = ''] = relative(lib, id).split(sep);
   if (room === 'agent.ts') return 'agent';
-  if (room === 'operators') return needsPackages(id, meta) ? 'operatorsOverRxjs' : room;
+  if (room === 'operators') return needsRxjs(id, meta) ? 'operatorsOverRxjs' : room;
   if (room === 'providers' && inner === 'kit.ts') return undefined; // an entry point
   if (room === 'providers') return inner === 'aiSdk' ? undefined : inner === 'shared' ? 'providersShared' : room;
-  return ['core', 'protocol', 'orchestrators'].includes(room) ? room : undefined;
+  return wholeRooms.includes(room) ? room : undefined;
 }
 
 /**
