@@ -121,6 +121,14 @@ describe('an agent whose calls wait', () => {
     });
   });
 
+  it('resume reports the error of a call that was executed elsewhere to the model', () => {
+    const answers = { decisions: { p: { approve: true } }, errors: { b: 'No position.' } } as const;
+    const run = observe(make().resume(waitingCheckpoint(), answers));
+    const failed = { type: 'toolResult', id: 'b', name: 'locate', error: 'No position.', code: 'failed' };
+    expect(run.values).toContainEqual(failed);
+    expect(resultOf(run).messages[1]?.parts).toContainEqual(failed);
+  });
+
   it('resumeRun emits only the result', () => {
     const answers = { decisions: { p: { approve: false } }, results: { b: { latitude: 60 } } } as const;
     const { values } = observe(make().resumeRun(waitingCheckpoint(), answers));
@@ -185,6 +193,9 @@ describe('an agent whose calls wait', () => {
     ['a value that is not a decision', { decisions: { p: true } }, /"p" is not a decision/],
     ['a result that does not match the schema', { results: { b: { latitude: 'north' } } }, /"locate".*latitude/],
     ['a result for a tool with execute', { results: { p: 1 } }, /"pay" has `execute`/],
+    ['an error for an unknown id', { errors: { x: 'No.' } }, /"x" waits/],
+    ['an error that is not a text', { errors: { b: 1 } }, /error for the call "b" is not a text/],
+    ['an error and a result', { errors: { b: 'No.' }, results: { b: { latitude: 1 } } }, /"b".*another answer/],
     ['a denial and a result', { decisions: { b: { approve: false } }, results: { b: {} } }, /"b" is denied, and has/],
   ])('resume fails with a ConfigurationError for %s, before any tool runs', (_, answers, message) => {
     const execute = jest.fn();

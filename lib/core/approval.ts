@@ -38,6 +38,8 @@ export interface Answers {
   readonly decisions?: Readonly<Record<string, Decision>> | undefined;
   /** The results of calls that are executed elsewhere. Default: none. */
   readonly results?: Readonly<Record<string, JsonValue>> | undefined;
+  /** The errors of calls that were executed elsewhere and failed, as texts for the model. Default: none. */
+  readonly errors?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Whether a value is a decision. Any other value must not approve a call. */

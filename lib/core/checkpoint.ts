@@ -79,6 +79,7 @@ export interface ResumedTurn {
   readonly open: OpenCalls;
   readonly decisions: ReadonlyMap<string, Decision>;
   readonly results: ReadonlyMap<string, JsonValue>;
+  readonly errors: ReadonlyMap<string, string>;
 }
 
 /**

@@ -14,14 +14,14 @@ import type { Tool } from '../core/tool.js';
  * Checks the answers to the waiting calls of a checkpoint, before anything is executed.
  *
  * @param open The open calls of the checkpoint, if it has any.
- * @param answers The decisions and the results, by the ids of the calls.
+ * @param answers The decisions, the results and the errors, by the ids of the calls.
  * @param tools The tools of the agent. The result of a call whose tool is gone is ignored.
  * @returns An Observable of the turn to go on with; of undefined without open calls. Synchronous if the schemas of the
  * results are. It fails with a ConfigurationError if an answer is not valid, or belongs to no waiting call.
  */
 export function resumedTurn(
   open: OpenCalls | undefined,
-  { decisions = {}, results = {} }: Answers,
+  { decisions = {}, results = {}, errors = {} }: Answers,
   tools: readonly Tool[],
 ): Observable<ResumedTurn | undefined> {
   const waiting = new Map(open?.waiting.map(({ id, name }) => [id, name]));
@@ -38,11 +38,17 @@ export function resumedTurn(
     if (tool?.execute) throw executesItself(id, name);
     validations.push(validResult(tool, result).pipe(map((value) => [id, value] as const)));
   }
+  for (const [id, error] of Object.entries(errors)) {
+    if (!waiting.has(id)) throw notWaiting('errors', id, waiting);
+    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw noError(id);
+  }
   const validated = validations.length > 0 ? forkJoin(validations) : of([]);
   return validated.pipe(
-    map((entries) => open && { open, decisions: new Map(Object.entries(decisions)), results: new Map(entries) }),
+    map((entries) => open && { open, decisions: mapOf(decisions), results: new Map(entries), errors: mapOf(errors) }),
   );
 }
+
+const mapOf = <T>(entries: Readonly<Record<string, T>>) => new Map(Object.entries(entries));
 
 function validResult(tool: Tool | undefined, result: JsonValue): Observable<JsonValue> {
   if (!tool?.result) return of(toJson(result));
@@ -54,7 +60,7 @@ function validResult(tool: Tool | undefined, result: JsonValue): Observable<Json
   return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(valid));
 }
 
-const notWaiting = (subject: 'decisions' | 'results', id: string, waiting: ReadonlyMap<string, string>) =>
+const notWaiting = (subject: keyof Answers, id: string, waiting: ReadonlyMap<string, string>) =>
   new ConfigurationError(
     subject,
     `No call with the id "${id}" waits.`,
@@ -73,6 +79,13 @@ const contradiction = (id: string) =>
     'decisions',
     `The call "${id}" is denied, and has a result.`,
     'Pass either the decision or the result.',
+  );
+
+const noError = (id: string) =>
+  new ConfigurationError(
+    'errors',
+    `The error for the call "${id}" is not a text, or the call has another answer too.`,
+    'Pass the error, the result or the decision of a call.',
   );
 
 const executesItself = (id: string, name: string) =>

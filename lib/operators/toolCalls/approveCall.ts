@@ -85,6 +85,8 @@ function waits(tool: Tool, args: unknown, context: ApprovalContext): Observable<
 function answer(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<ToolResultEvent | ApprovedCall> {
   const { id, name } = call;
   const result = options.resumed?.results.get(id);
+  const error = options.resumed?.errors.get(id);
+  if (error !== undefined) throw new ToolFailure('failed', error);
   if (result !== undefined) return of<ToolResultEvent>({ type: 'toolResult', id, name, result });
   return decision(call, tool, options).pipe(
     mergeMap((decided) => {
