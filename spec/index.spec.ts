@@ -96,6 +96,7 @@ describe('the public names', () => {
       'messageText',
       'mistral',
       'modelMessage',
+      'observeRun',
       'ofType',
       'ollama',
       'openai',
