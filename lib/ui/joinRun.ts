@@ -32,8 +32,7 @@ export interface JoinedRun<E extends StreamEvent> {
  * @param runs The registry of the service.
  * @param headers The headers of the request. An id that is neither a UUID nor 32 hexadecimal digits could be guessed:
  * it is ignored.
- * @param create Creates the run, if it does not exist. It receives the notifier that `runs.stop(id)` triggers. If it
- * throws, the run fails with that error.
+ * @param create Creates the run, if it does not exist. It receives the notifier that `runs.stop(id)` triggers.
  * @returns The run. If a client wants to continue a run that does not exist any more, a run that fails with a
  * RunNotFoundError.
  */
@@ -51,7 +50,7 @@ export function joinRun<E extends StreamEvent>(
 }
 
 /** 128 bits, with or without the hyphens of a UUID. */
-const isUnguessable = (id: string) => /^[0-9a-f-]{32,36}$/i.test(id) && id.replaceAll('-', '').length === 32;
+export const isUnguessable = (id: string) => /^[0-9a-f-]{32,36}$/i.test(id) && id.replaceAll('-', '').length === 32;
 
 function readHeader(headers: RequestHeaders, name: string): string | undefined {
   const value = headers instanceof Headers ? headers.get(name) : (headers as Record<string, unknown>)[name];

@@ -7,7 +7,6 @@ import {
   formatServerSentEvent,
   plainServerSentEvent,
   runServerSentEvent,
-  startEvent,
 } from './serverSentEvents.js';
 import type { ServerSentEventsOptions } from './serverSentEvents.js';
 import type { SharedRun } from './shareRun.js';
@@ -68,14 +67,22 @@ export function runResponse(run: SharedRun | Observable<StreamEvent>, options: S
 }
 
 /** The texts of Rivulet's own protocol, which `fromServerSentEvents` reads. */
-function serverSentEvents(options: SendRunOptions, isPlain: boolean): RunFormat {
+function serverSentEvents(options: ServerSentEventsOptions, isPlain: boolean): RunFormat {
+  let isFirst = true;
   return {
-    start: () => formatServerSentEvent(startEvent(!isPlain, options.after)),
     event({ id, compact }) {
       if (!compact) return '';
-      return formatServerSentEvent(isPlain ? plainServerSentEvent(compact, false) : runServerSentEvent(compact, id));
+      const event = isPlain ? plainServerSentEvent(compact, isFirst) : runServerSentEvent(compact, id);
+      isFirst = false;
+      return formatServerSentEvent(event);
     },
-    failure: (thrown) => formatServerSentEvent(failureEvent(thrown, options)),
+    failure(thrown) {
+      try {
+        return formatServerSentEvent(failureEvent(thrown, options));
+      } catch (failed) {
+        return formatServerSentEvent(failureEvent(failed, {})); // of `describeError` or `onError`
+      }
+    },
     end: () => formatServerSentEvent(endEvent),
   };
 }

@@ -1,8 +1,8 @@
-import { isObservable } from 'rxjs';
+import { asyncScheduler, isObservable } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import type { Envelope } from './eventLog.js';
-import { formatServerSentEvent, startHeartbeat } from './serverSentEvents.js';
+import { formatServerSentEvent, heartbeatDelay, heartbeatEvent } from './serverSentEvents.js';
 import type { ServerSentEventsOptions } from './serverSentEvents.js';
 import { shareRun } from './shareRun.js';
 import type { RunReading, SharedRun } from './shareRun.js';
@@ -12,7 +12,6 @@ export interface NodeResponse {
   /** Whether the connection is closed. */
   readonly destroyed?: boolean;
   writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
-  flushHeaders?(): void;
   /** Returns false if the response is full. */
   write(text: string): boolean;
   end(): unknown;
@@ -21,8 +20,6 @@ export interface NodeResponse {
 
 /** How a protocol over server-sent events writes a run. */
 export interface RunFormat {
-  /** The text before the first event. It is sent before the run emits anything. Default: none. */
-  start?(): string;
   /** The text for an event. Empty: nothing is sent. If it throws, the run ends with the failure. */
   event(envelope: Envelope): string;
   /** The text for the failure of the run. It is the last one. */
@@ -69,7 +66,6 @@ export function writeToNode(
   response.writeHead(200, headers);
   response.on('drain', () => writing.resume());
   response.on('close', () => writing.unsubscribe());
-  response.flushHeaders?.(); // the client learns that its request has arrived, however long the run is silent
   writing.start();
 }
 
@@ -113,22 +109,28 @@ export function writeRun(
   options: WriteRunOptions,
   sink: TextSink,
 ): RunWriting {
+  const heartbeat = heartbeatDelay(options);
   const plain = isObservable(run);
   const shared = plain ? shareRun(run) : run;
   let reading: RunReading | undefined;
+  let isSilent = true;
   let isFull = false;
   let hasFailed = false;
-  const write = (text: string) => {
-    isFull = !sink.write(text);
-  };
-  const heartbeat = startHeartbeat(options, (event) => isFull || write(formatServerSentEvent(event)));
+  const beat =
+    heartbeat === undefined
+      ? undefined
+      : asyncScheduler.schedule(function () {
+          if (isSilent && !isFull) sink.write(formatServerSentEvent(heartbeatEvent));
+          isSilent = true;
+          this.schedule(undefined, heartbeat);
+        }, heartbeat);
   const end = (text: string) => {
-    heartbeat.timer.unsubscribe();
-    write(text);
+    beat?.unsubscribe();
+    sink.write(text);
     sink.end();
   };
   const leave = () => {
-    heartbeat.timer.unsubscribe();
+    beat?.unsubscribe();
     reading?.unsubscribe();
     if (plain) shared.unsubscribe();
   };
@@ -138,8 +140,8 @@ export function writeRun(
       try {
         const text = format.event(envelope);
         if (text === '') return true;
-        write(text);
-        heartbeat.noteEvent();
+        isSilent = false;
+        isFull = !sink.write(text);
         return !isFull;
       } catch (thrown) {
         // The event is not JSON (a bigint, a cycle). Thrown, the error would be uncaught, and other readers would wait.
@@ -154,7 +156,6 @@ export function writeRun(
   };
   return {
     start() {
-      if (format.start) write(format.start());
       try {
         reading = shared.read(receiver, options.after);
         if (hasFailed) leave(); // within `read`, while there was no `reading`

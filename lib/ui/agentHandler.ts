@@ -1,0 +1,93 @@
+import { firstValueFrom } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import type { Answers } from '../core/approval.js';
+import type { Checkpoint } from '../core/checkpoint.js';
+import type { StreamEvent } from '../core/event.js';
+import type { Input } from '../core/input.js';
+import type { Message } from '../core/message.js';
+import { errorResponse, refused } from './agentRequest.js';
+import { AgentService } from './agentService.js';
+import { createRuns } from './createRuns.js';
+import type { Runs } from './createRuns.js';
+import type { RunStore } from './runStore.js';
+import type { ServerSentEventsOptions } from './serverSentEvents.js';
+
+/** Options of `agentHandler`. `C` is the type of the user's own value for tools. */
+export interface AgentHandlerOptions<C = unknown> extends ServerSentEventsOptions {
+  /** The runs that go on. Default: `createRuns()`. */
+  readonly runs?: Runs | undefined;
+  /** Where runs that have ended are kept. Default: in memory, until the process ends. */
+  readonly store?: RunStore | undefined;
+  /**
+   * Says who asks: the option `context` of the run. If it throws, the request is answered with 403. Default: everybody
+   * may ask, and the context is undefined.
+   */
+  readonly context?: ((request: Request) => C | ObservableInput<C>) | undefined;
+  /** The size of a request that is answered with 413, in bytes. Default: 1000000. */
+  readonly maxBodyBytes?: number | undefined;
+}
+
+/** What `agentHandler` needs of an agent: what `createAgent` returns. */
+export interface HandledAgent<C = unknown> {
+  stream(
+    input: Input,
+    options: HandledRunOptions<C> & { readonly history: readonly Message[] },
+  ): Observable<StreamEvent>;
+  resume(checkpoint: Checkpoint, options: HandledRunOptions<C> & Answers): Observable<StreamEvent>;
+}
+
+/** The options of a run that `agentHandler` starts. */
+export interface HandledRunOptions<C = unknown> {
+  readonly stop: Observable<void>;
+  readonly fragments: true;
+  readonly context: C;
+}
+
+/** Answers the requests of `remoteAgent`. */
+export interface AgentHandler {
+  (request: Request): Promise<Response>;
+  /** Ends the service, for `SIGTERM`: see `Runs.shutdown`. */
+  shutdown: Runs['shutdown'];
+}
+
+/**
+ * Creates the service of a chat: a function from a web `Request` to a `Response` (Hono, Next, Deno, Bun, edge). For
+ * Node, Express and Nest, `nodeListener` converts it.
+ *
+ * <span class="informal">The other end of `remoteAgent`: runs, reconnection, stop and approvals in one function.</span>
+ *
+ * A run belongs to the service, not to the connection: a page that is reloaded joins it again, and closing the page
+ * does not stop it before the registry's grace time is over. The service keeps the messages of each run with their
+ * provider data, and the checkpoint of a run that waits; a browser only sends ids. A checkpoint is used once.
+ *
+ * All requests go to one URL. The header `x-run-id` names the run, with an id of the client that nobody can guess.
+ *
+ * - `POST` with `input` (a text, or messages of the user) and `history` (ids of earlier runs) starts a run, and sends
+ *   its events. The same request again joins it, from `Last-Event-ID`.
+ * - `POST` with `resume` (the id of a run that waits), `decisions`, `results` and `errors` goes on with it, as another
+ *   run.
+ * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.
+ * - `DELETE` stops the run: 204, or 404 if it does not go on.
+ *
+ * ```ts
+ * const handler = agentHandler(agent, { context: (request) => ({ user: userOf(request) }) });
+ * createServer(nodeListener(handler)).listen(3000);
+ * process.once('SIGTERM', () => handler.shutdown().subscribe({ complete: () => process.exit() }));
+ * ```
+ *
+ * @param agent What `createAgent` returns.
+ * @param options `runs` (default: `createRuns()`), `store` (default: in memory), `context` (default: everybody may
+ * ask), `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `describeError`, `onError`.
+ * @returns The handler. It answers 400 to a request that is not one of these, 403, 405 and 413; the Promise does not
+ * reject.
+ */
+export function agentHandler<C = undefined>(
+  agent: HandledAgent<C>,
+  options: AgentHandlerOptions<C> = {},
+): AgentHandler {
+  const { runs = createRuns() } = options;
+  const service = new AgentService(agent, runs, options);
+  const handle = (request: Request) =>
+    firstValueFrom(service.respond(request), { defaultValue: errorResponse(refused()) });
+  return Object.assign(handle, { shutdown: (how?: 'finish' | 'stop' | 'abandon') => runs.shutdown(how) });
+}

@@ -1,0 +1,156 @@
+import { catchError, concat, concatMap, defer, EMPTY, endWith, finalize, forkJoin, map, mergeMap, of } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { RunResult, StreamEvent } from '../core/event.js';
+import { isResult } from '../core/eventGuards.js';
+import { runOf } from '../core/failedRun.js';
+import { messagesOf } from '../core/input.js';
+import type { AgentHandlerOptions, HandledAgent } from './agentHandler.js';
+import { errorResponse, readRequest, refused, RequestError } from './agentRequest.js';
+import type { ResumeRequest, StartRequest } from './agentRequest.js';
+import { RunNotFoundError } from './createRuns.js';
+import type { Runs } from './createRuns.js';
+import { RUN_ID_HEADER } from './fromServerSentEvents.js';
+import { isUnguessable } from './joinRun.js';
+import { messagesOfRecord, RecordedFailure, readRecord, replayRecord, settle, writeRecord } from './runStore.js';
+import type { RunRecord, RunStore } from './runStore.js';
+import { runResponse } from './sendRun.js';
+import { describeError } from './serverSentEvents.js';
+import type { SharedRun } from './shareRun.js';
+import { messagesOfFailed } from './viewChanges.js';
+
+/** Answers the requests of `remoteAgent`: see `agentHandler`. */
+export class AgentService<C> {
+  private readonly store: RunStore;
+  /** The runs whose checkpoints are being used. */
+  private readonly resuming = new Set<string>();
+
+  constructor(
+    private readonly agent: HandledAgent<C>,
+    private readonly runs: Runs,
+    private readonly options: AgentHandlerOptions<C>,
+  ) {
+    this.store = options.store ?? new Map<string, RunRecord>();
+  }
+
+  respond(request: Request): Observable<Response> {
+    return this.authorize(request).pipe(
+      mergeMap((context) => this.answer(request, context)),
+      catchError((thrown: unknown) =>
+        of(thrown instanceof RequestError ? errorResponse(thrown) : this.send(failWith(thrown))),
+      ),
+    );
+  }
+
+  private authorize(request: Request): Observable<C> {
+    return defer(() => settle(this.options.context?.(request)) as Observable<C>).pipe(
+      catchError((thrown: unknown) => {
+        this.options.onError?.(thrown);
+        throw refused();
+      }),
+    );
+  }
+
+  private answer(request: Request, context: C): Observable<Response> {
+    const { method, headers } = request;
+    const id = headers.get(RUN_ID_HEADER) ?? '';
+    if (method !== 'POST' && method !== 'DELETE') throw new RequestError(405, 'Send POST or DELETE.');
+    if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
+    if (method === 'DELETE') return of(new Response(null, { status: this.runs.stop(id) ? 204 : 404 }));
+    const after = headers.get('last-event-id') ?? undefined;
+    const known = this.runs.get(id);
+    if (known) return of(this.send(known, after));
+    if (after !== undefined) throw new RunNotFoundError(); // its events are not kept any more
+    return forkJoin([readRequest(request, this.options.maxBodyBytes), readRecord(this.store, id)]).pipe(
+      mergeMap(([body, record]) => {
+        if (record) return of(this.send(replayRecord(record)));
+        if (body.resume !== undefined) return this.resume(id, body, context);
+        if (body.input !== undefined) return this.start(id, body, context);
+        throw new RunNotFoundError();
+      }),
+    );
+  }
+
+  private start(id: string, { input, history }: StartRequest, context: C): Observable<Response> {
+    const messages = messagesOf(input);
+    const records = history.length > 0 ? forkJoin(history.map((run) => this.record(run))) : of([]);
+    return records.pipe(
+      map((earlier) => {
+        const options = { context, fragments: true, history: earlier.flatMap(messagesOfRecord) } as const;
+        return this.launch(id, { input: messages }, (stop) => this.agent.stream(messages, { ...options, stop }));
+      }),
+    );
+  }
+
+  /** Goes on with a run that waits. Its checkpoint is removed first, so that no call is executed twice. */
+  private resume(id: string, { resume, answers }: ResumeRequest, context: C): Observable<Response> {
+    return this.record(resume).pipe(
+      mergeMap((record) => {
+        const { checkpoint, ...result } = record.result ?? {};
+        if (!checkpoint || this.resuming.has(resume)) throw notWaiting();
+        this.resuming.add(resume);
+        const options = { ...answers, context, fragments: true } as const;
+        const refused = () => writeRecord(this.store, resume, record);
+        return writeRecord(this.store, resume, { ...record, result: result as RunResult }).pipe(
+          finalize(() => this.resuming.delete(resume)),
+          endWith(undefined),
+          map(() =>
+            this.launch(
+              id,
+              { input: record.input },
+              (stop) => this.agent.resume(checkpoint, { ...options, stop }),
+              refused,
+            ),
+          ),
+        );
+      }),
+    );
+  }
+
+  private record(id: string): Observable<RunRecord> {
+    return readRecord(this.store, id).pipe(
+      map((record) => {
+        if (!record) throw new RunNotFoundError();
+        return record;
+      }),
+    );
+  }
+
+  /** @param refused Called if the run fails before it begins. Default: nothing. */
+  private launch(
+    id: string,
+    record: RunRecord,
+    events: (stop: Observable<void>) => Observable<StreamEvent>,
+    refused = (): Observable<never> => EMPTY,
+  ): Response {
+    const write = (end: Partial<RunRecord>) => writeRecord(this.store, id, { ...record, ...end });
+    const fail = (thrown: unknown) => {
+      const failure = { messages: messagesOfFailed(thrown) ?? [], error: this.describe(thrown) };
+      return concat(runOf(thrown) ? EMPTY : refused(), write({ failure }), failWith(thrown));
+    };
+    // The end is recorded before the reader learns of it: the reader's next request may need it.
+    const record$ = (event: StreamEvent) =>
+      isResult(event) ? concat(write({ result: event.result }), of(event)) : of(event);
+    const run = (stop: Observable<void>) =>
+      concat(
+        write({}),
+        defer(() => events(stop)),
+      ).pipe(concatMap(record$), catchError(fail));
+    return this.send(this.runs.start(run, id).run);
+  }
+
+  private send(run: SharedRun | Observable<StreamEvent>, after?: string): Response {
+    return runResponse(run, { ...this.options, after, describeError: (thrown) => this.describe(thrown) });
+  }
+
+  private describe(thrown: unknown) {
+    const { describeError: describe = describeError } = this.options;
+    return thrown instanceof RecordedFailure ? thrown.error : describe(thrown);
+  }
+}
+
+const notWaiting = () => new RequestError(409, 'This run does not wait for an answer, or was answered already.');
+
+const failWith = (thrown: unknown): Observable<never> =>
+  defer(() => {
+    throw thrown;
+  });

@@ -1,0 +1,237 @@
+import {
+  BehaviorSubject,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  distinctUntilChanged,
+  endWith,
+  filter,
+  map,
+  merge,
+  ReplaySubject,
+  share,
+  skip,
+  take,
+  takeWhile,
+  tap,
+} from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Decision } from '../core/approval.js';
+import type { StreamEvent } from '../core/event.js';
+import { isResult, isToolResult } from '../core/eventGuards.js';
+import { messagesOf } from '../core/input.js';
+import type { Input } from '../core/input.js';
+import type { JsonValue } from '../core/json/json.js';
+import { Command, CommandQueue } from './commandQueue.js';
+import type { Conversation, ConversationOptions, ConversationView } from './conversation.js';
+import type { ConversationAgent } from './conversationAgent.js';
+import { answerOf, executeCalls } from './executeCalls.js';
+import { Exchanges, historyOf } from './exchanges.js';
+import type { Exchange, SavedConversation } from './exchanges.js';
+import { randomId } from './randomId.js';
+import { toView } from './toView.js';
+import type { View } from './view.js';
+import { cancelView, messagesOfFailed, shownMessages, waitingCalls } from './viewChanges.js';
+
+/** A conversation: what its commands do to its exchanges. */
+export class ConversationRunner implements Conversation {
+  readonly view$: Observable<ConversationView>;
+  private readonly exchanges: Exchanges;
+  private readonly views: BehaviorSubject<ConversationView>;
+  private readonly queue: CommandQueue;
+
+  constructor(
+    private readonly agent: ConversationAgent,
+    prompts$: Observable<Input>,
+    private readonly options: ConversationOptions,
+  ) {
+    this.exchanges = new Exchanges(options.saved);
+    this.queue = new CommandQueue(options.whenBusy ?? 'queue', () => this.changed());
+    this.views = new BehaviorSubject(this.currentView());
+    const runs = defer(() => this.run(prompts$));
+    this.view$ = merge(this.views.pipe(distinctUntilChanged(isSameView)), runs.pipe(endWith(undefined))).pipe(
+      takeWhile((view) => view !== undefined),
+      share({ connector: () => new ReplaySubject(1) }),
+    );
+  }
+
+  get view(): ConversationView {
+    return this.views.value;
+  }
+
+  send(input: Input): void {
+    this.queue.add(this.promptCommand(input));
+  }
+
+  stop(): void {
+    this.queue.stop();
+    this.changed();
+  }
+
+  regenerate(id = this.exchanges.selected ?? ''): void {
+    const { parent, input } = this.exchanges.get(id);
+    this.queue.add(new Command((stop) => this.ask(parent, input, stop)));
+  }
+
+  edit(id: string, input: Input): void {
+    const { parent } = this.exchanges.get(id);
+    this.queue.add(new Command((stop) => this.ask(parent, input, stop)));
+  }
+
+  select(id: string): void {
+    if (this.view.status === 'waiting') this.queue.stop();
+    this.exchanges.select(id);
+    this.changed();
+  }
+
+  decide(callId: string, decision: Decision): void {
+    this.queue.requireSubscriber();
+    this.exchanges.addAnswer(this.exchanges.waitingFor(callId).id, callId, { decisions: { [callId]: decision } });
+    this.changed();
+  }
+
+  answer(callId: string, result: JsonValue): void {
+    this.queue.requireSubscriber();
+    this.exchanges.addAnswer(this.exchanges.waitingFor(callId).id, callId, { results: { [callId]: result } });
+    this.changed();
+  }
+
+  save(): SavedConversation {
+    return this.exchanges.save(this.agent.join !== undefined);
+  }
+
+  private run(prompts$: Observable<Input>): Observable<never> {
+    const open = this.exchanges.open();
+    const goOn =
+      open && new Command((stop) => (open.base ? this.join(open, stop) : this.waitForAnswers(open.id, stop)));
+    return this.queue.run(prompts$.pipe(map((input) => this.promptCommand(input))), goOn);
+  }
+
+  private promptCommand(input: Input): Command {
+    return new Command((stop) => this.ask(this.exchanges.selected, input, stop), input);
+  }
+
+  private ask(parent: string | undefined, input: Input, stop: Observable<void>): Observable<unknown> {
+    const path = this.exchanges.path(parent);
+    const { id, run, view } = this.exchanges.add(parent, messagesOf(input));
+    this.update(id, { view: { ...view, status: 'sending' } });
+    const earlier = path.map((exchange) => exchange.run);
+    const options = { ...this.runOptions(stop), id: run, earlier, history: path.flatMap(historyOf) };
+    return this.follow(id, view, stop, () => this.agent.stream(input, options));
+  }
+
+  /** Goes on with an exchange whose calls have answers. */
+  private resume({ id, parent, run, view, ...exchange }: Exchange, stop: Observable<void>): Observable<unknown> {
+    const { checkpoint, answers } = exchange;
+    const nextRun = randomId();
+    const earlier = [...this.exchanges.path(parent).map((other) => other.run), run];
+    const options = { ...this.runOptions(stop), ...answers, id: nextRun, earlier };
+    this.update(id, { run: nextRun, answers: undefined, view: { ...view, status: 'sending' } });
+    return this.follow(id, { ...view, status: 'waiting' }, stop, () => this.agent.resume(checkpoint, options));
+  }
+
+  /** Joins a run that goes on without this page. */
+  private join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
+    if (this.agent.join) return this.follow(id, base ?? view, stop, () => this.agent.join?.(run, { stop }) ?? EMPTY);
+    this.exchanges.interrupt(id);
+    return EMPTY;
+  }
+
+  private runOptions(stop: Observable<void>) {
+    return { stop, fragments: true as const, context: this.options.context };
+  }
+
+  /** Shows the events of a run in the view of its exchange, and keeps what the next run needs. */
+  private follow(
+    id: string,
+    base: View,
+    stop: Observable<void>,
+    events: () => Observable<StreamEvent>,
+  ): Observable<unknown> {
+    let end: Partial<Exchange> | undefined;
+    const onError = (thrown: unknown) => {
+      end = { messages: messagesOfFailed(thrown) ?? shownMessages(this.exchanges.get(id).view) };
+    };
+    const onEvent = (event: StreamEvent) => {
+      if (!isResult(event)) return;
+      const { messages, checkpoint } = event.result;
+      end = { messages, checkpoint };
+    };
+    this.update(id, { base });
+    return concat(
+      defer(events).pipe(
+        tap({ next: onEvent, error: onError }),
+        toView(base),
+        skip(1), // the base: of a run that is joined again, more is shown already
+        tap((view) => this.update(id, { view })),
+      ),
+      defer(() => {
+        if (end) this.update(id, { ...end, base: undefined });
+        else this.exchanges.interrupt(id); // the agent ended without a result
+        return this.waitForAnswers(id, stop);
+      }),
+    );
+  }
+
+  /** If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. */
+  private waitForAnswers(id: string, stop: Observable<void>): Observable<unknown> {
+    if (this.exchanges.get(id).view.status !== 'waiting') return EMPTY;
+    const stopped = stop.pipe(map(() => true));
+    const answered = this.views.pipe(
+      filter(() => this.exchanges.isAnswered(id)),
+      map(() => false),
+    );
+    return concat(
+      this.executeHere(id, stop),
+      merge(stopped, answered).pipe(
+        take(1),
+        concatMap((isStopped) => (isStopped ? this.cancelWaiting(id) : this.resume(this.exchanges.get(id), stop))),
+      ),
+    );
+  }
+
+  private executeHere(id: string, stop: Observable<void>): Observable<unknown> {
+    const { tools = [], context } = this.options;
+    const { view } = this.exchanges.get(id);
+    const calls = waitingCalls(view).filter(({ name }) => tools.some((tool) => tool.name === name));
+    if (calls.length === 0) return EMPTY;
+    const messages = this.exchanges.path(id).flatMap(historyOf);
+    return concat(
+      executeCalls(calls, tools, { stop, context, messages }).pipe(
+        tap((event) => isToolResult(event) && this.exchanges.addAnswer(id, event.id, answerOf(event))),
+        toView(view),
+        tap((changed) => this.update(id, { view: changed })),
+      ),
+      defer(() => {
+        this.update(id, { view: { ...this.exchanges.get(id).view, status: 'waiting' } });
+        return EMPTY;
+      }),
+    );
+  }
+
+  private cancelWaiting(id: string): Observable<never> {
+    this.update(id, { view: cancelView(this.exchanges.get(id).view), checkpoint: undefined });
+    return EMPTY;
+  }
+
+  private update(id: string, change: Partial<Exchange>): void {
+    this.exchanges.update(id, change);
+    this.changed();
+  }
+
+  private changed(): void {
+    this.views.next(this.currentView());
+  }
+
+  private currentView(): ConversationView {
+    const exchanges = this.exchanges.view();
+    return { status: exchanges.at(-1)?.status ?? 'idle', exchanges, queued: this.queue.prompts };
+  }
+}
+
+const isSameView = (before: ConversationView, after: ConversationView) =>
+  isSameList(before.exchanges, after.exchanges) && isSameList(before.queued, after.queued);
+
+const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
+  before.length === after.length && before.every((value, index) => value === after[index]);

@@ -1,0 +1,198 @@
+import type { Answers } from '../core/approval.js';
+import type { Checkpoint } from '../core/checkpoint.js';
+import { ConfigurationError } from '../core/errors.js';
+import { isRecord } from '../core/json/json.js';
+import type { Message } from '../core/message.js';
+import { randomId } from './randomId.js';
+import type { View } from './view.js';
+import { viewOf } from './view.js';
+import { changeCall, interruptView, shownMessages, waitingCalls } from './viewChanges.js';
+
+/** A prompt and its answer, as `save` stores it. */
+export interface Exchange {
+  readonly id: string;
+  /** The exchange that it continues. Absent for the first one of a conversation. */
+  readonly parent?: string | undefined;
+  /** The id of its last run. An exchange that waits for a decision is continued by another run. */
+  readonly run: string;
+  readonly input: readonly Message[];
+  /** The messages that its runs added. Of a failed run, also the text that was shown. */
+  readonly messages: readonly Message[];
+  readonly view: View;
+  /** The view from which its run started. Present while the run goes on. */
+  readonly base?: View | undefined;
+  /** Where a waiting run goes on. Absent if the server keeps it. */
+  readonly checkpoint?: Checkpoint | undefined;
+  /** The answers to waiting calls that were given, while others are missing. */
+  readonly answers?: Answers | undefined;
+}
+
+/** A conversation as plain JSON: it shows again what was seen, in this page or another one. */
+export interface SavedConversation {
+  readonly version: 1;
+  /** All branches, oldest exchange first. */
+  readonly exchanges: readonly Exchange[];
+  /** The last exchange of the branch that is shown. Absent if there are none. */
+  readonly selected?: string | undefined;
+}
+
+/** An exchange as a UI shows it: the prompt, then the answer. */
+export interface ExchangeView extends View {
+  readonly id: string;
+  /** The ids of the exchanges that continue the same exchange, this one included, oldest first: "2 of 3". */
+  readonly versions: readonly string[];
+}
+
+/** What the next run knows of an exchange. */
+export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];
+
+/** The exchanges of a conversation: a tree, of which one branch is shown. */
+export class Exchanges {
+  private readonly all = new Map<string, Exchange>();
+  private last: string | undefined;
+  /** What was emitted for an exchange, so that unchanged exchanges keep their identity. */
+  private readonly shown = new Map<string, { readonly exchange: Exchange; readonly view: ExchangeView }>();
+
+  constructor(saved?: SavedConversation) {
+    if (saved === undefined) return;
+    if (!isSaved(saved)) throw notSaved();
+    for (const exchange of saved.exchanges) this.all.set(exchange.id, exchange);
+    this.last = saved.selected;
+  }
+
+  /** The last exchange of the branch that is shown. */
+  get selected(): string | undefined {
+    return this.last;
+  }
+
+  /** @throws ConfigurationError `options` if there is no such exchange. */
+  get(id: string): Exchange {
+    const exchange = this.all.get(id);
+    if (!exchange) throw unknownExchange(id);
+    return exchange;
+  }
+
+  /** The exchange whose run goes on, or waits. */
+  open(): Exchange | undefined {
+    return [...this.all.values()].find(({ base, view }) => base ?? view.status === 'waiting');
+  }
+
+  /** Adds an exchange, and shows its branch. */
+  add(parent: string | undefined, input: readonly Message[]): Exchange {
+    const id = randomId();
+    const exchange: Exchange = { id, parent, run: id, input, messages: [], view: viewOf(input) };
+    this.all.set(id, exchange);
+    this.last = id;
+    // The other versions of this prompt have one more version now.
+    for (const other of this.all.values()) if (other.parent === parent) this.shown.delete(other.id);
+    return exchange;
+  }
+
+  update(id: string, change: Partial<Exchange>): Exchange {
+    const changed = { ...this.get(id), ...change };
+    this.all.set(id, changed);
+    return changed;
+  }
+
+  /** Shows the branch of an exchange, up to its newest end. */
+  select(id: string): void {
+    this.get(id);
+    this.last = id;
+    const newestFirst = [...this.all.values()].reverse();
+    for (let next: Exchange | undefined; (next = newestFirst.find(({ parent }) => parent === this.last));)
+      this.last = next.id;
+  }
+
+  /** The exchanges up to this one, oldest first. */
+  path(id: string | undefined): readonly Exchange[] {
+    const newestFirst: Exchange[] = [];
+    for (let next = id; next !== undefined; next = newestFirst.at(-1)?.parent) newestFirst.push(this.get(next));
+    return newestFirst.reverse();
+  }
+
+  /** The branch that is shown. */
+  view(): readonly ExchangeView[] {
+    return this.path(this.last).map((exchange) => {
+      const known = this.shown.get(exchange.id);
+      if (known?.exchange.view === exchange.view) return known.view;
+      const siblings = [...this.all.values()].filter(({ parent }) => parent === exchange.parent);
+      const versions = known?.view.versions ?? siblings.map(({ id }) => id);
+      const view = { ...exchange.view, id: exchange.id, versions };
+      this.shown.set(exchange.id, { exchange, view });
+      return view;
+    });
+  }
+
+  /**
+   * The exchange in which a call waits.
+   *
+   * @throws ConfigurationError `options` if there is none.
+   */
+  waitingFor(callId: string): Exchange {
+    const found = this.path(this.last).find(({ view }) => waitingCalls(view).some(({ id }) => id === callId));
+    if (!found) throw notWaiting(callId);
+    return found;
+  }
+
+  /** @param answer The answers to add: those to one call. */
+  addAnswer(id: string, callId: string, answer: Answers): void {
+    const { view, base, answers } = this.get(id);
+    this.update(id, {
+      answers: {
+        decisions: { ...answers?.decisions, ...answer.decisions },
+        results: { ...answers?.results, ...answer.results },
+        errors: { ...answers?.errors, ...answer.errors },
+      },
+      ...(base ? {} : { view: changeCall(view, callId, { status: 'pending' }) }), // a run that goes on has its own view
+    });
+  }
+
+  /** Whether the run of an exchange waits, and all of its calls have answers. */
+  isAnswered(id: string): boolean {
+    const { view, base, answers } = this.get(id);
+    const answered = { ...answers?.decisions, ...answers?.results, ...answers?.errors };
+    return view.status === 'waiting' && !base && waitingCalls(view).every((call) => Object.hasOwn(answered, call.id));
+  }
+
+  /**
+   * @param canJoin Whether a run that goes on can be joined again. It is then saved as it was when it started: what is
+   * saved changes only when a run starts, waits or ends.
+   */
+  save(canJoin: boolean): SavedConversation {
+    const exchanges = [...this.all.values()];
+    const saved = canJoin
+      ? exchanges.map((exchange) => ({ ...exchange, view: exchange.base ?? exchange.view }))
+      : exchanges;
+    return { version: 1, exchanges: saved, ...(this.last === undefined ? {} : { selected: this.last }) };
+  }
+
+  /** Ends an exchange whose run ended with the page: what was shown stays, and becomes part of the history. */
+  interrupt(id: string): void {
+    const { view } = this.get(id);
+    this.update(id, { view: interruptView(view), messages: shownMessages(view), base: undefined });
+  }
+}
+
+const isSaved = (value: unknown): boolean =>
+  isRecord(value) && value['version'] === 1 && Array.isArray(value['exchanges']);
+
+const unknownExchange = (id: string) =>
+  new ConfigurationError(
+    'options',
+    `The conversation has no exchange with the id "${id}".`,
+    'Pass the `id` of an exchange of its view.',
+  );
+
+const notSaved = () =>
+  new ConfigurationError(
+    'options',
+    'What was passed as `saved` is not a saved conversation of this version.',
+    'Pass what `save()` returned, or omit it for a new conversation.',
+  );
+
+const notWaiting = (callId: string) =>
+  new ConfigurationError(
+    'options',
+    `No call with the id "${callId}" waits.`,
+    'Pass the id of a call of the view whose status is `waiting`.',
+  );

@@ -1,0 +1,85 @@
+import { concat, defaultIfEmpty, defer, from, ignoreElements, isObservable, map, take, throwError } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import type { RunEvent, RunResult } from '../core/event.js';
+import type { JsonObject } from '../core/json/json.js';
+import type { Message, Part } from '../core/message.js';
+import { RunNotFoundError } from './createRuns.js';
+
+/** What a service keeps of a run, for its later runs and for pages that come back. Plain JSON. */
+export interface RunRecord {
+  readonly input: readonly Message[];
+  /** Absent while the run goes on, and for a run that was abandoned. */
+  readonly result?: RunResult | undefined;
+  /** Of a failed run: what its reader had seen, and the description of the error. */
+  readonly failure?: { readonly messages: readonly Message[]; readonly error: JsonObject } | undefined;
+}
+
+/** Where a service keeps its runs, by their ids. A `Map` fits; a database returns Promises or Observables. */
+export interface RunStore {
+  get(id: string): RunRecord | undefined | ObservableInput<RunRecord | undefined>;
+  set(id: string, record: RunRecord): unknown;
+}
+
+/** A run that failed earlier. */
+export class RecordedFailure extends Error {
+  constructor(readonly error: JsonObject) {
+    super('The run failed.');
+  }
+}
+
+/** Reads a record; undefined if there is none. */
+export const readRecord = (store: RunStore, id: string): Observable<RunRecord | undefined> =>
+  defer(() => settle(store.get(id))).pipe(
+    map((record) => record as RunRecord | undefined),
+    take(1),
+    defaultIfEmpty(undefined),
+  );
+
+/** Writes a record, and completes when it is written. */
+export const writeRecord = (store: RunStore, id: string, record: RunRecord): Observable<never> =>
+  defer(() => settle(store.set(id, record))).pipe(ignoreElements());
+
+/** What the next run knows of a run. */
+export const messagesOfRecord = ({ input, result, failure }: RunRecord): readonly Message[] => [
+  ...input,
+  ...((result ?? failure)?.messages ?? []),
+];
+
+/** The events of a run that has ended, for a reader that comes late: each text is one delta, and all turns are one. */
+export function replayRecord({ result, failure }: RunRecord): Observable<RunEvent> {
+  if (failure)
+    return concat(
+      from(failure.messages.flatMap(eventsOfMessage)),
+      throwError(() => new RecordedFailure(failure.error)),
+    );
+  if (!result) return throwError(() => new RunNotFoundError());
+  const { thinking, messages, waiting = [], turns, finishReason, usage } = result;
+  const events: RunEvent[] = [
+    ...(thinking === '' ? [] : [{ type: 'thinking', text: thinking } as const]),
+    ...messages.flatMap(eventsOfMessage),
+    ...waiting.map((call) => ({ type: 'toolWaiting', ...call }) as const),
+    ...(finishReason === 'waiting' ? [] : [{ type: 'turn', turn: turns, finishReason, usage } as const]),
+    { type: 'result', result },
+  ];
+  return from(events);
+}
+
+const eventsOfMessage = (message: Message): RunEvent[] => [
+  ...message.parts.map(eventOfPart),
+  { type: 'message', message },
+];
+
+function eventOfPart(part: Part): RunEvent {
+  switch (part.type) {
+    case 'file':
+      return { type: 'file', file: part };
+    case 'source':
+      return { type: 'source', source: part };
+    default:
+      return part;
+  }
+}
+
+/** A value, or what a Promise or an Observable emits first. */
+export const settle = (value: unknown): Observable<unknown> =>
+  isObservable(value) ? value : from(Promise.resolve(value));

@@ -1,0 +1,64 @@
+import { runOf } from '../core/failedRun.js';
+import { modelMessage, unfinishedResult } from '../core/message.js';
+import type { Message } from '../core/message.js';
+import { answeredCall } from './view.js';
+import type { MessageView, PartView, ToolCallView, View } from './view.js';
+
+/** The calls of a view that wait for a decision or a result. */
+export const waitingCalls = (view: View): readonly ToolCallView[] =>
+  view.messages.flatMap(({ parts }) => parts.filter(isToolCallView)).filter(({ status }) => status === 'waiting');
+
+/** Changes one call of a view. */
+export const changeCall = (view: View, id: string, change: Partial<ToolCallView>): View =>
+  mapCalls(view, (call) => (call.id === id ? { ...call, ...change } : call));
+
+/** The view of a waiting run that is not continued: the user stopped it, or went on with another prompt. */
+export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view), status: 'stopped' }, 'stopped');
+
+/** The view of a run that ended with its page. */
+export const interruptView = (view: View): View =>
+  endAnswer({ ...cancelCalls(view), status: 'failed', error: { ...interruption } }, 'failed');
+
+/** What is shown of an answer, as messages for the history of the next run: its text. */
+export function shownMessages(view: View): readonly Message[] {
+  const answers = view.messages.filter(({ role }) => role === 'model');
+  const texts = answers.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')));
+  const text = texts.join('');
+  return text === '' ? [] : [modelMessage(text)];
+}
+
+/** The messages of a failed run for the history of the next one: what was shown. Undefined if the run never began. */
+export function messagesOfFailed(thrown: unknown): readonly Message[] | undefined {
+  const run = runOf(thrown);
+  if (!run) return undefined;
+  return run.partialText === '' ? run.messages : [...run.messages, modelMessage(run.partialText)];
+}
+
+const interruption = {
+  code: 'stream_interrupted',
+  message: 'The answer ended when the page was left. Ask again.',
+  retryable: true,
+};
+
+const cancelCalls = (view: View): View =>
+  mapCalls(view, (call) =>
+    call.status === 'completed' || call.status === 'failed'
+      ? call
+      : answeredCall(call, unfinishedResult(call, 'cancelled')),
+  );
+
+function mapCalls(view: View, change: (call: ToolCallView) => ToolCallView): View {
+  const mapMessage = (message: MessageView): MessageView => {
+    const parts = message.parts.map((part) => (isToolCallView(part) ? change(part) : part));
+    return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts };
+  };
+  return { ...view, messages: view.messages.map(mapMessage) };
+}
+
+function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
+  const last = view.messages.at(-1);
+  if (last?.role !== 'model') return view;
+  return { ...view, messages: [...view.messages.slice(0, -1), { ...last, ended }] };
+}
+
+const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
