@@ -148,7 +148,7 @@ export function createAgent<
     prompts?: PromptQueue,
   ): Observable<RunEvent> => {
     if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
-    const { checkpoints = false, fragments = false, signal, whenPrompted } = runOptions;
+    const { checkpoints = false, fragments = false, signal, whenPrompted, wrapTurn } = runOptions;
     const context: TurnContext = {
       model,
       tools,
@@ -158,11 +158,14 @@ export function createAgent<
       ...(output ? { output } : {}),
       ...(stop ? { stop } : {}),
     };
+    const runner = wrapTurn
+      ? { ...orchestrator, turn: wrapTurn((...turn) => orchestrator.turn(...turn)) }
+      : orchestrator;
     const interrupts = whenPrompted === 'interrupt' ? prompts?.arrivals : undefined;
     const turn = (state: RunState, { last }: TurnPosition) => {
       const goesOn = resumed !== undefined && state === start;
       const turnContext = { ...context, last, ...(goesOn ? { resumed } : {}) };
-      return preparedTurn(orchestrator, prepareTurn, state, turnContext, interrupts).pipe(
+      return preparedTurn(runner, prepareTurn, state, turnContext, interrupts).pipe(
         timeLimit('turn', timeout?.turn),
         stop ? endStopped(state, stop) : identity,
         prompts ? joinPrompts(prompts, state, turnContext) : identity,

@@ -171,6 +171,8 @@ export { accumulateToolCalls } from './operators/accumulateToolCalls.js';
 export { endRun } from './operators/endRun.js';
 export type { EndRunOptions } from './operators/endRun.js';
 export { consolidate } from './operators/consolidate.js';
+export { observeRun } from './operators/observeRun.js';
+export type { InTurn, ObservedEnd, Outcome, RunObserver } from './operators/runObserver.js';
 export { outputElements } from './operators/outputElements.js';
 export type { OutputElementsOptions } from './operators/outputElements.js';
 export { endTurn } from './operators/endTurn.js';

@@ -99,6 +99,7 @@ describe('the public names', () => {
       'mistral',
       'modelMessage',
       'nodeListener',
+      'observeRun',
       'ofType',
       'ollama',
       'openai',

@@ -167,7 +167,15 @@ export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly 
   return { messages: appendMessages(state.messages, messages), turn: turn.turn, usage, ...(memo ? { memo } : {}) };
 }
 
-/** A `turn` event without the state of the next turn. */
-export function withoutNext({ next: _, ...turn }: TurnEvent): TurnEvent {
+/** The `turn` events without `next` after which another turn starts. */
+const followed = /* @__PURE__ */ new WeakSet<TurnEvent>();
+
+/** A `turn` event without the state of the next turn. `turnFollows` still knows whether there is one. */
+export function withoutNext({ next, ...rest }: TurnEvent, added: Pick<TurnEvent, 'checkpoint'> = {}): TurnEvent {
+  const turn = { ...rest, ...added };
+  if (next) followed.add(turn);
   return turn;
 }
+
+/** Whether another turn starts after this event. The event must be the one that the run has emitted, not a copy. */
+export const turnFollows = (turn: TurnEvent): boolean => Boolean(turn.next) || followed.has(turn);

@@ -1,6 +1,8 @@
-import { concat, defer, of } from 'rxjs';
+import { EMPTY, concat, defer, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
+import { errorToJson } from '../core/errors.js';
+import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { continueAfterError } from '../protocol/retry.js';
 import { combinedError, compositeModel, firstModel, streamOf } from './composite.js';
@@ -20,8 +22,9 @@ export interface FallbackOptions {
  * ![](../../marbles/fallback.svg)
  *
  * If the model that fails has emitted anything in this turn, a `retract` voids it, with its usage if the provider had
- * reported it. A model that cannot serve the request (by its `capabilities`) is skipped. Each turn of a run begins with
- * the first model again.
+ * reported it. A `retry` without a delay announces the next model, with the error, so that a view can show why nothing
+ * arrives. A model that cannot serve the request (by its `capabilities`) is skipped without a notice. Each turn of a
+ * run begins with the first model again.
  *
  * The events say which model answers: metadata `{ answeredBy: { provider, name } }` precedes its first chunk, and is in
  * `turn.metadata`. Each model encodes the request itself: data that only one provider understands is sent back only to
@@ -48,10 +51,16 @@ export function fallback(models: readonly Model[], { when = () => true }: Fallba
         errors.push(error);
         const model = models[errors.length];
         if (!model) throw combinedError(models, errors);
-        const chunks = streamOf(model, request);
-        return hasEmitted ? concat(of(retraction(error)), chunks) : chunks;
+        const retract = hasEmitted ? of(retraction(error)) : EMPTY;
+        return concat(retract, noticeOf(error, errors.length), streamOf(model, request));
       };
       return streamOf(first, request).pipe(continueAfterError(next));
     }),
   );
+}
+
+/** The notice that another model is asked. A model that was skipped was never asked. */
+function noticeOf(error: unknown, attempt: number): Observable<Chunk> {
+  if (isRecord(error) && error['subject'] === 'capability') return EMPTY;
+  return of({ type: 'retry', attempt, delay: 0, error: errorToJson(error) });
 }

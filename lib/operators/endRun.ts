@@ -84,7 +84,7 @@ export function endRun(
       if (checkpoints) state = next ?? stateAfter(state, turn, run.turn.messages);
       run.endTurn();
       const rest = checkpoints && (next ? {} : endedCheckpoint(turn));
-      out.next(rest ? { ...turn, checkpoint: checkpointOf(rest) } : turn);
+      out.next(rest ? withoutNext(event, { checkpoint: checkpointOf(rest) }) : turn);
     };
     const emitResult = (outcome: Outcome) => {
       const { afterTools: _, ...emitted } = run.copy();

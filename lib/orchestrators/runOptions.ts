@@ -1,5 +1,6 @@
 import type { Answers } from '../core/approval.js';
 import type { Message } from '../core/message.js';
+import type { Orchestrator } from './orchestrator.js';
 import type { PromptOptions } from './prompts.js';
 import type { StopOptions } from './stoppable.js';
 
@@ -24,6 +25,12 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
    * Default: undefined.
    */
   readonly context?: C | undefined;
+  /**
+   * Wraps the turns of this run. It receives the function that starts a turn, as `prepareTurn` has changed it, and
+   * returns one that is called instead: it may replace the model and the tools of the context, and pipe the events of
+   * the turn. It is called once per run, so it can keep the state of the run. Default: the turns are not wrapped.
+   */
+  readonly wrapTurn?: ((turn: Orchestrator['turn']) => Orchestrator['turn']) | undefined;
 }
 
 /** The options of a run as an argument: required if the run needs a context. */

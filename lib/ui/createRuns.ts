@@ -108,7 +108,7 @@ export function createRuns({ grace = 60_000, keep = 60_000 }: RunsOptions = {}):
     const known = entries.get(id);
     if (known) return { id, run: known.run as SharedRun<E> };
     const stop = new Subject<void>();
-    const run = shareRun(create(stop).pipe(finalize(() => forgetLater(id))), { grace });
+    const run = shareRun(defer(() => create(stop)).pipe(finalize(() => forgetLater(id))), { grace });
     entries.set(id, { run, stop });
     run.start();
     if (isClosing) stop.next();

@@ -12,6 +12,7 @@ import { mergeHeaders } from '../protocol/request.js';
 import { defaultMaxEventBytes, eventTooLarge } from '../protocol/sse.js';
 import { createRestorer } from './compactEvents.js';
 import { randomId } from './randomId.js';
+import { START_EVENT } from './serverSentEvents.js';
 
 /** What is sent to the server that runs the agent. */
 export interface RunRequest {
@@ -70,7 +71,8 @@ export const RUN_ID_HEADER = 'x-run-id';
  *
  * Cold: each subscription is a POST with a run id of its own, and unsubscribing closes the connection. If the
  * connection breaks before the end of the run, it connects again with the same run id and `Last-Event-ID`: no event is
- * lost or repeated, and the server does not start another run. The events equal those of the agent at the server,
+ * lost or repeated, and the server does not start another run. A server that sends a plain run, without ids, is not
+ * asked again once it has begun to respond. The events equal those of the agent at the server,
  * without checkpoints and provider data.
  *
  * ```ts
@@ -111,8 +113,12 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       }).pipe(readMessages());
     });
     return connect.pipe(
-      // A repeated event is not progress: otherwise, a server that repeats one and closes would be asked for ever.
-      filter(({ id, event }) => id === undefined || id !== lastEventId || event === 'failed'),
+      filter(({ id, event }) => {
+        // The start, like a repeated event, is not progress: otherwise, a server that closes then is asked for ever.
+        if (event === START_EVENT) lastEventId ??= id;
+        else return id === undefined || id !== lastEventId || event === 'failed';
+        return false;
+      }),
       map((message) => {
         if (message.event === 'failed') throw remoteError(message.data);
         lastEventId = message.id ?? lastEventId;

@@ -32,7 +32,8 @@ export interface JoinedRun<E extends StreamEvent> {
  * @param runs The registry of the service.
  * @param headers The headers of the request. An id that is neither a UUID nor 32 hexadecimal digits could be guessed:
  * it is ignored.
- * @param create Creates the run, if it does not exist. It receives the notifier that `runs.stop(id)` triggers.
+ * @param create Creates the run, if it does not exist. It receives the notifier that `runs.stop(id)` triggers. If it
+ * throws, the run fails with that error.
  * @returns The run. If a client wants to continue a run that does not exist any more, a run that fails with a
  * RunNotFoundError.
  */

@@ -7,6 +7,7 @@ import {
   formatServerSentEvent,
   plainServerSentEvent,
   runServerSentEvent,
+  startEvent,
 } from './serverSentEvents.js';
 import type { ServerSentEventsOptions } from './serverSentEvents.js';
 import type { SharedRun } from './shareRun.js';
@@ -67,22 +68,14 @@ export function runResponse(run: SharedRun | Observable<StreamEvent>, options: S
 }
 
 /** The texts of Rivulet's own protocol, which `fromServerSentEvents` reads. */
-function serverSentEvents(options: ServerSentEventsOptions, isPlain: boolean): RunFormat {
-  let isFirst = true;
+function serverSentEvents(options: SendRunOptions, isPlain: boolean): RunFormat {
   return {
+    start: () => formatServerSentEvent(startEvent(!isPlain, options.after)),
     event({ id, compact }) {
       if (!compact) return '';
-      const event = isPlain ? plainServerSentEvent(compact, isFirst) : runServerSentEvent(compact, id);
-      isFirst = false;
-      return formatServerSentEvent(event);
+      return formatServerSentEvent(isPlain ? plainServerSentEvent(compact, false) : runServerSentEvent(compact, id));
     },
-    failure(thrown) {
-      try {
-        return formatServerSentEvent(failureEvent(thrown, options));
-      } catch (failed) {
-        return formatServerSentEvent(failureEvent(failed, {})); // of `describeError` or `onError`
-      }
-    },
+    failure: (thrown) => formatServerSentEvent(failureEvent(thrown, options)),
     end: () => formatServerSentEvent(endEvent),
   };
 }

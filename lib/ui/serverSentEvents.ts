@@ -1,3 +1,4 @@
+import { asyncScheduler, Subscription } from 'rxjs';
 import { RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { maxTimerDelay, requireNumber } from '../core/options.js';
@@ -6,7 +7,10 @@ import type { CompactEvent } from './compactEvents.js';
 /** One server-sent event. The fields have the names of Nest's `MessageEvent`, so `@Sse` accepts it. */
 export interface ServerSentEvent {
   readonly id?: string;
-  /** The `event` field. Events of a run have none, the end of the run is `end`, and its failure is `failed`. */
+  /**
+   * The `event` field. Events of a run have none. `sendRun` and `runResponse` begin with `start`; the end of the run is
+   * `end`, and its failure is `failed`.
+   */
   readonly type?: string;
   /** One line of JSON. */
   readonly data?: string;
@@ -39,14 +43,61 @@ const DEFAULT_HEARTBEAT = 15_000;
  *
  * @throws ConfigurationError `options` if it is less than 1.
  */
-export function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: ServerSentEventsOptions): number | undefined {
+function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: ServerSentEventsOptions): number | undefined {
   if (heartbeat === false || heartbeat === Infinity) return undefined;
   requireNumber('heartbeat', heartbeat, 1);
   return Math.min(heartbeat, maxTimerDelay);
 }
 
 /** The comment that keeps a connection open. */
-export const heartbeatEvent: ServerSentEvent = { comment: 'keep-alive' };
+const heartbeatEvent: ServerSentEvent = { comment: 'keep-alive' };
+
+/** Sends comments while nothing else is sent. */
+export interface Heartbeat {
+  /** Notes that an event was sent. */
+  noteEvent(): void;
+  /** Ends with the connection. */
+  readonly timer: Subscription;
+}
+
+/**
+ * Starts the heartbeat of a connection.
+ *
+ * @param send Sends the comment.
+ * @throws ConfigurationError `options` if `heartbeat` is less than 1.
+ */
+export function startHeartbeat(options: ServerSentEventsOptions, send: (event: ServerSentEvent) => void): Heartbeat {
+  const delay = heartbeatDelay(options);
+  let isSilent = true;
+  const beat = () => {
+    if (isSilent) send(heartbeatEvent);
+    isSilent = true;
+  };
+  const timer =
+    delay === undefined
+      ? Subscription.EMPTY
+      : asyncScheduler.schedule(function () {
+          beat();
+          this.schedule(undefined, delay);
+        }, delay);
+  return { timer, noteEvent: () => (isSilent = false) };
+}
+
+/**
+ * The first event of a response. It is sent before the run emits anything, so that a client knows what a connection
+ * that breaks early means: with an id, it connects again and continues; without one, the run is lost. `EventSource` has
+ * no listener for it, but obeys its `id` and `retry`.
+ *
+ * @param canContinue Whether the events of the run have ids.
+ * @param after The `Last-Event-ID` of the request.
+ */
+export function startEvent(canContinue: boolean, after: string | undefined): ServerSentEvent {
+  if (!canContinue) return { type: START_EVENT, data: '{}', retry: maxTimerDelay };
+  return { type: START_EVENT, data: '{}', ...(after === undefined ? { id: '0' } : {}) };
+}
+
+/** The type of the first event of a response. */
+export const START_EVENT = 'start';
 
 /**
  * The end of a run. A browser's `EventSource` connects again whenever a response ends; with a cold Observable, the
@@ -54,11 +105,23 @@ export const heartbeatEvent: ServerSentEvent = { comment: 'keep-alive' };
  */
 export const endEvent: ServerSentEvent = { type: 'end', data: '{}', retry: maxTimerDelay };
 
-/** The failure of a run. It is final as well. */
+/**
+ * The failure of a run. It is final as well. If `describeError` or `onError` throws, this is the failure of that
+ * function.
+ */
 export function failureEvent(thrown: unknown, options: ServerSentEventsOptions): ServerSentEvent {
   const { describeError: describe = describeError, onError } = options;
-  onError?.(thrown);
-  return { type: 'failed', data: JSON.stringify(describe(thrown)), retry: maxTimerDelay };
+  const failed = (description: JsonObject): ServerSentEvent => ({
+    type: 'failed',
+    data: JSON.stringify(description),
+    retry: maxTimerDelay,
+  });
+  try {
+    onError?.(thrown);
+    return failed(describe(thrown));
+  } catch (error) {
+    return failed(describeError(error));
+  }
 }
 
 /** The codes of errors whose message says nothing about the server: its keys, its configuration, its tools. */

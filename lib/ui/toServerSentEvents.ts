@@ -1,4 +1,3 @@
-import { asyncScheduler } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
@@ -7,10 +6,9 @@ import type { Envelope } from './eventLog.js';
 import {
   endEvent,
   failureEvent,
-  heartbeatDelay,
-  heartbeatEvent,
   plainServerSentEvent,
   runServerSentEvent,
+  startHeartbeat,
 } from './serverSentEvents.js';
 import type { ServerSentEvent, ServerSentEventsOptions } from './serverSentEvents.js';
 
@@ -27,7 +25,7 @@ import type { ServerSentEvent, ServerSentEventsOptions } from './serverSentEvent
  *
  * If the source emits the envelopes of a shared run, the events have ids, and a browser that loses its connection
  * continues with `Last-Event-ID`. A plain run cannot be continued: its events have no id, and the browser is told not
- * to connect again.
+ * to connect again. A value that is not JSON fails the run.
  *
  * ```ts
  * @Sse('runs/:id')
@@ -45,34 +43,33 @@ export function toServerSentEvents<E extends StreamEvent>(
 ): OperatorFunction<E | Envelope<E>, ServerSentEvent> {
   return createOperator<E | Envelope<E>, ServerSentEvent>((out) => {
     const toCompact = createCompactor();
-    let isSilent = true;
     let isFirst = true;
-    const heartbeat = heartbeatDelay(options);
-    if (heartbeat !== undefined)
-      out.add(
-        asyncScheduler.schedule(function () {
-          if (isSilent) out.next(heartbeatEvent);
-          isSilent = true;
-          this.schedule(undefined, heartbeat);
-        }, heartbeat),
-      );
+    const heartbeat = startHeartbeat(options, (event) => out.next(event));
+    out.add(heartbeat.timer);
     const end = (event: ServerSentEvent) => {
       out.next(event);
       out.complete();
     };
+    const fail = (thrown: unknown) => end(failureEvent(thrown, options));
+    const toServerSentEvent = (value: E | Envelope<E>): ServerSentEvent | undefined => {
+      if (isEnvelope(value)) return value.compact && runServerSentEvent(value.compact, value.id);
+      const compact = toCompact(value);
+      return compact && plainServerSentEvent(compact, isFirst);
+    };
     return {
       next(value) {
-        isSilent = false;
-        if (isEnvelope(value)) {
-          if (value.compact) out.next(runServerSentEvent(value.compact, value.id));
-          return;
+        heartbeat.noteEvent();
+        let event: ServerSentEvent | undefined;
+        try {
+          event = toServerSentEvent(value);
+        } catch (thrown) {
+          fail(thrown); // the event is not JSON (a bigint, a cycle)
         }
-        const compact = toCompact(value);
-        if (!compact) return;
-        out.next(plainServerSentEvent(compact, isFirst));
+        if (!event) return;
         isFirst = false;
+        out.next(event);
       },
-      error: (thrown) => end(failureEvent(thrown, options)),
+      error: fail,
       complete: () => end(endEvent),
     };
   });

@@ -1,8 +1,8 @@
-import { asyncScheduler, isObservable } from 'rxjs';
+import { isObservable } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import type { Envelope } from './eventLog.js';
-import { formatServerSentEvent, heartbeatDelay, heartbeatEvent } from './serverSentEvents.js';
+import { formatServerSentEvent, startHeartbeat } from './serverSentEvents.js';
 import type { ServerSentEventsOptions } from './serverSentEvents.js';
 import { shareRun } from './shareRun.js';
 import type { RunReading, SharedRun } from './shareRun.js';
@@ -12,6 +12,7 @@ export interface NodeResponse {
   /** Whether the connection is closed. */
   readonly destroyed?: boolean;
   writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
+  flushHeaders?(): void;
   /** Returns false if the response is full. */
   write(text: string): boolean;
   end(): unknown;
@@ -20,6 +21,8 @@ export interface NodeResponse {
 
 /** How a protocol over server-sent events writes a run. */
 export interface RunFormat {
+  /** The text before the first event. It is sent before the run emits anything. Default: none. */
+  start?(): string;
   /** The text for an event. Empty: nothing is sent. If it throws, the run ends with the failure. */
   event(envelope: Envelope): string;
   /** The text for the failure of the run. It is the last one. */
@@ -66,6 +69,7 @@ export function writeToNode(
   response.writeHead(200, headers);
   response.on('drain', () => writing.resume());
   response.on('close', () => writing.unsubscribe());
+  response.flushHeaders?.(); // the client learns that its request has arrived, however long the run is silent
   writing.start();
 }
 
@@ -109,28 +113,22 @@ export function writeRun(
   options: WriteRunOptions,
   sink: TextSink,
 ): RunWriting {
-  const heartbeat = heartbeatDelay(options);
   const plain = isObservable(run);
   const shared = plain ? shareRun(run) : run;
   let reading: RunReading | undefined;
-  let isSilent = true;
   let isFull = false;
   let hasFailed = false;
-  const beat =
-    heartbeat === undefined
-      ? undefined
-      : asyncScheduler.schedule(function () {
-          if (isSilent && !isFull) sink.write(formatServerSentEvent(heartbeatEvent));
-          isSilent = true;
-          this.schedule(undefined, heartbeat);
-        }, heartbeat);
+  const write = (text: string) => {
+    isFull = !sink.write(text);
+  };
+  const heartbeat = startHeartbeat(options, (event) => isFull || write(formatServerSentEvent(event)));
   const end = (text: string) => {
-    beat?.unsubscribe();
-    sink.write(text);
+    heartbeat.timer.unsubscribe();
+    write(text);
     sink.end();
   };
   const leave = () => {
-    beat?.unsubscribe();
+    heartbeat.timer.unsubscribe();
     reading?.unsubscribe();
     if (plain) shared.unsubscribe();
   };
@@ -140,8 +138,8 @@ export function writeRun(
       try {
         const text = format.event(envelope);
         if (text === '') return true;
-        isSilent = false;
-        isFull = !sink.write(text);
+        write(text);
+        heartbeat.noteEvent();
         return !isFull;
       } catch (thrown) {
         // The event is not JSON (a bigint, a cycle). Thrown, the error would be uncaught, and other readers would wait.
@@ -156,6 +154,7 @@ export function writeRun(
   };
   return {
     start() {
+      if (format.start) write(format.start());
       try {
         reading = shared.read(receiver, options.after);
         if (hasFailed) leave(); // within `read`, while there was no `reading`

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { defer, finalize, throwError } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { HttpError } from '../../lib/core/errors.js';
+import { errorToJson, HttpError } from '../../lib/core/errors.js';
 import { filePart } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
 import type { AllModelsFailedError } from '../../lib/core/runErrors.js';
@@ -12,11 +12,14 @@ import { retryTurn } from '../../lib/models/retryTurn.js';
 import { withOperators } from '../../lib/models/withOperators.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { toView } from '../../lib/ui/toView.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { answeredBy, broken, chunks, failingModel, inVirtualTime, lost, modelOf, request } from './models.js';
 
 const f = tool({ name: 'f', description: '', execute: () => 1 });
+/** The notice that the next model is asked. */
+const notice = (error: unknown, attempt = 1) => ({ type: 'retry', attempt, delay: 0, error: errorToJson(error) });
 const withTools: Request = { ...request, tools: [toolDefinition(f)] };
 
 describe('fallback', () => {
@@ -27,6 +30,7 @@ describe('fallback', () => {
 
   it('fallback retracts nothing if the model that fails has emitted nothing', () => {
     expect(observe(fallback([failingModel('a', broken), modelOf('b', ['b'])]).stream(request)).values).toEqual([
+      notice(broken),
       answeredBy('b'),
       chunks.b,
       { type: 'finish', reason: 'stop' },
@@ -35,11 +39,27 @@ describe('fallback', () => {
 
   it('fallback retracts the metadata of a model that fails before its first content', () => {
     const first = modelOf('a', [[chunks.i, { error: lost }]]);
-    expect(observe(fallback([first, modelOf('b', ['b'])]).stream(request)).values.slice(0, 4)).toEqual([
+    expect(observe(fallback([first, modelOf('b', ['b'])]).stream(request)).values.slice(0, 5)).toEqual([
       answeredBy('a'),
       chunks.i,
       chunks.x,
+      notice(lost),
       answeredBy('b'),
+    ]);
+  });
+
+  it('fallback announces each model that it asks, for a view', () => {
+    const models = [failingModel('a', broken), modelOf('b', [['Half', { error: lost }]]), modelOf('c', ['c'])];
+    const agent = createAgent({ model: fallback(models) });
+    const views = observe(agent.stream('Hi').pipe(toView())).values;
+    expect(views.map(({ retry }) => retry && [retry.attempt, retry.error['message']])).toEqual([
+      undefined,
+      [1, 'broken'],
+      undefined, // the text of b
+      undefined, // its retract
+      [2, 'lost'],
+      undefined,
+      undefined,
     ]);
   });
 
@@ -83,7 +103,7 @@ describe('fallback', () => {
   it('fallback keeps the text of the last model when it fails', () => {
     const last = modelOf('b', [['Half', { error: lost }]]);
     const { values, error } = observe(fallback([failingModel('a'), last]).stream(request));
-    expect(values).toEqual([answeredBy('b'), { type: 'text', text: 'Half' }]);
+    expect(values).toEqual([notice(lost), answeredBy('b'), { type: 'text', text: 'Half' }]);
     expect(error).toMatchObject({ errors: [lost, lost] });
   });
 
@@ -150,7 +170,7 @@ describe('fallback', () => {
       const seen = observe(model.stream(request));
       flush();
       expect(seen.values.map(({ type }) => type)).toEqual([
-        ...['metadata', 'text', 'retract', 'retry', 'metadata', 'text', 'finish'],
+        ...['metadata', 'text', 'retract', 'retry', 'retry', 'metadata', 'text', 'finish'],
       ]);
       expect(seen.completed).toBe(true);
     });

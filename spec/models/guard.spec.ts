@@ -119,7 +119,13 @@ describe('guard', () => {
       expect(retried.values.map(({ type }) => type)).toEqual(['text', 'retract', 'retry', 'text', 'finish']);
     });
     const replaced = observe(fallback([guarded(), modelOf('n', ['Ok.'])]).stream(request));
-    expect(replaced.values.slice(-4)).toMatchObject([chunks.x, answeredBy('n'), { text: 'Ok.' }, { type: 'finish' }]);
+    expect(replaced.values.slice(-5)).toMatchObject([
+      chunks.x,
+      { type: 'retry', error: { code: 'guard' } },
+      answeredBy('n'),
+      { text: 'Ok.' },
+      { type: 'finish' },
+    ]);
   });
 
   it('guard names the tool of a call that it has rejected, and keeps the usage that was reported', () => {

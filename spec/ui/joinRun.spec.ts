@@ -47,6 +47,22 @@ describe('joinRun', () => {
     },
   );
 
+  it('joinRun returns a run that fails if `create` throws, and a repeated request does not create another', () => {
+    const runs = createRuns();
+    const invalid = new Error('There is no such model.');
+    let created = 0;
+    const create = () => {
+      created++;
+      throw invalid;
+    };
+    for (const last of [undefined, '0']) {
+      const { run, after } = joinRun(runs, { 'x-run-id': id, 'last-event-id': last }, create);
+      expect(observe(run.envelopes(after)).error).toBe(invalid);
+    }
+    expect(created).toBe(1);
+    observe(runs.shutdown('abandon'));
+  });
+
   it('joinRun starts nothing for a client that continues a run which does not exist any more', () => {
     const { join, started } = service();
     const { run, after } = join({ 'x-run-id': id, 'last-event-id': '7.3' });

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
 import {
   concat,
   finalize,
@@ -15,6 +16,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { HttpError } from '../../lib/core/errors.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { StreamEvent } from '../../lib/core/event.js';
@@ -125,8 +127,8 @@ describe('a run over a real socket', () => {
     const url = await serve((request, response) => {
       runIds.add(request.headers['x-run-id']);
       const write = response.write.bind(response) as (chunk: string, written?: () => void) => boolean;
-      let writes = 0; // the connection breaks after the second event
-      const cut = (chunk: string) => (++writes === 2 ? write(chunk, () => response.destroy()) && false : write(chunk));
+      let writes = 0; // the connection breaks after the start and the second event
+      const cut = (chunk: string) => (++writes === 3 ? write(chunk, () => response.destroy()) && false : write(chunk));
       Object.assign(response, { write: cut });
       sendRun(run, response, { after: after(request) });
     });
@@ -144,6 +146,55 @@ describe('a run over a real socket', () => {
     });
     await expect(receive(url)).rejects.toMatchObject({ code: 'stream_interrupted' });
     expect(requests).toBe(1);
+  });
+
+  it.each([
+    ['sendRun', (run: SharedRun | Observable<StreamEvent>, response: ServerResponse) => sendRun(run, response)],
+    [
+      'runResponse',
+      (run: SharedRun | Observable<StreamEvent>, response: ServerResponse) => {
+        const { headers, body } = runResponse(run);
+        response.writeHead(200, Object.fromEntries(headers));
+        pipeline(body ?? [], response).catch(() => undefined); // the spec breaks the connection
+      },
+    ],
+  ])('%s begins at once, so that a break before the first event repeats no plain run', async (_, send) => {
+    const breakAfterFirstWrite = (response: ServerResponse) => {
+      const write = response.write.bind(response) as (chunk: string, written: () => void) => boolean;
+      Object.assign(response, { write: (chunk: string) => write(chunk, () => response.destroy()) });
+    };
+    let requests = 0;
+    const plain = await serve((__, response, count) => {
+      requests = count;
+      breakAfterFirstWrite(response);
+      send(NEVER, response);
+    });
+    await expect(receive(plain)).rejects.toMatchObject({ code: 'stream_interrupted' });
+    expect(requests).toBe(1);
+
+    const source = new Subject<StreamEvent>();
+    const run = shareRun(source);
+    const shared = await serve((__, response, count) => {
+      if (count === 1) breakAfterFirstWrite(response);
+      send(run, response);
+      if (count === 1) return;
+      source.next(other('a'));
+      source.complete();
+    });
+    expect(await receive(shared)).toEqual([other('a')]);
+  });
+
+  it('fromServerSentEvents gives up on a server that begins and breaks for ever', async () => {
+    let requests = 0;
+    const run = shareRun(NEVER);
+    const url = await serve((request, response, count) => {
+      requests = count;
+      sendRun(run, response, { after: after(request) });
+      setImmediate(() => response.destroy());
+    });
+    await expect(receive(url, { retries: 3 })).rejects.toMatchObject({ retryable: true });
+    expect(requests).toBe(4);
+    run.unsubscribe();
   });
 
   it('fromServerSentEvents reports a failed run with what the server tells, and does not ask again', async () => {
@@ -174,7 +225,8 @@ describe('a run over a real socket', () => {
     );
     const body = await (await fetch(url, { method: 'POST' })).text();
     expect(body).toBe(
-      'event: failed\nretry: 2147483647\ndata: {"code":"internal","message":"The run failed.","retryable":false}\n\n',
+      'event: start\nretry: 2147483647\ndata: {}\n\n' +
+        'event: failed\nretry: 2147483647\ndata: {"code":"internal","message":"The run failed.","retryable":false}\n\n',
     );
   });
 
@@ -217,15 +269,15 @@ describe('a run over a real socket', () => {
     let resume = () => undefined as unknown;
     const response: NodeResponse = {
       writeHead: () => undefined,
-      write: () => ++writes % 2 === 0, // full after the first event
+      write: () => ++writes % 2 === 1, // full after the start and the first event
       end: () => undefined,
       on: (event, listener) => (event === 'drain' ? (resume = listener) : undefined),
     };
     sendRun(shareRun(source), response, { heartbeat: false });
     for (let i = 0; i < 1000; i++) source.next(text('ab'));
-    expect(writes).toBe(1);
-    resume();
     expect(writes).toBe(2);
+    resume();
+    expect(writes).toBe(3);
   });
 
   it('sendRun starts nothing for a client that has left already', () => {
@@ -273,12 +325,15 @@ describe('a run over a real socket', () => {
     const url = await serve((_, response) => sendRun(NEVER, response, { heartbeat: 1 }));
     const controller = new AbortController();
     const { body } = await fetch(url, { signal: controller.signal });
-    const node = await body?.getReader().read();
-    expect(new TextDecoder().decode(node?.value as Uint8Array)).toContain(': keep-alive\n\n');
+    const secondChunk = async (stream: ReadableStream<Uint8Array> | null) => {
+      const reader = stream?.getReader();
+      await reader?.read(); // the start
+      return new TextDecoder().decode((await reader?.read())?.value);
+    };
+    expect(await secondChunk(body)).toContain(': keep-alive\n\n');
     controller.abort();
-    const reader = runResponse(NEVER, { heartbeat: 1 }).body?.getReader();
-    expect(new TextDecoder().decode((await reader?.read())?.value)).toContain(': keep-alive\n\n');
-    await reader?.cancel();
+    const response = runResponse(NEVER, { heartbeat: 1 });
+    expect(await secondChunk(response.body)).toContain(': keep-alive\n\n');
   });
 
   it('runResponse reads a run at the speed of its body, and stops it when the body is cancelled', async () => {

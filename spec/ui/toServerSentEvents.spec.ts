@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, from, NEVER, Observable, of, take, throwError } from 'rxjs';
+import { concat, from, NEVER, Observable, of, Subject, take, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ConfigurationError, HttpError } from '../../lib/core/errors.js';
 import type { StreamEvent } from '../../lib/core/event.js';
@@ -23,7 +23,7 @@ describe('toServerSentEvents', () => {
 
   it.each(
     operatorContract(toServerSentEvents({ heartbeat: false }), { source: [other('a')], passThrough: false }).filter(
-      ({ title }) => !/error of the source|under retry/.test(title), // an error becomes the event `failed`
+      ({ title }) => !/error of the source|under retry|an exception/.test(title), // an error becomes the event `failed`
     ),
   )('toServerSentEvents $title', ({ run }) => run());
 
@@ -87,6 +87,25 @@ describe('toServerSentEvents', () => {
     const { values } = failure(secret, { onError: (thrown) => logged.push(thrown) });
     expect(logged).toEqual([secret]);
     expect(values[0]?.data).not.toContain('hunter2');
+  });
+
+  it.each<[string, (events$: Observable<StreamEvent>) => Observable<unknown>]>([
+    ['a plain run', (events$) => events$.pipe(toServerSentEvents())],
+    ['a shared run', (events$) => shareRun(events$).envelopes().pipe(toServerSentEvents())],
+  ])('toServerSentEvents fails %s with an event that is not JSON, and completes', (_, build) => {
+    const source = new Subject<StreamEvent>();
+    const log = observe(build(source));
+    source.next(other('a'));
+    source.next({ type: 'b', value: 1n } as StreamEvent);
+    expect(log).toMatchObject({ values: [{}, { type: 'failed' }], completed: true });
+  });
+
+  it('toServerSentEvents sends a failure although describeError or onError fails', () => {
+    const fail = () => {
+      throw new Error('no description');
+    };
+    for (const options of [{ describeError: fail }, { onError: fail }])
+      expect(failure('x', options).values[0]?.data).toContain('The run failed.');
   });
 
   it('toServerSentEvents sends what was emitted before an error', () => {

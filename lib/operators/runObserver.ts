@@ -1,0 +1,197 @@
+import { asyncScheduler } from 'rxjs';
+import type { Checkpoint } from '../core/checkpoint.js';
+import type { RetractChunk, RetryChunk } from '../core/chunk.js';
+import { turnFollows } from '../core/event.js';
+import type { RunResult, StreamEvent, ToolResultEvent, ToolStartEvent, TurnEvent } from '../core/event.js';
+import { asKnownEvent, isTurn } from '../core/eventGuards.js';
+
+/** How something ended: by itself, with the error of the run, or because it was unsubscribed or retracted. */
+export type Outcome = 'completed' | 'failed' | 'unsubscribed';
+
+/** The end of a run, a turn, a request or a tool. */
+export interface ObservedEnd {
+  readonly outcome: Outcome;
+  /** The time since its start, in milliseconds of RxJS's clock. */
+  readonly duration: number;
+  /** The error of the run. Present if the outcome is `failed`. */
+  readonly error?: unknown;
+}
+
+/** The position of something in its run: the number of its turn, from 1. */
+export interface InTurn {
+  readonly turn: number;
+}
+
+/** The functions that `observeRun` calls. Each may be omitted. */
+export interface RunObserver {
+  /** The run starts. */
+  readonly runStart?: () => void;
+  /** The run has ended. `result` is absent if it did not complete. */
+  readonly runEnd?: (end: ObservedEnd & { readonly result?: RunResult }) => void;
+  /** A turn starts. */
+  readonly turnStart?: (start: InTurn) => void;
+  /** A turn has ended. `event` is its `turn` event, absent if it was not completed or if calls wait. */
+  readonly turnEnd?: (end: InTurn & ObservedEnd & { readonly event?: TurnEvent }) => void;
+  /** The model is asked. */
+  readonly requestStart?: (start: InTurn) => void;
+  /**
+   * The model has answered. `timeToFirstChunk` is the time from the start of the request to the first content, in
+   * milliseconds; absent if there was none.
+   */
+  readonly requestEnd?: (end: InTurn & ObservedEnd & { readonly timeToFirstChunk?: number }) => void;
+  /** A request, or a turn, is sent again after `delay` milliseconds. */
+  readonly retry?: (retry: InTurn & Omit<RetryChunk, 'type'>) => void;
+  /** What the turn has emitted is void: the turn starts over. */
+  readonly retract?: (retract: InTurn & Omit<RetractChunk, 'type'>) => void;
+  /** A tool starts. */
+  readonly toolStart?: (start: InTurn & Omit<ToolStartEvent, 'type'>) => void;
+  /** A tool has ended. `event` is its `toolResult`, whose `code` says why it failed; absent if it was unsubscribed. */
+  readonly toolEnd?: (
+    end: InTurn & ObservedEnd & { readonly id: string; readonly name: string; readonly event?: ToolResultEvent },
+  ) => void;
+}
+
+interface RunningTool {
+  readonly name: string;
+  readonly startTime: number;
+}
+
+const now = () => asyncScheduler.now();
+
+/** Calls an observer for the events of one run. Plain pushes, without RxJS. */
+export class RunObservation {
+  private runTime = 0;
+  private readonly tools = new Map<string, RunningTool>();
+  private isEnded = false;
+  private turn: number;
+  private turnTime: number | undefined;
+  private requestTime: number | undefined;
+  private firstChunkTime: number | undefined;
+
+  constructor(
+    private readonly observer: RunObserver,
+    private readonly resumed: Pick<Checkpoint, 'state' | 'open' | 'ended'> | undefined,
+  ) {
+    this.turn = (resumed?.state.turn ?? 0) + 1;
+  }
+
+  /** Observes the subscription. */
+  start(): void {
+    const { ended, open } = this.resumed ?? {};
+    this.runTime = now();
+    this.observer.runStart?.();
+    if (ended) return;
+    this.startTurn();
+    if (!open) this.startRequest();
+  }
+
+  /** Observes an event before it is emitted. */
+  before(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    const { turn } = this;
+    switch (known.type) {
+      case 'text':
+      case 'thinking':
+      case 'toolCallFragment':
+      case 'toolCall':
+      case 'file':
+      case 'source':
+        this.startRequest(); // if it has not started with the turn
+        this.firstChunkTime ??= now();
+        break;
+      case 'retry': {
+        const { type: _, ...retry } = known;
+        this.startRequest();
+        this.observer.retry?.({ turn, ...retry });
+        break;
+      }
+      case 'retract': {
+        const { type: _, ...retract } = known;
+        this.endTools({ outcome: 'unsubscribed' });
+        this.startRequest();
+        this.observer.retract?.({ turn, ...retract });
+        break;
+      }
+      case 'message':
+        this.endRequest({ outcome: 'completed' });
+        break;
+      case 'toolStart': {
+        const { type: _, ...start } = known;
+        this.startTurn();
+        this.tools.set(known.id, { name: known.name, startTime: now() });
+        this.observer.toolStart?.({ turn, ...start });
+        break;
+      }
+      case 'toolResult':
+        this.endTool(known.id, { outcome: 'completed', event: known });
+        break;
+      case 'turn':
+        this.turn = known.turn;
+        this.endTurn({ outcome: 'completed', event: known });
+        this.turn++;
+        break;
+      case 'result':
+        this.end({ outcome: 'completed', result: known.result });
+        break;
+      default:
+    }
+  }
+
+  /** Observes an event after it has been emitted. */
+  after(event: StreamEvent): void {
+    if (!this.isEnded && isTurn(event) && turnFollows(event)) this.startRequest();
+  }
+
+  /** Ends the run, and everything in it that has not ended. It does nothing if the run has ended already. */
+  end({ result, ...end }: Omit<ObservedEnd, 'duration'> & { readonly result?: RunResult }): void {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    this.endTurn(end);
+    const run = { ...end, duration: now() - this.runTime };
+    this.observer.runEnd?.(result ? { ...run, result } : run);
+  }
+
+  private startTurn(): void {
+    if (this.turnTime !== undefined) return;
+    this.turnTime = now();
+    this.observer.turnStart?.({ turn: this.turn });
+  }
+
+  private endTurn(end: Omit<ObservedEnd, 'duration'> & { readonly event?: TurnEvent }): void {
+    const { turn, turnTime } = this;
+    const { event: _, ...inner } = end;
+    this.endTools(inner);
+    this.endRequest(inner);
+    if (turnTime === undefined) return;
+    this.turnTime = undefined;
+    this.observer.turnEnd?.({ turn, ...end, duration: now() - turnTime });
+  }
+
+  private startRequest(): void {
+    this.startTurn();
+    if (this.requestTime !== undefined) return;
+    this.requestTime = now();
+    this.observer.requestStart?.({ turn: this.turn });
+  }
+
+  private endRequest(end: Omit<ObservedEnd, 'duration'>): void {
+    const { turn, requestTime, firstChunkTime } = this;
+    if (requestTime === undefined) return;
+    this.requestTime = this.firstChunkTime = undefined;
+    const request = { turn, ...end, duration: now() - requestTime };
+    this.observer.requestEnd?.(
+      firstChunkTime === undefined ? request : { ...request, timeToFirstChunk: firstChunkTime - requestTime },
+    );
+  }
+
+  private endTools(end: Omit<ObservedEnd, 'duration'>): void {
+    for (const id of [...this.tools.keys()]) this.endTool(id, end);
+  }
+
+  private endTool(id: string, end: Omit<ObservedEnd, 'duration'> & { readonly event?: ToolResultEvent }): void {
+    const tool = this.tools.get(id);
+    if (!tool) return;
+    this.tools.delete(id);
+    this.observer.toolEnd?.({ turn: this.turn, id, name: tool.name, ...end, duration: now() - tool.startTime });
+  }
+}
