@@ -115,7 +115,7 @@ export class ConversationRunner implements Conversation {
   private ask(parent: string | undefined, input: Input, stop: Observable<void>): Observable<unknown> {
     const path = this.exchanges.path(parent);
     const { id, run, view } = this.exchanges.add(parent, messagesOf(input));
-    this.update(id, { view: { ...view, status: 'sending' } });
+    this.update(id, { base: view, view: { ...view, status: 'sending' } });
     const earlier = path.map((exchange) => exchange.run);
     const options = { ...this.runOptions(stop), id: run, earlier, history: path.flatMap(historyOf) };
     return this.follow(id, view, stop, () => this.agent.stream(input, options));
@@ -127,8 +127,9 @@ export class ConversationRunner implements Conversation {
     const nextRun = randomId();
     const earlier = [...this.exchanges.path(parent).map((other) => other.run), run];
     const options = { ...this.runOptions(stop), ...answers, id: nextRun, earlier };
-    this.update(id, { run: nextRun, answers: undefined, view: { ...view, status: 'sending' } });
-    return this.follow(id, { ...view, status: 'waiting' }, stop, () => this.agent.resume(checkpoint, options));
+    const base: View = { ...view, status: 'waiting' };
+    this.update(id, { run: nextRun, answers: undefined, base, view: { ...view, status: 'sending' } });
+    return this.follow(id, base, stop, () => this.agent.resume(checkpoint, options));
   }
 
   /** Joins a run that goes on without this page. */
@@ -158,17 +159,16 @@ export class ConversationRunner implements Conversation {
       const { messages, checkpoint } = event.result;
       end = { messages, checkpoint };
     };
-    this.update(id, { base });
     return concat(
       defer(events).pipe(
         tap({ next: onEvent, error: onError }),
         toView(base),
         skip(1), // the base: of a run that is joined again, more is shown already
-        tap((view) => this.update(id, { view })),
+        // One update, so that what is saved at the last view is complete.
+        tap((view) => this.update(id, end ? { ...end, base: undefined, view } : { view })),
       ),
       defer(() => {
-        if (end) this.update(id, { ...end, base: undefined });
-        else this.exchanges.interrupt(id); // the agent ended without a result
+        if (!end) this.exchanges.interrupt(id); // the agent ended without a result
         return this.waitForAnswers(id, stop);
       }),
     );

@@ -160,9 +160,7 @@ export class Exchanges {
    */
   save(canJoin: boolean): SavedConversation {
     const exchanges = [...this.all.values()];
-    const saved = canJoin
-      ? exchanges.map((exchange) => ({ ...exchange, view: exchange.base ?? exchange.view }))
-      : exchanges;
+    const saved = canJoin ? exchanges.map(withoutProgress) : exchanges;
     return { version: 1, exchanges: saved, ...(this.last === undefined ? {} : { selected: this.last }) };
   }
 
@@ -172,6 +170,10 @@ export class Exchanges {
     this.update(id, { view: interruptView(view), messages: shownMessages(view), base: undefined });
   }
 }
+
+/** An exchange as it was when its run started. */
+const withoutProgress = (exchange: Exchange): Exchange =>
+  exchange.base ? { ...exchange, view: { ...exchange.base, status: 'sending' } } : exchange;
 
 const isSaved = (value: unknown): boolean =>
   isRecord(value) && value['version'] === 1 && Array.isArray(value['exchanges']);
