@@ -63,7 +63,16 @@ function respond(wire: keyof typeof wires, frames: readonly (JsonObject | string
   const { framing } = wires[wire];
   const texts = frames.map((frame) => (typeof frame === 'string' ? frame : JSON.stringify(frame)));
   const body = utf8(texts.map((text) => (framing === sse ? `data: ${text}\n\n` : `${text}\n`)).join(''));
-  return () => run(of(body).pipe(decodeFrames(wires[wire], { provider: wire, secrets: ['sk-secret-key'] }), asTurn()));
+  return () =>
+    run(
+      of(body).pipe(
+        decodeFrames(wires[wire], {
+          provider: wire,
+          redaction: () => ({ provider: wire, secrets: ['sk-secret-key'] }),
+        }),
+        asTurn(),
+      ),
+    );
 }
 const asTurn = () => (source: Observable<Chunk>) =>
   source.pipe(accumulateToolCalls<StreamEvent>(), consolidate(), endTurn(startState([])), endRun());

@@ -12,7 +12,9 @@ import { untilFinish } from './untilFinish.js';
 import type { Frame, FramingOptions, Wire } from './wire.js';
 
 /** How a response is read. */
-export interface DecodeOptions extends FramingOptions, Redaction {
+export interface DecodeOptions extends FramingOptions {
+  /** What errors must not reveal; called when there is one. Default: keys by their shape. */
+  readonly redaction?: (() => Redaction) | undefined;
   /** Called at the first content, which metadata is not. Default: nothing. */
   readonly onContent?: (() => void) | undefined;
 }
@@ -39,7 +41,7 @@ export interface DecodeOptions extends FramingOptions, Redaction {
  * throws.
  */
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
-  const { provider } = options;
+  const { provider, redaction = () => ({ provider }) } = options;
   return untilFinish(provider, (output) => {
     let hasContent = false;
     const emit = (chunk: Chunk) => {
@@ -90,7 +92,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
         frames.end();
         if (!output.closed) decoder.end(false);
       },
-      error: (thrown) => redactThrown(thrown, options),
+      error: (thrown) => redactThrown(thrown, redaction()),
       usage: () => decoder.usage?.(),
     };
   });

@@ -1,5 +1,6 @@
+import { objectOrEmpty } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
-import type { Message } from '../core/message.js';
+import type { Message, Part } from '../core/message.js';
 
 /** The JSON text of each object that is marked as immutable; empty until it was first encoded. */
 const cachedTexts = new WeakMap<object, string>();
@@ -17,14 +18,20 @@ export function markImmutable(object: JsonObject): void {
  * @param body The body.
  */
 export function encodeOnce(body: JsonObject): string {
-  const fields: string[] = [];
-  for (const [name, value] of Object.entries(body)) {
-    const text = Array.isArray(value)
-      ? `[${(value as readonly JsonValue[]).map(elementText).join(',')}]`
-      : stringify(value);
-    if (text !== undefined) fields.push(`${JSON.stringify(name)}:${text}`);
+  // Appended, and not joined: V8 then copies the texts only once, when `fetch` reads the body.
+  let fields = '';
+  for (const name of Object.keys(body)) {
+    const value = body[name] as JsonValue;
+    const text = Array.isArray(value) ? arrayText(value) : stringify(value);
+    if (text !== undefined) fields += `${fields === '' ? '' : ','}${JSON.stringify(name)}:${text}`;
   }
-  return `{${fields.join(',')}}`;
+  return `{${fields}}`;
+}
+
+function arrayText(values: readonly JsonValue[]): string {
+  let elements = '';
+  for (const value of values) elements += (elements === '' ? '' : ',') + elementText(value);
+  return `[${elements}]`;
 }
 
 function elementText(value: JsonValue): string {
@@ -45,17 +52,23 @@ const stringify = (value: JsonValue) => JSON.stringify(value) as string | undefi
  *
  * @param encode The encoding. It must depend on nothing but the message.
  */
-export function memoizePerMessage(
-  encode: (message: Message) => readonly JsonObject[],
-): (message: Message) => readonly JsonObject[] {
-  const cache = new WeakMap<Message, readonly JsonObject[]>();
+export function memoizePerMessage<T extends JsonObject>(
+  encode: (message: Message) => readonly T[],
+): (message: Message) => readonly T[] {
+  const cache = new WeakMap<Message, readonly T[]>();
   return (message) => {
     const cached = cache.get(message);
     if (cached) return cached;
     const encoded = encode(message);
-    if (message.parts.some(({ type }) => type === 'file')) return encoded;
+    if (message.parts.some(holdsFile)) return encoded;
     encoded.forEach(markImmutable);
     cache.set(message, encoded);
     return encoded;
   };
+}
+
+/** Whether a part is a file, or the result of a tool that holds files. */
+function holdsFile(part: Part): boolean {
+  if (part.type !== 'toolResult') return part.type === 'file';
+  return [part.result].flat().some((item) => objectOrEmpty(item)['type'] === 'file');
 }

@@ -17,6 +17,8 @@ const knownFields = ['data', 'event', 'id', 'retry'];
  */
 const blockSize = 4_096;
 
+const LINE_FEED = 10;
+
 /** How much of the text outside of events is kept, to find an error in it. */
 const strayTextLimit = 65_536;
 
@@ -62,11 +64,13 @@ export function createSseReader(
   const read = (block: Uint8Array) => parser.feed(normalize(decoder.decode(block, { stream: true })));
   return {
     push(bytes) {
-      if (bytes.byteLength <= blockSize) {
-        read(bytes);
-        return;
+      let rest = bytes;
+      while (rest.byteLength > blockSize) {
+        const end = blockEnd(rest);
+        read(rest.subarray(0, end));
+        rest = rest.subarray(end);
       }
-      for (let start = 0; start < bytes.byteLength; start += blockSize) read(bytes.subarray(start, start + blockSize));
+      read(rest);
     },
     end() {
       parser.feed(normalize(decoder.decode()));
@@ -76,6 +80,12 @@ export function createSseReader(
       if (error) throw error;
     },
   };
+}
+
+/** The end of the first block. A block ends with a line, if it can: the parser would copy a line that is cut. */
+function blockEnd(bytes: Uint8Array): number {
+  const lineEnd = bytes.subarray(0, blockSize).lastIndexOf(LINE_FEED);
+  return lineEnd < 0 ? blockSize : lineEnd + 1;
 }
 
 /**

@@ -11,8 +11,11 @@ const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
  */
 const holeMark = '\u0000';
 
-/** How many texts are parsed before a template is built: a short response would not recover its cost. */
-const textsBeforeLearning = 12;
+/**
+ * How many texts are parsed before a template is built. It costs as much as parsing 20 texts, which a short response
+ * would not recover.
+ */
+const textsBeforeLearning = 64;
 
 /** Longer texts differ in more than a delta. */
 const maxTextLength = 4_096;

@@ -13,6 +13,7 @@ import { idleTimeout } from '../protocol/idleTimeout.js';
 import type { HttpTimeoutOptions } from '../protocol/idleTimeout.js';
 import { post } from '../protocol/post.js';
 import type { PostRequest } from '../protocol/post.js';
+import type { Redaction } from '../protocol/redact.js';
 import { secretsOf } from '../protocol/secrets.js';
 import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
 import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
@@ -147,21 +148,22 @@ function streamResponse(
   encoded: WireRequest,
   key: string | undefined,
 ): Observable<Chunk> {
-  const { provider, wire } = definition;
+  const { provider, wire, baseUrl } = definition;
   const { timeout, maxEventBytes, thinkTags, textCalls, retry, debug } = options;
   const prepared = preparePost(definition, options, request, encoded, key);
-  const secrets = [
-    ...(key === undefined ? [] : [key]),
-    ...secretsOf(options.baseUrl ?? definition.baseUrl, prepared.headers),
-    ...(encoded.secrets ?? []),
-  ];
-  const redaction = { provider, secrets, conversation: () => conversationTexts(request), debug };
+  const keys = key === undefined ? [] : [key];
+  const redaction = (): Redaction => ({
+    provider,
+    secrets: [...keys, ...secretsOf(options.baseUrl ?? baseUrl, prepared.headers), ...(encoded.secrets ?? [])],
+    conversation: () => conversationTexts(request),
+    debug,
+  });
   const response = defer(() => {
     const headers = new Subject<boolean>();
     let hasContent = false;
     return post({ ...prepared, onHeaders: (isStream) => headers.next(isStream) }).pipe(
       idleTimeout(timeout, () => hasContent, headers),
-      decodeFrames(wire, { ...redaction, maxEventBytes, onContent: () => (hasContent = true) }),
+      decodeFrames(wire, { provider, redaction, maxEventBytes, onContent: () => (hasContent = true) }),
     );
   });
   return response.pipe(

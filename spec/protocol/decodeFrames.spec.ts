@@ -22,7 +22,7 @@ const frames = {
 } satisfies Record<string, Frame>;
 const chunks = { a: text('a'), b: text('b'), f: finish, u: { type: 'finish', reason: 'unspecified' } as const };
 const decode = (wire: Wire = toyWire(), debug = false) =>
-  pipe(map(bytesOf), decodeFrames(wire, { provider: 'toy', debug }));
+  pipe(map(bytesOf), decodeFrames(wire, { provider: 'toy', redaction: () => ({ provider: 'toy', debug }) }));
 const of_ = (...data: Frame[]) => observe(from(data).pipe(decode()));
 
 /** An event of several `data` lines. */
@@ -218,7 +218,9 @@ describe('decodeFrames', () => {
       of(utf8(`data: ${JSON.stringify({ fail: repeated })}\n\n`)),
     ];
     for (const source of sources) {
-      const { error } = observe(source.pipe(decodeFrames(toyWire(), { provider: 'toy', secrets })));
+      const { error } = observe(
+        source.pipe(decodeFrames(toyWire(), { provider: 'toy', redaction: () => ({ provider: 'toy', secrets }) })),
+      );
       expect(error).toBeInstanceOf(Error);
       const shown = `${inspect(error, { depth: 10, showHidden: true })}${JSON.stringify(error)}`;
       expect(shown).toContain('[key]');

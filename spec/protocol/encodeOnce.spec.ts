@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import { filePart, userMessage } from '../../lib/core/message.js';
-import type { Message } from '../../lib/core/message.js';
+import type { FilePart, Message } from '../../lib/core/message.js';
 import { encodeOnce, markImmutable, memoizePerMessage } from '../../lib/protocol/encodeOnce.js';
 
 describe('encodeOnce', () => {
@@ -58,6 +58,16 @@ describe('memoizePerMessage', () => {
     const image = userMessage([filePart(new Uint8Array(3), 'image/png')]);
     expect(encode(image)).not.toBe(encode(image));
     expect(encoded).toHaveLength(2);
+  });
+
+  it.each([
+    ['a file', (file: FilePart) => file],
+    ['an array with a file', (file: FilePart) => ['A chart:', file]],
+  ])('memoizePerMessage does not cache a message with a tool result that is %s', (_title, resultOf) => {
+    const { encode } = counting();
+    const result = resultOf(filePart(new Uint8Array(3), 'image/png')) as unknown as JsonValue;
+    const message = userMessage([{ type: 'toolResult', id: 'c', name: 'plot', result }]);
+    expect(encode(message)).not.toBe(encode(message));
   });
 
   it('memoizePerMessage does not cache a failure', () => {

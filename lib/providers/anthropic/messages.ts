@@ -2,7 +2,8 @@ import { omit, omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyStri
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { createCallIdMapper } from '../shared/callIds.js';
+import { createCallIdMapper, isValidCallId } from '../shared/callIds.js';
+import { memoizePerMessage } from '../../protocol/encodeOnce.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import { encodeFile, isSupported } from './files.js';
@@ -34,9 +35,29 @@ export function encodeMessages(messages: readonly Message[]): {
   readonly system: JsonValue | undefined;
   readonly messages: readonly JsonObject[];
 } {
-  const conversation = { toValidId: createCallIdMapper(messages), toolsets: findToolsets(messages) };
-  const encoded = messages.flatMap((message) => encodeMessage(message, conversation));
+  const encode = messages.every(isSelfContained) ? encodeSelfContained : createMessageEncoder(messages);
+  const encoded: WireMessage[] = [];
+  for (const message of messages) encoded.push(...encode(message));
   return { system: encodeSystem(messages), messages: trimLastMessage(mergeAdjacent(encoded)) };
+}
+
+function createMessageEncoder(messages: readonly Message[]): (message: Message) => readonly WireMessage[] {
+  const conversation = { toValidId: createCallIdMapper(messages), toolsets: findToolsets(messages) };
+  return (message) => encodeMessage(message, conversation);
+}
+
+/** Encodes a message once in its lifetime, in a conversation whose messages are all self-contained. */
+const encodeSelfContained = /* @__PURE__ */ memoizePerMessage((message) =>
+  encodeMessage(message, { toValidId: (id) => id, toolsets: new Map() }),
+);
+
+/**
+ * Whether the encoding of a message depends on no other message: the ids of its calls are valid, and none is of a
+ * toolset.
+ */
+function isSelfContained({ role, parts }: Message): boolean {
+  if (role !== 'model') return true;
+  return parts.every((part) => part.type !== 'toolCall' || (isValidCallId(part.id) && toolsetName(part) === undefined));
 }
 
 /** Encodes the system prompt: as a text, or as blocks if a block has options. */
@@ -161,11 +182,14 @@ function encodeCall(
   return { type: 'tool_use', id: toValidId(id), name, input, ...objectOrEmpty(providerData?.[provider]) };
 }
 
+const toolsetName = ({ providerData }: ToolCallPart): JsonValue | undefined =>
+  objectOrEmpty(providerData?.[provider])['toolset_name'];
+
 function findToolsets(messages: readonly Message[]): ReadonlyMap<string, JsonValue> {
   const toolsets = new Map<string, JsonValue>();
-  for (const { id, providerData } of messages.flatMap(toolCallsOf)) {
-    const toolset = objectOrEmpty(providerData?.[provider])['toolset_name'];
-    if (toolset !== undefined) toolsets.set(id, toolset);
+  for (const call of messages.flatMap(toolCallsOf)) {
+    const toolset = toolsetName(call);
+    if (toolset !== undefined) toolsets.set(call.id, toolset);
   }
   return toolsets;
 }

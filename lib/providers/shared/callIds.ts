@@ -53,11 +53,11 @@ export function createCallIdMapper(messages: readonly Message[]): (id: string) =
   const ids = new Set(
     messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'toolCall' ? [part.id] : []))),
   );
-  const usedIds = new Set([...ids].filter((id) => validId.test(id)));
+  const usedIds = new Set([...ids].filter(isValidCallId));
   const newIds = new Map<string, string>();
   const suffixes = new Map<string, number>(); // the next one of each base
   for (const id of ids) {
-    if (validId.test(id)) continue;
+    if (isValidCallId(id)) continue;
     const base = id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call';
     let suffix = suffixes.get(base) ?? 1;
     let newId = suffix === 1 ? base : `${base}_${suffix}`;
@@ -69,4 +69,5 @@ export function createCallIdMapper(messages: readonly Message[]): (id: string) =
   return (id) => newIds.get(id) ?? id;
 }
 
-const validId = /^[a-zA-Z0-9_-]+$/;
+/** Whether Anthropic accepts the id of a call. */
+export const isValidCallId = (id: string): boolean => /^[a-zA-Z0-9_-]+$/.test(id);

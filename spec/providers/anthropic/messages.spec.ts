@@ -89,6 +89,21 @@ describe('encodeMessages', () => {
     expect(user?.content).toEqual(valid.map((id) => ({ type: 'tool_result', tool_use_id: id, content: '1' })));
   });
 
+  it('encodeMessages encodes a message once, but not if an id of its conversation is replaced', () => {
+    const round = (id: string): readonly Message[] => [
+      userMessage('Go on.'),
+      modelMessage([{ type: 'toolCall', id, name: 'x', arguments: {} }]),
+      userMessage([{ type: 'toolResult', id, name: 'x', result: 'done' }]),
+    ];
+    const [first, second, other] = [round('a'), round('b'), round('b!')];
+    const once = sent(...first, ...second);
+    const again = sent(...first, ...second);
+    expect(again.map((message, index) => message === once[index])).toEqual(Array(once.length).fill(true));
+    const replaced = sent(...first, ...other);
+    expect(replaced.slice(0, first.length)).toEqual(once.slice(0, first.length));
+    expect(JSON.stringify(replaced)).toBe(JSON.stringify(sent(...first, ...round('b_'))));
+  });
+
   it('encodeMessages trims the end of a last message of the model', () => {
     expect(sent(userMessage('Hi'), modelMessage('The answer is \n'))).toMatchObject([
       {},
