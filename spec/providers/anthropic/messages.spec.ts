@@ -91,7 +91,6 @@ describe('encodeMessages', () => {
 
   it('encodeMessages encodes a message once, but not if an id of its conversation is replaced', () => {
     const round = (id: string): readonly Message[] => [
-      userMessage('Go on.'),
       modelMessage([{ type: 'toolCall', id, name: 'x', arguments: {} }]),
       userMessage([{ type: 'toolResult', id, name: 'x', result: 'done' }]),
     ];
