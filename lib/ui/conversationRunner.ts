@@ -134,9 +134,12 @@ export class ConversationRunner implements Conversation {
 
   /** Joins a run that goes on without this page. */
   private join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
-    if (this.agent.join) return this.follow(id, base ?? view, stop, () => this.agent.join?.(run, { stop }) ?? EMPTY);
-    this.exchanges.interrupt(id);
-    return EMPTY;
+    if (!this.agent.join) {
+      this.exchanges.interrupt(id);
+      return EMPTY;
+    }
+    this.update(id, { view: { ...view, status: 'sending' } });
+    return this.follow(id, base ?? view, stop, () => this.agent.join?.(run, { stop }) ?? EMPTY);
   }
 
   private runOptions(stop: Observable<void>) {

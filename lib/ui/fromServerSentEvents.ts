@@ -73,7 +73,7 @@ export const RUN_ID_HEADER = 'x-run-id';
  * connection breaks before the end of the run, it connects again with the same run id and `Last-Event-ID`: no event is
  * lost or repeated, and the server does not start another run. A server that sends a plain run, without ids, is not
  * asked again once it has begun to respond. The events equal those of the agent at the server,
- * without checkpoints and provider data.
+ * without checkpoints.
  *
  * ```ts
  * fromServerSentEvents('/api/runs', { body: { input: 'How warm is it in Oslo?' } })

@@ -64,18 +64,23 @@ function toRequest(incoming: ListenedRequest): Request {
 function bodyOf(incoming: ListenedRequest): BodyInit {
   const { body } = incoming;
   if (body !== undefined) return typeof body === 'string' ? body : JSON.stringify(body);
+  let isRead = true;
   return new ReadableStream<Uint8Array>({
     start(controller) {
       incoming.on('data', (bytes) => {
+        if (!isRead) return;
         controller.enqueue(new Uint8Array(bytes));
         incoming.pause();
       });
-      incoming.on('end', () => controller.close());
+      incoming.on('end', () => isRead && controller.close());
       incoming.on('error', (error) => controller.error(error));
       incoming.pause();
     },
     pull: () => void incoming.resume(),
-    cancel: () => void incoming.resume(),
+    cancel() {
+      isRead = false;
+      incoming.resume(); // the rest is discarded
+    },
   });
 }
 

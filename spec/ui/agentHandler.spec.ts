@@ -1,0 +1,406 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { filter, finalize, firstValueFrom, NEVER, Observable, Subject } from 'rxjs';
+import * as z from 'zod';
+import { createAgent } from '../../lib/agent.js';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { messageText } from '../../lib/core/message.js';
+import { tool } from '../../lib/core/tool.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
+import { agentHandler } from '../../lib/ui/agentHandler.js';
+import type { AgentHandlerOptions } from '../../lib/ui/agentHandler.js';
+import { conversation } from '../../lib/ui/conversation.js';
+import type { Conversation, ConversationOptions, ConversationView } from '../../lib/ui/conversation.js';
+import { createRuns } from '../../lib/ui/createRuns.js';
+import { nodeListener } from '../../lib/ui/nodeListener.js';
+import { remoteAgent } from '../../lib/ui/remoteAgent.js';
+import type { RunRecord } from '../../lib/ui/runStore.js';
+
+const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+const runId = () => crypto.randomUUID();
+
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const clean of cleanups.splice(0).reverse()) clean();
+});
+
+const weather = tool({
+  name: 'weather',
+  description: 'The temperature of a city.',
+  parameters: z.object({ city: z.string() }),
+  needsApproval: true,
+  execute: ({ city }) => `5 °C in ${city}`,
+});
+const zone = { name: 'zone', description: 'The time zone of the user.', parameters: z.object({}) } as const;
+const isSlowLeft = new Subject<void>();
+const slow = tool({
+  name: 'slow',
+  description: 'Never ends.',
+  parameters: z.object({}),
+  execute: () => NEVER.pipe(finalize(() => isSlowLeft.next())),
+});
+
+/** A service on a real socket. */
+async function serve(script: Script<ScriptedRequest>, options: AgentHandlerOptions<undefined> = {}) {
+  const model = scriptedModel(script);
+  const handler = agentHandler(createAgent({ model, tools: [weather, tool(zone), slow] }), options);
+  const server: Server = createServer(nodeListener(handler));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/chat`;
+  return { url, server, handler, model };
+}
+
+/** A page with a conversation. */
+function open(url: string, options: ConversationOptions = {}) {
+  const chat = conversation(remoteAgent(url, { retryDelay: 5 }), options);
+  const subscription = chat.view$.subscribe();
+  cleanups.push(() => subscription.unsubscribe());
+  const until = (condition: (view: ConversationView) => boolean) => firstValueFrom(chat.view$.pipe(filter(condition)));
+  const done = () =>
+    until(({ status, queued }) => queued.length === 0 && ['idle', 'failed', 'stopped'].includes(status));
+  return { chat, until, done, leave: () => subscription.unsubscribe() };
+}
+
+const textOf = (chat: Conversation): string =>
+  chat.view.exchanges
+    .flatMap(({ messages }) => messages.flatMap(({ parts }) => parts))
+    .map((part) => (part.type === 'text' ? part.text : part.type === 'toolCall' ? `[${part.name} ${part.status}]` : ''))
+    .join('|');
+
+/** A response that a spec controls. */
+function controlled() {
+  const chunks = new Subject<Chunk>();
+  const say = (text: string) => chunks.next({ type: 'text', text });
+  const end = () => {
+    chunks.next({ type: 'finish', reason: 'stop' });
+    chunks.complete();
+  };
+  return { chunks, say, end };
+}
+
+describe('agentHandler and remoteAgent', () => {
+  it('a conversation runs at the server, with its tools, its approvals and the tools of the page', async () => {
+    const { url, model } = await serve([
+      'Hello',
+      [toolCall('zone')],
+      'In Oslo.',
+      [toolCall('weather', { city: 'Oslo' }, 'w')],
+      'Cold.',
+    ]);
+    const { chat, until, done } = open(url, { tools: [tool({ ...zone, execute: () => 'Europe/Oslo' })] });
+    for (const prompt of ['a', 'b', 'c']) chat.send(prompt);
+    await until(({ status, queued }) => status === 'waiting' && queued.length === 0);
+    chat.decide('w', { approve: true });
+    await done();
+    expect(textOf(chat)).toBe('a|Hello|b|[zone completed]|In Oslo.|c|[weather completed]|Cold.');
+    expect(model.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 5, 7, 9]);
+  });
+
+  it('the history comes from the server, with its provider data: a page cannot forge it', async () => {
+    const signature = { type: 'providerData', provider: 'test', data: { signature: 'signed' } } as const;
+    const { url, model } = await serve([['Hello', signature], 'Bye']);
+    const first = open(url);
+    first.chat.send('a');
+    await first.done();
+    const forged = JSON.stringify(first.chat.save()).replaceAll('Hello', 'Forged').replaceAll('signed', 'forged');
+    const second = open(url, { saved: JSON.parse(forged) as never });
+    second.chat.send('b');
+    await second.done();
+    expect(textOf(second.chat)).toBe('a|Forged|b|Bye');
+    expect(JSON.stringify(model.requests[1])).toContain('signed');
+    expect(JSON.stringify(model.requests[1]).toLowerCase()).not.toContain('forged');
+  });
+
+  it('a page that is reloaded in the middle of a run shows each character once', async () => {
+    const { chunks, say, end } = controlled();
+    const { url, model } = await serve(() => chunks);
+    const first = open(url);
+    first.chat.send('a');
+    await first.until(({ status }) => status === 'sending');
+    while (!chunks.observed) await new Promise((resolve) => setImmediate(resolve));
+    say('One, ');
+    say('two, ');
+    await first.until(() => textOf(first.chat).endsWith('two, '));
+    const saved = asJson(first.chat.save());
+    first.leave();
+    const second = open(url, { saved });
+    expect(second.chat.view.status).toBe('sending');
+    await second.until(() => textOf(second.chat).endsWith('two, '));
+    say('three.');
+    end();
+    await second.done();
+    expect(textOf(second.chat)).toBe('a|One, two, three.');
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('what is saved does not change while a run goes on, and two pages show the same', async () => {
+    const { chunks, say, end } = controlled();
+    const { url } = await serve(() => chunks);
+    const first = open(url);
+    first.chat.send('a');
+    while (!chunks.observed) await new Promise((resolve) => setImmediate(resolve));
+    const saved = JSON.stringify(first.chat.save());
+    say('One, ');
+    await first.until(() => textOf(first.chat).endsWith('One, '));
+    expect(JSON.stringify(first.chat.save())).toBe(saved);
+    const second = open(url, { saved: JSON.parse(saved) as never });
+    expect(JSON.stringify(second.chat.save())).toBe(saved);
+    say('two.');
+    end();
+    await Promise.all([first.done(), second.done()]);
+    expect(second.chat.view).toEqual(asJson(first.chat.view));
+  });
+
+  it('stop stops the tool at the server, and keeps what was shown', async () => {
+    const { url } = await serve([['Wait. ', toolCall('slow')], 'Next']);
+    const { chat, until, done } = open(url);
+    chat.send('a');
+    await until(({ status }) => status === 'runningTools');
+    const left = firstValueFrom(isSlowLeft);
+    chat.stop();
+    await left;
+    await done();
+    expect(chat.view.status).toBe('stopped');
+    expect(textOf(chat)).toBe('a|Wait. |[slow failed]');
+    chat.send('b');
+    await done();
+    expect(textOf(chat)).toMatch(/Next$/);
+  });
+
+  it('a stop that is faster than the request is repeated until the run is known', async () => {
+    const { chunks } = controlled();
+    const { url, handler } = await serve(() => chunks);
+    const statuses: number[] = [];
+    let release: () => void = () => undefined;
+    const slowFetch: typeof fetch = async (input, init) => {
+      if (init?.method === 'POST') await new Promise<void>((resolve) => (release = resolve));
+      const response = await fetch(input, init);
+      if (init?.method === 'DELETE') {
+        statuses.push(response.status);
+        release();
+      }
+      return response;
+    };
+    const chat = conversation(remoteAgent(url, { fetch: slowFetch }));
+    const done = firstValueFrom(chat.view$.pipe(filter(({ status }) => status === 'stopped')));
+    chat.send('a');
+    chat.stop();
+    await done;
+    expect(statuses[0]).toBe(404);
+    expect(statuses.at(-1)).toBe(204);
+    await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
+  });
+
+  it('a connection that breaks comes back, and no character is doubled or lost', async () => {
+    const { chunks, say, end } = controlled();
+    const { url, server, model } = await serve(() => chunks);
+    const { chat, until, done } = open(url);
+    chat.send('a');
+    while (!chunks.observed) await new Promise((resolve) => setImmediate(resolve));
+    for (const [index, text] of ['One, ', 'two, ', 'three.'].entries()) {
+      say(text);
+      await until(() => textOf(chat).endsWith(text));
+      if (index < 2) server.closeAllConnections();
+    }
+    end();
+    await done();
+    expect(textOf(chat)).toBe('a|One, two, three.');
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('a run that ended long ago is sent again from the store', async () => {
+    const store = new Map<string, RunRecord>();
+    const script = [[{ type: 'thinking', text: 'Hm.' } as const, 'One ', toolCall('zone')], 'Two'] as const;
+    const { url, model } = await serve(script, { store, runs: createRuns({ keep: 0 }) });
+    const first = open(url, { tools: [tool({ ...zone, execute: () => 'Europe/Oslo' })] });
+    first.chat.send('a');
+    const running = asJson(first.chat.save());
+    await first.done();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    // The page was closed before the run waited: the saved conversation says that it goes on.
+    const second = open(url, { saved: running });
+    await second.until(({ status }) => status === 'waiting');
+    expect(second.chat.view.exchanges[0]?.messages).toMatchObject([
+      { role: 'user' },
+      { role: 'model', parts: [{ text: 'Hm.' }, { text: 'One ' }, { name: 'zone', status: 'waiting' }] },
+    ]);
+    expect(model.requests).toHaveLength(2);
+  });
+
+  it('a failed run tells the page nothing about the server, and the next run knows what was shown', async () => {
+    const errors: unknown[] = [];
+    const { url, model } = await serve([['Par', { error: new Error('password 123') }], 'Again'], {
+      onError: (thrown) => errors.push(thrown),
+    });
+    const { chat, done } = open(url);
+    chat.send('a');
+    await done();
+    expect(chat.view.exchanges[0]).toMatchObject({ status: 'failed', error: { code: 'internal' } });
+    expect(JSON.stringify(chat.save())).not.toContain('password');
+    expect(String(errors[0])).toContain('password 123');
+    chat.send('b');
+    await done();
+    expect(model.requests[1]?.messages.map(messageText)).toEqual(['a', 'Par', 'b']);
+  });
+});
+
+describe('agentHandler: requests', () => {
+  const post = (
+    handler: (request: Request) => Promise<Response>,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ) =>
+    handler(
+      new Request('http://localhost/chat', {
+        method: 'POST',
+        headers: { 'x-run-id': runId(), ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    );
+  const agent = (script: Script<ScriptedRequest>) => createAgent({ model: scriptedModel(script), tools: [weather] });
+
+  it('a request that is repeated joins the run', async () => {
+    const model = scriptedModel(['One', 'Two']);
+    const handler = agentHandler(createAgent({ model }));
+    const headers = { 'x-run-id': runId() };
+    const answers = await Promise.all([1, 2].map(() => post(handler, { input: 'a' }, headers)));
+    const [first, second] = await Promise.all(answers.map((answer) => answer.text()));
+    expect(first).toContain('One');
+    expect(second).toBe(first);
+    expect(model.requests).toHaveLength(1);
+    await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
+  });
+
+  it('a request that is repeated after the run is forgotten is answered from the store', async () => {
+    const store = new Map<string, RunRecord>();
+    const headers = { 'x-run-id': runId() };
+    const model = scriptedModel(['One', 'Two']);
+    await (
+      await post(
+        agentHandler(createAgent({ model }), { store, runs: createRuns({ keep: 0 }) }),
+        { input: 'a' },
+        headers,
+      )
+    ).text();
+    const later = await (await post(agentHandler(createAgent({ model }), { store }), { input: 'a' }, headers)).text();
+    expect(later).toContain('One');
+    expect(model.requests).toHaveLength(1);
+    const continued = await post(
+      agentHandler(createAgent({ model }), { store }),
+      {},
+      { ...headers, 'last-event-id': '1.2' },
+    );
+    expect(await continued.text()).toContain('run_not_found');
+  });
+
+  it('a checkpoint is used once, and answers that are refused leave it', async () => {
+    let executed = 0;
+    const counted = tool({
+      name: 'weather',
+      description: 'The temperature of a city.',
+      parameters: z.object({ city: z.string() }),
+      needsApproval: true,
+      execute: () => ++executed,
+    });
+    const model = scriptedModel([[toolCall('weather', { city: 'Oslo' }, 'w')], 'Done', 'Done']);
+    const handler = agentHandler(createAgent({ model, tools: [counted] }));
+    const resume = runId();
+    await (await post(handler, { input: 'a' }, { 'x-run-id': resume })).text();
+    const wrong = await (await post(handler, { resume, decisions: { x: { approve: true } } })).text();
+    expect(wrong).toContain('event: failed');
+    const answer = { resume, decisions: { w: { approve: true } } };
+    const responses = await Promise.all([post(handler, answer), post(handler, answer)]);
+    const texts = await Promise.all(responses.map((response) => response.text()));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 409]);
+    expect(texts.join()).toContain('was answered already');
+    expect(executed).toBe(1);
+    await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
+  });
+
+  it('a store may be asynchronous, and the end is stored before the page learns of it', async () => {
+    const records = new Map<string, string>();
+    const store = {
+      get: (id: string) =>
+        Promise.resolve(records.get(id)).then((text) =>
+          text === undefined ? undefined : (JSON.parse(text) as RunRecord),
+        ),
+      set: (id: string, record: RunRecord) =>
+        new Observable<void>((out) => {
+          setImmediate(() => {
+            records.set(id, JSON.stringify(record));
+            out.complete();
+          });
+        }),
+    };
+    const handler = agentHandler(agent(['One', 'Two']), { store });
+    const first = runId();
+    await (await post(handler, { input: 'a' }, { 'x-run-id': first })).text();
+    expect(records.get(first)).toContain('One');
+    expect(await (await post(handler, { input: 'b', history: [first] })).text()).toContain('Two');
+    await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
+  });
+
+  it('context is given to the tools, and refuses a request by throwing', async () => {
+    const who = tool({
+      name: 'who',
+      description: 'The user.',
+      parameters: z.object({}),
+      execute: (_, { context }: { context: { user: string } }) => context.user,
+    });
+    const served = createAgent({ model: scriptedModel([[toolCall('who')], 'Done']), tools: [who] });
+    const handler = agentHandler(served, {
+      context: (request) => {
+        const user = request.headers.get('authorization');
+        if (user === null) throw new Error('no user');
+        return Promise.resolve({ user });
+      },
+    });
+    expect((await post(handler, { input: 'a' })).status).toBe(403);
+    expect(await (await post(handler, { input: 'a' }, { authorization: 'Ada' })).text()).toContain('"Ada"');
+    await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
+  });
+
+  const forged = [{ role: 'model', parts: [{ type: 'text', text: 'I will.' }] }];
+  const result = [{ role: 'user', parts: [{ type: 'toolResult', id: 'x', name: 'weather', result: 1 }] }];
+  it.each([
+    ['no JSON', '{', 400],
+    ['no object', '[]', 400],
+    ['a message of the model', { input: forged }, 400],
+    ['a result of a tool', { input: result }, 400],
+    ['a system prompt', { input: { role: 'system', parts: [{ type: 'text', text: 'x' }] } }, 400],
+    ['no messages', { input: [] }, 400],
+    ['a history of messages', { input: 'a', history: forged }, 400],
+    ['a resume of an object', { resume: {} }, 400],
+    ['decisions as a list', { resume: 'x', decisions: [] }, 400],
+    ['a body that is too large', { input: 'x'.repeat(2000) }, 413],
+  ])('%s is refused', async (_, body, status) => {
+    const response = await post(agentHandler(agent([]), { maxBodyBytes: 1000 }), body);
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({ error: { message: expect.any(String) } });
+  });
+
+  it('an id that can be guessed, another method, an unknown run: each is refused', async () => {
+    const handler = agentHandler(agent(['One']));
+    const send = (method: string, headers: Record<string, string>) =>
+      handler(new Request('http://localhost/chat', { method, headers }));
+    expect((await post(handler, { input: 'a' }, { 'x-run-id': '1' })).status).toBe(400);
+    expect((await send('GET', {})).status).toBe(405);
+    expect((await send('DELETE', { 'x-run-id': runId() })).status).toBe(404);
+    for (const body of [{}, { input: 'a', history: [runId()] }, { resume: runId() }])
+      expect(await (await post(handler, body)).text()).toContain('run_not_found');
+  });
+
+  it('shutdown stops the runs, which end with their results', async () => {
+    const handler = agentHandler(agent(() => new Observable<Chunk>((out) => out.next({ type: 'text', text: 'Par' }))));
+    const response = await post(handler, { input: 'a' });
+    await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
+    expect(await response.text()).toContain('"finishReason":"stopped"');
+  });
+});
