@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import {
@@ -261,6 +263,40 @@ describe('a run over a real socket', () => {
     expect(await left).toBe('plain');
     expect(shared.status).toBe('running');
     shared.unsubscribe();
+  });
+
+  it('sendRun leaves nothing behind for clients that vanish: no subscription, timer or connection', async () => {
+    const CLIENTS = 50;
+    const plain = new Subject<StreamEvent>();
+    const source = new Subject<StreamEvent>();
+    const abandoned = new Subject<void>();
+    const shared: SharedRun = shareRun(source.pipe(finalize(() => abandoned.next())), { grace: 0 });
+    const closed = new Subject<void>();
+    const allClosed = lastValueFrom(closed.pipe(take(CLIENTS)));
+    const server = createServer((request, response) => {
+      response.on('close', () => closed.next());
+      sendRun(request.url === '/plain' ? plain : shared, response, { heartbeat: 60_000 });
+    }).listen(0, '127.0.0.1');
+    servers.push(server);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const sockets = Array.from({ length: CLIENTS }, (_, index) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(`GET /${index % 2 ? 'plain' : 'shared'} HTTP/1.1\r\nhost: a\r\n\r\n`);
+      return socket;
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'data'))); // the responses have begun
+    plain.next(text('a'));
+    source.next(text('a'));
+    expect([plain.observed, source.observed, timers() - before >= CLIENTS]).toEqual([true, true, true]);
+    const isAbandoned = firstValueFrom(abandoned, { defaultValue: undefined });
+    for (const socket of sockets) socket.resetAndDestroy();
+    await Promise.all([allClosed, isAbandoned]);
+    const connections = await new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+    expect([plain.observed, source.observed, shared.status, connections]).toEqual([false, false, 'abandoned', 0]);
+    expect(timers()).toBeLessThanOrEqual(before);
   });
 
   it('sendRun keeps nothing for a slow reader: what waits is merged in the log of the run', async () => {
