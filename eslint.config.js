@@ -113,6 +113,8 @@ export default defineConfig(
       'spec/.readme',
       'spec/bench/peers',
       'spec/bench/out',
+      'spec/browser', // they have packages of their own, which are not installed here
+      'examples/nest-service',
       '**/*.mjs',
     ],
   },

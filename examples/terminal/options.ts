@@ -15,6 +15,8 @@ export interface Options {
   readonly fallback: string | undefined;
   /** Whether thinking is requested from a model that supports it. */
   readonly thinking: boolean;
+  /** Whether a page in a browser shows the chat. */
+  readonly web: boolean;
   readonly help: boolean;
 }
 
@@ -27,6 +29,7 @@ export const help = `An agent in the terminal, with four tools: weather, calcula
 
   npm start                                 a chat; without a terminal, one built-in question
   npm start -- "How warm is it in Oslo?"    one question
+  npm start -- --web                        a chat on a page in a browser
 
 Options
   --provider NAME   the provider (default: openai)
@@ -34,6 +37,7 @@ Options
   --fallback NAME   the provider that answers when the first one fails, with its default model
   --base-url URL    another server with the provider's API, for example http://localhost:11434/v1 for openai
   --no-thinking     request no thinking, for models that do not support it
+  --web             serve the chat as a page on this machine, until Ctrl-C
   --help            show this text
 
 Providers, their default models, and the environment variable of the key
@@ -59,6 +63,7 @@ export function parseOptions(args: readonly string[]): Options {
       'base-url': { type: 'string' },
       fallback: { type: 'string' },
       'no-thinking': { type: 'boolean', default: false },
+      web: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -75,6 +80,7 @@ export function parseOptions(args: readonly string[]): Options {
     baseUrl,
     fallback: fallback && findProvider(fallback).name,
     thinking: !values['no-thinking'],
+    web: values.web,
     help: values.help,
   };
 }

@@ -1,8 +1,9 @@
-import { concat, of, skip, tap } from 'rxjs';
+import { concat, firstValueFrom, of, skip, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import picocolors from 'picocolors';
 import { createAgent } from 'rivulet';
 import type { Agent, Approve } from 'rivulet';
+import { serve } from '../node-service/serve.js';
 import { askUser, chat } from './chat.js';
 import { keyboard } from './keyboard.js';
 import type { TerminalInput, TerminalOutput } from './keyboard.js';
@@ -69,22 +70,33 @@ async function runAgent(options: Options, terminal: Terminal): Promise<number> {
   const { model, about, close } = await connectAll(options, env, terminal.pace);
   try {
     const thinking = options.thinking && model.capabilities?.thinking === true;
-    const createAgentFor = (approve: Approve) =>
+    const createAgentFor = (approve?: Approve) =>
       createAgent({
         model,
         system,
         tools,
         toolConcurrency: Infinity,
         toolDeadline: 10_000,
-        approve,
+        ...(approve ? { approve } : {}),
         ...(thinking ? { thinking } : {}),
       });
     stdout.write(`Rivulet: ${stripControlCharacters(about)}\n\n`);
+    if (options.web) return await serveUntilInterrupted(createAgentFor(), terminal);
     if (options.prompt === undefined && stdin.isTTY && stdout.isTTY) return await converse(createAgentFor, terminal);
     return await askOnce(createAgentFor(refuse), options.prompt ?? builtInPrompt, terminal);
   } finally {
     await close();
   }
+}
+
+/** Serves the page. A call that needs an approval waits for the user's decision there. */
+async function serveUntilInterrupted(agent: Agent, { stdout, interrupts }: Terminal): Promise<number> {
+  const interrupted = firstValueFrom(interrupts);
+  const { url, close } = await serve(agent);
+  stdout.write(`Open ${url} (Ctrl-C ends the service)\n`);
+  await interrupted;
+  await close();
+  return 0;
 }
 
 const refuse: Approve = () =>

@@ -186,6 +186,20 @@ describe('runProgram, without a terminal', () => {
     expect(out).toContain('I did not write never-written.txt.');
   });
 
+  it('runProgram serves the page with --web, until it is interrupted', async () => {
+    let page: Promise<string> | undefined;
+    const { code, error } = await start(['--web'], {
+      watch(out, interrupt) {
+        const url = /Open (\S+)/.exec(out)?.[1];
+        if (url === undefined || page) return;
+        page = fetch(url).then((response) => response.text());
+        void page.finally(interrupt);
+      },
+    });
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    expect(await page).toMatch(/^<!doctype html>/);
+  });
+
   it('runProgram returns 2 for a wrong option', async () => {
     expect(await start(['--modle', 'x'])).toEqual({ code: 2, out: '', error: expect.stringMatching(/--modle/) });
     expect(await start(['--base-url', 'localhost'])).toEqual({

@@ -1,0 +1,31 @@
+import 'reflect-metadata';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { createAgent } from 'rivulet';
+import { pageFiles } from '../page/files.js';
+import { connect } from '../terminal/providers.js';
+import { weather } from '../terminal/weather.js';
+import { ChatModule } from './chat.module.js';
+import { startSession, userOf } from './session.js';
+import { readFile, writeFile } from './userFiles.js';
+
+// npm run example:nest-service [-- PROVIDER]
+const options = { provider: process.argv[2] ?? 'openai', model: undefined, baseUrl: undefined };
+const { model, about } = await connect(options, process.env);
+const agent = createAgent({ model, system: 'Answer briefly, in plain text.', tools: [weather, readFile, writeFile] });
+
+@Module({ imports: [ChatModule.register(agent, { context: ({ headers }) => userOf(headers.get('cookie')) })] })
+class AppModule {}
+
+const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
+const files = await pageFiles();
+app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
+  const file = files.get(request.url?.split('?', 1)[0] ?? '');
+  if (!file) return next();
+  startSession(request, response);
+  response.writeHead(200, { 'content-type': file.type }).end(file.body);
+});
+app.enableShutdownHooks();
+await app.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1');
+console.log(`Rivulet: ${about}\nOpen ${await app.getUrl()}`);

@@ -1,0 +1,20 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { User } from './userFiles.js';
+
+/**
+ * The user of a request: each browser is one, by a cookie that nobody can guess. A service has a login here.
+ *
+ * @throws Error if there is no cookie.
+ */
+export function userOf(cookie: string | null | undefined): User {
+  const id = /(?:^|;\s*)session=([0-9a-f-]{36})/.exec(cookie ?? '')?.[1];
+  if (id !== undefined) return { id };
+  throw Object.assign(new Error('There is no session. Load the page again.'), { status: 401 });
+}
+
+/** Gives a browser that has no session a new one. */
+export function startSession(request: IncomingMessage, response: ServerResponse): void {
+  const hasSession = /(?:^|;\s*)session=/.test(request.headers.cookie ?? '');
+  if (!hasSession) response.setHeader('set-cookie', `session=${randomUUID()}; HttpOnly; SameSite=Strict; Path=/`);
+}

@@ -1,0 +1,22 @@
+// npm run example:node-service [-- PROVIDER]
+import { createAgent } from 'rivulet';
+import { connect } from '../terminal/providers.js';
+import { tools } from '../terminal/tools.js';
+import { serve } from './serve.js';
+
+const options = { provider: process.argv[2] ?? 'openai', model: undefined, baseUrl: undefined };
+const { model, about, close } = await connect(options, process.env);
+const system = 'Answer briefly, in plain text without Markdown. Call several tools at once where you can.';
+const service = await serve(createAgent({ model, system, tools, toolConcurrency: Infinity }), 3000);
+
+console.log(`Rivulet: ${about}\nOpen ${service.url}`);
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(
+    signal,
+    () =>
+      void service
+        .close()
+        .then(close)
+        .then(() => process.exit()),
+  );

@@ -1,0 +1,362 @@
+import assert from 'node:assert/strict';
+import { NEVER, Subject, concat, concatMap, finalize, from, interval, of, take } from 'rxjs';
+import { progress, tool } from 'rivulet';
+import type { Chunk } from 'rivulet';
+import { toolCall } from 'rivulet/testing';
+import type { Step } from 'rivulet/testing/server';
+import * as z from 'zod';
+import { chatOn } from './stage.js';
+import type { Settings, Stage } from './stage.js';
+
+/** A check of an example in a browser. It fails by throwing. */
+export interface Check {
+  /** A sentence whose subject is the page. */
+  readonly name: string;
+  /** Whether `--short` includes it. */
+  readonly short?: boolean;
+  /** Returns what the check needs, and what it does. Called once for each run of the check. */
+  readonly prepare: () => Settings & { readonly act: (stage: Stage) => Promise<void> };
+}
+
+/** `w1 w2 w3 ...`: a missing or doubled word shows. */
+const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index + 1}`).join(' ');
+const counting = (count: number, delay: number): Step[] =>
+  (words(count).match(/\S+\s*/g) ?? []).flatMap((word): Step[] => [word, { delay }]);
+const text = (value: string): Chunk => ({ type: 'text', text: value });
+const finish: Chunk = { type: 'finish', reason: 'stop', usage: { input: 10, output: 20 } };
+/** Chrome prints each request that fails. */
+const connectionErrors = /net::ERR_|Failed to load resource/;
+
+/** Asserts that a text is in the conversation once. */
+async function assertOnce({ chat }: Stage, expected: string): Promise<void> {
+  const found = (await chat.text()).split(expected).length - 1;
+  assert.equal(found, 1, `"${expected.slice(0, 60)}" is there ${found} times.`);
+}
+
+const note = tool({
+  name: 'write_note',
+  description: 'Writes a note.',
+  parameters: z.object({ text: z.string() }),
+  needsApproval: true,
+  execute: ({ text }) => `${text} is noted.`,
+});
+
+/** A model that asks to write a note, and then says what became of it. */
+const noting: Settings['script'] = ({ history }) => {
+  const result = history.at(-1)?.parts.find((part) => part.type === 'toolResult');
+  if (!result) return [toolCall('write_note', { text: 'Buy milk' })];
+  return result.error === undefined ? 'It was written.' : `It was not written: ${result.error}`;
+};
+
+/**
+ * The tasks of the page that took more than 50 ms of CPU time. (A PerformanceObserver measures the time that has passed,
+ * which includes what other processes took.)
+ */
+function longTasks(trace: Buffer): readonly string[] {
+  interface Task {
+    readonly name: string;
+    /** Microseconds of CPU time of the thread. */
+    readonly tdur?: number;
+  }
+  const { traceEvents } = JSON.parse(trace.toString()) as { readonly traceEvents: readonly Task[] };
+  const tasks = traceEvents.filter(({ name, tdur }) => name === 'RunTask' && tdur !== undefined);
+  assert.ok(tasks.length > 100, 'The trace has no tasks.');
+  return tasks.flatMap(({ tdur = 0 }) => (tdur > 50_000 ? `a task of ${tdur / 1000} ms` : []));
+}
+
+/** The checks of every example with a conversation. */
+export const checks: readonly Check[] = [
+  {
+    name: 'The page shows text while it streams',
+    short: true,
+    prepare: () => {
+      const output = new Subject<Chunk>();
+      return {
+        script: () => output,
+        async act({ chat, page, picture }) {
+          await chat.send('Hello');
+          await chat.shows('Hello');
+          await picture('sending');
+          output.next({ type: 'thinking', text: 'A greeting.' });
+          await page.getByText('Thinking', { exact: true }).waitFor();
+          output.next(text('Good '));
+          await chat.shows('Good');
+          assert.ok(await chat.stop.isVisible());
+          await picture('streaming');
+          output.next(text('morning.'));
+          output.next(finish);
+          output.complete();
+          await chat.shows('Good morning.');
+          await chat.idle();
+        },
+      };
+    },
+  },
+  {
+    name: 'The page sends no request after the end of a run',
+    short: true,
+    prepare: () => ({
+      script: ['One answer.'],
+      async act({ chat, page, proxy, provider }) {
+        await chat.send('Hello');
+        await chat.shows('One answer.');
+        await chat.idle();
+        await page.waitForLoadState('networkidle');
+        assert.equal(provider.requests.length, 1);
+        assert.deepEqual(
+          proxy.requests().filter((request) => request.includes('/api/')),
+          ['POST /api/chat'],
+        );
+      },
+    }),
+  },
+  {
+    name: 'The page stops a tool at the server',
+    short: true,
+    prepare: () => {
+      const stopped = new Subject<void>();
+      const done = new Promise<void>((resolve) => stopped.subscribe(() => resolve()));
+      const slow = tool({
+        name: 'slow',
+        description: 'Takes long.',
+        parameters: z.object({ what: z.string() }),
+        execute: () => concat(of(progress('the first half')), NEVER).pipe(finalize(() => stopped.next())),
+      });
+      return {
+        script: [[toolCall('slow', { what: 'a look-up' })]],
+        tools: [slow],
+        async act({ chat, picture, provider }) {
+          await chat.send('Use the tool');
+          await chat.shows('the first half');
+          await picture('tool');
+          await chat.stop.click();
+          await chat.idle();
+          await done; // the server has unsubscribed the tool
+          await chat.shows('You stopped');
+          await picture('stopped');
+          assert.equal(provider.requests.length, 1);
+        },
+      };
+    },
+  },
+  {
+    name: 'The page stops an answer with Escape, and the provider sees the connection close',
+    prepare: () => ({
+      script: () => concat(of(text('Half')), NEVER),
+      async act({ chat, page, provider }) {
+        const closed = new Promise((resolve) =>
+          provider.events.subscribe(({ type }) => (type === 'closed' ? resolve(type) : undefined)),
+        );
+        await chat.send('Go');
+        await chat.shows('Half');
+        await page.keyboard.press('Escape');
+        await closed;
+        await chat.idle();
+        await chat.shows('Half');
+      },
+    }),
+  },
+  {
+    name: 'The page continues after a reload, without a lost or doubled word',
+    short: true,
+    prepare: () => ({
+      script: [counting(300, 5)],
+      async act(stage) {
+        const { chat, page, provider } = stage;
+        await chat.send('Count');
+        await chat.shows('w100');
+        await page.reload();
+        await chat.shows('w300');
+        await chat.idle();
+        await assertOnce(stage, words(300));
+        await page.reload();
+        await chat.shows('w300');
+        await assertOnce(stage, words(300));
+        assert.equal(provider.requests.length, 1);
+      },
+    }),
+  },
+  {
+    name: 'The page shows the same in two tabs',
+    short: true,
+    prepare: () => ({
+      script: [counting(200, 5), 'The second answer.'],
+      async act(stage) {
+        const { chat, openTab, provider, page } = stage;
+        await chat.send('Count');
+        await chat.shows('w20');
+        const second = await openTab();
+        const other = { ...stage, page: second, chat: chatOn(second) };
+        await other.chat.shows(words(200));
+        await chat.shows(words(200));
+        await assertOnce(other, words(200));
+        await chat.idle();
+        await other.chat.idle();
+        await page.bringToFront();
+        await chat.send('And now');
+        await other.chat.shows('The second answer.');
+        await chat.idle();
+        await other.chat.idle();
+        assert.equal(await other.chat.text(), await chat.text());
+        assert.equal(provider.requests.length, 2);
+      },
+    }),
+  },
+  {
+    name: 'The page comes back by itself when its connection is cut',
+    short: true,
+    prepare: () => ({
+      script: [counting(300, 5)],
+      accepted: connectionErrors,
+      async act(stage) {
+        const { chat, proxy, provider } = stage;
+        await chat.send('Count');
+        await chat.shows('w50');
+        proxy.cut();
+        await chat.shows('w300');
+        await chat.idle();
+        await assertOnce(stage, words(300));
+        assert.equal(provider.requests.length, 1);
+        assert.ok(proxy.requests().filter((request) => request.includes('/api/')).length > 1, 'Nothing was cut.');
+      },
+    }),
+  },
+  {
+    name: 'The page asks before a tool runs, and shows its result',
+    short: true,
+    prepare: () => ({
+      script: noting,
+      tools: [note],
+      async act({ chat, page, picture }) {
+        await chat.send('Write a note');
+        const approve = page.getByRole('button', { name: 'Approve' });
+        await approve.waitFor();
+        await picture('approval');
+        await approve.press('Enter');
+        await chat.shows('It was written.');
+        await chat.shows('Buy milk is noted.');
+        await chat.idle();
+      },
+    }),
+  },
+  {
+    name: 'The page tells the model that the user denied a call',
+    prepare: () => ({
+      script: noting,
+      tools: [note],
+      async act({ chat, page, provider }) {
+        await chat.send('Write a note');
+        await page.getByRole('button', { name: 'Deny' }).click();
+        await chat.shows('It was not written');
+        await chat.idle();
+        assert.equal(provider.requests.length, 2);
+      },
+    }),
+  },
+  {
+    name: 'The page asks again after a reload',
+    prepare: () => ({
+      script: noting,
+      tools: [note],
+      async act({ chat, page }) {
+        await chat.send('Write a note');
+        await page.getByRole('button', { name: 'Approve' }).waitFor();
+        await page.reload();
+        await page.getByRole('button', { name: 'Approve' }).click();
+        await chat.shows('It was written.');
+      },
+    }),
+  },
+  {
+    name: 'The page shows a failure, and tries again',
+    short: true,
+    prepare: () => ({
+      script: ['The second attempt.'],
+      provider: { failFirst: { status: 500 } },
+      async act({ chat, page, picture, provider }) {
+        await chat.send('Hello');
+        await page.getByRole('alert').waitFor();
+        await picture('failed');
+        await page.getByRole('button', { name: 'Try again' }).click();
+        await chat.shows('The second attempt.');
+        await chat.idle();
+        assert.equal(await page.getByRole('alert').count(), 0);
+        assert.equal(provider.requests.length, 2);
+      },
+    }),
+  },
+  {
+    name: 'The page regenerates an answer and edits a prompt, and keeps the versions',
+    prepare: () => ({
+      script: ['Answer one.', 'Answer two.', 'Answer three.'],
+      async act({ chat, page, picture, provider }) {
+        await chat.send('Question');
+        await chat.shows('Answer one.');
+        await page.getByRole('button', { name: 'Regenerate' }).click();
+        await chat.shows('Answer two.');
+        await chat.idle();
+        await chat.shows('2 / 2');
+        await page.getByRole('button', { name: 'Edit' }).focus();
+        await page.keyboard.press('Enter');
+        const editor = page.getByRole('textbox', { name: 'Edit your message' });
+        await editor.fill('Another question');
+        await picture('edit');
+        await editor.press('Enter');
+        await chat.shows('Answer three.');
+        await chat.idle();
+        await chat.shows('3 / 3');
+        await page.getByRole('button', { name: 'Previous version' }).click();
+        await chat.shows('Answer two.');
+        assert.ok(!(await chat.text()).includes('Answer three.'));
+        await picture('versions');
+        assert.equal(provider.requests.length, 3);
+      },
+    }),
+  },
+  {
+    name: 'The page stays responsive at 2,000 tokens a second',
+    short: true,
+    prepare: () => {
+      const token = (index: number) => (index % 100 === 99 ? `t${index}.\n\n` : `t${index} `);
+      const burst = (at: number) => Array.from({ length: 20 }, (_, index) => text(token(at * 20 + index)));
+      return {
+        script: () =>
+          concat(
+            interval(10).pipe(
+              take(200),
+              concatMap((at) => from(burst(at))),
+            ),
+            of(finish),
+          ),
+        async act({ browser, chat, page, picture }) {
+          await browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline'] });
+          await chat.send('Flood');
+          await chat.shows('t1000 ');
+          await chat.prompt.fill('typed while it streams');
+          await chat.shows('t3999.');
+          await chat.idle();
+          const trace = await browser.stopTracing();
+          assert.equal(await chat.prompt.inputValue(), 'typed while it streams');
+          await picture('long');
+          assert.deepEqual(longTasks(trace), []);
+        },
+      };
+    },
+  },
+  ...(['light', 'dark'] as const).map((colorScheme): Check => ({
+    name: `The page fits a narrow screen (${colorScheme})`,
+    prepare: () => ({
+      script: noting,
+      tools: [note],
+      context: { viewport: { width: 340, height: 700 }, colorScheme },
+      async act({ chat, page, picture }) {
+        await picture(`narrow-empty-${colorScheme}`);
+        await chat.send(`A long word: ${'x'.repeat(200)}`);
+        await page.getByRole('button', { name: 'Approve' }).waitFor();
+        await picture(`narrow-${colorScheme}`);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        assert.ok(overflow <= 0, `The page is ${overflow} pixels too wide.`);
+      },
+    }),
+  })),
+];

@@ -1,0 +1,48 @@
+import { serve } from '../../examples/node-service/serve.js';
+import { checks } from './checks.js';
+import { launch } from './chromium.js';
+import { checkNest } from './nest.js';
+import { onStage } from './stage.js';
+import type { Example } from './stage.js';
+
+/** The examples with a page. Add yours here. */
+const examples: readonly Example[] = [{ name: 'page', serve: (agent) => serve(agent) }];
+
+/** Which checks run. */
+export interface Selection {
+  readonly short: boolean;
+  /** A part of the names of checks or examples. */
+  readonly only: string | undefined;
+}
+
+/** Runs the checks, and prints a line for each. Resolves with the number of failures. */
+export async function runChecks({ short, only = '' }: Selection): Promise<number> {
+  const browser = await launch();
+  const onExamples = examples.flatMap((example) =>
+    checks
+      .filter((check) => check.short || !short)
+      .map(({ name, prepare }) => ({
+        name: `${example.name}: ${name}`,
+        run() {
+          const { act, ...settings } = prepare();
+          return onStage(browser, example, settings, act);
+        },
+      })),
+  );
+  const nest = { name: 'nest-service: The service keeps users apart', run: () => checkNest(browser) };
+  let failures = 0;
+  for (const { name, run } of [...onExamples, nest].filter((check) => check.name.includes(only))) {
+    const start = performance.now();
+    const error = await run().then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    const time = `${((performance.now() - start) / 1000).toFixed(1)} s`;
+    console.log(`${error === undefined ? 'ok    ' : 'FAILED'} ${name} (${time})`);
+    if (error === undefined) continue;
+    failures += 1;
+    console.log(error);
+  }
+  await browser.close();
+  return failures;
+}
