@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller, Inject, Module, Req, Res } from '@nestjs/common';
 import type { BeforeApplicationShutdown, DynamicModule } from '@nestjs/common';
 import { agentHandler, nodeListener } from 'rivulet';
-import type { Agent, AgentHandler, AgentHandlerOptions, Tool } from 'rivulet';
+import type { AgentHandler, AgentHandlerOptions, HandledAgent } from 'rivulet';
 
 // The module to copy. Import it with `ChatModule.register(agent, { context: (request) => user })`.
 
@@ -34,7 +34,7 @@ export class ChatModule {
    * @param agent The agent.
    * @param options `context` says who asks: its value reaches the tools, and a request for which it throws is refused.
    */
-  static register<C>(agent: Agent<readonly Tool[], unknown, C>, options: AgentHandlerOptions<C>): DynamicModule {
+  static register<C>(agent: HandledAgent<C>, options: AgentHandlerOptions<C>): DynamicModule {
     return { module: ChatModule, providers: [{ provide: HANDLER, useValue: agentHandler(agent, options) }] };
   }
 }

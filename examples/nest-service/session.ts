@@ -10,7 +10,7 @@ import type { User } from './userFiles.js';
 export function userOf(cookie: string | null | undefined): User {
   const id = /(?:^|;\s*)session=([0-9a-f-]{36})/.exec(cookie ?? '')?.[1];
   if (id !== undefined) return { id };
-  throw Object.assign(new Error('There is no session. Load the page again.'), { status: 401 });
+  throw new Error('There is no session. Load the page again.');
 }
 
 /** Gives a browser that has no session a new one. */

@@ -7,7 +7,7 @@ import { pageFiles } from '../page/files.js';
 /** A service that listens. */
 export interface Service {
   readonly url: string;
-  /** Stops the runs, then the service. */
+  /** Stops the runs, and the service when their readers know it. */
   readonly close: () => Promise<void>;
 }
 
@@ -23,18 +23,21 @@ export async function serve(agent: Agent, port = 0): Promise<Service> {
   const files = await pageFiles();
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0] ?? '/';
-    if (path === '/api/chat') return answer(request, response);
     const file = files.get(path);
-    if (!file) return response.writeHead(404).end();
-    return response.writeHead(200, { 'content-type': file.type }).end(file.body);
+    if (path === '/api/chat') answer(request, response);
+    else if (file) response.writeHead(200, { 'content-type': file.type }).end(file.body);
+    else response.writeHead(404).end();
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     async close() {
+      server.keepAliveTimeout = 1; // a connection ends after its response
       await chat.shutdown().forEach(() => undefined);
-      server.close();
-      server.closeAllConnections();
+      await new Promise((closed) => {
+        server.close(closed); // when the ends of the runs are sent
+        server.closeIdleConnections();
+      });
     },
   };
 }

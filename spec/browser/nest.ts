@@ -50,9 +50,9 @@ export async function checkNest(browser: Browser): Promise<void> {
     await bens.send('What does todo.txt say?');
     await bens.shows('There is no todo.txt.');
 
-    const body = JSON.stringify({ input: 'Hello', after: null });
+    const body = JSON.stringify({ input: 'Hello' });
     const headers = { 'content-type': 'application/json', 'x-run-id': crypto.randomUUID() };
-    assert.equal((await fetch(new URL('api/chat', url), { method: 'POST', headers, body })).status, 401);
+    assert.equal((await fetch(new URL('api/chat', url), { method: 'POST', headers, body })).status, 403);
 
     await bens.send('How warm is it in Oslo?');
     await bens.stop.waitFor();
