@@ -89,7 +89,7 @@ export class AllModelsFailedError extends RivuletError {
     readonly errors: readonly unknown[],
   ) {
     const reasons = models.map(({ provider, name }, at) => `${provider}:${name}: ${errorText(errors[at])}`);
-    super(`None of the ${models.length} models has answered. ${reasons.join(' ')} The errors are in \`error.errors\`.`);
+    super(`All ${models.length} models failed. ${reasons.join(' ')} The errors are in \`error.errors\`.`);
     Object.assign(this, { retryable: errors.some(isRetryable) });
   }
 

@@ -23,8 +23,8 @@ import type { Usage } from './usage.js';
  */
 export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unknown> = ToolCallPart, C = unknown> {
   /**
-   * Aborted when the run is unsubscribed, the call is cancelled, or the deadline is reached. Pass it to `fetch` and
-   * other functions that accept a signal.
+   * Aborted when the run is unsubscribed, stopped or out of time, the call is cancelled, or the deadline is reached.
+   * Its `reason` is an `AbortError` in all cases. Pass it to `fetch` and other functions that accept a signal.
    */
   readonly signal: AbortSignal;
   /** The call itself. */

@@ -5,7 +5,7 @@ import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
-import { reachedLimit } from './stopWhen.js';
+import { reachedLimit, toConditions } from './stopWhen.js';
 import type { StopWhen } from './stopWhen.js';
 
 /** The position of a turn in its run. */
@@ -82,7 +82,8 @@ interface Turn<E> {
  * event, to resume that run.
  * @param options `maxTurns` (default: 20), `stopWhen` (default: none), `provider` (default: `unknown`).
  * @returns The events of all turns, in order. It fails with a `StreamInterruptedError` if a turn completes without a
- * `turn` event, and with a `ConfigurationError` if `maxTurns` is not valid.
+ * `turn` event, and with a `ConfigurationError` if `maxTurns` or `stopWhen` is
+ * not valid.
  */
 export function runTurns<E extends StreamEvent>(
   turn: (state: RunState, position: TurnPosition) => Observable<E>,
@@ -101,10 +102,11 @@ export function runTurns<E extends StreamEvent>(
   };
   return defer(() => {
     requireNumber('maxTurns', maxTurns, 0);
+    const conditions = toConditions(stopWhen);
     const startTime = asyncScheduler.now();
     const endAt: EndAt = (state) => {
       if (state.turn >= maxTurns) return { finishReason: 'maxTurns' };
-      const limit = reachedLimit(stopWhen, state, asyncScheduler.now() - startTime);
+      const limit = reachedLimit(conditions, state, asyncScheduler.now() - startTime);
       return limit === undefined ? undefined : { finishReason: 'limit', rawReason: limit };
     };
     const end = start.turn > 0 || maxTurns === 0 ? endAt(start) : undefined;

@@ -1,3 +1,4 @@
+import { ConfigurationError } from '../core/errors.js';
 import type { RunState } from '../core/event.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import { requireNumber } from '../core/options.js';
@@ -57,7 +58,8 @@ export function toolCalled(name: string): StopCondition {
  * Ends a run when its turns have used a number of tokens, input and output together.
  *
  * It is checked between turns, so a run can use more: at least one more than the budget, at most what its last turn
- * used. A turn whose usage the provider does not report does not count.
+ * used. A turn whose usage the provider does not report does not count: with a server that never reports it, the run
+ * does not end here. Add `turnCount` or `elapsed`.
  *
  * @param tokens The number of tokens, including those before a resumed state.
  */
@@ -74,7 +76,7 @@ export function tokenBudget(tokens: number): StopCondition {
  * createAgent({ model, tools, stopWhen: costBudget({ prices, max: 0.5 }) });
  * ```
  *
- * As with `tokenBudget`, the last turn can exceed the budget.
+ * As with `tokenBudget`, the last turn can exceed the budget, and a turn without usage costs nothing.
  *
  * @param options `prices` of a million tokens, and `max`, the amount, in the same currency.
  */
@@ -128,13 +130,24 @@ export function allOf(...conditions: readonly OneCondition[]): StopCondition {
   };
 }
 
+/**
+ * The conditions of a run.
+ *
+ * @throws ConfigurationError `options` for what is not a condition.
+ */
+export const toConditions = (stopWhen: StopWhen): readonly StopCondition[] =>
+  ([stopWhen].flat() as readonly OneCondition[]).map(toCondition);
+
 /** Returns the name of the first condition that holds, or undefined. */
-export function reachedLimit(stopWhen: StopWhen, state: RunState, time: number): string | undefined {
-  const conditions = [stopWhen].flat() as readonly OneCondition[];
-  return conditions.map(toCondition).find((condition) => condition.holds(state, time))?.name;
-}
+export const reachedLimit = (conditions: readonly StopCondition[], state: RunState, time: number): string | undefined =>
+  conditions.find((condition) => condition.holds(state, time))?.name;
 
 function toCondition(condition: OneCondition): StopCondition {
-  if (typeof condition !== 'function') return condition;
-  return { name: condition.name || 'stopWhen', holds: condition };
+  if (typeof condition === 'function') return { name: condition.name || 'stopWhen', holds: condition };
+  if (typeof (condition as Partial<StopCondition> | null)?.holds === 'function') return condition;
+  throw new ConfigurationError(
+    'options',
+    `stopWhen has ${JSON.stringify(condition)}, which is not a condition.`,
+    'Pass turnCount(5), toolCalled("submit") or another condition, or a function of the state.',
+  );
 }

@@ -175,7 +175,7 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
     ),
     {
       code: 'all_models_failed',
-      message: 'None of the 2 models has answered. p:a: Refused. q:b: Lost. The errors are in `error.errors`.',
+      message: 'All 2 models failed. p:a: Refused. q:b: Lost. The errors are in `error.errors`.',
       retryable: true,
       errors: [
         { name: 'ConnectionError', code: 'connection', message: 'Refused.', retryable: true, provider: 'p' },

@@ -88,7 +88,7 @@ describe('fallback', () => {
     const { error } = observe(fallback([failingModel('a', busy), failingModel('b', broken)]).stream(request));
     expect(error).toMatchObject({
       code: 'all_models_failed',
-      message: 'None of the 2 models has answered. p:a: Busy. p:b: broken The errors are in `error.errors`.',
+      message: 'All 2 models failed. p:a: Busy. p:b: broken The errors are in `error.errors`.',
       errors: [busy, broken],
       retryable: true,
     });

@@ -14,6 +14,7 @@ import {
   costBudget,
   elapsed,
   reachedLimit,
+  toConditions,
   tokenBudget,
   toolCalled,
   turnCount,
@@ -85,12 +86,20 @@ describe('the conditions of stopWhen', () => {
     expect(allOf().holds(stateOf(2), 0)).toBe(false);
   });
 
+  it.each([['turnCount'], [undefined], [{ name: 'x' }], [5]])('stopWhen rejects %j before any request', (condition) => {
+    const model = scriptedModel(['Hi']);
+    const agent = createAgent({ model, stopWhen: [turnCount(5), condition as unknown as StopWhen] as StopWhen });
+    expect(observe(agent.stream('Hi')).error).toMatchObject({ code: 'configuration', subject: 'options' });
+    expect(model.requests).toEqual([]);
+    expect(() => allOf(condition as never)).toThrow('Pass turnCount(5)');
+  });
+
   it('reachedLimit returns the name of the first condition that holds', () => {
     const isLate = ({ turn }: RunState) => turn > 1;
-    expect(reachedLimit([turnCount(9), isLate, elapsed(5)], stateOf(2), 10)).toBe('isLate');
-    expect(reachedLimit([turnCount(9), isLate, elapsed(5)], stateOf(1), 10)).toBe('elapsed');
-    expect(reachedLimit([() => true], stateOf(1), 0)).toBe('stopWhen');
-    expect(reachedLimit([], stateOf(1), 0)).toBeUndefined();
+    expect(reachedLimit(toConditions([turnCount(9), isLate, elapsed(5)]), stateOf(2), 10)).toBe('isLate');
+    expect(reachedLimit(toConditions([turnCount(9), isLate, elapsed(5)]), stateOf(1), 10)).toBe('elapsed');
+    expect(reachedLimit(toConditions([() => true]), stateOf(1), 0)).toBe('stopWhen');
+    expect(reachedLimit(toConditions([]), stateOf(1), 0)).toBeUndefined();
   });
 
   it.each([

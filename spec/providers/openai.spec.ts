@@ -181,7 +181,7 @@ describe('openai over HTTP', () => {
     const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
     await expect(lastValueFrom(createAgent({ model, tools: [draw] }).run('Draw.'))).rejects.toMatchObject({
       subject: 'capability',
-      message: expect.stringContaining('does not accept a image/png file in a tool result (tool "draw")') as unknown,
+      message: expect.stringContaining('does not accept image/png files in tool results (tool "draw")') as unknown,
     });
     await server.close();
   });

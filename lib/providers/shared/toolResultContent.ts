@@ -46,7 +46,7 @@ export function unsupportedResultFileError(
 ): ConfigurationError {
   return new ConfigurationError(
     'capability',
-    `${provider} does not accept a ${mediaType} file in a tool result (tool "${tool}").`,
+    `${provider} does not accept ${mediaType} files in tool results (tool "${tool}").`,
     'Return a text or a URL from the tool, or use a model that reads files in tool results.',
   );
 }

@@ -162,7 +162,7 @@ describe('encodeMessages', () => {
       },
     ]);
     expect(() => content({ type: 'file', mediaType: 'audio/wav', data: 'AAAA' })).toThrow(
-      /anthropic does not accept a audio\/wav file in a tool result \(tool "look"\)/,
+      /anthropic does not accept audio\/wav files in tool results \(tool "look"\)/,
     );
   });
 });

@@ -56,7 +56,7 @@ describe('encodeMessage', () => {
     expect(() => contentOf(parts)).toThrow(
       expect.objectContaining({
         subject: 'capability',
-        message: expect.stringContaining('image/png file in a tool result (tool "chart")') as unknown,
+        message: expect.stringContaining('image/png files in tool results (tool "chart")') as unknown,
       }),
     );
     expect(contentOf(parts, { resultFiles: true })).toEqual([

@@ -79,7 +79,7 @@ describe('encodeMessages of cohere', () => {
       ],
     });
     expect(() => encodeResult(filePart(new Uint8Array([1]), 'image/png'))).toThrow(
-      /cohere does not accept a image\/png file in a tool result/,
+      /cohere does not accept image\/png files in tool results/,
     );
   });
 

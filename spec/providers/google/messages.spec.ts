@@ -130,7 +130,7 @@ describe('encodeContents', () => {
 
   it('encodeContents refuses files in the results for models before Gemini 3', () => {
     expect(() => responseTo(image, 'gemini-2.5-flash')).toThrow(
-      /google:gemini-2\.5-flash does not accept a image\/png file in a tool result/,
+      /google:gemini-2\.5-flash does not accept image\/png files in tool results/,
     );
     expect(responseTo(image, 'gemini-flash-latest')).toMatchObject({ parts: [{}] });
   });

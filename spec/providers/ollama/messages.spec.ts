@@ -59,6 +59,6 @@ describe('encodeMessages of ollama', () => {
       images: [image.data],
     });
     for (const file of [filePart(bytes('%'), 'application/pdf'), filePart(new URL('https://x.y/z.png'), 'image/png')])
-      expect(() => encodeResult(file)).toThrow(/ollama does not accept an? .*file in a tool result \(tool "f"\)/);
+      expect(() => encodeResult(file)).toThrow(/ollama does not accept .* files in tool results \(tool "f"\)/);
   });
 });

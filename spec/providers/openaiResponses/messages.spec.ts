@@ -71,7 +71,7 @@ describe('encodeInput: files in tool results', () => {
       expect(() => output([{ type: 'file', mediaType, data: 'AQ==' }])).toThrow(
         expect.objectContaining({
           subject: 'capability',
-          message: expect.stringContaining(`a ${mediaType} file in a tool result (tool "look")`) as unknown,
+          message: expect.stringContaining(`${mediaType} files in tool results (tool "look")`) as unknown,
         }),
       );
   });
