@@ -114,6 +114,7 @@ export default defineConfig(
       'spec/bench/peers',
       'spec/bench/out',
       'spec/browser', // they have packages of their own, which are not installed here
+      'spec/bridges/agUi/client',
       'examples/nest-service',
       '**/*.mjs',
     ],

@@ -4,7 +4,12 @@ import type { Config } from 'jest';
 const shared: Config = {
   testEnvironment: 'node',
   roots: ['<rootDir>/spec'],
-  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/spec/bench/peers', '<rootDir>/spec/drift/node_modules'],
+  modulePathIgnorePatterns: [
+    '<rootDir>/dist',
+    '<rootDir>/spec/bench/peers',
+    '<rootDir>/spec/drift/node_modules',
+    '<rootDir>/spec/bridges/agUi/client',
+  ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rivulet$': '<rootDir>/lib/index.ts',
@@ -12,6 +17,7 @@ const shared: Config = {
     '^rivulet/ai-sdk$': '<rootDir>/lib/providers/aiSdk/aiSdk.ts',
     '^rivulet/registry$': '<rootDir>/lib/registry/index.ts',
     '^rivulet/mcp$': '<rootDir>/lib/bridges/mcp/index.ts',
+    '^rivulet/ag-ui$': '<rootDir>/lib/bridges/agUi/index.ts',
     '^rivulet/testing$': '<rootDir>/lib/testing/index.ts',
     '^rivulet/testing/server$': '<rootDir>/lib/testing/server/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',

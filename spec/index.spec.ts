@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import * as rivulet from 'rivulet';
 import * as mcp from 'rivulet/mcp';
+import * as agUi from 'rivulet/ag-ui';
 import * as aiSdk from 'rivulet/ai-sdk';
 import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
@@ -162,6 +163,21 @@ describe('the public names', () => {
   });
   it('rivulet/mcp exports these names', () => {
     expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpTools']);
+  });
+  it('rivulet/ag-ui exports these names', () => {
+    expect(Object.keys(agUi).sort()).toEqual([
+      'AgUiRequestError',
+      'agUiHandler',
+      'agUiResponse',
+      'clientTools',
+      'fromAgUiMessages',
+      'historyOf',
+      'readAgUiRequest',
+      'runAgUi',
+      'sendAgUi',
+      'toAgUi',
+      'toAgUiMessages',
+    ]);
   });
   it('rivulet/ai-sdk exports these names', () => {
     expect(Object.keys(aiSdk).sort()).toEqual(['fromAiSdk']);

@@ -37,9 +37,13 @@ export class RequestError extends Error {
 /** The error of a request that `context` refuses. */
 export const refused = () => new RequestError(403, 'You may not use this agent.');
 
-/** The response to a request that is not answered with a run. */
-export function errorResponse({ status, message }: RequestError): Response {
-  const headers = status === 405 ? { allow: 'POST, DELETE' } : {};
+/**
+ * The response to a request that is not answered with a run.
+ *
+ * @param allow The methods that are allowed. Default: those of `agentHandler`.
+ */
+export function errorResponse({ status, message }: RequestError, allow = 'POST, DELETE'): Response {
+  const headers = status === 405 ? { allow } : {};
   return Response.json({ error: { message } }, { status, headers });
 }
 
@@ -54,7 +58,8 @@ export const readRequest = (
 ): Observable<StartRequest | ResumeRequest | JoinRequest> =>
   readText(request, maxBytes).pipe(map((text) => toRequest(text === '' ? {} : tryParseJson(text))));
 
-function readText(request: Request, maxBytes: number): Observable<string> {
+/** Reads the body of a request as text. It fails with a RequestError if the body is too large. */
+export function readText(request: Request, maxBytes: number): Observable<string> {
   return defer(() => {
     const decoder = new TextDecoder();
     let size = 0;

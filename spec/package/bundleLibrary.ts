@@ -13,6 +13,7 @@ const entries = [
   'providers/kit',
   'providers/aiSdk/aiSdk',
   'bridges/mcp/index',
+  'bridges/agUi/index',
   'testing/index',
   'testing/server/index',
 ];

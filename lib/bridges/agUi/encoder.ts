@@ -1,0 +1,151 @@
+import type { RunResult, StreamEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import { isSameJson } from '../../core/json/equal.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { hasToolResults, messageText } from '../../core/message.js';
+import type { Message } from '../../core/message.js';
+import { describeError } from '../../ui/serverSentEvents.js';
+import type { ServerSentEventsOptions } from '../../ui/serverSentEvents.js';
+import { MessageEncoder } from './messageEncoder.js';
+import { finishedEvent } from './outcome.js';
+import type { OutcomeOptions } from './outcome.js';
+import { AgUiRequestError } from './request.js';
+import { AG_UI_VERSION, CUSTOM_PREFIX } from './protocol.js';
+import type { AgUiEvent, CustomEvent, RunAgentInput } from './protocol.js';
+
+/** Options of `toAgUi`. */
+export interface ToAgUiOptions extends OutcomeOptions, Pick<ServerSentEventsOptions, 'describeError' | 'onError'> {}
+
+/** What `toAgUi` needs of the request. */
+export type AgUiRun = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> & Partial<Pick<RunAgentInput, 'tools'>>;
+
+/** Converts the events of one run. Each function returns what to send. */
+export class AgUiEncoder {
+  private readonly messages: MessageEncoder;
+  /** The arguments of the calls of this run. */
+  private readonly callArguments = new Map<string, JsonObject>();
+  private hasFinished = false;
+
+  constructor(
+    private readonly run: AgUiRun,
+    private readonly options: ToAgUiOptions,
+  ) {
+    this.messages = new MessageEncoder(run.runId, run.messages);
+  }
+
+  start(): readonly AgUiEvent[] {
+    const { threadId, runId } = this.run;
+    return [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: AG_UI_VERSION }];
+  }
+
+  next(event: StreamEvent): readonly AgUiEvent[] {
+    if (!this.hasFinished) this.add(event); // nothing may follow the end of the run
+    return this.messages.takeSent();
+  }
+
+  error(thrown: unknown): readonly AgUiEvent[] {
+    this.messages.closeAll();
+    return [...this.messages.takeSent(), this.errorEvent(thrown)];
+  }
+
+  /** A run that completes without a result was ended from outside, for example by `take`. */
+  complete(): readonly AgUiEvent[] {
+    if (this.hasFinished) return [];
+    const { threadId, runId } = this.run;
+    this.messages.closeAll();
+    this.messages.answerOpenCalls(new Set());
+    this.messages.send({ type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'cancelled' } });
+    return this.messages.takeSent();
+  }
+
+  private add(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    const { messages } = this;
+    switch (known.type) {
+      case 'text':
+        messages.addText(known.text);
+        break;
+      case 'thinking':
+        messages.addThinking(known.text);
+        break;
+      case 'toolCallFragment':
+        messages.addFragment(known);
+        break;
+      case 'toolCall':
+        this.callArguments.set(known.id, known.arguments);
+        messages.addCall(known);
+        break;
+      case 'toolStart': {
+        const { arguments: args, ...others } = known;
+        messages.send(customEvent(isSameJson(args, this.callArguments.get(known.id)) ? others : known));
+        break;
+      }
+      case 'toolResult':
+        messages.addResult(known);
+        break;
+      case 'message':
+        this.addMessage(known.message);
+        break;
+      case 'turn':
+        messages.endTurn();
+        break;
+      case 'retract':
+        messages.retract(customEvent(known));
+        break;
+      case 'result':
+        this.finish(known.result);
+        break;
+      case 'checkpoint': // trusted data, which does not leave the server
+      case 'openCalls':
+      case 'providerData':
+      case 'finish':
+        break;
+      default:
+        messages.send(customEvent(event));
+    }
+  }
+
+  /** The model's message repeats its deltas, and the results were sent. A prompt that joined the run is new. */
+  private addMessage(message: Message): void {
+    this.messages.closeAll();
+    if (message.role === 'user' && !hasToolResults(message)) this.messages.addPrompt(messageText(message));
+  }
+
+  private finish(result: RunResult): void {
+    const { messages } = this;
+    messages.closeAll();
+    messages.answerOpenCalls(new Set(result.waiting?.map(({ id }) => id)));
+    const event = finishedEvent(this.run, result, messages.answered, this.options);
+    if (event.outcome?.type === 'interrupt') messages.sendSnapshot(); // required before an interrupt
+    messages.send(event);
+    this.hasFinished = true;
+  }
+
+  private errorEvent(thrown: unknown): AgUiEvent {
+    const { describeError: describe = describeForClient, onError } = this.options;
+    let described;
+    try {
+      onError?.(thrown);
+      described = describe(thrown);
+    } catch (failed) {
+      described = describeError(failed); // of `describeError` or `onError`
+    }
+    const { code, message } = described;
+    return {
+      type: 'RUN_ERROR',
+      message: typeof message === 'string' ? message : 'The run failed.',
+      ...(typeof code === 'string' ? { code } : {}),
+    };
+  }
+}
+
+/** A mistake of the client is described to it. */
+const describeForClient = (thrown: unknown): JsonObject =>
+  thrown instanceof AgUiRequestError ? thrown.toJSON() : describeError(thrown);
+
+/** An event that AG-UI has no word for, under its own type. */
+const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
+  type: 'CUSTOM',
+  name: CUSTOM_PREFIX + type,
+  value: value,
+});

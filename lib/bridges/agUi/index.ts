@@ -1,0 +1,12 @@
+export { agUiHandler } from './agUiHandler.js';
+export { fromAgUiMessages, toAgUiMessages } from './messages.js';
+export { AgUiRequestError, clientTools, historyOf, readAgUiRequest } from './request.js';
+export { runAgUi } from './runAgUi.js';
+export { agUiResponse, sendAgUi } from './sendAgUi.js';
+export { toAgUi } from './toAgUi.js';
+export type { AgUiHandlerOptions } from './agUiHandler.js';
+export type { AgUiRun, ToAgUiOptions } from './encoder.js';
+export type * from './protocol.js';
+export type { HistoryOptions } from './request.js';
+export type { AgUiAgent, AgUiStore, RunAgUiOptions } from './runAgUi.js';
+export type { SendAgUiOptions } from './sendAgUi.js';

@@ -1,0 +1,186 @@
+import type { ToolCallFragment } from '../../core/chunk.js';
+import { isSameJson } from '../../core/json/equal.js';
+import { toolErrorTexts } from '../../core/message.js';
+import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { argumentsText, failureMetadata, parseArguments, resultContent } from './messages.js';
+import type { AgUiEvent, AgUiMessage } from './protocol.js';
+import { Transcript } from './transcript.js';
+
+/** A call whose arguments arrive. */
+interface GrowingCall {
+  id?: string | undefined;
+  name?: string | undefined;
+  /** The arguments that arrived before the id and the name. */
+  held: string;
+  isStarted: boolean;
+}
+
+/** Sends the messages of a run: texts, reasoning, calls and their results. What is opened is closed. */
+export class MessageEncoder {
+  private sent: AgUiEvent[] = [];
+  private messageCount = 0;
+  /** The open text, and the open reasoning. */
+  private text: string | undefined;
+  private reasoning: string | undefined;
+  /** The assistant message to which calls belong. */
+  private parent: string | undefined;
+  /** The calls whose arguments arrive, by their index in the turn. */
+  private growing = new Map<number | string, GrowingCall>();
+  /** The calls of this run that have no result. A client takes them for calls that it has to answer. */
+  private readonly unanswered = new Set<string>();
+  private readonly transcript: Transcript;
+  /** The calls that the request has answered: the client has their results. */
+  readonly answered: ReadonlySet<string>;
+
+  constructor(
+    private readonly runId: string,
+    messages: readonly AgUiMessage[],
+  ) {
+    this.transcript = new Transcript(messages);
+    this.answered = new Set(messages.flatMap((message) => (message.role === 'tool' ? message.toolCallId : [])));
+  }
+
+  addText(delta: string): void {
+    if (delta === '') return;
+    this.closeReasoning();
+    // The line feed with which `prefixAfterTools` separates texts: here, they are separate messages.
+    const text = this.text === undefined ? delta.replace(/^\n/, '') : delta;
+    if (text === '') return;
+    if (this.text === undefined) {
+      this.text = this.parent = this.newId();
+      this.send({ type: 'TEXT_MESSAGE_START', messageId: this.text, role: 'assistant' });
+    }
+    this.send({ type: 'TEXT_MESSAGE_CONTENT', messageId: this.text, delta: text });
+  }
+
+  addThinking(delta: string): void {
+    if (delta === '') return;
+    this.closeText();
+    this.parent = undefined; // what follows is shown after the reasoning
+    if (this.reasoning === undefined) {
+      const messageId = (this.reasoning = this.newId());
+      this.send({ type: 'REASONING_START', messageId });
+      this.send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' });
+    }
+    this.send({ type: 'REASONING_MESSAGE_CONTENT', messageId: this.reasoning, delta });
+  }
+
+  addFragment({ index = 0, id, name, arguments: args }: ToolCallFragment): void {
+    const call = this.growing.get(index) ?? { held: '', isStarted: false };
+    this.growing.set(index, call);
+    call.id ??= id;
+    call.name ??= name;
+    call.held += typeof args === 'string' ? args : args ? JSON.stringify(args) : '';
+    if (call.id === undefined || call.name === undefined) return;
+    if (!call.isStarted) this.startCall(call.id, call.name);
+    call.isStarted = true;
+    this.sendArguments(call.id, call.held);
+    call.held = '';
+  }
+
+  addCall({ id, name, arguments: args }: ToolCallPart): void {
+    const growing = [...this.growing].find(([, call]) => call.id === id && call.isStarted);
+    if (growing) this.growing.delete(growing[0]);
+    else this.startCall(id, name);
+    const complete = argumentsText(args);
+    const streamed = this.transcript.argumentsOf(id);
+    if (streamed === '') this.sendArguments(id, complete);
+    else if (streamed !== complete && !isSameJson(parseArguments(streamed), args)) {
+      // The provider repeats its arguments, or wraps them: only a snapshot can correct what was streamed.
+      this.transcript.setArguments(id, complete);
+      this.sendSnapshot();
+    }
+    this.send({ type: 'TOOL_CALL_END', toolCallId: id });
+  }
+
+  addResult(part: ToolResultPart): void {
+    this.unanswered.delete(part.id);
+    if (this.answered.has(part.id)) return;
+    const content = resultContent(part);
+    const failure = failureMetadata(part);
+    this.send({ type: 'TOOL_CALL_RESULT', messageId: this.newId(), toolCallId: part.id, content, ...failure });
+  }
+
+  /** Adds a message that the user has sent during the run. */
+  addPrompt(delta: string): void {
+    const messageId = this.newId();
+    this.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'user' });
+    this.send({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta });
+    this.send({ type: 'TEXT_MESSAGE_END', messageId });
+  }
+
+  /** Answers the calls that nothing will answer: a client would take them for calls that it has to answer. */
+  answerOpenCalls(waiting: ReadonlySet<string>): void {
+    const error = toolErrorTexts.not_executed;
+    for (const id of this.unanswered)
+      if (!waiting.has(id)) this.addResult({ type: 'toolResult', id, name: '', error, code: 'not_executed' });
+  }
+
+  endTurn(): void {
+    this.closeAll();
+    this.transcript.commit();
+  }
+
+  /** Removes the messages of the turn from the client. `notice` precedes the snapshot that does it. */
+  retract(notice: AgUiEvent): void {
+    this.closeAll();
+    this.answerOpenCalls(new Set());
+    this.send(notice);
+    this.transcript.retract();
+    this.sendSnapshot();
+  }
+
+  closeAll(): void {
+    this.closeText();
+    this.closeReasoning();
+    this.parent = undefined;
+    for (const { id, isStarted } of this.growing.values())
+      if (id !== undefined && isStarted) this.send({ type: 'TOOL_CALL_END', toolCallId: id });
+    this.growing = new Map();
+  }
+
+  sendSnapshot(): void {
+    this.send({ type: 'MESSAGES_SNAPSHOT', messages: this.transcript.snapshot() });
+  }
+
+  send(event: AgUiEvent): void {
+    this.transcript.add(event);
+    this.sent.push(event);
+  }
+
+  /** What was sent since the last call. */
+  takeSent(): readonly AgUiEvent[] {
+    const { sent } = this;
+    this.sent = [];
+    return sent;
+  }
+
+  private startCall(id: string, name: string): void {
+    this.closeReasoning();
+    this.closeText(); // text after the call is another message
+    this.parent ??= this.newId();
+    this.unanswered.add(id);
+    this.send({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, parentMessageId: this.parent });
+  }
+
+  private sendArguments(toolCallId: string, delta: string): void {
+    if (delta !== '') this.send({ type: 'TOOL_CALL_ARGS', toolCallId, delta });
+  }
+
+  private closeText(): void {
+    if (this.text !== undefined) this.send({ type: 'TEXT_MESSAGE_END', messageId: this.text });
+    this.text = undefined;
+  }
+
+  private closeReasoning(): void {
+    const messageId = this.reasoning;
+    if (messageId === undefined) return;
+    this.reasoning = undefined;
+    this.send({ type: 'REASONING_MESSAGE_END', messageId });
+    this.send({ type: 'REASONING_END', messageId });
+  }
+
+  private newId(): string {
+    return `${this.runId}-${++this.messageCount}`;
+  }
+}

@@ -1,0 +1,85 @@
+import type { WaitingCall } from '../../core/approval.js';
+import type { RunResult } from '../../core/event.js';
+import { omitUndefined } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { Usage } from '../../core/usage.js';
+import type { AgUiInterrupt, AgUiUsage, RunAgentInput, RunFinishedEvent, RunOutcome } from './protocol.js';
+
+/** What decides how a run that waits is described. */
+export interface OutcomeOptions {
+  /**
+   * The names of the agent's own tools without `execute`: the client answers their calls, as it answers those of the
+   * tools of its request. Default: none.
+   */
+  readonly clientTools?: readonly string[] | undefined;
+  /**
+   * Describes a call that needs an approval to the user: `message`, `responseSchema`, `expiresAt`, `metadata`. Default:
+   * a question with the name of the tool, and a schema with `approved`, `reason` and `editedArgs`.
+   */
+  readonly describeCall?: ((call: WaitingCall) => Partial<Omit<AgUiInterrupt, 'id' | 'toolCallId'>>) | undefined;
+}
+
+/** The end of a run. */
+export function finishedEvent(
+  { threadId, runId, tools = [] }: Pick<RunAgentInput, 'threadId' | 'runId'> & Partial<Pick<RunAgentInput, 'tools'>>,
+  result: RunResult,
+  answered: ReadonlySet<string>,
+  options: OutcomeOptions,
+): RunFinishedEvent {
+  const { output, usage, finishReason, rawReason } = result;
+  const counts = toAgUiUsage(usage);
+  const clientTools = new Set([...tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
+  return {
+    type: 'RUN_FINISHED',
+    threadId,
+    runId,
+    ...(output === undefined ? {} : { result: output as JsonValue }),
+    outcome: outcomeOf(result, clientTools, answered, options),
+    ...(Object.keys(counts).length > 0 ? { usage: [counts] } : {}),
+    metadata: { rivulet: omitUndefined({ finishReason, rawReason }) },
+  };
+}
+
+function outcomeOf(
+  { finishReason, waiting = [] }: RunResult,
+  clientTools: ReadonlySet<string>,
+  answered: ReadonlySet<string>,
+  options: OutcomeOptions,
+): RunOutcome {
+  if (finishReason === 'stopped') return { type: 'cancelled' };
+  const interrupts = waiting.filter(({ name }) => !clientTools.has(name));
+  if (interrupts.length > 0)
+    return { type: 'interrupt', interrupts: interrupts.map((call) => toInterrupt(call, options)) };
+  const pending = waiting.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
+  return { type: 'success', ...(pending.length > 0 ? { pendingToolCallIds: pending } : {}) };
+}
+
+/** The answer to a question about a call, as AG-UI recommends it. */
+const decisionSchema: JsonObject = {
+  type: 'object',
+  properties: {
+    approved: { type: 'boolean' },
+    reason: { type: 'string', description: 'Why the call is denied, for the model.' },
+    editedArgs: { type: 'object', description: 'Replaces the arguments of the call.' },
+  },
+  required: ['approved'],
+};
+
+const toInterrupt = (call: WaitingCall, { describeCall }: OutcomeOptions): AgUiInterrupt => ({
+  reason: 'tool_call',
+  message: `Run the tool "${call.name}"?`,
+  responseSchema: decisionSchema,
+  ...describeCall?.(call),
+  id: call.id,
+  toolCallId: call.id,
+});
+
+const toAgUiUsage = ({ input, output, total, cachedInput, cacheWriteInput, reasoning }: Usage): AgUiUsage =>
+  omitUndefined({
+    inputTokens: input,
+    outputTokens: output,
+    totalTokens: total,
+    reasoningTokens: reasoning,
+    cachedInputTokens: cachedInput,
+    cacheWriteInputTokens: cacheWriteInput,
+  });

@@ -1,0 +1,224 @@
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+
+/** The version of AG-UI that this bridge speaks. */
+export const AG_UI_VERSION = '1.0';
+
+/** The prefix of the names of custom events. What follows is the type of the event. */
+export const CUSTOM_PREFIX = 'rivulet.';
+
+/** What every event of AG-UI may have. Fields that are not listed pass through unread. */
+interface AgUiBase {
+  readonly metadata?: JsonObject;
+  readonly timestamp?: number;
+}
+
+/** A run starts. It is the first event, unless the run fails at once. */
+export interface RunStartedEvent extends AgUiBase {
+  readonly type: 'RUN_STARTED';
+  readonly threadId: string;
+  readonly runId: string;
+  readonly protocolVersion?: string;
+}
+
+/** A run ends, without a failure. */
+export interface RunFinishedEvent extends AgUiBase {
+  readonly type: 'RUN_FINISHED';
+  readonly threadId: string;
+  readonly runId: string;
+  readonly result?: JsonValue;
+  /** Default: success. */
+  readonly outcome?: RunOutcome;
+  readonly usage?: readonly AgUiUsage[];
+}
+
+/**
+ * Why a run ended. `success` may leave calls of front-end tools to the client, which answers them with the messages of
+ * its next run; `interrupt` waits for answers, which the client sends as `resume`.
+ */
+export type RunOutcome =
+  | { readonly type: 'success'; readonly pendingToolCallIds?: readonly string[] }
+  | { readonly type: 'interrupt'; readonly interrupts: readonly AgUiInterrupt[] }
+  | { readonly type: 'cancelled' };
+
+/** A question that a run waits for. */
+export interface AgUiInterrupt {
+  readonly id: string;
+  /** `tool_call`: a decision about the call `toolCallId`. */
+  readonly reason: string;
+  /** The question, for the user. */
+  readonly message?: string;
+  readonly toolCallId?: string;
+  /** The JSON Schema of the answer. */
+  readonly responseSchema?: JsonObject;
+  /** When the question expires, as an ISO 8601 date. */
+  readonly expiresAt?: string;
+  readonly metadata?: JsonObject;
+}
+
+/** Token counts. `inputTokens` and `outputTokens` include the more specific counts. */
+export interface AgUiUsage {
+  readonly provider?: string;
+  readonly model?: string;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly totalTokens?: number;
+  readonly reasoningTokens?: number;
+  readonly cachedInputTokens?: number;
+  readonly cacheWriteInputTokens?: number;
+}
+
+/** A run fails. */
+export interface RunErrorEvent extends AgUiBase {
+  readonly type: 'RUN_ERROR';
+  readonly message: string;
+  readonly code?: string;
+}
+
+/** A text message: its start, its deltas and its end. The role is `assistant` unless it says otherwise. */
+export type TextMessageEvent =
+  | (AgUiBase & { readonly type: 'TEXT_MESSAGE_START'; readonly messageId: string; readonly role?: TextRole })
+  | (AgUiBase & { readonly type: 'TEXT_MESSAGE_CONTENT'; readonly messageId: string; readonly delta: string })
+  | (AgUiBase & { readonly type: 'TEXT_MESSAGE_END'; readonly messageId: string });
+
+type TextRole = 'developer' | 'system' | 'assistant' | 'user';
+
+/** The model's reasoning: a span, which holds messages. */
+export type ReasoningEvent =
+  | (AgUiBase & { readonly type: 'REASONING_START' | 'REASONING_END'; readonly messageId: string })
+  | (AgUiBase & { readonly type: 'REASONING_MESSAGE_START'; readonly messageId: string; readonly role: 'reasoning' })
+  | (AgUiBase & { readonly type: 'REASONING_MESSAGE_CONTENT'; readonly messageId: string; readonly delta: string })
+  | (AgUiBase & { readonly type: 'REASONING_MESSAGE_END'; readonly messageId: string });
+
+/** A tool call: its start, its arguments as JSON text, its end, and its result. */
+export type ToolCallEvents =
+  | (AgUiBase & {
+      readonly type: 'TOOL_CALL_START';
+      readonly toolCallId: string;
+      readonly toolCallName: string;
+      readonly parentMessageId?: string;
+    })
+  | (AgUiBase & { readonly type: 'TOOL_CALL_ARGS'; readonly toolCallId: string; readonly delta: string })
+  | (AgUiBase & { readonly type: 'TOOL_CALL_END'; readonly toolCallId: string })
+  | (AgUiBase & {
+      readonly type: 'TOOL_CALL_RESULT';
+      readonly messageId: string;
+      readonly toolCallId: string;
+      readonly content: AgUiContent;
+    });
+
+/** Replaces the messages of the client. */
+export interface MessagesSnapshotEvent extends AgUiBase {
+  readonly type: 'MESSAGES_SNAPSHOT';
+  readonly messages: readonly AgUiMessage[];
+}
+
+/** Anything that AG-UI has no word for. */
+export interface CustomEvent extends AgUiBase {
+  readonly type: 'CUSTOM';
+  readonly name: string;
+  readonly value: JsonValue;
+}
+
+/** The events of AG-UI that `toAgUi` emits. */
+export type AgUiEvent =
+  | RunStartedEvent
+  | RunFinishedEvent
+  | RunErrorEvent
+  | TextMessageEvent
+  | ReasoningEvent
+  | ToolCallEvents
+  | MessagesSnapshotEvent
+  | CustomEvent;
+
+/** The short forms of a message, which other servers send: the first one of a message has its id. */
+export type AgUiChunk =
+  | (AgUiBase & {
+      readonly type: 'TEXT_MESSAGE_CHUNK';
+      readonly messageId?: string;
+      readonly role?: TextRole;
+      readonly delta?: string;
+    })
+  | (AgUiBase & { readonly type: 'REASONING_MESSAGE_CHUNK'; readonly messageId?: string; readonly delta?: string })
+  | (AgUiBase & {
+      readonly type: 'TOOL_CALL_CHUNK';
+      readonly toolCallId?: string;
+      readonly toolCallName?: string;
+      readonly delta?: string;
+    });
+
+/** The content of a message: a text, or texts and files. */
+export type AgUiContent = string | readonly AgUiPart[];
+
+/** A part of a content. */
+export type AgUiPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio' | 'video' | 'document'; readonly source: AgUiSource };
+
+/** Where the bytes of a part are: in base64, or at a URL. */
+export interface AgUiSource {
+  readonly type: 'data' | 'url' | 'file';
+  readonly value: string;
+  readonly mimeType?: string;
+}
+
+/** A call in a message. Its arguments are a JSON text. */
+export interface AgUiToolCall {
+  readonly id: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+interface AgUiMessageBase {
+  readonly id: string;
+  readonly name?: string;
+  readonly metadata?: JsonObject;
+}
+
+/** A message of a conversation. */
+export type AgUiMessage =
+  | (AgUiMessageBase & { readonly role: 'developer' | 'system'; readonly content: string })
+  | (AgUiMessageBase & { readonly role: 'user'; readonly content: AgUiContent })
+  | (AgUiMessageBase & {
+      readonly role: 'assistant';
+      readonly content?: string;
+      readonly toolCalls?: readonly AgUiToolCall[];
+    })
+  | (AgUiMessageBase & {
+      readonly role: 'tool';
+      readonly toolCallId: string;
+      readonly content: AgUiContent;
+      readonly error?: string;
+    })
+  | (AgUiMessageBase & { readonly role: 'reasoning'; readonly content: string })
+  | (AgUiMessageBase & { readonly role: 'activity'; readonly activityType: string; readonly content: JsonObject });
+
+/** A tool that the client executes. */
+export interface AgUiTool {
+  readonly name: string;
+  readonly description: string;
+  /** The JSON Schema of the arguments. Default: no arguments. */
+  readonly parameters?: JsonObject;
+}
+
+/** The answer to an interrupt. */
+export interface AgUiResume {
+  readonly interruptId: string;
+  readonly status: 'resolved' | 'cancelled';
+  readonly payload?: JsonValue;
+}
+
+/** What a client sends to start a run. */
+export interface RunAgentInput {
+  readonly threadId: string;
+  readonly runId: string;
+  readonly protocolVersion?: string;
+  readonly parentRunId?: string;
+  readonly state?: JsonValue;
+  /** The complete conversation, as the client has it. */
+  readonly messages: readonly AgUiMessage[];
+  readonly tools: readonly AgUiTool[];
+  /** What the application tells the agent, besides the conversation. */
+  readonly context: readonly { readonly description: string; readonly value: string }[];
+  readonly forwardedProps?: JsonValue;
+  readonly resume?: readonly AgUiResume[];
+}

@@ -1,0 +1,128 @@
+import { StringBuilder } from '../../core/stringBuilder.js';
+import type { AgUiEvent, AgUiMessage } from './protocol.js';
+
+/** A message of the transcript. What grows is kept as a builder. */
+interface Entry {
+  readonly message: AgUiMessage;
+  /** The number of the turn that has added it; 0 for a message of the request. */
+  readonly turn: number;
+  readonly text?: StringBuilder;
+  readonly calls: Map<string, { readonly name: string; text: StringBuilder }>;
+}
+
+/**
+ * The messages as the client has them: those of its request, and what the events have added. AG-UI corrects messages
+ * with a snapshot of all of them, so a `retract` needs it.
+ */
+export class Transcript {
+  private entries: Entry[];
+  private turn = 1;
+
+  constructor(messages: readonly AgUiMessage[]) {
+    this.entries = messages
+      .filter(({ role }) => role !== 'activity') // the client's own, which it keeps
+      .map((message) => ({ message, turn: 0, calls: new Map() }));
+  }
+
+  /** Adds what an event does to the messages of the client. */
+  add(event: AgUiEvent): void {
+    switch (event.type) {
+      case 'TEXT_MESSAGE_START':
+        this.append({ id: event.messageId, role: event.role === 'user' ? 'user' : 'assistant', content: '' });
+        break;
+      case 'REASONING_MESSAGE_START':
+        this.append({ id: event.messageId, role: 'reasoning', content: '' });
+        break;
+      case 'TEXT_MESSAGE_CONTENT':
+      case 'REASONING_MESSAGE_CONTENT':
+        this.find(event.messageId)?.text?.add(event.delta);
+        break;
+      case 'TOOL_CALL_START': {
+        const parent = event.parentMessageId ?? event.toolCallId;
+        const entry = this.find(parent) ?? this.append({ id: parent, role: 'assistant' });
+        entry.calls.set(event.toolCallId, { name: event.toolCallName, text: new StringBuilder() });
+        break;
+      }
+      case 'TOOL_CALL_ARGS':
+        this.owner(event.toolCallId)?.calls.get(event.toolCallId)?.text.add(event.delta);
+        break;
+      case 'TOOL_CALL_RESULT':
+        this.addResult(event);
+        break;
+      default:
+    }
+  }
+
+  /** The arguments of a call so far. */
+  argumentsOf(callId: string): string {
+    return this.owner(callId)?.calls.get(callId)?.text.toString() ?? '';
+  }
+
+  /** Replaces the arguments of a call. */
+  setArguments(callId: string, args: string): void {
+    const call = this.owner(callId)?.calls.get(callId);
+    if (!call) return;
+    call.text = new StringBuilder();
+    call.text.add(args);
+  }
+
+  /** The turn has ended: a `retract` does not remove its messages any more. */
+  commit(): void {
+    this.turn += 1;
+  }
+
+  /**
+   * Removes the messages of the current turn. A client keeps its reasoning unless the snapshot has some: without
+   * other reasoning, that of the turn stays, without its text.
+   */
+  retract(): void {
+    const isReasoning = ({ message }: Entry) => message.role === 'reasoning';
+    const kept = this.entries.filter(({ turn }) => turn !== this.turn);
+    const voided = this.entries.filter((entry) => entry.turn === this.turn && isReasoning(entry));
+    if (!kept.some(isReasoning)) kept.push(...voided.map((entry) => ({ ...entry, text: new StringBuilder() })));
+    this.entries = kept;
+  }
+
+  /** All messages, complete. */
+  snapshot(): readonly AgUiMessage[] {
+    return this.entries.map(({ message, text, calls }) => {
+      if (message.role === 'assistant' && calls.size > 0) {
+        const toolCalls = [...calls].map(([id, { name, text: args }]) => ({
+          id,
+          type: 'function' as const,
+          function: { name, arguments: args.toString() },
+        }));
+        return { ...message, ...(text ? { content: text.toString() } : {}), toolCalls };
+      }
+      return text ? ({ ...message, content: text.toString() } as AgUiMessage) : message;
+    });
+  }
+
+  private append(message: AgUiMessage): Entry {
+    const text = 'content' in message ? { text: new StringBuilder() } : {};
+    const entry: Entry = { message, turn: this.turn, calls: new Map(), ...text };
+    this.entries.push(entry);
+    return entry;
+  }
+
+  /** A result follows its call, and the results before it. */
+  private addResult(event: Extract<AgUiEvent, { readonly type: 'TOOL_CALL_RESULT' }>): void {
+    const { messageId: id, toolCallId, content, metadata } = event;
+    const message: AgUiMessage = { id, role: 'tool', toolCallId, content, ...(metadata ? { metadata } : {}) };
+    let index = this.entries.findLastIndex((entry) => hasCall(entry, toolCallId)) + 1 || this.entries.length;
+    while (this.entries[index]?.message.role === 'tool') index += 1;
+    this.entries.splice(index, 0, { message, turn: this.turn, calls: new Map() });
+  }
+
+  private find(id: string): Entry | undefined {
+    return this.entries.findLast(({ message }) => message.id === id);
+  }
+
+  private owner(callId: string): Entry | undefined {
+    return this.entries.findLast((entry) => hasCall(entry, callId));
+  }
+}
+
+/** Whether a message has a call: one of this run, or of the request. */
+const hasCall = ({ message, calls }: Entry, id: string): boolean =>
+  calls.has(id) || (message.role === 'assistant' && (message.toolCalls?.some((call) => call.id === id) ?? false));
