@@ -18,6 +18,7 @@ const rooms = {
   ui: ['core', 'operators', 'protocol', 'agent'],
   bridges: ['core', 'operators', 'orchestrators', 'protocol', 'agent', 'ui'],
   'bridges/mcp': ['core'],
+  'bridges/opentelemetry': ['core', 'operators', 'orchestrators', 'agent'],
   testing: ['core', 'protocol', 'providers', 'operators', 'orchestrators', 'agent', 'models', 'tools', 'ui'],
   'testing/server': ['core', 'testing'],
   // The main entry point: no room imports it. registry, bridges and testing are separate entry points.
@@ -26,6 +27,8 @@ const rooms = {
 
 /** The dependencies at run time. */
 const packages = ['rxjs', 'rxjs/testing', 'nanoid/non-secure', 'eventsource-parser'];
+/** The packages that a room needs at run time: optional peer dependencies. */
+const peers = { 'bridges/opentelemetry': ['@opentelemetry/api'] };
 /** Packages that the user installs: lib/ imports their types only. */
 const typesOnly = ['zod', '@ai-sdk/provider', '@modelcontextprotocol/client'];
 
@@ -52,9 +55,10 @@ const oneWay = {
           ? undefined
           : 'Only lib/testing/server may import Node built-ins: the library runs in browsers.';
       if (!source.startsWith('.')) {
-        return packages.includes(source) || (isType && typesOnly.includes(source))
+        const known = [...packages, ...(peers[room] ?? [])];
+        return known.includes(source) || (isType && typesOnly.includes(source))
           ? undefined
-          : `"${source}" is not a dependency at run time: ${packages.join(', ')}.`;
+          : `"${source}" is not a dependency at run time: ${known.join(', ')}.`;
       }
       const target = roomOf(posix.join(posix.dirname(file), source));
       if (target === room || allowed?.includes(target)) return undefined;

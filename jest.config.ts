@@ -18,6 +18,7 @@ const shared: Config = {
     '^rivulet/registry$': '<rootDir>/lib/registry/index.ts',
     '^rivulet/mcp$': '<rootDir>/lib/bridges/mcp/index.ts',
     '^rivulet/ag-ui$': '<rootDir>/lib/bridges/agUi/index.ts',
+    '^rivulet/opentelemetry$': '<rootDir>/lib/bridges/opentelemetry/index.ts',
     '^rivulet/testing$': '<rootDir>/lib/testing/index.ts',
     '^rivulet/testing/server$': '<rootDir>/lib/testing/server/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',

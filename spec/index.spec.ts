@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as rivulet from 'rivulet';
 import * as mcp from 'rivulet/mcp';
 import * as agUi from 'rivulet/ag-ui';
+import * as opentelemetry from 'rivulet/opentelemetry';
 import * as aiSdk from 'rivulet/ai-sdk';
 import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
@@ -178,6 +179,9 @@ describe('the public names', () => {
       'toAgUi',
       'toAgUiMessages',
     ]);
+  });
+  it('rivulet/opentelemetry exports these names', () => {
+    expect(Object.keys(opentelemetry).sort()).toEqual(['traceAgent', 'traceModel']);
   });
   it('rivulet/ai-sdk exports these names', () => {
     expect(Object.keys(aiSdk).sort()).toEqual(['fromAiSdk']);

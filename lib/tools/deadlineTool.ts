@@ -1,7 +1,7 @@
 import { requireNumber } from '../core/options.js';
 import { timeLimit } from '../core/timeLimit.js';
 import type { Tool } from '../core/tool.js';
-import { executionOf } from './wrapTool.js';
+import { executionOf } from '../operators/toolCalls/execution.js';
 import type { ArgumentsOf, ContextOf } from './wrapTool.js';
 
 /**

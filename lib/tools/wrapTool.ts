@@ -1,14 +1,9 @@
-import { identity, mergeMap } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import type { JsonValue } from '../core/json/json.js';
-import { progress } from '../core/progress.js';
-import type { Progress } from '../core/progress.js';
-import type { Tool, ToolContext } from '../core/tool.js';
-import { decideResult, execution } from '../operators/toolCalls/execution.js';
-import type { ToolStep } from '../operators/toolCalls/toolOutput.js';
+import type { Observable } from 'rxjs';
+import type { Tool } from '../core/tool.js';
+import { executionOf } from '../operators/toolCalls/execution.js';
+import type { ToolValue } from '../operators/toolCalls/execution.js';
 
-/** A value of a running tool: marked progress, or, last, the result. */
-export type ToolValue = Progress<JsonValue> | JsonValue;
+export type { ToolValue } from '../operators/toolCalls/execution.js';
 
 /** The type of the validated arguments of a tool. */
 export type ArgumentsOf<T extends Tool> = Parameters<NonNullable<T['execute']>>[0];
@@ -45,39 +40,4 @@ export function wrapTool<T extends Tool>(
     ...tool,
     execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => wrap(executionOf(tool, args, context), args, context),
   };
-}
-
-/**
- * One execution of a tool.
- *
- * @param tool The tool.
- * @param args The validated arguments.
- * @param context The context of the call.
- * @param limit An operator over the steps of the execution. If it fails, a value that is held is emitted as progress.
- * Default: none.
- */
-export function executionOf(
-  tool: Tool,
-  args: unknown,
-  context: ContextOf<Tool>,
-  limit: MonoTypeOperatorFunction<ToolStep> = identity,
-): Observable<ToolValue> {
-  const { signal: _, progress: _progress, usage, ...rest } = context as ToolContext;
-  return execution(tool, args, rest).pipe(
-    limit,
-    decideResult(),
-    mergeMap((step): readonly ToolValue[] => {
-      switch (step.type) {
-        case 'progress':
-          return [progress(step.value)];
-        case 'result':
-          return [step.value];
-        case 'usage':
-          usage(step.usage);
-          return [];
-        case 'start':
-          return [];
-      }
-    }),
-  );
 }

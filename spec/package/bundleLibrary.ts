@@ -14,6 +14,7 @@ const entries = [
   'providers/aiSdk/aiSdk',
   'bridges/mcp/index',
   'bridges/agUi/index',
+  'bridges/opentelemetry/index',
   'testing/index',
   'testing/server/index',
 ];

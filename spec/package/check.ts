@@ -28,7 +28,7 @@ async function install(): Promise<void> {
     name: 'consumer',
     version: '1.0.0',
     private: true,
-    dependencies: { rivulet: `file:${await tarball()}`, ...versions('rxjs', 'zod') },
+    dependencies: { rivulet: `file:${await tarball()}`, ...versions('rxjs', 'zod', '@opentelemetry/api') },
     devDependencies: versions('jest', 'jest-environment-jsdom', 'typescript', '@types/node'),
   };
   await cp(join(root, 'spec/package/consumers'), consumer, { recursive: true });

@@ -1,8 +1,10 @@
-import { Observable, tap } from 'rxjs';
-import type { OperatorFunction } from 'rxjs';
+import { identity, mergeMap, Observable, tap } from 'rxjs';
+import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
+import { progress } from '../../core/progress.js';
+import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
 import { followOutput, isPromiseLike } from './toolOutput.js';
@@ -104,4 +106,42 @@ export function decideResult(): OperatorFunction<ToolStep, ExecutionStep> {
       },
     };
   });
+}
+
+/** A value of a running tool: marked progress, or, last, the result. */
+export type ToolValue = Progress<JsonValue> | JsonValue;
+
+/**
+ * One execution of a tool.
+ *
+ * @param tool The tool.
+ * @param args The validated arguments.
+ * @param context The context of the call.
+ * @param limit An operator over the steps of the execution. If it fails, a value that is held is emitted as progress.
+ * Default: none.
+ */
+export function executionOf(
+  tool: Tool,
+  args: unknown,
+  context: Parameters<NonNullable<Tool['execute']>>[1],
+  limit: MonoTypeOperatorFunction<ToolStep> = identity,
+): Observable<ToolValue> {
+  const { signal: _, progress: _progress, usage, ...rest } = context as ToolContext;
+  return execution(tool, args, rest).pipe(
+    limit,
+    decideResult(),
+    mergeMap((step): readonly ToolValue[] => {
+      switch (step.type) {
+        case 'progress':
+          return [progress(step.value)];
+        case 'result':
+          return [step.value];
+        case 'usage':
+          usage(step.usage);
+          return [];
+        case 'start':
+          return [];
+      }
+    }),
+  );
 }

@@ -1,0 +1,138 @@
+import { context, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { Attributes, Context, Span, SpanKind } from '@opentelemetry/api';
+import { asyncScheduler, defer, finalize, Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { createOperator } from '../../core/createOperator.js';
+import { errorMessage, errorType } from './errors.js';
+import type { Telemetry } from './telemetry.js';
+
+/** How an operation starts. */
+export interface OperationStart {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly attributes: Attributes;
+  /** The context whose span is the parent. */
+  readonly parent: Context;
+}
+
+/** Called once, when an operation has ended: records its metrics. */
+export type OnEnd = (end: { readonly seconds: number; readonly error: Attributes; readonly context: Context }) => void;
+
+/** A span that ends once, with its context and its duration. */
+export class Operation {
+  readonly span: Span;
+  /** The context in which the operation runs: its span is the parent of the spans that are started there. */
+  readonly context: Context;
+  private readonly startTime = asyncScheduler.now();
+  private isEnded = false;
+
+  constructor(
+    private readonly telemetry: Telemetry,
+    { name, kind, attributes, parent }: OperationStart,
+    private readonly onEnd: OnEnd = () => undefined,
+  ) {
+    this.span = telemetry.tracer.startSpan(name, { kind, attributes }, parent);
+    this.context = trace.setSpan(parent, this.span);
+  }
+
+  /** The time since the start, in seconds of RxJS's clock. */
+  get seconds(): number {
+    return (asyncScheduler.now() - this.startTime) / 1000;
+  }
+
+  end(attributes: Attributes = {}): void {
+    this.finish(attributes);
+  }
+
+  /**
+   * Ends the operation with an error.
+   *
+   * @param thrown The error.
+   * @param type The error's type. Default: its code or its name.
+   */
+  fail(thrown: unknown, type = errorType(thrown)): void {
+    const message = errorMessage(thrown, this.telemetry.content);
+    this.finish({ 'error.type': type }, { code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) });
+  }
+
+  /** Ends the operation because it was unsubscribed. That is not an error, so the status remains unset. */
+  cancel(): void {
+    this.finish({ 'error.type': 'cancelled' });
+  }
+
+  private finish(attributes: Attributes, status?: Parameters<Span['setStatus']>[0]): void {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    const type = attributes['error.type'];
+    this.span.setAttributes(attributes);
+    if (status) this.span.setStatus(status);
+    this.onEnd({
+      seconds: this.seconds,
+      error: type === undefined ? {} : { 'error.type': type },
+      context: this.context,
+    });
+    this.span.end();
+  }
+}
+
+/** Functions that are called with the notifications of a source before they are emitted. */
+export interface Observed<T> {
+  readonly next?: (value: T) => void;
+  readonly error?: (thrown: unknown) => void;
+  readonly complete?: () => void;
+  /** Called last, when the source has been torn down. */
+  readonly teardown?: () => void;
+}
+
+/**
+ * Subscribes the source in a context, and emits its notifications in the context of the subscriber, so that what the
+ * subscriber starts (its own spans, the next run) is not a child of what the source does.
+ */
+export function inContext<T>(inner: Context, observed: Observed<T> = {}): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    defer(() => {
+      const outer = context.active();
+      const subscribed = new Observable<T>((out) => {
+        // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
+        context.with(inner, () => source.subscribe(out));
+      });
+      return subscribed.pipe(
+        createOperator<T, T>((out) => ({
+          next(value) {
+            observed.next?.(value);
+            context.with(outer, () => out.next(value));
+          },
+          error(thrown) {
+            observed.error?.(thrown);
+            context.with(outer, () => out.error(thrown));
+          },
+          complete() {
+            observed.complete?.();
+            context.with(outer, () => out.complete());
+          },
+        })),
+      );
+    });
+}
+
+/**
+ * Runs the source as an operation: in its context, and until its end. An error ends it, and so does unsubscribing, when
+ * the source has been torn down. What the source means by its end is up to `observed`.
+ */
+export function runOperation<T>(operation: Operation, observed: Observed<T>): MonoTypeOperatorFunction<T> {
+  const failing: Observed<T> = {
+    ...observed,
+    error(thrown) {
+      observed.error?.(thrown);
+      operation.fail(thrown);
+    },
+  };
+  return (source) =>
+    source.pipe(
+      inContext(operation.context, failing),
+      finalize(() => {
+        observed.teardown?.();
+        operation.cancel();
+      }),
+    );
+}

@@ -1,0 +1,112 @@
+import { SpanKind } from '@opentelemetry/api';
+import type { Attributes } from '@opentelemetry/api';
+import type { RunEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
+import type { Tool } from '../../core/tool.js';
+import { executionOf } from '../../operators/toolCalls/execution.js';
+import { errorType } from './errors.js';
+import { recordHistogram } from './metrics.js';
+import { inContext, Operation } from './operation.js';
+import type { TracedRun } from './telemetry.js';
+
+/** A call that runs. */
+interface RunningCall {
+  readonly operation: Operation;
+  /** What the tool has thrown. */
+  thrown?: unknown;
+}
+
+/**
+ * The tools of a turn as operations. The events tell when they start and how they end: only `toolResult` knows whether
+ * a call was cancelled or has missed its deadline. The tools themselves are run in the context of their operation.
+ */
+export class ToolCalls {
+  /** The tools to run instead of the original ones. */
+  readonly tools: readonly Tool[];
+  private readonly running = new Map<string, RunningCall>();
+
+  constructor(
+    private readonly run: TracedRun,
+    private readonly turn: Operation,
+    private readonly originals: readonly Tool[],
+  ) {
+    this.tools = originals.map((tool) => this.traceTool(tool));
+  }
+
+  observe(event: RunEvent): void {
+    switch (event.type) {
+      case 'toolStart':
+        this.start(event);
+        break;
+      case 'toolResult':
+        this.end(event);
+        break;
+      case 'retract':
+        this.cancelAll();
+        break;
+      default:
+    }
+  }
+
+  /** Ends what still runs. */
+  cancelAll(): void {
+    for (const { operation } of this.running.values()) operation.cancel();
+    this.running.clear();
+  }
+
+  private traceTool(tool: Tool): Tool {
+    if (!tool.execute) return tool;
+    return {
+      ...tool,
+      execute: (args, context) => {
+        const call = this.running.get(context.call.id);
+        const error = (thrown: unknown) => call && (call.thrown = thrown);
+        return executionOf(tool, args, context).pipe(inContext((call?.operation ?? this.turn).context, { error }));
+      },
+    };
+  }
+
+  private start({ id, name, arguments: args }: ToolStartEvent): void {
+    const { telemetry, agent } = this.run;
+    const tool = this.originals.find((candidate) => candidate.name === name);
+    const metric: Attributes = { ...agent, 'gen_ai.tool.name': name, 'gen_ai.tool.type': 'function' };
+    const attributes = {
+      'gen_ai.operation.name': 'execute_tool',
+      ...metric,
+      'gen_ai.tool.call.id': id,
+      ...(tool ? { 'gen_ai.tool.description': tool.description } : {}),
+      ...(telemetry.content ? { 'gen_ai.tool.call.arguments': JSON.stringify(args) } : {}),
+    };
+    const operation = new Operation(
+      telemetry,
+      { name: `execute_tool ${name}`, kind: SpanKind.INTERNAL, attributes, parent: this.turn.context },
+      ({ seconds, error, context }) =>
+        recordHistogram(telemetry, 'gen_ai.execute_tool.duration', seconds, { ...metric, ...error }, context),
+    );
+    this.running.set(id, { operation });
+  }
+
+  private end({ id, name, result, error, code = 'failed' }: ToolResultEvent): void {
+    const call = this.running.get(id);
+    this.running.delete(id);
+    if (error === undefined) {
+      call?.operation.end(this.run.telemetry.content ? { 'gen_ai.tool.call.result': JSON.stringify(result) } : {});
+    } else if (!call) {
+      this.noteUnexecuted(id, name, code);
+    } else if (code === 'cancelled') {
+      call.operation.cancel();
+    } else {
+      const { thrown = error } = call;
+      call.operation.fail(thrown, code === 'failed' && thrown !== error ? errorType(thrown) : code);
+    }
+  }
+
+  /** A call that has a result without having been started. The name of an unknown tool is the model's own text. */
+  private noteUnexecuted(id: string, name: string, code: string): void {
+    const isKnown = this.originals.some((tool) => tool.name === name);
+    this.turn.span.addEvent('rivulet.tool_not_executed', {
+      ...(isKnown ? { 'gen_ai.tool.name': name } : {}),
+      'gen_ai.tool.call.id': id,
+      'error.type': code,
+    });
+  }
+}

@@ -1,0 +1,163 @@
+import { context, SpanKind } from '@opentelemetry/api';
+import type { Attributes, Context } from '@opentelemetry/api';
+import { defer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Chunk, RetryChunk } from '../../core/chunk.js';
+import { deriveModel } from '../../core/deriveModel.js';
+import { StreamInterruptedError } from '../../core/errors.js';
+import type { Metadata } from '../../core/message.js';
+import type { Model, Request } from '../../core/model.js';
+import { usageOfError } from '../../core/remainder.js';
+import { addUsage } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+import {
+  finishAttributes,
+  modelAttributes,
+  requestAttributes,
+  responseAttributes,
+  usageAttributes,
+} from './attributes.js';
+import { inputAttributes, OutputCollector, outputAttributes } from './content.js';
+import { errorType } from './errors.js';
+import { recordHistogram, recordTokens } from './metrics.js';
+import { Operation, runOperation } from './operation.js';
+import { telemetryOf } from './telemetry.js';
+import type { Telemetry, TraceOptions } from './telemetry.js';
+
+/**
+ * A model whose requests are spans and metrics of OpenTelemetry.
+ *
+ * <span class="informal">One `chat` span per request, for models that are used without an agent.</span>
+ *
+ * Each subscription to `stream` is a span `chat <model>`, a child of the context that is active at the subscription. It
+ * ends with the `finish` chunk, with an error, or when it is unsubscribed. It covers the retries of the request, which
+ * are events of the span. The metrics are the duration, the time to the first chunk, and the tokens.
+ *
+ * `traceAgent` traces the models of an agent itself. A model that is used by an agent must not be traced a second time.
+ *
+ * ```ts
+ * const model = traceModel(openai('gpt-6.1-terra'));
+ * model.stream({ messages: [userMessage('Hi')] }).pipe(consolidate()).subscribe();
+ * ```
+ *
+ * @param model The model.
+ * @param options `content` (default: false), `conventions` (default: `1.41`), `tracer` and `meter` (default: those of
+ * the global providers).
+ * @returns A model with the provider, the name and the capabilities of `model`.
+ */
+export function traceModel(model: Model, options: TraceOptions = {}): Model {
+  return deriveModel(model, (request) =>
+    defer(() => tracedStream(model, request, telemetryOf(options), context.active())),
+  );
+}
+
+/**
+ * One request as an operation.
+ *
+ * @param model The model.
+ * @param request The request.
+ * @param telemetry Where to record.
+ * @param parent The context whose span is the parent.
+ * @param onUsage Called at the end with what the request has used. Default: nothing.
+ */
+export function tracedStream(
+  model: Model,
+  request: Request,
+  telemetry: Telemetry,
+  parent: Context,
+  onUsage: (usage: Usage) => void = () => undefined,
+): Observable<Chunk> {
+  return defer(() => {
+    const call = new ModelCall(model, request, telemetry, parent, onUsage);
+    return defer(() => model.stream(request)).pipe(runOperation<Chunk>(call.operation, call));
+  });
+}
+
+/** The span and the metrics of one request. */
+class ModelCall {
+  readonly operation: Operation;
+  private attributes: Attributes;
+  private usage: Usage = {};
+  private timeToFirstChunk: number | undefined;
+  private readonly output: OutputCollector | undefined;
+
+  constructor(
+    { provider, name }: Model,
+    request: Request,
+    private readonly telemetry: Telemetry,
+    parent: Context,
+    private readonly onUsage: (usage: Usage) => void,
+  ) {
+    this.attributes = { 'gen_ai.operation.name': 'chat', ...modelAttributes({ provider, name }) };
+    const attributes = { ...this.attributes, ...requestAttributes(request) };
+    this.operation = new Operation(
+      telemetry,
+      { name: `chat ${name}`, kind: SpanKind.CLIENT, attributes, parent },
+      ({ error }) => this.record(error),
+    );
+    const { span } = this.operation;
+    if (!telemetry.content || !span.isRecording()) return;
+    span.setAttributes(inputAttributes(request));
+    this.output = new OutputCollector();
+  }
+
+  readonly next = (chunk: Chunk): void => {
+    this.output?.add(chunk);
+    switch (chunk.type) {
+      case 'metadata':
+        this.noteResponse(chunk.metadata);
+        break;
+      case 'retry':
+        this.noteRetry(chunk);
+        break;
+      case 'retract':
+        this.usage = addUsage(this.usage, chunk.usage);
+        break;
+      case 'finish':
+        this.usage = addUsage(this.usage, chunk.usage);
+        this.operation.end({ ...finishAttributes(chunk.reason), ...outputAttributes(this.output?.message) });
+        break;
+      case 'providerData':
+        break;
+      default:
+        this.timeToFirstChunk ??= this.operation.seconds;
+    }
+  };
+
+  readonly error = (thrown: unknown): void => {
+    this.usage = addUsage(this.usage, usageOfError(thrown));
+  };
+
+  /** Without a `finish`, the response was cut off. */
+  readonly complete = (): void => {
+    const provider = String(this.attributes['gen_ai.provider.name']);
+    this.operation.fail(new StreamInterruptedError(provider, 'The stream completed without a `finish` chunk.'));
+  };
+
+  private noteResponse(metadata: Metadata): void {
+    const { 'gen_ai.response.id': id, ...response } = responseAttributes(metadata);
+    this.attributes = { ...this.attributes, ...response };
+    this.operation.span.setAttributes(id === undefined ? response : { ...response, 'gen_ai.response.id': id });
+  }
+
+  private noteRetry({ attempt, delay, error }: RetryChunk): void {
+    this.operation.span.addEvent('rivulet.retry', {
+      'rivulet.retry.attempt': attempt,
+      'rivulet.retry.delay': delay,
+      'error.type': errorType(error),
+    });
+  }
+
+  private record(error: Attributes): void {
+    const { telemetry, attributes, usage, timeToFirstChunk, operation } = this;
+    const { conventions } = telemetry;
+    const prefix = conventions === 'latest' ? 'gen_ai.client.inference' : 'gen_ai.client.operation';
+    operation.span.setAttributes(usageAttributes(usage, conventions));
+    recordHistogram(telemetry, `${prefix}.duration`, operation.seconds, { ...attributes, ...error }, operation.context);
+    recordTokens(telemetry, usage, attributes, operation.context);
+    this.onUsage(usage);
+    if (timeToFirstChunk === undefined) return;
+    operation.span.setAttribute('gen_ai.response.time_to_first_chunk', timeToFirstChunk);
+    recordHistogram(telemetry, `${prefix}.time_to_first_chunk`, timeToFirstChunk, attributes, operation.context);
+  }
+}
