@@ -5,6 +5,7 @@ import {
   EMPTY,
   endWith,
   filter,
+  finalize,
   ignoreElements,
   merge,
   ReplaySubject,
@@ -46,6 +47,7 @@ export class CommandQueue {
   private readonly commands = new Subject<Command>();
   /** The command that is executed, then those that wait. */
   private pending: Command[] = [];
+  private isSubscribed = false;
 
   /** @param changed Called when a command was added or removed. */
   constructor(
@@ -60,12 +62,13 @@ export class CommandQueue {
 
   /** @throws ConfigurationError `options` if `run` is not subscribed. */
   add(command: Command): void {
-    this.requireSubscriber();
+    if (!this.commands.observed) throw notSubscribed();
     this.commands.next(command);
   }
 
+  /** @throws ConfigurationError `options` if `run` is not subscribed. */
   requireSubscriber(): void {
-    if (!this.commands.observed) throw notSubscribed();
+    if (!this.isSubscribed) throw notSubscribed();
   }
 
   /** Stops the command that is executed, and drops those that wait. */
@@ -83,11 +86,13 @@ export class CommandQueue {
   run(prompts: Observable<Command>, first?: Command): Observable<never> {
     return defer(() => {
       const waiting = this.pending.splice(0).slice(1);
+      this.isSubscribed = true;
       const earlier = first ? [first, ...waiting] : waiting;
       return merge(prompts.pipe(startWith(...earlier), endWith(undefined)), this.commands).pipe(
         takeWhile((command) => command !== undefined),
         filter((command) => this.accept(command)),
         concatMap((command) => this.execute(command)),
+        finalize(() => (this.isSubscribed = false)),
       );
     });
   }

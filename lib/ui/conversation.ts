@@ -8,7 +8,7 @@ import type { WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { ConversationRunner } from './conversationRunner.js';
 import type { ExchangeView, SavedConversation } from './exchanges.js';
-import type { ViewStatus } from './view.js';
+import type { ToolCallView, ViewStatus } from './view.js';
 
 /** Options of `conversation`. */
 export interface ConversationOptions {
@@ -34,6 +34,8 @@ export interface ConversationView {
   readonly status: ViewStatus;
   /** The selected branch, oldest first. Unchanged exchanges keep their identity. */
   readonly exchanges: readonly ExchangeView[];
+  /** The calls of the last exchange that wait for `decide` or `answer`. */
+  readonly waiting: readonly ToolCallView[];
   /** The prompts that wait for the end of the run. */
   readonly queued: readonly Input[];
 }
@@ -62,7 +64,7 @@ export interface Conversation {
   edit(exchange: string, input: Input): void;
   /** Shows another version of an exchange, with what follows it. */
   select(exchange: string): void;
-  /** Decides about a waiting call. When all calls are decided, the run goes on. */
+  /** Decides about a waiting call. When all calls have answers, the run goes on. A second answer has no effect. */
   decide(callId: string, decision: Decision): void;
   /** Gives the result of a waiting call. */
   answer(callId: string, result: JsonValue): void;

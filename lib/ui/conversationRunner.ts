@@ -32,7 +32,7 @@ import type { Exchange, SavedConversation } from './exchanges.js';
 import { randomId } from './randomId.js';
 import { toView } from './toView.js';
 import type { View } from './view.js';
-import { cancelView, messagesOfFailed, shownMessages, waitingCalls } from './viewChanges.js';
+import { cancelView, messagesOfFailed, shownMessages } from './viewChanges.js';
 
 /** A conversation: what its commands do to its exchanges. */
 export class ConversationRunner implements Conversation {
@@ -87,13 +87,13 @@ export class ConversationRunner implements Conversation {
 
   decide(callId: string, decision: Decision): void {
     this.queue.requireSubscriber();
-    this.exchanges.addAnswer(this.exchanges.waitingFor(callId).id, callId, { decisions: { [callId]: decision } });
+    this.exchanges.answer(callId, { decisions: { [callId]: decision } });
     this.changed();
   }
 
   answer(callId: string, result: JsonValue): void {
     this.queue.requireSubscriber();
-    this.exchanges.addAnswer(this.exchanges.waitingFor(callId).id, callId, { results: { [callId]: result } });
+    this.exchanges.answer(callId, { results: { [callId]: result } });
     this.changed();
   }
 
@@ -197,7 +197,7 @@ export class ConversationRunner implements Conversation {
   private executeHere(id: string, stop: Observable<void>): Observable<unknown> {
     const { tools = [], context } = this.options;
     const { view } = this.exchanges.get(id);
-    const calls = waitingCalls(view).filter(({ name }) => tools.some((tool) => tool.name === name));
+    const calls = this.exchanges.openCalls(id).filter(({ name }) => this.isExecutedHere(name));
     if (calls.length === 0) return EMPTY;
     const messages = this.exchanges.path(id).flatMap(historyOf);
     return concat(
@@ -211,6 +211,10 @@ export class ConversationRunner implements Conversation {
         return EMPTY;
       }),
     );
+  }
+
+  private isExecutedHere(name: string): boolean {
+    return this.options.tools?.some((tool) => tool.name === name) ?? false;
   }
 
   private cancelWaiting(id: string): Observable<never> {
@@ -229,7 +233,9 @@ export class ConversationRunner implements Conversation {
 
   private currentView(): ConversationView {
     const exchanges = this.exchanges.view();
-    return { status: exchanges.at(-1)?.status ?? 'idle', exchanges, queued: this.queue.prompts };
+    const last = exchanges.at(-1);
+    const waiting = last ? this.exchanges.openCalls(last.id).filter(({ name }) => !this.isExecutedHere(name)) : [];
+    return { status: last?.status ?? 'idle', exchanges, waiting, queued: this.queue.prompts };
   }
 }
 

@@ -4,9 +4,9 @@ import { ConfigurationError } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import { randomId } from './randomId.js';
-import type { View } from './view.js';
+import type { ToolCallView, View } from './view.js';
 import { viewOf } from './view.js';
-import { changeCall, interruptView, shownMessages, waitingCalls } from './viewChanges.js';
+import { callsOf, changeCall, interruptView, shownMessages, waitingCalls } from './viewChanges.js';
 
 /** A prompt and its answer, as `save` stores it. */
 export interface Exchange {
@@ -123,15 +123,23 @@ export class Exchanges {
     });
   }
 
+  /** The calls of an exchange that wait, and have no answer yet. */
+  openCalls(id: string): readonly ToolCallView[] {
+    const { view, answers } = this.get(id);
+    const answered = { ...answers?.decisions, ...answers?.results, ...answers?.errors };
+    return waitingCalls(view).filter((call) => !Object.hasOwn(answered, call.id));
+  }
+
   /**
-   * The exchange in which a call waits.
+   * Adds the user's answer to a call that waits. A call that has an answer keeps it: a button may be clicked twice.
    *
-   * @throws ConfigurationError `options` if there is none.
+   * @throws ConfigurationError `options` if the branch that is shown has no such call.
    */
-  waitingFor(callId: string): Exchange {
-    const found = this.path(this.last).find(({ view }) => waitingCalls(view).some(({ id }) => id === callId));
-    if (!found) throw notWaiting(callId);
-    return found;
+  answer(callId: string, answer: Answers): void {
+    const path = this.path(this.last);
+    if (!path.some(({ view }) => callsOf(view).some(({ id }) => id === callId))) throw unknownCall(callId);
+    const waiting = path.find((exchange) => this.openCalls(exchange.id).some(({ id }) => id === callId));
+    if (waiting) this.addAnswer(waiting.id, callId, answer);
   }
 
   /** @param answer The answers to add: those to one call. */
@@ -149,9 +157,8 @@ export class Exchanges {
 
   /** Whether the run of an exchange waits, and all of its calls have answers. */
   isAnswered(id: string): boolean {
-    const { view, base, answers } = this.get(id);
-    const answered = { ...answers?.decisions, ...answers?.results, ...answers?.errors };
-    return view.status === 'waiting' && !base && waitingCalls(view).every((call) => Object.hasOwn(answered, call.id));
+    const { view, base } = this.get(id);
+    return view.status === 'waiting' && !base && this.openCalls(id).length === 0;
   }
 
   /**
@@ -192,9 +199,9 @@ const notSaved = () =>
     'Pass what `save()` returned, or omit it for a new conversation.',
   );
 
-const notWaiting = (callId: string) =>
+const unknownCall = (callId: string) =>
   new ConfigurationError(
     'options',
-    `No call with the id "${callId}" waits.`,
-    'Pass the id of a call of the view whose status is `waiting`.',
+    `The conversation has no call with the id "${callId}".`,
+    'Pass the id of a call of `view.waiting`.',
   );

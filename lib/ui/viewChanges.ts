@@ -4,9 +4,13 @@ import type { Message } from '../core/message.js';
 import { answeredCall } from './view.js';
 import type { MessageView, PartView, ToolCallView, View } from './view.js';
 
+/** The calls of a view. */
+export const callsOf = (view: View): readonly ToolCallView[] =>
+  view.messages.flatMap(({ parts }) => parts.filter(isToolCallView));
+
 /** The calls of a view that wait for a decision or a result. */
 export const waitingCalls = (view: View): readonly ToolCallView[] =>
-  view.messages.flatMap(({ parts }) => parts.filter(isToolCallView)).filter(({ status }) => status === 'waiting');
+  callsOf(view).filter(({ status }) => status === 'waiting');
 
 /** Changes one call of a view. */
 export const changeCall = (view: View, id: string, change: Partial<ToolCallView>): View =>

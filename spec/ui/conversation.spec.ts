@@ -80,7 +80,7 @@ const lastCallId = (chat: Conversation): string => {
 describe('conversation: prompts', () => {
   it('view$ emits the current view at subscription, then each change', () => {
     const { chat, seen } = start(['Hello']);
-    expect(seen.values).toEqual([{ status: 'idle', exchanges: [], queued: [] }]);
+    expect(seen.values).toEqual([{ status: 'idle', exchanges: [], waiting: [], queued: [] }]);
     chat.send('Hi');
     expect(seen.values.map(({ status }) => status)).toEqual(['idle', 'sending', 'streaming', 'streaming', 'idle']);
     expect(shown(chat)).toEqual(['Hi', 'Hello']);
@@ -100,6 +100,19 @@ describe('conversation: prompts', () => {
     const seen = observe(conversation(agent, from(['a', 'b'])).view$);
     expect(seen.completed).toBe(true);
     expect(seen.values.at(-1)).toMatchObject({ status: 'idle', exchanges: [{ status: 'idle' }, { status: 'idle' }] });
+  });
+
+  it('a conversation whose prompts have completed waits for the decision about a call', () => {
+    const agent = createAgent({
+      model: scriptedModel([[toolCall('weather', { city: 'Oslo' }, 'w')], 'Done']),
+      tools: [weather],
+    });
+    const chat = conversation(agent, of('a'));
+    const seen = observe(chat.view$);
+    expect(seen.completed).toBe(false);
+    chat.decide('w', { approve: true });
+    expect(seen.completed).toBe(true);
+    expect(shown(chat)[1]).toBe('[weather completed 5 °C in Oslo]Done');
   });
 
   it('a conversation fails if its prompts fail', () => {
@@ -272,8 +285,9 @@ describe('conversation: calls that wait', () => {
   it('decide goes on with the run when the call is approved', () => {
     const { chat } = start([[toolCall('weather', { city: 'Oslo' })], 'It is cold.']);
     chat.send('a');
-    expect(chat.view.status).toBe('waiting');
+    expect(chat.view).toMatchObject({ status: 'waiting', waiting: [{ name: 'weather', arguments: { city: 'Oslo' } }] });
     chat.decide(lastCallId(chat), { approve: true });
+    expect(chat.view.waiting).toEqual([]);
     expect(shown(chat)).toEqual(['a', '[weather completed 5 °C in Oslo]It is cold.']);
     expect(chat.view.status).toBe('idle');
   });
@@ -291,6 +305,18 @@ describe('conversation: calls that wait', () => {
     );
   });
 
+  it('a second decision has no effect, also within a subscriber', () => {
+    const calls = ['x', 'y'].map((id) => toolCall('weather', { city: 'Oslo' }, id));
+    const { chat, requests } = start([calls, 'Done']);
+    chat.view$.subscribe(({ waiting }) => {
+      for (const { id } of waiting) chat.decide(id, { approve: true });
+    });
+    chat.send('a');
+    chat.decide('x', { approve: false });
+    expect(shown(chat)[1]).toBe('[weather completed 5 °C in Oslo][weather completed 5 °C in Oslo]Done');
+    expect(requests()).toHaveLength(2);
+  });
+
   it('answer gives the result of a call without execute', () => {
     const { chat } = start([[toolCall('zone')], 'Done']);
     chat.send('a');
@@ -303,6 +329,7 @@ describe('conversation: calls that wait', () => {
     chat.send('a');
     expect(shown(chat)[1]).toBe('[zone completed Europe/Oslo]Done');
     expect(seen.values.map(({ status }) => status)).toContain('runningTools');
+    expect(seen.values.flatMap(({ waiting }) => waiting)).toEqual([]);
   });
 
   it('tools reports the error of a tool to the model', () => {
@@ -448,8 +475,8 @@ describe('conversation: mistakes', () => {
     expect(failure(() => chat.regenerate())).toContain('no exchange');
     expect(failure(() => chat.edit('x', 'a'))).toContain('no exchange with the id "x"');
     expect(failure(() => chat.select('x'))).toContain('no exchange with the id "x"');
-    expect(failure(() => chat.decide('x', { approve: true }))).toContain('No call with the id "x" waits.');
-    expect(failure(() => chat.answer('x', 1))).toContain('No call with the id "x" waits.');
+    expect(failure(() => chat.decide('x', { approve: true }))).toContain('no call with the id "x"');
+    expect(failure(() => chat.answer('x', 1))).toContain('no call with the id "x"');
   });
 
   it('a value that save did not return is refused', () => {
