@@ -1,19 +1,21 @@
-import { baseContestants, partialContestants, partialInProcess, rivulet } from './contestants.js';
-import type { Contestant } from './contestants.js';
-import { runRounds, scoresOf } from './measure.js';
+import { baseContestants } from './contestants.js';
+import type { Job } from './contestants.js';
+import { findingsOf, runRounds } from './measure.js';
+import { many, wireNames } from './plans.js';
 import { measured } from './report.js';
 import type { Growth } from './report.js';
 import { exponent } from './statistics.js';
+import type { Api } from './wire.js';
 
 /** A series of cases of growing size. */
 interface Kind {
   /** The prefix of the cases' names. Default: the name of the series. */
   readonly case?: string;
   readonly sizes: readonly number[];
-  readonly warmups: number;
-  readonly runs: number;
-  /** Default: the floor and Rivulet. */
-  readonly contestants?: readonly Contestant[];
+  /** Default: complete runs. */
+  readonly job?: Job;
+  /** The largest exponent of Rivulet that the project accepts. Default: 1.1. */
+  readonly limit?: null;
   /** The two sizes (by index) that `--quick` measures. Default: `--quick` omits the series. */
   readonly quick?: readonly [number, number];
 }
@@ -21,24 +23,12 @@ interface Kind {
 const records = [650, 1_300, 2_600, 5_200, 10_500]; // 64 KB to 1 MB
 
 const kinds = {
-  text: { sizes: [5_000, 10_000, 20_000, 40_000, 80_000], warmups: 5, runs: 5, quick: [0, 2] },
-  arguments: { sizes: [50_000, 100_000, 200_000, 400_000, 800_000], warmups: 2, runs: 3, quick: [0, 2] },
-  history: { sizes: [10, 30, 100, 300, 1_000], warmups: 10, runs: 15, quick: [2, 4] },
-  'partial output': { case: 'records', sizes: records, warmups: 2, runs: 3, contestants: partialContestants('output') },
-  'partial arguments': {
-    case: 'recordcall',
-    sizes: records,
-    warmups: 2,
-    runs: 3,
-    contestants: partialContestants('toolArguments'),
-  },
-  'partial objects in process': {
-    case: 'oneread',
-    sizes: records,
-    warmups: 30,
-    runs: 15,
-    contestants: partialInProcess,
-  },
+  text: { sizes: [5_000, 10_000, 20_000, 40_000, 80_000], quick: [0, 2] },
+  arguments: { sizes: [50_000, 100_000, 200_000, 400_000, 800_000] },
+  rounds: { sizes: [10, 20, 40, 80, 160], quick: [1, 3] },
+  history: { sizes: [10, 30, 100, 300, 1_000], limit: null },
+  'partial output': { case: 'records', sizes: records, job: 'PartialOutput' },
+  'partial arguments': { case: 'recordcall', sizes: records, job: 'PartialArguments' },
 } satisfies Record<string, Kind>;
 
 /** The name of a series. */
@@ -51,13 +41,11 @@ export const quicklyGrowing = growing.filter((kind) => kindOf(kind).quick);
 /** The effort of a measurement. */
 interface Effort {
   readonly rounds: number;
-  /** Milliseconds per process. */
+  /** CPU milliseconds per process. */
   readonly budget: number;
   /** Measures two sizes only. */
   readonly quick?: boolean;
 }
-
-const minimum = (values: readonly number[]) => Math.min(...values);
 
 /**
  * Returns the exponents with which CPU time grows. They have no limit for a history, whose requests grow as well, so
@@ -67,27 +55,28 @@ const minimum = (values: readonly number[]) => Math.min(...values);
  */
 export async function measureGrowth(
   kind: Growing,
+  wire: Api,
   server: string,
   { rounds, budget, quick = false }: Effort,
 ): Promise<readonly Growth[]> {
-  const { case: name = kind, sizes, warmups, runs, contestants = baseContestants.openai, quick: places } = kindOf(kind);
+  const { case: name = kind, sizes, job, limit = 1.1, quick: places } = kindOf(kind);
+  const [floor, rivulet] = baseContestants(wire, job);
   const points = new Map<string, [number, number][]>();
   for (const size of quick ? sizes.filter((_, place) => places?.includes(place)) : sizes) {
-    const found = await runRounds(
-      quick ? [rivulet] : contestants,
-      { case: `${name}-${size}`, warmups, runs, rounds, budget },
-      server,
-    );
-    for (const { title, value, failure } of scoresOf(found, ({ cpu }) => minimum(cpu), minimum)) {
-      if (value === undefined) throw new Error(`${title}, ${kind} of ${size}: ${failure}`);
-      points.set(title, [...(points.get(title) ?? []), [size, value]]);
+    const plan = { ...many, case: `${name}-${size}`, rounds, budget };
+    const found = await runRounds([floor, rivulet], plan, server);
+    const failure = found.get(rivulet)?.failure;
+    if (failure !== undefined) throw new Error(`${kind} of ${size}: ${failure}`);
+    for (const one of [floor, rivulet]) {
+      const cost = Math.min(...findingsOf(found, one).flatMap(({ cpu }) => cpu));
+      points.set(one.title, [...(points.get(one.title) ?? []), [size, cost]]);
     }
   }
   return [...points].map(([title, costs]) => ({
-    name: `${kind}, ${title}`,
+    name: `${kind}, ${wireNames[wire]}, ${title}`,
     points: costs,
     exponent: exponent(costs),
-    ...(title.startsWith('Rivulet') && kind !== 'history' ? { limit: 1.1 } : {}),
+    ...(title === rivulet.title && limit !== null ? { limit } : {}),
     ...measured(),
   }));
 }

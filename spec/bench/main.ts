@@ -2,10 +2,12 @@
  * The benchmark, `npm run bench`: CPU time of a client process over real sockets, as a ratio to a hand-written floor.
  *
  *   npm run bench                       everything, with the peers if they are installed; writes results.json
- *   npm run bench -- --only text        the cases whose names start so, also with --quick; keeps the other results
+ *   npm run bench -- --only text        the cases whose names contain it, also with --quick; keeps the other results
  *   npm run bench -- --rounds 1         fewer processes than the limits require, for a quick look
+ *   npm run bench -- --ours             without the other libraries, whose earlier results are kept; not latency and memory
  *   npm run bench -- --quick            the floor and Rivulet, for CI; fails if a ratio is worse than its baseline
  *   npm run bench -- --quick --accept   writes the baseline
+ *   npm run bench -- --profile text-50 --wire anthropic    where the floor and Rivulet spend the time of a case
  *   npm run bench -- --soak 600         runs in one process for so many seconds; heap and handles must stay flat
  */
 import { writeFileSync } from 'node:fs';
@@ -13,18 +15,19 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { accept } from './baseline.js';
 import { compile, out } from './build.js';
-import { baseContestants, peerContestants, peersInstalled } from './contestants.js';
 import { growing, measureGrowth } from './growth.js';
 import { runRounds, scoresOf } from './measure.js';
-import { plans } from './plans.js';
+import { both, plans, wireNames } from './plans.js';
 import type { Planned } from './plans.js';
 import { startServer } from './processes.js';
+import { profile } from './profile.js';
 import { quick } from './quick.js';
 import { caseTable, growthTable, measured, sizeTable } from './report.js';
 import type { CaseReport } from './report.js';
 import { asText, openResults } from './results.js';
 import { bundleSizes } from './sizes.js';
 import { soak } from './soak.js';
+import type { Api } from './wire.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -32,35 +35,42 @@ const { values: options } = parseArgs({
     accept: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     rounds: { type: 'string' },
+    ours: { type: 'boolean', default: false },
     soak: { type: 'string' },
+    profile: { type: 'string' },
+    wire: { type: 'string', default: 'openai' },
   },
 });
 
 const roundsOf = (planned: number) => Number(options.rounds ?? planned);
 
 async function runPlan(plan: Planned, server: string): Promise<readonly CaseReport[]> {
-  const {
-    wire = 'openai',
-    contestants = [...baseContestants[wire], ...(peersInstalled() ? peerContestants[wire] : [])],
-  } = plan;
+  const contestants = plan.contestants.filter(({ peer }) => !(options.ours && peer));
   const found = await runRounds(contestants, { ...plan, rounds: roundsOf(plan.rounds) }, server);
   return plan.readings.map(({ read, ...reading }) => ({ ...reading, ...measured(), scores: scoresOf(found, read) }));
 }
 
 async function full(server: string): Promise<void> {
-  const wanted = (name: string) => name.startsWith(options.only);
-  const results = openResults(options.only === '' ? 'all' : options.only === 'sizes' ? 'sizes' : 'some');
+  const wanted = (name: string) => name.includes(options.only);
+  const results = openResults(
+    options.only === '' && !options.ours ? 'all' : options.only === 'sizes' ? 'sizes' : 'some',
+  );
   const began = performance.now();
   const minutes = () => `${((performance.now() - began) / 60_000).toFixed(1)} minutes`;
-  for (const plan of plans.filter(({ readings }) => readings.some(({ name }) => wanted(name)))) {
+  const chosen = plans.filter(
+    ({ alone, readings }) => !(options.ours && alone) && readings.some(({ name }) => wanted(name)),
+  );
+  for (const plan of chosen) {
     const cases = await runPlan(plan, server);
     results.add({ cases });
     console.log(`${cases.map(caseTable).join('\n')}\n(${minutes()})\n`);
   }
-  for (const kind of growing.filter((one) => wanted(`growth of ${one}`))) {
-    const growth = await measureGrowth(kind, server, { rounds: roundsOf(3), budget: 5_000 });
-    results.add({ growth });
-    console.log(`${growthTable(growth)}\n\n(${minutes()})\n`);
+  for (const kind of growing) {
+    for (const wire of both.filter((one) => wanted(`growth of ${kind}, ${wireNames[one]}`))) {
+      const growth = await measureGrowth(kind, wire, server, { rounds: roundsOf(1), budget: 2_500 });
+      results.add({ growth });
+      console.log(`${growthTable(growth)}\n\n(${minutes()})\n`);
+    }
   }
   if (!wanted('sizes')) return;
   const sizes = await bundleSizes();
@@ -82,6 +92,7 @@ await compile();
 const server = await startServer();
 try {
   if (options.soak !== undefined) process.exitCode = (await soak(Number(options.soak), server.url)) ? 0 : 1;
+  else if (options.profile !== undefined) await profile(options.profile, options.wire as Api, server.url);
   else if (options.quick) process.exitCode = (await checked(server.url)) ? 0 : 1;
   else await full(server.url);
 } finally {

@@ -6,22 +6,27 @@ import { median } from './statistics.js';
 /** How a case is measured. */
 export interface Plan {
   readonly case: string;
-  /** The runs of each process before the measured ones. */
+  /** The largest number of runs of each process before the measured ones. */
   readonly warmups: number;
-  /** The measured runs of each process. */
+  /** The largest number of measured runs of each process. */
   readonly runs: number;
   /** The processes of each contestant. */
   readonly rounds: number;
-  /** The milliseconds after which a process starts no more runs. Default: 10,000. */
+  /** The CPU milliseconds after which a process starts no more runs, half of them for warm-ups. Default: 1,500. */
   readonly budget?: number;
+  /**
+   * Whether each contestant, and the floor, has processes of its own: for a first run, memory and latency. Default: the
+   * runs of a contestant and of the floor alternate in one process, so that other load affects both equally.
+   */
+  readonly alone?: true;
 }
 
 /** A value that is read from the processes of a case. */
 export interface Reading {
   readonly name: string;
   readonly unit: string;
-  /** Its table and column in the README. Default: none. */
-  readonly place?: readonly [table: string, column: string];
+  /** Its table and row in the README. Default: none. */
+  readonly place?: readonly [table: string, row: string];
   /** The largest ratio of Rivulet that the project accepts. */
   readonly limit?: number;
   readonly read: (finding: Finding) => number;
@@ -30,13 +35,13 @@ export interface Reading {
 /** The result of a contestant in a case. */
 export interface Score {
   readonly title: string;
-  /** The typical value of the processes. */
+  /** The median of the processes. */
   readonly value?: number;
   /** The values of the processes, in order. */
   readonly values: readonly number[];
-  /** The ratio to the first contestant. */
+  /** The ratio to the floor. */
   readonly ratio?: number;
-  /** The lowest and the highest ratio of two processes of the same round. */
+  /** The lowest and the highest ratio of a process. */
   readonly spread?: readonly [lowest: number, highest: number];
   /** Why there is no result. */
   readonly failure?: string;
@@ -48,7 +53,8 @@ export interface Found {
   failure?: string;
 }
 
-const slow = { rounds: 3, budget: 6_000 };
+/** The rounds of the other libraries, whose ratios differ by more than the noise. */
+const peerRounds = 1;
 
 /**
  * Runs a case: each contestant in new processes, in turn (A B C, A B C), so that other load affects all equally. A
@@ -62,25 +68,18 @@ export async function runRounds(
   server: string,
   found = new Map<Contestant, Found>(),
 ): Promise<ReadonlyMap<Contestant, Found>> {
-  const { warmups, runs, rounds, budget = 10_000 } = plan;
+  const { warmups, runs, rounds, budget = 1_500, alone } = plan;
   for (let round = 0; round < rounds; round++) {
     for (const contestant of contestants) {
       const known = found.get(contestant) ?? { findings: [] };
       found.set(contestant, known);
-      if (known.failure !== undefined || (contestant.slow && round >= slow.rounds)) continue;
-      if (process.stderr.isTTY)
-        process.stderr.write(`\r${plan.case} ${round + 1}/${rounds} ${contestant.title}\u001b[K\r`);
-      const { module, library } = contestant;
-      const time = contestant.slow ? Math.min(budget, slow.budget) : budget;
-      const { finding, failure } = await runClient({
-        module,
-        library,
-        server,
-        case: plan.case,
-        warmups,
-        runs,
-        budget: time,
-      });
+      const { title, node, module, library, base, peer } = contestant;
+      const isCovered = !alone && !base; // it runs in the processes of the others
+      if (isCovered || known.failure !== undefined || (peer && round >= peerRounds && !alone)) continue;
+      if (process.stderr.isTTY) process.stderr.write(`\r${plan.case} ${round + 1}/${rounds} ${title}\u001b[K\r`);
+      const against = alone || !base ? {} : { against: { module: base.module, library: base.library } };
+      const task = { module, library, ...against, server, case: plan.case, warmups, runs, budget };
+      const { finding, failure } = await runClient(task, node.program);
       if (finding) known.findings.push(finding);
       else known.failure = failure;
     }
@@ -88,22 +87,34 @@ export async function runRounds(
   return found;
 }
 
-/**
- * @param found The findings by contestant. The first contestant is the base of the ratios.
- * @param typical Computes the typical value. Default: the median.
- * @returns The scores, in the order of the contestants.
- */
-export function scoresOf(
-  found: ReadonlyMap<Contestant, Found>,
-  read: Reading['read'],
-  typical = median,
-): readonly Score[] {
-  const [base = []] = [...found.values()].map(({ findings }) => findings.map(read));
-  return [...found].map(([{ title }, { findings, failure }]): Score => {
+/** The findings about the floor in the processes of another contestant. */
+const floorIn = (findings: readonly Finding[]): readonly Finding[] =>
+  findings.map((finding) => ({ ...finding, cpu: finding.against, against: finding.against }));
+
+/** Returns the findings of each contestant; those of a floor are in the processes of the first of the others. */
+export function findingsOf(found: ReadonlyMap<Contestant, Found>, contestant: Contestant): readonly Finding[] {
+  const own = found.get(contestant)?.findings ?? [];
+  if (contestant.base || own.length > 0) return own;
+  const first = [...found.keys()].find(({ base }) => base === contestant);
+  return floorIn((first && found.get(first)?.findings) ?? []);
+}
+
+/** Returns the scores, in the order of the contestants. */
+export function scoresOf(found: ReadonlyMap<Contestant, Found>, read: Reading['read']): readonly Score[] {
+  return [...found].map(([contestant, { failure }]): Score => {
+    const { title, base = contestant } = contestant;
+    const findings = findingsOf(found, contestant);
     const values = findings.map(read);
     if (failure !== undefined) return { title, values, failure };
-    const value = typical(values);
-    const ratios = values.map((one, round) => one / (base[round] ?? NaN));
-    return { title, value, values, ratio: value / typical(base), spread: [Math.min(...ratios), Math.max(...ratios)] };
+    const bases = findingsOf(found, base).map(read);
+    const isPaired = findings.some(({ against }) => against.length > 0);
+    const ratios = findings.map(({ cpu, against }, round) =>
+      isPaired
+        ? median(cpu.map((one, at) => one / (against[at] ?? NaN)))
+        : (values[round] ?? NaN) / (bases[round] ?? NaN),
+    );
+    const value = median(values);
+    const ratio = isPaired ? median(ratios) : value / median(bases);
+    return { title, value, values, ratio, spread: [Math.min(...ratios), Math.max(...ratios)] };
   });
 }

@@ -1,221 +1,158 @@
 import type { Finding } from './client/main.js';
-import { imported, partialContestants, partialInProcess, withPartialPeers } from './contestants.js';
-import type { Contestant, Wire } from './contestants.js';
+import { contestants, imported, partialInProcess } from './contestants.js';
+import type { Contestant, Job } from './contestants.js';
 import type { Plan, Reading } from './measure.js';
 import { median, quantile } from './statistics.js';
+import type { Api } from './wire.js';
 
 /** A case of the benchmark, and the values that are read from it. */
 export interface Planned extends Plan {
   readonly readings: readonly Reading[];
-  /** Default: `openai`. */
-  readonly wire?: Wire;
-  /** The first is the base of the ratios. Default: the floor, Rivulet, and the peers. */
-  readonly contestants?: readonly Contestant[];
-  /** Its smaller variant in `--quick`. Default: none. */
-  readonly quick?: Plan;
+  /** On the Node of the first one, the first is the base of the ratios. */
+  readonly contestants: readonly Contestant[];
 }
+
+/** A case that is measured on several wires. */
+interface Shape extends Plan {
+  /** Its row in the README. */
+  readonly row: string;
+  /** The largest ratio of Rivulet that the project accepts. Default: none; it must be less than that of any peer. */
+  readonly limit?: number;
+  /** Default: OpenAI's and Anthropic's. */
+  readonly wires?: readonly Api[];
+  /** Default: complete runs. */
+  readonly job?: Job;
+  /** Its smaller variant in `--quick`. Default: none. */
+  readonly quick?: string;
+}
+
+/** The names of the wires. */
+export const wireNames: Readonly<Record<Api, string>> = {
+  openai: "OpenAI's wire",
+  anthropic: "Anthropic's wire",
+  google: "Google's wire",
+};
+
+export const both: readonly Api[] = ['openai', 'anthropic'];
+const all: readonly Api[] = [...both, 'google'];
 
 const cpu = ({ cpu: runs }: Finding) => median(runs);
 const memory = ({ memory: most }: Finding) => most;
-const milliseconds = (share: number) => (finding: Finding) => quantile(finding.latencies, share);
+const p95 = ({ latencies }: Finding) => quantile(latencies, 0.95);
 
-const openaiWire = "CPU time over OpenAI's wire";
-const anthropicWire = "CPU time over Anthropic's wire";
-const around = 'Latency and memory';
-const partial = 'CPU time of partial objects, 500 records';
+/** So many runs that the budget ends a process. */
+export const many = { warmups: 1_000, runs: 1_000, rounds: 3 };
+/** For cases whose floor takes half a second. */
+const large = { ...many, budget: 3_000 };
+/** One run in a new process. */
+const first = { warmups: 0, runs: 1, rounds: 9, alone: true } as const;
+/** After one run, the peak depends on whether the garbage collector has run. */
+const afterThree = { warmups: 3, runs: 1, rounds: 3, budget: 30_000, alone: true } as const;
 
-const cost = (
-  name: string,
-  limit: number,
-  ...[table, column]: [] | [table: string, column: string]
-): readonly Reading[] => [
+/** The cases of CPU time. */
+export const shapes: readonly Shape[] = [
+  { ...many, case: 'text-5', row: 'text, 5 deltas', wires: all },
+  { ...many, case: 'text-50', row: 'text, 50 deltas', wires: all, quick: 'text-50' },
+  { ...many, case: 'text-500', row: 'text, 500 deltas', wires: all },
+  { ...many, case: 'text-20000', row: 'text, 20,000 deltas', wires: all, limit: 1, quick: 'text-5000' },
+  { ...first, case: 'text-500', row: 'first run of a process, 500 deltas', limit: 1.4, quick: 'text-500' },
+  { ...large, case: 'arguments-400000', row: 'arguments, 400 KB in 8 calls', limit: 1, quick: 'arguments-100000' },
+  { ...many, case: 'rounds-50', row: '50 rounds', limit: 1.35, quick: 'rounds-20' },
+  { ...many, case: 'talks-50', row: '50 rounds with 20 deltas each', limit: 1.35, quick: 'talks-20' },
+  { ...many, case: 'past-20', row: '20 rounds after 300 messages', limit: 1.35, quick: 'past-5' },
+  { ...large, case: 'concurrent-200', row: '200 concurrent runs of 500 deltas', limit: 1.25, quick: 'concurrent-50' },
+  { ...many, case: 'typed-20', row: 'typed output, 20 records', quick: 'typed-20' },
   {
-    name,
-    unit: 'CPU ms',
-    ...(table !== undefined && column !== undefined ? { place: [table, column] as const } : {}),
-    limit,
-    read: cpu,
+    ...many,
+    case: 'records-500',
+    row: 'partial output, 500 records',
+    limit: 2,
+    job: 'PartialOutput',
+    quick: 'records-500',
   },
-];
-const peak = (name: string, column: string): readonly Reading[] => [
-  { name, unit: 'MB', place: [around, column], limit: 1.25, read: memory },
+  { ...many, case: 'recordcall-500', row: 'partial arguments, 500 records', limit: 2, job: 'PartialArguments' },
 ];
 
-/** Enough warm-ups that late compilation happens before the measured runs. */
-const warm = { warmups: 8, runs: 9, rounds: 5 };
-/** For slower cases, whose runs do more work. */
-const warmSlow = { warmups: 3, runs: 3, rounds: 5 };
-const few = { warmups: 2, runs: 4, rounds: 5 };
-/** Smaller cases with more runs: other processes disturb fewer of them. */
-const quickly = (name: string, warmups: number, runs: number): Plan => ({
-  case: name,
-  warmups,
-  runs,
-  rounds: 2,
-  budget: 30_000,
+const measuredShapes = shapes.flatMap(({ row, limit, wires = both, job, ...plan }) =>
+  wires.map((wire): Planned => {
+    const place = [`CPU time, ${wireNames[wire]}`, row] as const;
+    const reading: Reading = { name: `${row}, ${wireNames[wire]}`, unit: 'CPU ms', place, read: cpu };
+    return {
+      ...plan,
+      contestants: contestants(wire, job),
+      readings: [{ ...reading, ...(limit === undefined ? {} : { limit }) }],
+    };
+  }),
+);
+
+/** The latency and the memory on each wire. */
+const around = both.flatMap((wire): readonly Planned[] => {
+  const reading = (row: string, unit: string, limit: number, read: Reading['read']): readonly Reading[] => [
+    {
+      name: `${row}, ${wireNames[wire]}`,
+      unit,
+      place: [`Latency and memory, ${wireNames[wire]}`, row] as const,
+      limit,
+      read,
+    },
+  ];
+  const everyone = { contestants: contestants(wire) };
+  return [
+    {
+      ...everyone,
+      case: 'paced-50',
+      warmups: 5,
+      runs: 4,
+      rounds: 5,
+      alone: true,
+      readings: reading('p95 from write to callback, 50 concurrent runs', 'ms', 1.7, p95),
+    },
+    {
+      ...everyone,
+      ...afterThree,
+      case: 'text-20000',
+      readings: reading('peak memory, text of 20,000 deltas', 'MB', 1.2, memory),
+    },
+    {
+      ...everyone,
+      ...afterThree,
+      case: 'concurrent-200',
+      readings: reading('peak memory, 200 concurrent runs', 'MB', 1.2, memory),
+    },
+  ];
 });
 
 /**
  * Partial objects without a wire, compared with a hand-written parser: with all deltas in one read, and with one read
  * per delta.
  */
-const inProcess = (size: string, records: number, times: Pick<Plan, 'warmups' | 'runs'>): readonly Planned[] =>
-  (['one read', 'a read each'] as const).map((reads) => ({
-    ...times,
-    rounds: 3,
-    case: `${reads === 'one read' ? 'oneread' : 'reads'}-${records}`,
-    contestants: partialInProcess,
-    readings: cost(`partial objects in process, ${reads}: ${size}`, 2),
-  }));
+const inProcess = (['oneread', 'reads'] as const).map((kind): Planned => ({
+  ...many,
+  rounds: 3,
+  case: `${kind}-2000`,
+  contestants: partialInProcess,
+  readings: [
+    {
+      name: `partial objects in process, 200 KB, ${kind === 'reads' ? 'a read each' : 'one read'}`,
+      unit: 'CPU ms',
+      limit: 2,
+      read: cpu,
+    },
+  ],
+}));
 
 /** All cases except those of growth. */
 export const plans: readonly Planned[] = [
+  ...measuredShapes,
+  ...around,
+  ...inProcess,
   {
-    ...warm,
-    case: 'text-20000',
-    quick: quickly('text-5000', 12, 20),
-    readings: cost('text: 20,000 deltas', 1.25, openaiWire, 'text'),
-  },
-  {
-    ...warmSlow,
-    case: 'arguments-400000',
-    quick: quickly('arguments-100000', 4, 8),
-    readings: cost('arguments: 400 KB in 8 parallel calls', 1.25, openaiWire, 'arguments'),
-  },
-  {
-    ...warm,
-    case: 'rounds-50',
-    warmups: 30,
-    runs: 15,
-    quick: quickly('rounds-20', 20, 40),
-    readings: cost('50 tool rounds', 1.35, openaiWire, '50 rounds'),
-  },
-  {
-    ...warmSlow,
-    case: 'concurrent-200',
-    runs: 5,
-    quick: quickly('concurrent-50', 4, 8),
-    readings: cost('200 concurrent runs of 500 deltas', 1.25, openaiWire, '200 runs'),
-  },
-  {
-    ...warm,
-    case: 'text-20000',
-    wire: 'anthropic',
-    readings: cost('Anthropic, text: 20,000 deltas', 1.25, anthropicWire, 'text'),
-  },
-  {
-    ...warmSlow,
-    case: 'arguments-400000',
-    wire: 'anthropic',
-    readings: cost('Anthropic, arguments: 400 KB in 8 calls', 1.25, anthropicWire, 'arguments'),
-  },
-  {
-    ...warm,
-    case: 'rounds-50',
-    warmups: 30,
-    runs: 15,
-    wire: 'anthropic',
-    readings: cost('Anthropic, 50 tool rounds', 1.35, anthropicWire, '50 rounds'),
-  },
-  {
-    ...warmSlow,
-    case: 'concurrent-200',
-    runs: 5,
-    wire: 'anthropic',
-    readings: cost('Anthropic, 200 concurrent runs of 500 deltas', 1.25, anthropicWire, '200 runs'),
-  },
-  {
-    ...few,
-    case: 'records-2000',
-    quick: quickly('records-500', 6, 12),
-    contestants: partialContestants('output'),
-    readings: cost('partial output: 2,000 records, 200 KB', 2),
-  },
-  {
-    ...few,
-    case: 'recordcall-2000',
-    contestants: partialContestants('toolArguments'),
-    readings: cost('partial arguments: 2,000 records, 200 KB', 2),
-  },
-  {
-    ...few,
-    rounds: 2,
-    case: 'records-500',
-    contestants: withPartialPeers('output'),
-    readings: cost('partial output: 500 records', 2, partial, 'output'),
-  },
-  {
-    ...few,
-    rounds: 2,
-    case: 'recordcall-500',
-    contestants: withPartialPeers('toolArguments'),
-    readings: cost('partial arguments: 500 records', 2, partial, 'arguments'),
-  },
-  ...inProcess('64 KB', 650, { warmups: 30, runs: 30 }),
-  ...inProcess('200 KB', 2_000, { warmups: 15, runs: 15 }),
-  ...inProcess('1 MB', 10_500, { warmups: 5, runs: 7 }),
-  // No time includes the import: it has its own case.
-  {
-    case: 'text-500',
-    warmups: 0,
-    runs: 1,
-    rounds: 15,
-    quick: { case: 'text-500', warmups: 0, runs: 1, rounds: 9 },
-    readings: cost('the first run of a process: 500 deltas', 1.6, openaiWire, 'first run'),
-  },
-  {
-    case: '',
-    warmups: 0,
+    ...first,
     runs: 0,
-    rounds: 15,
+    case: '',
     contestants: imported,
     readings: [
-      { name: 'import of the whole library', unit: 'CPU ms', limit: 1.5, read: (finding) => finding.imported },
-    ],
-  },
-  // Four runs in each process: after one, the peak depends on whether the garbage collector has run (78 to 100 MB for
-  // the floor; after four, 97 to 100).
-  { case: 'text-20000', warmups: 3, runs: 1, rounds: 5, readings: peak('peak memory: text', 'memory, text') },
-  {
-    case: 'concurrent-200',
-    warmups: 3,
-    runs: 1,
-    rounds: 5,
-    readings: peak('peak memory: 200 concurrent runs', 'memory, 200 runs'),
-  },
-  {
-    case: 'first-300',
-    warmups: 2,
-    runs: 1,
-    rounds: 5,
-    readings: [
-      {
-        name: 'first delta, from write to callback: median',
-        unit: 'ms',
-        place: [around, 'first delta, median'],
-        read: milliseconds(0.5),
-      },
-      {
-        name: 'first delta, from write to callback: p99',
-        unit: 'ms',
-        place: [around, 'p99'],
-        read: milliseconds(0.99),
-      },
-    ],
-  },
-  {
-    case: 'paced-50',
-    warmups: 5,
-    runs: 4,
-    rounds: 9,
-    readings: [
-      {
-        name: 'delta under load, from write to callback: p95',
-        unit: 'ms',
-        place: [around, 'p95 under load'],
-        limit: 1.15,
-        read: milliseconds(0.95),
-      },
+      { name: 'import of the whole library', unit: 'CPU ms', limit: 1.25, read: ({ imported: time }) => time },
     ],
   },
 ];

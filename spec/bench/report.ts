@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { root } from './build.js';
+import { nodes } from './contestants.js';
 import type { Score } from './measure.js';
 import type { Size } from './sizes.js';
 
@@ -13,10 +14,12 @@ export interface Circumstances {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** The date and the commit of a measurement. */
+/** The date and the commit of a measurement, and how busy the machine was. */
 export interface Measured {
   readonly date: string;
   readonly commit: string;
+  /** The load of the machine (processes that wait for a core) in the minute before the end of the measurement. */
+  readonly load: number;
 }
 
 /** A case of the report. */
@@ -55,18 +58,19 @@ export function circumstances(): Circumstances {
   const rxjs = (createRequire(join(root, 'package.json'))('rxjs/package.json') as { version: string }).version;
   return {
     machine: `${cpus().length} x ${cpu?.model.trim() ?? process.arch}, ${process.platform}`,
-    node: process.version,
+    node: nodes.map(({ version }) => version).join(' and '),
     versions: { rxjs, ...peers.dependencies },
   };
 }
 
-/** Returns the current date and commit. A plus after the commit means that lib/ has uncommitted changes. */
+/** Returns the current date, commit and load. A plus after the commit means that lib/ has uncommitted changes. */
 export function measured(): Measured {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
   const changed = git('status', '--porcelain', '--', 'lib') !== '';
   return {
     date: new Date().toISOString().slice(0, 10),
     commit: git('rev-parse', '--short', 'HEAD') + (changed ? '+' : ''),
+    load: loadavg()[0] ?? NaN,
   };
 }
 
@@ -78,7 +82,8 @@ function row({ title, value, ratio, spread, failure }: Score): readonly string[]
   return [title, number(value), ratio.toFixed(2), `${spread[0].toFixed(2)} - ${spread[1].toFixed(2)}`];
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** Formats a table in Markdown. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) =>
     Math.max(...[head, ...rows].map((cells) => (cells[column] ?? '').length), title.length),
   );

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './build.js';
 import { circumstances } from './report.js';
-import type { Circumstances, Report } from './report.js';
+import type { CaseReport, Circumstances, Report } from './report.js';
 
 /** The latest results, from which the README's tables are made. */
 const file = join(root, 'spec/bench/results.json');
@@ -51,12 +51,21 @@ export function openResults(scope: 'all' | 'some' | 'sizes'): {
     add: ({ cases = [], growth = [], sizes }) =>
       keep({
         ...report,
-        cases: merged(report.cases, cases),
+        cases: merged(report.cases, cases.map(withEarlierScores(report.cases))),
         growth: merged(report.growth, growth),
         sizes: sizes ?? report.sizes,
       }),
   };
 }
+
+/** Adds the earlier scores of the libraries that were not measured this time. */
+const withEarlierScores =
+  (known: readonly CaseReport[]) =>
+  (found: CaseReport): CaseReport => {
+    const earlier = known.find(({ name }) => name === found.name)?.scores ?? [];
+    const others = earlier.filter(({ title }) => !found.scores.some((score) => score.title === title));
+    return { ...found, scores: [...found.scores, ...others] };
+  };
 
 function merged<T extends { readonly name: string }>(known: readonly T[], found: readonly T[]): readonly T[] {
   const fresh = new Map(found.map((one) => [one.name, one]));

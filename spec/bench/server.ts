@@ -11,7 +11,9 @@ import {
   outputOf,
   parallelCallsOf,
   fragmentsOf,
+  leading,
   recordsOf,
+  spoken,
   textAnswer,
   textFrame,
   textFrames,
@@ -45,9 +47,10 @@ function answerTo(api: Api, scenario: string, size: number, results: number): Bu
     const call = { id: 'call_0', name: 'save', arguments: recordsOf(size) };
     return built(`${api} recordcall ${size}`, () => callsAnswer(api, [call]));
   }
-  if (scenario === 'rounds' && results < size) {
+  if ((scenario === 'rounds' || scenario === 'talks') && results < size) {
     const call = { id: `call_${results}`, name: 'save', arguments: JSON.stringify({ content: `round ${results}` }) };
-    return built(`${api} round ${results}`, () => callsAnswer(api, [call]));
+    const deltas = scenario === 'talks' ? spoken : [];
+    return built(`${api} ${scenario} ${results}`, () => callsAnswer(api, [call], deltas));
   }
   return last();
 }
@@ -84,20 +87,19 @@ setInterval(() => {
   for (const write of paced) write();
 }, pace);
 
-function sendPaced(response: ServerResponse, api: Api, deltas: number): void {
+function sendPaced(response: ServerResponse, api: Api): void {
   const frames = textFrames(api, ['']);
-  const at = api === 'openai' ? 1 : 3;
-  let left = deltas;
+  const at = leading[api];
+  let left = pacedDeltas;
   response.write(frames.slice(0, at).join(''));
   const write = () => {
-    response.write(textFrame(api, `${process.hrtime.bigint()} `));
+    response.write(textFrame[api](`${process.hrtime.bigint()} `));
     if (--left > 0) return;
     paced.delete(write);
     response.end(frames.slice(at).join(''));
   };
   response.once('close', () => paced.delete(write));
-  if (deltas === 1) write();
-  else paced.add(write);
+  paced.add(write);
 }
 
 /** Sends half of a response, then resets the connection. */
@@ -111,9 +113,12 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+const apiOf = (url: string): Api =>
+  /\/messages(\?|$)/.test(url) ? 'anthropic' : url.includes(':streamGenerateContent') ? 'google' : 'openai';
+
 async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const [, scenario = '', size = '0'] = /^\/([a-z]+)(?:-(\d+))?\//.exec(request.url ?? '') ?? [];
-  const api: Api = /\/messages(\?|$)/.test(request.url ?? '') ? 'anthropic' : 'openai';
+  const api = apiOf(request.url ?? '');
   const body = await bodyOf(request);
   if (scenario === 'mute') return;
   if (scenario === 'refused') {
@@ -121,8 +126,7 @@ async function respond(request: IncomingMessage, response: ServerResponse): Prom
     return;
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  if (scenario === 'first') sendPaced(response, api, 1);
-  else if (scenario === 'paced') sendPaced(response, api, pacedDeltas);
+  if (scenario === 'paced') sendPaced(response, api);
   else if (scenario === 'silent') response.flushHeaders();
   else if (scenario === 'broken') sendBroken(response, answerTo(api, 'text', Number(size), 0));
   else send(response, answerTo(api, scenario, Number(size), countResults(api, body)));

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { compiled } from './build.js';
-import { rivulet } from './contestants.js';
+import { baseContestants } from './contestants.js';
 import { median } from './statistics.js';
 
 /** The state of the process between runs, after a garbage collection. */
@@ -51,7 +51,7 @@ export async function soak(seconds: number, server: string): Promise<boolean> {
 }
 
 async function samplesOf(seconds: number, server: string): Promise<readonly Sample[]> {
-  const task = JSON.stringify({ module: rivulet.module, server, seconds });
+  const task = JSON.stringify({ module: baseContestants('openai')[1].module, server, seconds });
   // Optimised code and its feedback grow for minutes, by 10 % of this heap; without them, a run without a leak stays
   // within 0.2 %.
   const args = ['--expose-gc', '--no-opt', join(compiled, 'client/soak.js'), task];

@@ -3,8 +3,8 @@
  * measurement, and deterministic: the client that verifies the output builds the same content.
  */
 
-/** The APIs of the server. */
-export type Api = 'openai' | 'anthropic';
+/** The APIs of the server: OpenAI's Chat Completions, Anthropic's Messages, and Google's generateContent (text only). */
+export type Api = 'openai' | 'anthropic' | 'google';
 
 /** The number of calls in the response of an `arguments` scenario. */
 export const parallelCalls = 8;
@@ -58,6 +58,9 @@ export function recordsOf(count: number): string {
   return JSON.stringify({ records });
 }
 
+/** The text before the call of a `talks` scenario. */
+export const spoken = deltasOf(20);
+
 /** The JSON text of an `output` scenario: `count` names. */
 export const outputOf = (count: number): string =>
   JSON.stringify({ names: Array.from({ length: count }, (_, at) => `name ${at}`) });
@@ -82,7 +85,8 @@ export function parallelCallsOf(size: number): readonly WireCall[] {
 /** Returns the frames of a response. */
 interface Dialect {
   text(deltas: readonly string[]): Generator<string>;
-  calls(calls: readonly WireCall[]): Generator<string>;
+  /** The deltas of a text, if any, and calls after it. */
+  calls(calls: readonly WireCall[], deltas: readonly string[]): Generator<string>;
 }
 
 const usage = {
@@ -127,8 +131,9 @@ const openai: Dialect = {
     yield openaiFrame([], usage);
     yield 'data: [DONE]\n\n';
   },
-  *calls(calls) {
-    yield openaiDelta({ role: 'assistant', content: null, refusal: null });
+  *calls(calls, deltas) {
+    yield openaiDelta({ role: 'assistant', content: deltas.length > 0 ? '' : null, refusal: null });
+    for (const content of deltas) yield openaiDelta({ content });
     const cut = calls.map((call) => fragmentsOf(call.arguments));
     for (const [index, { id, name }] of calls.entries()) {
       yield openaiDelta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] });
@@ -177,19 +182,25 @@ function* anthropicEnd(reason: string): Generator<string> {
   yield event({ type: 'message_stop' });
 }
 
+function* anthropicText(deltas: readonly string[]): Generator<string> {
+  yield event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } });
+  yield event({ type: 'ping' });
+  for (const text of deltas)
+    yield event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+  yield event({ type: 'content_block_stop', index: 0 });
+}
+
 const anthropic: Dialect = {
   *text(deltas) {
     yield messageStart;
-    yield event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } });
-    yield event({ type: 'ping' });
-    for (const text of deltas)
-      yield event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
-    yield event({ type: 'content_block_stop', index: 0 });
+    yield* anthropicText(deltas);
     yield* anthropicEnd('end_turn');
   },
-  *calls(calls) {
+  *calls(calls, deltas) {
     yield messageStart;
-    for (const [index, { id, name, arguments: json }] of calls.entries()) {
+    if (deltas.length > 0) yield* anthropicText(deltas);
+    for (const [at, { id, name, arguments: json }] of calls.entries()) {
+      const index = deltas.length > 0 ? at + 1 : at;
       yield event({ type: 'content_block_start', index, content_block: { type: 'tool_use', id, name, input: {} } });
       for (const partial_json of fragmentsOf(json)) {
         yield event({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json } });
@@ -200,21 +211,44 @@ const anthropic: Dialect = {
   },
 };
 
-const dialects: Readonly<Record<Api, Dialect>> = { openai, anthropic };
+const googleFrame = (parts: readonly unknown[], more: object = {}) =>
+  `data: ${JSON.stringify({
+    candidates: [{ content: { parts, role: 'model' }, index: 0, ...more }],
+    usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 100, totalTokenCount: 200 },
+    modelVersion: 'gemini-3.8-flash',
+    responseId: 'response-AbCdEfGhIjKlMnOp',
+  })}\r\n\r\n`;
+
+const google: Dialect = {
+  *text(deltas) {
+    for (const text of deltas) yield googleFrame([{ text }]);
+    yield googleFrame([{ text: '' }], { finishReason: 'STOP' });
+  },
+  // eslint-disable-next-line require-yield
+  *calls() {
+    throw new Error("The benchmark measures only text on Google's wire.");
+  },
+};
+
+const dialects: Readonly<Record<Api, Dialect>> = { openai, anthropic, google };
 
 /** The bytes of a text response. */
 export const textAnswer = (api: Api, deltas: readonly string[]): Buffer =>
   Buffer.from([...dialects[api].text(deltas)].join(''));
 
-/** The bytes of a response with tool calls. */
-export const callsAnswer = (api: Api, calls: readonly WireCall[]): Buffer =>
-  Buffer.from([...dialects[api].calls(calls)].join(''));
+/** The bytes of a response with tool calls, after the deltas of a text. */
+export const callsAnswer = (api: Api, calls: readonly WireCall[], deltas: readonly string[] = []): Buffer =>
+  Buffer.from([...dialects[api].calls(calls, deltas)].join(''));
 
 /** The frames of a text response, for a paced response. */
 export const textFrames = (api: Api, deltas: readonly string[]): readonly string[] => [...dialects[api].text(deltas)];
 
+/** The frames before the first delta of a text response. */
+export const leading: Readonly<Record<Api, number>> = { openai: 1, anthropic: 3, google: 0 };
+
 /** One frame of text, built when it is written. */
-export const textFrame = (api: Api, text: string): string =>
-  api === 'openai'
-    ? openaiDelta({ content: text })
-    : event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+export const textFrame: Readonly<Record<Api, (text: string) => string>> = {
+  openai: (content) => openaiDelta({ content }),
+  anthropic: (text) => event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }),
+  google: (text) => googleFrame([{ text }]),
+};

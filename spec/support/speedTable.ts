@@ -21,7 +21,7 @@ export function speedTable(report: Report): string {
     elsewhere(report),
     ...(report.sizes.length > 0 ? [bundles(report)] : []),
     `${limits.length - missed.length} of the project's ${limits.length} limits are met. ` +
-      (missed.length === 0 ? 'None is missed.' : `Missed: ${missed.join('; ')}.`),
+      (missed.length === 0 ? 'None is missed.' : `Missed:\n\n${missed.map((one) => `- ${one}`).join('\n')}`),
   ].join('\n\n');
 }
 
@@ -39,36 +39,44 @@ const parts = ({ cases, growth }: Report): readonly Measured[] => [...cases, ...
 function circumstances(report: Report): string {
   const versions = Object.entries(report.versions).map(([name, version]) => `${name} ${version}`);
   const [dates, commits] = [all(parts(report).map(({ date }) => date)), all(parts(report).map(({ commit }) => commit))];
-  return `Measured ${dates} at ${commits}, on ${report.machine}, Node ${report.node}; ${versions.join(', ')}.`;
+  const loads = parts(report).map(({ load }) => load);
+  const load = `load ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}`;
+  return `Measured ${dates} at ${commits}, on ${report.machine} (${load}), Node ${report.node}; ${versions.join(', ')}.`;
 }
 
+/** Returns a table with a row for each case and a column for each library. */
 function tableOf(table: string, cases: readonly CaseReport[]): string {
-  const columns = cases.filter(({ place }) => place?.[0] === table);
-  const libraries = [...new Set(columns.flatMap(({ scores }) => scores.map(({ title }) => title)))];
-  const rows = libraries.map((title) => [
-    title === rivulet ? `**${title}**` : title,
-    ...columns.map((one) => cell(title, one)),
+  const rows = cases.filter(({ place }) => place?.[0] === table);
+  const titles = [...new Set(rows.flatMap(({ scores }) => scores.map(({ title }) => title)))];
+  const libraries = titles.filter((title) => !title.startsWith('floor'));
+  const head = [table, 'floor', ...libraries.map((title) => (title === rivulet ? `**${title}**` : title)), 'limit'];
+  const lines = rows.map((one) => [
+    one.place?.[1] ?? '',
+    `${one.scores[0]?.value?.toPrecision(2)} ${one.unit === 'CPU ms' ? 'ms' : one.unit}`,
+    ...libraries.map((title) => cell(title, one)),
+    one.limit?.toFixed(2) ?? '',
   ]);
-  const limits = ['limit', ...columns.map(({ limit }) => (limit === undefined ? '' : limit.toFixed(2)))];
-  const head = [table, ...columns.map(({ place }) => place?.[1] ?? '')];
-  return [head, head.map(() => '---'), ...rows, limits].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** Formats a ratio (times depend on the machine), and for Rivulet the range of the rounds. */
+/** Formats a ratio to the floor, and for Rivulet the range of the processes. */
 function cell(title: string, { scores }: CaseReport): string {
   const score = scores.find((one) => one.title === title);
   if (score?.failure !== undefined) return `out: ${score.failure}`;
-  if (score?.value === undefined || score.ratio === undefined || !score.spread) return '';
-  if (score === scores[0]) return '1';
+  if (score?.ratio === undefined || !score.spread) return '';
   const ratio = score.ratio.toFixed(2);
   return title === rivulet ? `**${ratio}** (${score.spread.map((end) => end.toFixed(2)).join(' to ')})` : ratio;
 }
 
 function growthOf({ growth }: Report): string {
-  const exponents = growth.map(
-    ({ name, exponent, points }) => `${name} ${exponent.toFixed(2)} (${points[0]?.[0]} to ${points.at(-1)?.[0]})`,
-  );
-  return `Growth, the exponent of CPU time (1 is linear): ${exponents.join('; ')}.`;
+  const rows = growth.map(({ name, exponent, limit, points }) => [
+    name,
+    `${points[0]?.[0]} to ${points.at(-1)?.[0]}`,
+    exponent.toFixed(2),
+    limit?.toFixed(2) ?? '',
+  ]);
+  const head = ['Growth of CPU time', 'sizes', 'exponent (1 is linear)', 'limit'];
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 function elsewhere({ cases }: Report): string {
@@ -86,6 +94,7 @@ function bundles({ sizes }: Report): string {
 }
 
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const isPeer = ({ title }: { readonly title: string }) => !title.startsWith('floor') && !title.startsWith(rivulet);
 const isRivulet = ({ title }: { readonly title: string }) => title.startsWith(rivulet);
 
 /** Returns the ratio of Rivulet: the largest, if Rivulet has several (partial objects of output and of arguments). */
@@ -104,9 +113,9 @@ const promisedRatios = ({ cases }: Report): readonly LimitResult[] =>
 const aheadOfPeers = ({ cases }: Report): readonly LimitResult[] =>
   cases.flatMap((one) => {
     const [best] = one.scores
-      .filter((score, place) => place > 0 && !isRivulet(score) && score.ratio !== undefined)
+      .filter((score) => isPeer(score) && score.ratio !== undefined)
       .sort((a, b) => (a.ratio ?? 0) - (b.ratio ?? 0));
-    if (!best || one.unit !== 'CPU ms') return [];
+    if (!best) return [];
     const ratio = ratioOf(one) ?? Infinity;
     const what = `${one.name}, against ${best.title}`;
     return [{ what, found: `${ratio.toFixed(2)} against ${best.ratio?.toFixed(2)}`, met: ratio < (best.ratio ?? 0) }];

@@ -1,76 +1,75 @@
-import { closing, deltasOf, documentOf, parallelCalls, fragmentsOf, recordsOf } from '../wire.js';
+import { closing, deltasOf, documentOf, parallelCalls, fragmentsOf, recordsOf, spoken } from '../wire.js';
+import { recordsSchema } from './job.js';
 import type { Job, Library } from './job.js';
 
 /** A case: the scenario of one run, and its expected output. */
 export interface Case {
   /** The scenario of the server. */
   readonly scenario: string;
-  /** Whether the model calls the tool. */
-  readonly tools: boolean;
+  /** Whether the model calls the tool. Default: false. */
+  readonly tools?: boolean;
+  /** Whether the run has a typed output. Default: false. */
+  readonly output?: boolean;
   /** The number of concurrent runs. Default: 1. */
   readonly concurrent?: number;
+  /** The number of runs, one after the other, in a measurement. Default: 1. */
+  readonly repeat?: number;
   /** The number of messages before the question. Default: 0. */
   readonly history?: number;
   /** The text of one run. */
   readonly text: string;
   /** The arguments of the tool in one run, in any order. */
   readonly saved: readonly string[];
-  /** The JSON text of the last partial object. */
+  /** The JSON text of the typed output, or of the last partial object. */
   readonly partial?: string;
   /** The deltas of a case without a server, and whether each is a read of its own. */
   readonly deltas?: readonly string[];
   readonly apart?: boolean;
 }
 
-/**
- * A case by its name: `text-20000`, `arguments-400000`, `rounds-50`, `concurrent-200`, `history-1000`; partial objects
- * of so many records: `records-2000` as text, `recordcall-2000` as a call's arguments, `oneread-2000` and `reads-2000`
- * in process.
- */
+const last = closing.join('');
+const roundsOf = (count: number) => Array.from({ length: count }, (_, round) => `round ${round}`);
+const inProcess = (size: number) => {
+  const partial = recordsOf(size);
+  return { partial, deltas: fragmentsOf(partial) };
+};
+
+/** The kinds of cases. Default: the scenario is the name of the case, without tools and without text. */
+const kinds: Readonly<Record<string, (size: number) => Partial<Case>>> = {
+  /** So many deltas of text. A short response is read several times, so that a measurement includes its garbage. */
+  text: (size) => ({ text: deltasOf(size).join(''), repeat: Math.max(1, Math.floor(500 / size)) }),
+  /** So many bytes of arguments in parallel calls. */
+  arguments: (size) => ({
+    tools: true,
+    text: last,
+    saved: Array.from({ length: parallelCalls }, (_, call) => documentOf(call, Math.floor(size / parallelCalls))),
+  }),
+  /** So many turns with one small call, and no text before the last. */
+  rounds: (size) => ({ tools: true, text: last, saved: roundsOf(size) }),
+  /** So many turns with a text of 20 deltas and one small call. */
+  talks: (size) => ({ tools: true, text: spoken.join('').repeat(size) + last, saved: roundsOf(size) }),
+  /** So many turns after a conversation of 300 messages. */
+  past: (size) => ({ scenario: `rounds-${size}`, tools: true, history: 300, text: last, saved: roundsOf(size) }),
+  /** So many concurrent runs of 500 deltas. */
+  concurrent: (size) => ({ scenario: 'text-500', concurrent: size, text: deltasOf(500).join('') }),
+  /** A run after so many messages. */
+  history: (size) => ({ history: size, text: last }),
+  /** A typed output of so many records. */
+  typed: (size) => ({ scenario: `records-${size}`, output: true, partial: recordsOf(size) }),
+  /** Partial objects of so many records: of a typed output, and of a call's arguments. */
+  records: (size) => ({ partial: recordsOf(size) }),
+  recordcall: (size) => ({ partial: recordsOf(size) }),
+  /** Partial objects in process: all deltas in one read, and each delta in a read of its own. */
+  oneread: inProcess,
+  reads: (size) => ({ ...inProcess(size), apart: true }),
+};
+
+/** A case by its name, a kind and a size: `text-20000`. */
 export function caseOf(name: string): Case {
-  const [kind = '', count = '0'] = name.split('-');
-  const size = Number(count);
-  const last = closing.join('');
-  switch (kind) {
-    case 'text':
-      return { scenario: name, tools: false, text: deltasOf(size).join(''), saved: [] };
-    case 'arguments':
-      return {
-        scenario: name,
-        tools: true,
-        text: last,
-        saved: Array.from({ length: parallelCalls }, (_, call) => documentOf(call, Math.floor(size / parallelCalls))),
-      };
-    case 'rounds':
-      return {
-        scenario: name,
-        tools: true,
-        text: last,
-        saved: Array.from({ length: size }, (_, round) => `round ${round}`),
-      };
-    case 'concurrent':
-      return { scenario: 'text-500', tools: false, concurrent: size, text: deltasOf(500).join(''), saved: [] };
-    case 'history':
-      return { scenario: name, tools: false, history: size, text: last, saved: [] };
-    case 'records':
-    case 'recordcall':
-      return { scenario: name, tools: false, text: '', saved: [], partial: recordsOf(size) };
-    case 'oneread':
-    case 'reads': {
-      const partial = recordsOf(size);
-      return {
-        scenario: name,
-        tools: false,
-        text: '',
-        saved: [],
-        partial,
-        deltas: fragmentsOf(partial),
-        apart: kind === 'reads',
-      };
-    }
-    default:
-      throw new Error(`There is no case "${name}".`);
-  }
+  const [kind = '', size] = name.split('-');
+  const known = kinds[kind];
+  if (!known) throw new Error(`There is no case "${name}".`);
+  return { scenario: name, text: '', saved: [], ...known(Number(size)) };
 }
 
 /** The output of one run, verified after the time is taken. */
@@ -84,7 +83,7 @@ const filler = 'The river runs to the sea, and the sea is not full. '.repeat(4);
 
 function oneRun(
   library: Library,
-  { scenario, tools, history = 0, deltas, apart }: Case,
+  { scenario, tools, output, history = 0, deltas, apart }: Case,
   server: string,
 ): { readonly outcome: Outcome; readonly done: Promise<void> } {
   const outcome: Outcome = { text: '', saved: [] };
@@ -105,7 +104,9 @@ function oneRun(
     baseUrl: `${server}/${scenario}`,
     messages,
     save: tools ? save : undefined,
+    output: output ? recordsSchema : undefined,
     onText,
+    onOutput: onPartial,
     onPartial,
     deltas,
     apart,
@@ -113,14 +114,19 @@ function oneRun(
   return { outcome, done: library(job) };
 }
 
-/** Runs a case once, and returns its CPU time in milliseconds. Throws if the output is wrong. */
+/** Runs a case, and returns the CPU time of a run in milliseconds. Throws if the output is wrong. */
 export async function measure(library: Library, which: Case, server: string): Promise<number> {
+  const { concurrent = 1, repeat = 1 } = which;
+  const outcomes: Outcome[] = [];
   const before = process.cpuUsage();
-  const runs = Array.from({ length: which.concurrent ?? 1 }, () => oneRun(library, which, server));
-  await Promise.all(runs.map(({ done }) => done));
+  for (let time = 0; time < repeat; time++) {
+    const runs = Array.from({ length: concurrent }, () => oneRun(library, which, server));
+    await Promise.all(runs.map(({ done }) => done));
+    outcomes.push(...runs.map(({ outcome }) => outcome));
+  }
   const { user, system } = process.cpuUsage(before);
-  for (const { outcome } of runs) verify(outcome, which);
-  return (user + system) / 1000;
+  for (const outcome of outcomes) verify(outcome, which);
+  return (user + system) / 1000 / repeat;
 }
 
 function verify({ text, saved, partial }: Outcome, which: Case): void {

@@ -6,8 +6,12 @@ export interface Job {
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly text: string }[];
   /** The tool `save({ content })`. Absent if the scenario has no tool. */
   readonly save?: ((content: string) => string) | undefined;
+  /** The schema of a typed run. Its text is not emitted. */
+  readonly output?: typeof recordsSchema | undefined;
   /** Called with each delta. */
   readonly onText: (text: string) => void;
+  /** Called with the object of a typed run. */
+  readonly onOutput: (output: unknown) => void;
   /** Called with each partial object of the streamed JSON. */
   readonly onPartial: (partial: unknown) => void;
   /** The deltas of a case without a server. */

@@ -18,7 +18,7 @@ export interface Task {
   readonly warmups: number;
   /** The largest number of measured runs. 0: only the import is measured. */
   readonly runs: number;
-  /** The milliseconds after which no more runs start. At least one run is measured. */
+  /** The CPU milliseconds after which no more runs start, half of them for warm-ups. At least one run is measured. */
   readonly budget: number;
 }
 
@@ -38,6 +38,7 @@ export interface Finding {
 
 const task = JSON.parse(process.argv[2] ?? '{}') as Task;
 
+const ignore = () => undefined;
 const question = { role: 'user', text: 'Go on.' } as const;
 
 /** A run with a server that writes the time into each delta. */
@@ -47,24 +48,25 @@ async function clockedRun(library: Library, scenario: string, latencies: number[
     if (text !== '') latencies.push(Number(now - BigInt(text.trim())) / 1e6);
   };
   const before = latencies.length;
-  await library({ baseUrl: `${task.server}/${scenario}`, messages: [question], onText, onPartial: () => undefined });
+  await library({
+    baseUrl: `${task.server}/${scenario}`,
+    messages: [question],
+    onText,
+    onOutput: ignore,
+    onPartial: ignore,
+  });
   if (latencies.length === before) throw new Error('no text');
 }
 
-/**
- * The latency cases: `first-300`, the first delta of 300 sequential runs; `paced-50`, all deltas of 50 concurrent runs.
- */
+/** The latency case `paced-50`: all deltas of 50 concurrent runs. */
 async function latenciesOf(library: Library): Promise<number[]> {
-  const [kind = '', count = '0'] = task.case.split('-');
-  const all = async () => {
-    const latencies: number[] = [];
-    if (kind === 'first') for (let run = 0; run < Number(count); run++) await clockedRun(library, 'first', latencies);
-    else await Promise.all(Array.from({ length: Number(count) }, () => clockedRun(library, 'paced', latencies)));
-    return latencies;
-  };
-  for (let warmup = 0; warmup < task.warmups; warmup++) await all();
+  const count = Number(task.case.split('-')[1]);
   const found: number[][] = [];
-  for (let run = 0; run < task.runs; run++) found.push(await all());
+  for (let run = 0; run < task.warmups + task.runs; run++) {
+    const latencies: number[] = [];
+    await Promise.all(Array.from({ length: count }, () => clockedRun(library, 'paced', latencies)));
+    if (run >= task.warmups) found.push(latencies);
+  }
   return found.flat();
 }
 
@@ -73,12 +75,12 @@ async function runsOf(library: Library, other: Library | undefined): Promise<Pic
   const which = caseOf(task.case);
   const cpu: number[] = [];
   const against: number[] = [];
-  const began = performance.now();
-  const enough = () => performance.now() - began > task.budget;
+  const { user: begun } = process.cpuUsage();
+  const spent = () => (process.cpuUsage().user - begun) / 1000;
   const measured = async (one: Library | undefined) => (one ? [await measure(one, which, task.server)] : []);
-  for (let warmup = 0; warmup < task.warmups && !enough(); warmup++)
+  for (let warmup = 0; warmup < task.warmups && spent() < task.budget / 2; warmup++)
     for (const one of [other, library]) await measured(one);
-  for (let run = 0; run < task.runs && (run === 0 || !enough()); run++) {
+  for (let run = 0; run < task.runs && (run === 0 || spent() < task.budget); run++) {
     against.push(...(await measured(other)));
     cpu.push(...(await measured(library)));
   }
@@ -97,7 +99,7 @@ async function main(): Promise<Finding> {
   const { user, system } = process.cpuUsage(before);
   const imported = (user + system) / 1000;
   const other = task.against && (await libraryOf(task.against));
-  const clocked = /^(first|paced)-/.test(task.case);
+  const clocked = task.case.startsWith('paced-');
   const latencies = clocked ? await latenciesOf(library) : [];
   const runs = clocked || task.runs === 0 ? { cpu: [], against: [] } : await runsOf(library, other);
   return { ...runs, latencies, imported, memory: process.resourceUsage().maxRSS / 1024 };

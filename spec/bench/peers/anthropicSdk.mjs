@@ -8,6 +8,7 @@ const paramsOf = (job) => ({
   max_tokens: 64_000,
   messages: job.messages.map(({ role, text }) => ({ role, content: text })),
   ...(job.save && { tools: [{ name: 'save', description: saveDescription, input_schema: saveParameters }] }),
+  ...(job.output && { output_config: { format: { type: 'json_schema', schema: job.output } } }),
 });
 
 const resultsOf = (calls, job) => ({
@@ -23,12 +24,13 @@ export async function iterator(job) {
     let text = '';
     for await (const event of await client(job.baseUrl).messages.create({ ...params, stream: true })) {
       if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') {
-        calls[event.index] = { id: event.content_block.id, name: event.content_block.name, json: '' };
+        calls.push({ id: event.content_block.id, name: event.content_block.name, json: '' });
       } else if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') {
         text += event.delta.text;
-        job.onText(event.delta.text);
-      } else if (event.type === 'content_block_delta') calls[event.index].json += event.delta.partial_json;
+        if (!job.output) job.onText(event.delta.text);
+      } else if (event.type === 'content_block_delta') calls.at(-1).json += event.delta.partial_json;
     }
+    if (job.output) job.onOutput(JSON.parse(text));
     if (calls.length === 0) return;
     const blocks = calls.map(({ id, name, json }) => ({ type: 'tool_use', id, name, input: JSON.parse(json) }));
     params.messages.push({ role: 'assistant', content: text ? [{ type: 'text', text }, ...blocks] : blocks }, resultsOf(blocks, job));
@@ -40,8 +42,9 @@ export async function helper(job) {
   const params = paramsOf(job);
   for (let turn = 0; turn < maxTurns; turn++) {
     const stream = client(job.baseUrl).messages.stream(params);
-    stream.on('text', (text) => job.onText(text));
+    if (!job.output) stream.on('text', (text) => job.onText(text));
     const { role, content } = await stream.finalMessage();
+    if (job.output) job.onOutput(JSON.parse(content[0].text));
     const calls = content.filter(({ type }) => type === 'tool_use');
     if (calls.length === 0) return;
     params.messages.push({ role, content }, resultsOf(calls, job));

@@ -7,6 +7,12 @@ export async function run(model, job) {
   const save = job.save && tool(({ content }) => job.save(content), { name: 'save', description: saveDescription, schema: saveParameters });
   const asked = save ? model.bindTools([save]) : model;
   const messages = job.messages.map(({ role, text }) => (role === 'user' ? new HumanMessage(text) : new AIMessage(text)));
+  if (job.output) {
+    let output;
+    for await (const partial of await model.withStructuredOutput(job.output, { method: 'jsonSchema' }).stream(messages)) output = partial;
+    job.onOutput(output);
+    return;
+  }
   for (let turn = 0; turn < maxTurns; turn++) {
     let whole;
     for await (const chunk of await asked.stream(messages)) {

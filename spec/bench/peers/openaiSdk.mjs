@@ -3,6 +3,8 @@ import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/ben
 
 const client = once((baseUrl) => new OpenAI({ apiKey: 'key', baseURL: `${baseUrl}/v1`, maxRetries: 0 }));
 
+const formatOf = ({ output }) => output && { type: 'json_schema', json_schema: { name: 'records', schema: output, strict: true } };
+
 /** The raw iterator: what remains is by hand, as in the floor. */
 export async function iterator(job) {
   const openai = client(job.baseUrl);
@@ -11,18 +13,20 @@ export async function iterator(job) {
   for (let turn = 0; turn < maxTurns; turn++) {
     const calls = [];
     let text = '';
-    const stream = await openai.chat.completions.create({ model: 'gpt-5', messages, tools, stream: true, stream_options: { include_usage: true } });
+    const params = { model: 'gpt-5', messages, tools, response_format: formatOf(job), stream: true, stream_options: { include_usage: true } };
+    const stream = await openai.chat.completions.create(params);
     for await (const chunk of stream) {
       const delta = chunk.choices[0]?.delta;
       if (delta?.content) {
         text += delta.content;
-        job.onText(delta.content);
+        if (!job.output) job.onText(delta.content);
       }
       for (const { index, id, function: called } of delta?.tool_calls ?? []) {
         const call = (calls[index] ??= { id, type: 'function', function: { name: called.name, arguments: '' } });
         call.function.arguments += called.arguments ?? '';
       }
     }
+    if (job.output) job.onOutput(JSON.parse(text));
     if (calls.length === 0) return;
     messages.push({ role: 'assistant', content: text || null, tool_calls: calls });
     for (const { id, function: called } of calls) {
@@ -37,6 +41,7 @@ export async function helper(job) {
   const params = {
     model: 'gpt-5',
     messages: job.messages.map(({ role, text }) => ({ role, content: text })),
+    response_format: formatOf(job),
     stream: true,
     stream_options: { include_usage: true },
   };
@@ -45,6 +50,7 @@ export async function helper(job) {
     function: { name: 'save', description: saveDescription, parameters: saveParameters, parse: JSON.parse, function: ({ content }) => job.save(content) },
   };
   const runner = job.save ? completions.runTools({ ...params, tools: [tool] }, { maxChatCompletions: maxTurns }) : completions.stream(params);
-  runner.on('content', (text) => job.onText(text));
+  if (!job.output) runner.on('content', (text) => job.onText(text));
   await runner.done();
+  if (job.output) job.onOutput(JSON.parse(await runner.finalContent()));
 }
