@@ -31,7 +31,12 @@ const ours: readonly Program[] = [
     '{ accumulateToolCalls, consolidate, endTurn, executeTools, openai, tool }',
   ),
   rivulet('`openai`, `createAgent`, `tool`', '{ createAgent, openai, tool }'),
-  rivulet('everything', '*'),
+  rivulet('all names of `rivulet`', '*'),
+  {
+    what: 'Rivulet: everything without bridges and testing',
+    code: "export * from './index.js'; export * from './registry/index.js'; export * from './providers/kit.js';",
+    from: library,
+  },
 ];
 
 /** The programs of the other cases: the OpenAI provider, a loop and tools. */
@@ -40,6 +45,7 @@ const peers: readonly Program[] = [
   peer('TanStack AI', '{ library }', 'tanstackOpenai.mjs'),
   peer('AI SDK', '{ library }', 'aiSdkOpenai.mjs'),
   peer('LangChain', '{ library }', 'langchainOpenai.mjs'),
+  peer('OpenAI Agents', '{ library }', 'openaiAgents.mjs'),
 ];
 
 /** The size of one bundle. */

@@ -22,7 +22,9 @@ export function speedTable(report: Report): string {
     ...(report.sizes.length > 0 ? [bundles(report)] : []),
     `${limits.length - missed.length} of the project's ${limits.length} limits are met. ` +
       (missed.length === 0 ? 'None is missed.' : `Missed:\n\n${missed.map((one) => `- ${one}`).join('\n')}`),
-  ].join('\n\n');
+  ]
+    .filter((text) => text !== '')
+    .join('\n\n');
 }
 
 /** Replaces the tables between their markers in the README. */
@@ -116,7 +118,7 @@ const aheadOfPeers = ({ cases }: Report): readonly LimitResult[] =>
       .filter((score) => isPeer(score) && score.ratio !== undefined)
       .sort((a, b) => (a.ratio ?? 0) - (b.ratio ?? 0));
     if (!best) return [];
-    const ratio = ratioOf(one) ?? Infinity;
+    const ratio = one.scores.find(({ title }) => title === rivulet)?.ratio ?? Infinity; // on the Node of the peers
     const what = `${one.name}, against ${best.title}`;
     return [{ what, found: `${ratio.toFixed(2)} against ${best.ratio?.toFixed(2)}`, met: ratio < (best.ratio ?? 0) }];
   });
