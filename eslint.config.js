@@ -117,6 +117,7 @@ export default defineConfig(
       'spec/.readme',
       'spec/bench/peers',
       'spec/bench/out',
+      'examples/angular-chat/{src,dist}', // checked by Angular's compiler, with its own TypeScript
       'spec/browser', // they have packages of their own, which are not installed here
       'spec/bridges/agUi/client',
       'examples/nest-service',

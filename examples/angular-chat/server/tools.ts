@@ -1,0 +1,59 @@
+import { appendFile } from 'node:fs/promises';
+import { interval, map, scan, take } from 'rxjs';
+import { progress, tool } from 'rivulet';
+import * as z from 'zod';
+
+const slices = 200;
+
+/** Runs here, and reports its progress. Each slice is a task of its own, so the service answers others meanwhile. */
+const countPrimes = tool({
+  name: 'count_primes',
+  description: 'Counts the prime numbers below a number.',
+  parameters: z.object({ below: z.int().min(2).max(20_000_000) }),
+  execute: ({ below }) =>
+    interval(0).pipe(
+      take(slices),
+      scan((found, slice) => found + primesBetween(startOf(slice, below), startOf(slice + 1, below)), 0),
+      map((found, slice) => (slice + 1 < slices ? progress({ percent: (100 * slice) / slices, found }) : found)),
+    ),
+});
+
+const startOf = (slice: number, below: number) => Math.max(2, Math.ceil((slice * below) / slices));
+
+function primesBetween(first: number, below: number): number {
+  let count = 0;
+  for (let number = first; number < below; number++) if (isPrime(number)) count += 1;
+  return count;
+}
+
+function isPrime(number: number): boolean {
+  if (number % 2 === 0) return number === 2;
+  for (let divisor = 3; divisor * divisor <= number; divisor += 2) if (number % divisor === 0) return false;
+  return true;
+}
+
+/** Runs here, once the user has allowed it. */
+const saveNote = tool({
+  name: 'save_note',
+  description: 'Appends a note to the file notes.md of the service.',
+  parameters: z.object({ note: z.string().min(1) }),
+  needsApproval: true,
+  execute: ({ note }) => appendFile(new URL('../notes.md', import.meta.url), `- ${note}\n`).then(() => 'saved'),
+});
+
+/** Runs in the browser: see src/app/tools.ts. */
+const localTime = tool({
+  name: 'local_time',
+  description: "The user's time, time zone and language.",
+  parameters: z.object({}),
+});
+
+/** The user answers, with a click: see src/app/tool-call.ts. */
+const chooseColour = tool({
+  name: 'choose_colour',
+  description: 'Lets the user choose one of several colours (CSS), which becomes the colour of the page.',
+  parameters: z.object({ colours: z.array(z.string()).min(2).max(8) }),
+  result: z.string(),
+});
+
+export const tools = [countPrimes, saveNote, localTime, chooseColour];

@@ -1,0 +1,111 @@
+import { afterRenderEffect, Component, computed, inject, signal, viewChild } from '@angular/core';
+import type { ElementRef } from '@angular/core';
+import { Chat } from './chat';
+import { Chats } from './chats';
+import { Composer } from './composer';
+import { Exchange } from './exchange';
+import { answerOf, inputText, isBusy } from './text';
+import { applyTheme, restoreTheme } from './theme';
+
+const suggestions = [
+  'What can you do?',
+  'How many primes are there below 20 million?',
+  'Save a note: buy milk',
+  'What time is it here?',
+  'Let me choose a colour',
+  'Write a long text',
+];
+
+@Component({
+  selector: 'app-root',
+  imports: [Chats, Composer, Exchange],
+  host: { '(window:keydown.escape)': 'isListOpen.set(false)' },
+  template: `
+    <aside [class.open]="isListOpen()" id="chats"><app-chats (opened)="isListOpen.set(false)" /></aside>
+    <main>
+      <header class="bar">
+        <button
+          class="quiet menu"
+          aria-controls="chats"
+          [attr.aria-expanded]="isListOpen()"
+          (click)="isListOpen.set(!isListOpen())"
+        >
+          Chats
+        </button>
+        <h1>{{ title() }}</h1>
+        <button class="quiet" (click)="switchTheme()">{{ theme() === 'dark' ? 'Light' : 'Dark' }} mode</button>
+      </header>
+      <div
+        #log
+        class="log"
+        tabindex="0"
+        role="region"
+        aria-label="Conversation"
+        [attr.aria-busy]="isBusy()"
+        (scroll)="noteScroll(log)"
+      >
+        <div class="column">
+          @for (exchange of chat.view().exchanges; track exchange.id) {
+            <app-exchange [exchange]="exchange" />
+          } @empty {
+            <div class="welcome">
+              <h2>What would you like to know?</h2>
+              <p>Each of these shows something a chat needs.</p>
+              <ul>
+                @for (suggestion of suggestions; track suggestion) {
+                  <li>
+                    <button (click)="chat.send(suggestion)">{{ suggestion }}</button>
+                  </li>
+                }
+              </ul>
+            </div>
+          }
+          @for (input of chat.view().queued; track $index) {
+            <div class="prompt queued">
+              <p>{{ inputText(input) }}</p>
+              <span>Queued</span>
+            </div>
+          }
+        </div>
+      </div>
+      <app-composer />
+    </main>
+    <p class="visually-hidden" role="status">{{ announcement() }}</p>
+  `,
+})
+export class App {
+  protected readonly chat = inject(Chat);
+  protected readonly suggestions = suggestions;
+  protected readonly inputText = inputText;
+  protected readonly isListOpen = signal(false);
+  protected readonly theme = signal(restoreTheme());
+  protected readonly title = computed(() => this.chat.titles()[this.chat.id()] ?? 'New chat');
+  protected readonly isBusy = computed(() => isBusy(this.chat.view().status));
+  /** For a screen reader: the answer at once when it is complete, not word by word. */
+  protected readonly announcement = computed(() => {
+    const { status, exchanges } = this.chat.view();
+    const last = exchanges.at(-1);
+    if (!last) return '';
+    if (this.isBusy()) return 'The answer arrives.';
+    return status === 'idle' ? answerOf(last) : '';
+  });
+  private readonly log = viewChild.required<ElementRef<HTMLElement>>('log');
+  private isAtEnd = true;
+
+  constructor() {
+    afterRenderEffect(() => {
+      this.chat.view();
+      const { nativeElement } = this.log();
+      if (this.isAtEnd) nativeElement.scrollTop = nativeElement.scrollHeight;
+    });
+  }
+
+  protected noteScroll({ scrollTop, scrollHeight, clientHeight }: HTMLElement): void {
+    this.isAtEnd = scrollHeight - scrollTop - clientHeight < 40;
+  }
+
+  protected switchTheme(): void {
+    this.theme.update((theme) => (theme === 'dark' ? 'light' : 'dark'));
+    applyTheme(this.theme());
+  }
+}

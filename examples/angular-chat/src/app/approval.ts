@@ -1,0 +1,58 @@
+import { afterNextRender, Component, computed, inject, input, viewChild } from '@angular/core';
+import type { ElementRef } from '@angular/core';
+import type { ToolCallView } from 'rivulet';
+import { Chat } from './chat';
+
+/**
+ * Asks whether a tool may run. Escape closes the dialog without an answer, and the button opens it again. No button has
+ * the focus at first: Enter, typed for the next message, must not decide.
+ */
+@Component({
+  selector: 'app-approval',
+  template: `
+    <button (click)="open()">Allow or deny …</button>
+    <dialog #dialog aria-labelledby="approval-title">
+      <h2 id="approval-title" tabindex="-1" autofocus>
+        Allow <code>{{ call().name }}</code>?
+      </h2>
+      <p>The model asks to run this tool with:</p>
+      <dl>
+        @for (argument of arguments(); track argument.name) {
+          <dt>{{ argument.name }}</dt>
+          <dd>{{ argument.value }}</dd>
+        }
+      </dl>
+      <form method="dialog">
+        <button (click)="deny()">Deny</button>
+        <button class="primary" (click)="allow()">Allow</button>
+      </form>
+    </dialog>
+  `,
+})
+export class Approval {
+  readonly call = input.required<ToolCallView>();
+  private readonly chat = inject(Chat);
+  private readonly dialog = viewChild.required<ElementRef<HTMLDialogElement>>('dialog');
+  protected readonly arguments = computed(() =>
+    Object.entries(this.call().arguments).map(([name, value]) => ({
+      name,
+      value: typeof value === 'string' ? value : JSON.stringify(value),
+    })),
+  );
+
+  constructor() {
+    afterNextRender(() => this.open());
+  }
+
+  protected open(): void {
+    this.dialog().nativeElement.showModal();
+  }
+
+  protected allow(): void {
+    this.chat.current.decide(this.call().id, { approve: true });
+  }
+
+  protected deny(): void {
+    this.chat.current.decide(this.call().id, { approve: false, reason: 'The user has denied it.' });
+  }
+}

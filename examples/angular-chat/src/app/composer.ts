@@ -1,0 +1,44 @@
+import { Component, computed, inject, signal } from '@angular/core';
+import { Chat } from './chat';
+import { isBusy } from './text';
+
+/** The field for the next message. While an answer arrives, a message is queued. */
+@Component({
+  selector: 'app-composer',
+  template: `
+    <form class="composer" (submit)="$event.preventDefault(); send(text)">
+      <textarea
+        #text
+        rows="1"
+        aria-label="Message"
+        placeholder="Message"
+        (input)="isEmpty.set(text.value.trim() === '')"
+        (keydown.enter)="sendOnEnter($event, text)"
+      ></textarea>
+      @if (isBusy()) {
+        <button type="button" (click)="chat.current.stop()">Stop</button>
+      }
+      <button class="primary" [disabled]="isEmpty()">{{ isBusy() ? 'Queue' : 'Send' }}</button>
+    </form>
+    <p class="hint">Enter sends, Shift+Enter starts a new line.</p>
+  `,
+})
+export class Composer {
+  protected readonly chat = inject(Chat);
+  protected readonly isBusy = computed(() => isBusy(this.chat.view().status));
+  protected readonly isEmpty = signal(true);
+
+  protected sendOnEnter(event: Event, text: HTMLTextAreaElement): void {
+    if ((event as KeyboardEvent).shiftKey || (event as KeyboardEvent).isComposing) return;
+    event.preventDefault();
+    this.send(text);
+  }
+
+  protected send(text: HTMLTextAreaElement): void {
+    const prompt = text.value.trim();
+    if (prompt === '') return;
+    text.value = '';
+    this.isEmpty.set(true);
+    this.chat.send(prompt);
+  }
+}

@@ -1,0 +1,60 @@
+import { Marked } from 'marked';
+
+/** A text as blocks of HTML: paragraphs, lists, code, tables. */
+export interface MarkdownBlocks {
+  readonly text: string;
+  readonly blocks: readonly { readonly source: string; readonly html: string }[];
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+const escape = (text: string) => text.replace(/[&<>"']/g, (character) => escapes[character] ?? '');
+
+/**
+ * HTML of the model is shown as text, and an image is a link: the page would otherwise load any address that a model
+ * writes, and an address can carry the conversation away.
+ */
+const marked = new Marked({
+  gfm: true,
+  renderer: {
+    html: ({ text }) => (text.startsWith('<!--') ? '' : escape(text)),
+    image: ({ href, text }) => link(href, escape(text || href)),
+    link({ href, tokens }) {
+      return link(href, this.parser.parseInline(tokens));
+    },
+    checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
+  },
+});
+
+function link(href: string, html: string): string {
+  if (!/^(https?:|mailto:)/i.test(href)) return html;
+  return `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer">${html}</a>`;
+}
+
+/** More text can still change this many blocks: `1.` and `10` are a list and a paragraph until the dot after 10 arrives. */
+const openBlocks = 2;
+
+/**
+ * Renders a text that grows. Only the last blocks are parsed again, so the work for a frame does not grow with the
+ * length of the text.
+ *
+ * @param markdown The text so far.
+ * @param previous What this function returned for a beginning of the text.
+ */
+export function renderMarkdown(markdown: string, previous?: MarkdownBlocks): MarkdownBlocks {
+  const text = markdown.replace(/\r\n?/g, '\n');
+  const known = previous && text.startsWith(previous.text) ? previous.blocks.slice(0, -openBlocks) : [];
+  const start = known.reduce((length, { source }) => length + source.length, 0);
+  const blocks = [...known];
+  for (const token of marked.lexer(text.slice(start))) {
+    const last = blocks.at(-1);
+    if (token.type === 'space' && last) blocks[blocks.length - 1] = { ...last, source: last.source + token.raw };
+    else blocks.push({ source: token.raw, html: marked.parser([token]) });
+  }
+  return { text, blocks };
+}

@@ -1,0 +1,19 @@
+import { Component, input, linkedSignal } from '@angular/core';
+import { renderMarkdown } from './markdown-blocks';
+import type { MarkdownBlocks } from './markdown-blocks';
+
+/** Shows Markdown while it arrives. Angular sanitises what is bound to innerHTML. */
+@Component({
+  selector: 'app-markdown',
+  host: { class: 'markdown' },
+  template: `@for (block of content().blocks; track $index) {
+    <div [innerHTML]="block.html"></div>
+  }`,
+})
+export class Markdown {
+  readonly text = input.required<string>();
+  protected readonly content = linkedSignal<string, MarkdownBlocks>({
+    source: this.text,
+    computation: (text, previous) => renderMarkdown(text, previous?.value),
+  });
+}

@@ -1,0 +1,18 @@
+import type { ExchangeView, Input, MessageView, ViewStatus } from 'rivulet';
+
+/** The prompt as text. */
+export const promptOf = ({ messages }: ExchangeView): string => textOf(messages.find(({ role }) => role === 'user'));
+
+/** The answer as text, without thinking and tool calls. */
+export const answerOf = ({ messages }: ExchangeView): string => textOf(messages.find(({ role }) => role === 'model'));
+
+function textOf(message: MessageView | undefined): string {
+  const texts = message?.parts.map((part) => (part.type === 'text' ? part.text : '')) ?? [];
+  return texts.filter((text) => text !== '').join('\n\n');
+}
+
+export const inputText = (input: Input): string => (typeof input === 'string' ? input : '…');
+
+/** Whether an answer is on its way. */
+export const isBusy = (status: ViewStatus): boolean =>
+  status === 'sending' || status === 'thinking' || status === 'streaming' || status === 'runningTools';

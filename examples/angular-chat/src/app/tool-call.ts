@@ -1,0 +1,94 @@
+import { JsonPipe } from '@angular/common';
+import { Component, computed, inject, input } from '@angular/core';
+import type { JsonValue, ToolCallView } from 'rivulet';
+import { Approval } from './approval';
+import { Chat } from './chat';
+import { applyColour } from './theme';
+import { browserTools } from './tools';
+
+/** Tools that wait for something else than an approval. */
+const answeredHere = ['choose_colour', ...browserTools.map(({ name }) => name)];
+
+const statusTexts: Readonly<Record<ToolCallView['status'], string>> = {
+  receiving: 'The model writes the call',
+  pending: 'Waits for its turn',
+  waiting: 'Waits for you',
+  running: 'Running',
+  completed: 'Done',
+  failed: 'Failed',
+};
+
+/** A tool call, with its progress and its result. */
+@Component({
+  selector: 'app-tool-call',
+  imports: [Approval, JsonPipe],
+  template: `
+    <section class="tool" [attr.data-status]="call().status" [attr.aria-label]="'Tool ' + call().name">
+      <header>
+        <span class="mark" aria-hidden="true"></span>
+        <code>{{ call().name }}</code>
+        <span class="status">{{ statusText() }}</span>
+      </header>
+      @if (percent(); as value) {
+        <progress max="100" [value]="value" [attr.aria-label]="'Progress of ' + call().name"></progress>
+      }
+      @if (colours(); as choices) {
+        <div class="colours" role="group" aria-label="Choose a colour">
+          @for (colour of choices; track colour) {
+            <button (click)="choose(colour)"><span [style.background]="colour"></span>{{ colour }}</button>
+          }
+        </div>
+      }
+      @if (needsApproval()) {
+        <app-approval [call]="call()" />
+      }
+      <details>
+        <summary>Details</summary>
+        <dl>
+          <dt>Arguments</dt>
+          <dd>
+            <pre tabindex="0">{{ call().arguments | json }}</pre>
+          </dd>
+          @if (call().result !== undefined) {
+            <dt>Result</dt>
+            <dd>
+              <pre tabindex="0">{{ call().result | json }}</pre>
+            </dd>
+          }
+          @if (call().error; as error) {
+            <dt>Error</dt>
+            <dd>{{ error }}</dd>
+          }
+        </dl>
+      </details>
+    </section>
+  `,
+})
+export class ToolCall {
+  readonly call = input.required<ToolCallView>();
+  private readonly chat = inject(Chat);
+  protected readonly percent = computed(() => (this.call().status === 'running' ? percentOf(this.call().progress) : 0));
+  protected readonly statusText = computed(() => {
+    const { status, code } = this.call();
+    if (this.percent()) return `${this.percent()} %`;
+    return code === 'denied' ? 'Denied' : code === 'cancelled' ? 'Cancelled' : statusTexts[status];
+  });
+  protected readonly needsApproval = computed(
+    () => this.call().status === 'waiting' && !answeredHere.includes(this.call().name),
+  );
+  protected readonly colours = computed(() => {
+    const { name, status, arguments: args } = this.call();
+    const { colours } = args;
+    return name === 'choose_colour' && status === 'waiting' && Array.isArray(colours) ? colours.map(String) : undefined;
+  });
+
+  protected choose(colour: string): void {
+    applyColour(colour);
+    this.chat.current.answer(this.call().id, colour);
+  }
+}
+
+function percentOf(progress: JsonValue | undefined): number {
+  const value = typeof progress === 'object' && progress !== null && 'percent' in progress ? progress['percent'] : 0;
+  return typeof value === 'number' ? Math.round(value) : 0;
+}
