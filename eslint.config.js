@@ -120,6 +120,7 @@ export default defineConfig(
       'examples/angular-chat/{src,dist}', // checked by Angular's compiler, with its own TypeScript
       'spec/browser', // they have packages of their own, which are not installed here
       'spec/bridges/agUi/client',
+      'spec/bridges/aiSdkUi/client',
       'examples/nest-service',
       '**/*.mjs',
     ],

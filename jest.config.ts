@@ -9,6 +9,7 @@ const shared: Config = {
     '<rootDir>/spec/bench/peers',
     '<rootDir>/spec/drift/node_modules',
     '<rootDir>/spec/bridges/agUi/client',
+    '<rootDir>/spec/bridges/aiSdkUi/client',
   ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
@@ -16,6 +17,7 @@ const shared: Config = {
     '^rivulet/provider$': '<rootDir>/lib/providers/kit.ts',
     '^rivulet/ai-sdk$': '<rootDir>/lib/providers/aiSdk/aiSdk.ts',
     '^rivulet/registry$': '<rootDir>/lib/registry/index.ts',
+    '^rivulet/ai-sdk-ui$': '<rootDir>/lib/bridges/aiSdkUi/index.ts',
     '^rivulet/mcp$': '<rootDir>/lib/bridges/mcp/index.ts',
     '^rivulet/ag-ui$': '<rootDir>/lib/bridges/agUi/index.ts',
     '^rivulet/opentelemetry$': '<rootDir>/lib/bridges/opentelemetry/index.ts',

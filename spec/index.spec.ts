@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import * as rivulet from 'rivulet';
+import * as aiSdkUi from 'rivulet/ai-sdk-ui';
 import * as mcp from 'rivulet/mcp';
 import * as agUi from 'rivulet/ag-ui';
 import * as opentelemetry from 'rivulet/opentelemetry';
@@ -162,6 +163,11 @@ describe('the public names', () => {
       'registeredProviders',
     ]);
   });
+  it('rivulet/ai-sdk-ui exports these names', () => {
+    const names = ['fromUiMessages', 'sendUiMessage', 'toUiMessageStream', 'uiChatHandler', 'uiMessageResponse'];
+    expect(Object.keys(aiSdkUi).sort()).toEqual(names);
+  });
+
   it('rivulet/mcp exports these names', () => {
     expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpTools']);
   });

@@ -27,7 +27,7 @@ export interface ResumeRequest {
 /** A request of a client that is not answered with a run. */
 export class RequestError extends Error {
   constructor(
-    readonly status: 400 | 403 | 405 | 409 | 413,
+    readonly status: 400 | 403 | 404 | 405 | 409 | 413,
     message: string,
   ) {
     super(message);

@@ -12,6 +12,7 @@ const entries = [
   'registry/index',
   'providers/kit',
   'providers/aiSdk/aiSdk',
+  'bridges/aiSdkUi/index',
   'bridges/mcp/index',
   'bridges/agUi/index',
   'bridges/opentelemetry/index',

@@ -1,0 +1,179 @@
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  from,
+  ignoreElements,
+  merge,
+  of,
+  share,
+  Subject,
+  tap,
+  throwError,
+} from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Answers } from '../../core/approval.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
+import { ConfigurationError } from '../../core/errors.js';
+import type { RunResult, StreamEvent } from '../../core/event.js';
+import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
+import type { Message } from '../../core/message.js';
+import type { Runs } from '../../ui/createRuns.js';
+import { createEventLog } from '../../ui/eventLog.js';
+import type { EventLog } from '../../ui/eventLog.js';
+import { randomId } from '../../ui/randomId.js';
+import type { SharedRun } from '../../ui/shareRun.js';
+import type { UiConversation } from './fromUiMessages.js';
+import type { KeptResponse, ResponseStore } from './responseStore.js';
+
+/** What `uiChatHandler` uses of an agent: what `createAgent` returns. */
+export interface ChatAgent<C = unknown> {
+  stream(messages: readonly Message[], options: ChatRunOptions<C>): Observable<StreamEvent>;
+  resume(checkpoint: Checkpoint, options: ChatRunOptions<C> & Answers): Observable<StreamEvent>;
+}
+
+/** The options of a run that `uiChatHandler` starts. */
+export interface ChatRunOptions<C = unknown> {
+  readonly stop: Observable<void>;
+  readonly fragments: true;
+  readonly context: C;
+}
+
+/** The run of a chat that is going on. */
+export interface ChatRun {
+  readonly runId: string;
+  /** The id of the message that it writes. */
+  readonly messageId: string;
+  /** What was sent of the message before this run. */
+  readonly earlier: readonly StreamEvent[];
+  readonly run: SharedRun;
+}
+
+/** The runs of the chats: at most one of each. */
+export class ChatRuns<C> {
+  private readonly chats = new Map<string, ChatRun>();
+
+  constructor(
+    private readonly agent: ChatAgent<C>,
+    private readonly runs: Runs,
+    private readonly store: ResponseStore,
+  ) {}
+
+  get(chatId: string): ChatRun | undefined {
+    return this.chats.get(chatId);
+  }
+
+  /** Stops the run of a chat, if there is one. It is kept with the result that it has. */
+  stop(chatId: string): void {
+    const chat = this.chats.get(chatId);
+    if (chat) this.runs.stop(chat.runId);
+  }
+
+  /** Starts the next run of a chat, or goes on with the one that waits. */
+  start(chatId: string, { messages, response }: UiConversation, context: C): ChatRun {
+    if (messages.every(({ parts }) => parts.length === 0)) throw emptyConversation();
+    const runId = randomId();
+    const messageId = response?.id ?? randomId();
+    const earlier = earlierEvents(response);
+    const run = this.runs.start((stop) => {
+      const create = (stopped: Observable<void>) => {
+        const options = { stop: stopped, fragments: true, context } as const;
+        return this.kept(this.events(messages, response, options), messageId, response);
+      };
+      return stopWhenLeft(stop, create).pipe(finalize(() => this.forget(chatId, runId)));
+    }, runId).run;
+    const chat: ChatRun = { runId, messageId, earlier, run };
+    if (run.status === 'running') this.chats.set(chatId, chat);
+    return chat;
+  }
+
+  /** The events of the run: of a new one, or of the one that waits. */
+  private events(
+    messages: readonly Message[],
+    response: UiConversation['response'],
+    options: ChatRunOptions<C>,
+  ): Observable<StreamEvent> {
+    const { id = '', kept, answers } = response ?? {};
+    if (!kept?.checkpoint) return this.agent.stream(messages, options);
+    let hasBegun = false;
+    // A checkpoint is used once: a second use would execute the calls again. It is put back if the run fails before it
+    // has done anything, for example since an answer does not match the schema of its tool.
+    return concat(
+      this.save(id, { messages: kept.messages }),
+      this.agent.resume(kept.checkpoint, { ...options, ...answers }).pipe(
+        tap(() => (hasBegun = true)),
+        catchError((thrown: unknown) =>
+          concat(
+            hasBegun ? EMPTY : this.save(id, kept),
+            throwError(() => thrown as Error),
+          ),
+        ),
+      ),
+    );
+  }
+
+  /** Keeps the response before its `result` is emitted: the browser may send its next request at once. */
+  private kept(
+    events: Observable<StreamEvent>,
+    messageId: string,
+    response: UiConversation['response'],
+  ): Observable<StreamEvent> {
+    const log = createEventLog();
+    return events.pipe(
+      concatMap((event) => {
+        if (isResult(event)) return concat(this.save(messageId, keptOf(event.result, response, log)), of(event));
+        if (!isMessage(event)) log.append(event); // a message repeats what was sent
+        return [event];
+      }),
+    );
+  }
+
+  /** Completes when the response is stored. */
+  private save(messageId: string, response: KeptResponse): Observable<never> {
+    return defer(() => {
+      const stored = this.store.set(messageId, response);
+      return stored instanceof Promise ? from(stored) : EMPTY;
+    }).pipe(ignoreElements());
+  }
+
+  private forget(chatId: string, runId: string): void {
+    if (this.chats.get(chatId)?.runId === runId) this.chats.delete(chatId);
+  }
+}
+
+/** A run that is stopped when it is unsubscribed, so that it ends with a result, which is kept. */
+function stopWhenLeft<E>(stop: Observable<void>, create: (stop: Observable<void>) => Observable<E>): Observable<E> {
+  const left = new Subject<void>();
+  return create(merge(stop, left)).pipe(
+    share({ resetOnRefCountZero: false }),
+    finalize(() => left.next()),
+  );
+}
+
+/** What was sent of a response before this run. A call that has an answer by now does not wait. */
+function earlierEvents(response: UiConversation['response']): readonly StreamEvent[] {
+  const { kept, answers } = response ?? {};
+  const answered = { ...answers?.decisions, ...answers?.results, ...answers?.errors };
+  return (kept?.events ?? []).filter((event) => !isToolWaiting(event) || !Object.hasOwn(answered, event.id));
+}
+
+/** What is kept of a response: its messages; if the run waits, its checkpoint and what was sent as well. */
+function keptOf(
+  { messages, checkpoint }: RunResult,
+  response: UiConversation['response'],
+  log: EventLog<StreamEvent>,
+): KeptResponse {
+  const { messages: before = [], kept } = response ?? {};
+  const resumed = kept?.checkpoint?.emitted.messages.length ?? 0; // they are in the result as well
+  const all = [...before.slice(0, before.length - resumed), ...messages];
+  if (!checkpoint) return { messages: all };
+  const events = [...earlierEvents(response)];
+  for (let reader = log.reader(), next = reader.next(); next; next = reader.next()) events.push(next.event);
+  return { messages: all, checkpoint, events };
+}
+
+const emptyConversation = () =>
+  new ConfigurationError('history', 'There is nothing to answer: the messages have no text and no file.', 'Send one.');

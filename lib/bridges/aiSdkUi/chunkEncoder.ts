@@ -1,0 +1,196 @@
+import type { RunResult, StreamEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import { asArray, objectOrEmpty } from '../../core/json/json.js';
+import type { JsonValue } from '../../core/json/json.js';
+import type { ServerTool } from '../../core/metadata.js';
+import { describeError } from '../../ui/serverSentEvents.js';
+import type { UiMessageChunk } from './chunks.js';
+import type { UiMessageStreamOptions } from './options.js';
+import { ToolChunks } from './toolChunks.js';
+import { fileChunk, resultMetadata, sourceChunk, uiFinishReason } from './uiParts.js';
+
+const notEnded = 'The call did not end.';
+
+/** Translates the events of one run. Whatever it opens (a text, a call, a step) it closes, however the run ends. */
+export class ChunkEncoder {
+  private readonly tools: ToolChunks;
+  private hasEvents = false;
+  private hasEnded = false;
+  private isStepOpen = false;
+  /** Whether the last step has calls. If all have outputs, `useChat` may send the message again by itself. */
+  private stepHasCalls: boolean;
+  private block: { readonly type: 'text' | 'reasoning'; readonly id: string } | undefined;
+  private blockCount = 0;
+  private sourceCount = 0;
+
+  constructor(
+    private readonly options: UiMessageStreamOptions,
+    private readonly emit: (chunk: UiMessageChunk) => void,
+  ) {
+    const clientTools = new Set(options.tools?.filter((tool) => !tool.execute).map(({ name }) => name));
+    this.tools = new ToolChunks(clientTools, { add: (chunk) => this.addPart(chunk), change: emit });
+    this.stepHasCalls = options.continues ?? false;
+  }
+
+  /** Begins a stream. It may continue what another one has sent. */
+  start(): void {
+    const { messageId } = this.options;
+    this.hasEvents = false;
+    this.emit({ type: 'start', ...(messageId === undefined ? {} : { messageId }) });
+  }
+
+  add(event: StreamEvent): void {
+    this.hasEvents = true;
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+        this.addDelta('text', known.text);
+        break;
+      case 'thinking':
+        if (this.options.reasoning ?? true) this.addDelta('reasoning', known.text);
+        break;
+      case 'file':
+        this.addPart(fileChunk(known.file));
+        break;
+      case 'source':
+        if (this.options.sources ?? true) this.addPart(sourceChunk(known.source, ++this.sourceCount));
+        break;
+      case 'metadata':
+        for (const tool of asArray(objectOrEmpty(known.metadata)['serverTools']) as readonly ServerTool[])
+          this.tools.addServerTool(tool);
+        break;
+      case 'toolCallFragment':
+        this.tools.addFragment(known);
+        break;
+      case 'toolCall':
+        this.tools.addCall(known);
+        break;
+      case 'toolWaiting':
+        this.tools.addWaiting(known);
+        break;
+      case 'toolProgress':
+        if (this.options.progress ?? true)
+          this.emit({ type: 'tool-output-available', toolCallId: known.id, output: known.value, preliminary: true });
+        break;
+      case 'toolResult':
+        this.tools.addResult(known);
+        break;
+      case 'retry': {
+        const { attempt, delay, error } = known;
+        this.emit({ type: 'data-retry', data: { attempt, delay, error }, transient: true });
+        break;
+      }
+      case 'retract':
+        this.retract();
+        break;
+      case 'turn':
+        this.tools.closeTurn(notEnded);
+        this.closeStep();
+        break;
+      case 'result':
+        this.finish(known.result, event);
+        return; // the metadata of the result is that of `finish`
+      default:
+    }
+    const messageMetadata = this.metadataOf(event);
+    if (messageMetadata) this.emit({ type: 'message-metadata', messageMetadata });
+  }
+
+  /** The run has completed. Without a `result`, an operator has cut its events. */
+  end(): void {
+    if (this.hasEnded) return;
+    this.closeAll();
+    this.emit({ type: 'finish' });
+  }
+
+  /** The run has failed. `useChat` reads nothing after the error, so it is the last chunk. */
+  fail(thrown: unknown): void {
+    const { errorText = defaultErrorText, onError } = this.options;
+    let text: string;
+    try {
+      onError?.(thrown);
+      text = errorText(thrown);
+    } catch (error) {
+      text = defaultErrorText(error); // of one of the two functions
+    }
+    if (this.hasEnded) return;
+    this.closeAll();
+    this.emit({ type: 'error', errorText: text });
+  }
+
+  private metadataOf(event: StreamEvent) {
+    const { messageMetadata = resultMetadata } = this.options;
+    return messageMetadata(event);
+  }
+
+  private addDelta(type: 'text' | 'reasoning', delta: string): void {
+    if (delta === '') return;
+    if (this.block?.type !== type) {
+      const block = { type, id: `${type}-${++this.blockCount}` } as const;
+      this.addPart({ type: `${type}-start`, id: block.id });
+      this.block = block;
+    }
+    this.emit({ type: `${type}-delta`, id: `${type}-${this.blockCount}`, delta });
+  }
+
+  private addPart(chunk: UiMessageChunk): void {
+    this.closeBlock();
+    if (!this.isStepOpen) {
+      this.isStepOpen = true;
+      this.stepHasCalls = false;
+      this.emit({ type: 'start-step' });
+    }
+    this.stepHasCalls ||= chunk.type === 'tool-input-start' || chunk.type === 'tool-input-available';
+    this.emit(chunk);
+  }
+
+  private closeBlock(): void {
+    if (this.block) this.emit({ type: `${this.block.type}-end`, id: this.block.id });
+    this.block = undefined;
+  }
+
+  private closeStep(): void {
+    this.closeBlock();
+    if (this.isStepOpen) this.emit({ type: 'finish-step' });
+    this.isStepOpen = false;
+  }
+
+  private closeAll(): void {
+    this.hasEnded = true;
+    if (this.hasEvents) this.tools.closeAll(notEnded); // otherwise, the calls that waited wait on
+    this.closeStep();
+  }
+
+  /** `reset-step` removes the parts of the step. Without it they remain, and the next attempt is a step of its own. */
+  private retract(): void {
+    if (this.options.resetSteps ?? true) {
+      this.closeBlock();
+      this.tools.reset();
+      if (this.isStepOpen) this.emit({ type: 'reset-step' });
+    } else {
+      this.tools.closeTurn('The attempt was discarded.');
+      this.closeStep();
+    }
+    this.stepHasCalls = false;
+  }
+
+  private finish(result: RunResult, event: StreamEvent): void {
+    const { finishReason, rawReason, output, waiting = [] } = result;
+    const isWaiting = finishReason === 'waiting';
+    this.tools.leaveOpen(waiting);
+    this.closeAll();
+    if (output !== undefined) this.emit({ type: 'data-output', id: 'output', data: output as JsonValue });
+    if (this.stepHasCalls && !isWaiting) {
+      // The run ends with tool results (`maxTurns`, `stopped`). In an application that sends the message again when all
+      // calls of the last step have outputs, it would start over.
+      this.emit({ type: 'start-step' });
+      this.emit({ type: 'finish-step' });
+    }
+    if (finishReason === 'stopped') this.emit({ type: 'abort', reason: rawReason ?? 'stopped' });
+    const messageMetadata = this.metadataOf(event);
+    const reason = uiFinishReason(finishReason);
+    this.emit({ type: 'finish', finishReason: reason, ...(messageMetadata ? { messageMetadata } : {}) });
+  }
+}
+
+const defaultErrorText = (thrown: unknown): string => describeError(thrown)['message'] as string;

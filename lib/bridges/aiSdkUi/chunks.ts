@@ -1,0 +1,94 @@
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+
+/**
+ * One chunk of the AI SDK's UI message stream, as far as Rivulet sends it.
+ *
+ * Source: `ui-message-stream/ui-message-chunks.ts` of the package `ai`, versions 6.0.326 and 7.0.173. `reset-step` is
+ * only in version 7.
+ */
+export type UiMessageChunk =
+  | { readonly type: 'start'; readonly messageId?: string }
+  | { readonly type: 'start-step' | 'finish-step' | 'reset-step' }
+  | { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end'; readonly id: string }
+  | { readonly type: 'text-delta' | 'reasoning-delta'; readonly id: string; readonly delta: string }
+  | UiToolChunk
+  | {
+      readonly type: 'source-url';
+      readonly sourceId: string;
+      readonly url: string;
+      readonly title?: string;
+      readonly providerMetadata?: UiProviderMetadata;
+    }
+  | {
+      readonly type: 'source-document';
+      readonly sourceId: string;
+      readonly mediaType: string;
+      readonly title: string;
+      readonly providerMetadata?: UiProviderMetadata;
+    }
+  | { readonly type: 'file'; readonly url: string; readonly mediaType: string }
+  | {
+      readonly type: `data-${string}`;
+      readonly id?: string;
+      readonly data: JsonValue;
+      /** Passed to `onData` of `useChat`, and not part of the message. */
+      readonly transient?: boolean;
+    }
+  | { readonly type: 'message-metadata'; readonly messageMetadata: JsonObject }
+  | { readonly type: 'finish'; readonly finishReason?: UiFinishReason; readonly messageMetadata?: JsonObject }
+  | { readonly type: 'abort'; readonly reason?: string }
+  | { readonly type: 'error'; readonly errorText: string };
+
+/** A chunk about a tool call. */
+export type UiToolChunk =
+  | {
+      readonly type: 'tool-input-start';
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly providerExecuted?: boolean;
+    }
+  | { readonly type: 'tool-input-delta'; readonly toolCallId: string; readonly inputTextDelta: string }
+  | {
+      readonly type: 'tool-input-available';
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: JsonValue;
+      readonly providerExecuted?: boolean;
+    }
+  | {
+      readonly type: 'tool-input-error';
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: JsonValue;
+      readonly errorText: string;
+    }
+  | { readonly type: 'tool-approval-request'; readonly approvalId: string; readonly toolCallId: string }
+  | {
+      readonly type: 'tool-output-available';
+      readonly toolCallId: string;
+      readonly output: JsonValue;
+      readonly providerExecuted?: boolean;
+      /** The tool is still running: another output replaces this one. */
+      readonly preliminary?: boolean;
+    }
+  | {
+      readonly type: 'tool-output-error';
+      readonly toolCallId: string;
+      readonly errorText: string;
+      readonly providerExecuted?: boolean;
+    }
+  | { readonly type: 'tool-output-denied'; readonly toolCallId: string };
+
+/** Data about a part, by the name of who provides it. */
+export type UiProviderMetadata = Readonly<Record<string, JsonObject>>;
+
+/** Why a message ended, in the AI SDK's words. */
+export type UiFinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
+
+/** A message as `useChat` sends it. A `UIMessage` of the AI SDK is one. */
+export interface UiMessage {
+  readonly id: string;
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly parts: readonly { readonly type: string }[];
+  readonly metadata?: unknown;
+}

@@ -1,0 +1,147 @@
+import type { WaitingCall } from '../../core/approval.js';
+import type { ToolCallFragment } from '../../core/chunk.js';
+import type { ToolCallEvent, ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
+import { tryParseJson } from '../../core/json/json.js';
+import type { JsonValue } from '../../core/json/json.js';
+import type { ServerTool } from '../../core/metadata.js';
+import type { UiMessageChunk } from './chunks.js';
+import { outputText, resultChunk } from './uiParts.js';
+
+/** A call whose arguments arrive. The browser knows it once its id and its name are known. */
+interface GrowingCall {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+  readonly isStarted: boolean;
+}
+
+/** A call without an outcome. */
+interface OpenCall {
+  readonly name: string;
+  readonly input: JsonValue;
+  /** Whether the browser has the complete input. */
+  readonly isAvailable: boolean;
+}
+
+/** A call of a tool that the provider runs. */
+interface ServerCall {
+  /** The turn in which it began. */
+  readonly turn: number;
+  readonly hasInput: boolean;
+  readonly hasEnded: boolean;
+}
+
+/** Where chunks are written. */
+export interface ChunkOutput {
+  /** Writes a chunk that adds a part to the message. */
+  add(chunk: UiMessageChunk): void;
+  /** Writes a chunk that changes a part. */
+  change(chunk: UiMessageChunk): void;
+}
+
+/** Translates the events about tool calls. */
+export class ToolChunks {
+  /** By their index in the turn. */
+  private readonly growing = new Map<number | string, GrowingCall>();
+  private readonly open = new Map<string, OpenCall>();
+  /** The tools that the provider runs, by the id of the call. */
+  private readonly server = new Map<string, ServerCall>();
+  private turn = 0;
+
+  constructor(
+    private readonly clientTools: ReadonlySet<string>,
+    private readonly out: ChunkOutput,
+  ) {}
+
+  addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
+    const before = this.growing.get(index) ?? { id: '', name: '', text: '', isStarted: false };
+    const delta = typeof args === 'string' ? args : args ? JSON.stringify(args) : '';
+    const call = { id: before.id || id, name: name || before.name, text: before.text + delta };
+    const isStarted = call.id !== '' && call.name !== '';
+    this.growing.set(index, { ...call, isStarted });
+    if (!isStarted) return;
+    if (!before.isStarted) this.out.add({ type: 'tool-input-start', toolCallId: call.id, toolName: call.name });
+    const inputTextDelta = before.isStarted ? delta : call.text;
+    if (inputTextDelta !== '') this.out.change({ type: 'tool-input-delta', toolCallId: call.id, inputTextDelta });
+  }
+
+  /** A client tool gets its input when the call waits: `useChat` executes it at once, whether or not it is valid. */
+  addCall({ id, name, arguments: input }: ToolCallEvent): void {
+    const growing = [...this.growing].find(([, call]) => call.id === id);
+    if (growing) this.growing.delete(growing[0]);
+    this.open.set(id, { name, input, isAvailable: false });
+    if (!this.clientTools.has(name)) this.makeAvailable(id);
+    else if (!growing?.[1].isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });
+  }
+
+  addWaiting({ id, name }: ToolWaitingEvent): void {
+    if (this.clientTools.has(name)) this.makeAvailable(id);
+    else this.out.change({ type: 'tool-approval-request', approvalId: id, toolCallId: id });
+  }
+
+  addResult(result: ToolResultEvent): void {
+    const { id: toolCallId, name: toolName, error } = result;
+    const call = this.open.get(toolCallId);
+    this.open.delete(toolCallId);
+    if (!call || call.isAvailable || error === undefined)
+      this.out.change(resultChunk(result, this.clientTools.has(toolName)));
+    else this.out.change({ type: 'tool-input-error', toolCallId, toolName, input: call.input, errorText: error });
+  }
+
+  addServerTool({ id: toolCallId, name: toolName, status, input, output }: ServerTool): void {
+    const before = this.server.get(toolCallId);
+    const { turn = this.turn, hasInput = false, hasEnded = false } = before ?? {};
+    const ends = status !== 'running' && !hasEnded;
+    const sendsInput = !hasInput && (input !== undefined || ends);
+    this.server.set(toolCallId, { turn, hasInput: hasInput || sendsInput, hasEnded: hasEnded || ends });
+    const call = { toolCallId, providerExecuted: true };
+    if (sendsInput) this.out.add({ type: 'tool-input-available', ...call, toolName, input: input ?? {} });
+    else if (!before) this.out.add({ type: 'tool-input-start', ...call, toolName });
+    if (!ends) return;
+    if (status === 'failed') this.out.change({ type: 'tool-output-error', ...call, errorText: outputText(output) });
+    else this.out.change({ type: 'tool-output-available', ...call, output: output ?? null });
+  }
+
+  /** Closes the calls of a turn that have no outcome. Those of the provider may go on in the next turn. */
+  closeTurn(errorText: string): void {
+    for (const { id: toolCallId, name: toolName, text, isStarted } of this.growing.values())
+      if (isStarted)
+        this.out.change({ type: 'tool-input-error', toolCallId, toolName, input: tryParseJson(text) ?? {}, errorText });
+    for (const [toolCallId, { name: toolName, input, isAvailable }] of this.open)
+      this.out.change(
+        isAvailable
+          ? { type: 'tool-output-error', toolCallId, errorText }
+          : { type: 'tool-input-error', toolCallId, toolName, input, errorText },
+      );
+    this.growing.clear();
+    this.open.clear();
+    this.turn++;
+  }
+
+  /** Closes all calls that have no outcome. */
+  closeAll(errorText: string): void {
+    this.closeTurn(errorText);
+    for (const [toolCallId, { hasEnded }] of this.server)
+      if (!hasEnded) this.out.change({ type: 'tool-output-error', toolCallId, errorText, providerExecuted: true });
+    this.server.clear();
+  }
+
+  /** Forgets the calls of the turn: the browser has removed them. */
+  reset(): void {
+    this.growing.clear();
+    this.open.clear();
+    for (const [id, { turn }] of this.server) if (turn === this.turn) this.server.delete(id);
+  }
+
+  /** Leaves calls open: they wait for the browser. */
+  leaveOpen(calls: readonly WaitingCall[]): void {
+    for (const { id } of calls) this.open.delete(id);
+  }
+
+  private makeAvailable(toolCallId: string): void {
+    const call = this.open.get(toolCallId);
+    if (!call || call.isAvailable) return;
+    this.open.set(toolCallId, { ...call, isAvailable: true });
+    this.out.add({ type: 'tool-input-available', toolCallId, toolName: call.name, input: call.input });
+  }
+}

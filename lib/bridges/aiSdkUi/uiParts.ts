@@ -1,0 +1,59 @@
+import type { FinishReason } from '../../core/chunk.js';
+import type { ResultEvent, StreamEvent } from '../../core/event.js';
+import { isResult } from '../../core/eventGuards.js';
+import { objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { FilePart, SourcePart, ToolResultPart } from '../../core/message.js';
+import type { UiFinishReason, UiMessageChunk, UiToolChunk } from './chunks.js';
+
+const finishReasons: Partial<Record<FinishReason, UiFinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  contentFilter: 'content-filter',
+  toolCalls: 'tool-calls',
+  waiting: 'tool-calls',
+  error: 'error',
+};
+
+/** A finish reason in the AI SDK's words. The schema of `ai` 6 rejects any other word. */
+export const uiFinishReason = (reason: FinishReason): UiFinishReason => finishReasons[reason] ?? 'other';
+
+export const fileChunk = ({ mediaType, data, url }: FilePart): UiMessageChunk => ({
+  type: 'file',
+  mediaType,
+  url: url ?? `data:${mediaType};base64,${data}`,
+});
+
+/** A source with a URL is a link; any other one is a document. The cited passage is provider metadata. */
+export function sourceChunk({ id, url, title, text, start, end }: SourcePart, count: number): UiMessageChunk {
+  const passage = omitUndefined({ text, start, end });
+  const fields = {
+    sourceId: id ?? `source-${count}`,
+    ...(Object.keys(passage).length > 0 ? { providerMetadata: { rivulet: passage } } : {}),
+  };
+  return url === undefined
+    ? { type: 'source-document', mediaType: 'text/plain', title: title ?? text ?? 'Source', ...fields }
+    : { type: 'source-url', url, ...(title === undefined ? {} : { title }), ...fields };
+}
+
+/** The outcome of a call. A denial has a state of its own, unless the browser itself is the tool. */
+export function resultChunk(result: ToolResultPart, isClientTool: boolean): UiToolChunk {
+  const { id: toolCallId, error, code } = result;
+  if (error === undefined) return { type: 'tool-output-available', toolCallId, output: result.result };
+  return code === 'denied' && !isClientTool
+    ? { type: 'tool-output-denied', toolCallId }
+    : { type: 'tool-output-error', toolCallId, errorText: error };
+}
+
+/** The text of the error of a tool that the provider runs: its output is the error. */
+export const outputText = (output: JsonValue | undefined): string =>
+  typeof output === 'string' ? output : JSON.stringify(output ?? 'The call failed.');
+
+/** The default of `messageMetadata`: the outcome of the run. */
+export const resultMetadata = (event: StreamEvent): JsonObject | undefined =>
+  isResult(event) ? outcomeOf(event) : undefined;
+
+function outcomeOf({ result: { finishReason, rawReason, usage, metadata } }: ResultEvent): JsonObject {
+  const model = objectOrEmpty(metadata?.['answeredBy'])['name'];
+  return omitUndefined({ finishReason, rawReason, usage: { ...usage }, model });
+}
