@@ -69,7 +69,7 @@ export interface AgentOptions<
    * fails with a TimeoutError. Default: no limits.
    */
   readonly timeout?: { readonly turn?: number | undefined; readonly run?: number | undefined } | undefined;
-  /** The prefix of the first text after a tool round. Default: a line feed. */
+  /** The prefix of the first text after a tool round or a prompt. Default: a line feed. */
   readonly prefix?: string | undefined;
 }
 
@@ -95,8 +95,8 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
    * A checkpoint is trusted: whoever can change it decides what the run does next. Sign it if it leaves the server.
    *
    * @param checkpoint The `checkpoint` of a result, of a `turn` event or of a `checkpoint` event.
-   * @param options `decisions`, `results` and `errors` for the waiting calls. A call without an answer keeps waiting: the run
-   * then ends with `waiting` again. The other options are those of `stream`.
+   * @param options `decisions`, `results` and `errors` for the waiting calls. A call without an answer keeps waiting:
+   * the run then ends with `waiting` again. The other options are those of `stream`.
    * @returns The events of the rest of the run. It fails with a ConfigurationError if the checkpoint is incomplete, of
    * another version or of another orchestrator, and if an answer is not valid or belongs to no waiting call.
    */

@@ -44,7 +44,7 @@ export interface Emitted {
   readonly thinking: string;
   readonly messages: readonly Message[];
   readonly metadata?: Metadata;
-  /** Whether tool results followed the last text, so that the next text gets a prefix. */
+  /** Whether tool results or a prompt followed the last text, so that the next text gets a prefix. */
   readonly afterTools: boolean;
 }
 

@@ -98,7 +98,7 @@ export interface TurnEvent {
 
 /** The outcome of a run. */
 export interface RunResult<T = unknown> {
-  /** All visible text that the run streamed. */
+  /** All visible text that the run streamed. After a tool round or a prompt, the next text starts on a new line. */
   readonly text: string;
   /** All thinking that the run streamed. */
   readonly thinking: string;

@@ -2,26 +2,25 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { hasToolResults } from '../core/message.js';
 
 /**
- * Prepends `prefix` to the first text after a tool round, if the run has emitted text before.
+ * Prepends `prefix` to the first text after a tool round or a prompt, if the run has emitted text before.
  *
  * <span class="informal">Puts a line break between "I'll look." and "It is 5 degrees."</span>
  *
  * ![](../../marbles/prefixAfterTools.svg)
  *
  * It changes only the stream, never a stored message. Place it after `runTurns`, where it receives all turns of a run;
- * a tool round is a `message` with tool results. Empty text is ignored. On `retract`, the operator returns to its state
- * at the start of the turn.
+ * a tool round is a `message` with tool results, and a prompt that joins the run is a `message` of the user. Empty text
+ * is ignored. On `retract`, the operator returns to its state at the start of the turn.
  *
  * ```ts
  * runTurns(turn, start).pipe(prefixAfterTools());
  * ```
  *
  * @param prefix The text to prepend. Default: a line feed.
- * @param start Where a resumed run goes on: whether it has emitted text, and whether a tool round has followed since.
- * Default: a new run.
+ * @param start Where a resumed run goes on: whether it has emitted text, and whether a tool round or a prompt has
+ * followed. Default: a new run.
  * @returns A function that returns an Observable of the source's events, in which these texts have the prefix.
  */
 export function prefixAfterTools<E extends StreamEvent>(
@@ -44,7 +43,7 @@ export function prefixAfterTools<E extends StreamEvent>(
             return;
           }
           case 'message':
-            if (hasToolResults(known.message)) position = { ...position, afterTools: true };
+            if (known.message.role === 'user') position = { ...position, afterTools: true };
             break;
           case 'turn':
             turnStart = position;
@@ -60,7 +59,7 @@ export function prefixAfterTools<E extends StreamEvent>(
   });
 }
 
-/** Where a run is: whether it has emitted text, and whether a tool round has followed since. */
+/** Where a run is: whether it has emitted text, and whether a tool round or a prompt has followed. */
 export interface PrefixPosition {
   readonly hasText: boolean;
   readonly afterTools: boolean;

@@ -1,6 +1,6 @@
 import type { Emitted } from '../core/checkpoint.js';
 import { omitUndefined } from '../core/json/json.js';
-import { hasToolResults, messageText } from '../core/message.js';
+import { messageText } from '../core/message.js';
 import type { Message, Metadata } from '../core/message.js';
 import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
 import { StringBuilder } from '../core/stringBuilder.js';
@@ -15,7 +15,7 @@ export class RunContent {
   private readonly thinking = new StringBuilder();
   private readonly messages: Message[] = [];
   private readonly metadata: MetadataCollector;
-  /** Whether tool results followed the last text, at the end of the last turn. */
+  /** Whether tool results or a prompt followed the last text, at the end of the last turn. */
   private afterTools: boolean;
 
   /** @param earlier What a resumed run has emitted before. Default: nothing. */
@@ -72,7 +72,7 @@ class TurnContent {
   readonly metadata: MetadataCollector;
 
   /**
-   * @param afterTools Whether tool results followed the last text.
+   * @param afterTools Whether tool results or a prompt followed the last text.
    * @param usage The usage of the retracted attempts at the turn, and of its tools. Its `turn` event includes it.
    */
   constructor(
@@ -91,7 +91,7 @@ class TurnContent {
   addMessage(message: Message): void {
     this.messages.push(message);
     this.endText(messageText(message));
-    if (hasToolResults(message)) this.afterTools = true;
+    if (message.role === 'user') this.afterTools = true;
   }
 
   /**

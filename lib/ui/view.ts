@@ -160,3 +160,15 @@ export function withoutRetry(view: View): View {
   const { retry: _, ...others } = view;
   return others;
 }
+
+/** Adds a delta to the parts of an answer. It continues the last part, if that is of its type and of this turn. */
+export function withDelta(
+  parts: readonly PartView[],
+  turnStart: number,
+  type: 'text' | 'thinking',
+  text: string,
+): readonly PartView[] {
+  const last = parts.at(-1);
+  if (last?.type !== type || parts.length <= turnStart) return [...parts, { type, text }];
+  return [...parts.slice(0, -1), { type, text: last.text + text }];
+}

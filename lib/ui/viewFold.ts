@@ -9,7 +9,7 @@ import { hasToolResults } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import type { ServerTool } from '../core/metadata.js';
 import { addUsage } from '../core/usage.js';
-import { addMessage, answeredCall, appendMessage, replaceLast, toolCallView, withoutRetry } from './view.js';
+import { addMessage, answeredCall, appendMessage, replaceLast, toolCallView, withDelta, withoutRetry } from './view.js';
 import type { MessageView, PartView, ToolCallView, View, ViewStatus } from './view.js';
 
 /** The fold: the view, and where the parts of the current turn are. */
@@ -28,6 +28,8 @@ export class ViewFold {
   ]);
   /** Whether the run has a model message; before that, the last message is the user's. */
   private hasAnswer = false;
+  /** Whether a prompt has joined the run. */
+  private isPrompted = false;
 
   constructor(initial: View) {
     const { error: _, retry: __, finishReason: ___, ...kept } = initial;
@@ -111,19 +113,16 @@ export class ViewFold {
   private addPrompt(prompt: Message): void {
     this.view = addMessage(this.view, prompt);
     this.hasAnswer = false;
+    this.isPrompted = true;
     this.positions = new Map();
     this.startTurn();
   }
 
   private addDelta(type: 'text' | 'thinking', text: string): void {
     const { parts } = this.answer();
-    const last = parts.at(-1);
-    const continues = last?.type === type && parts.length > this.turnStart;
-    const grown: PartView = { type, text: continues ? last.text + text : text };
-    this.setParts(
-      continues ? [...parts.slice(0, -1), grown] : [...parts, grown],
-      type === 'text' ? 'streaming' : 'thinking',
-    );
+    const isFirst = type === 'text' && this.isPrompted && !parts.some((part) => part.type === 'text');
+    const shown = isFirst ? text.replace(/^\n/, '') : text; // the prefix that separates two answers in the run's text
+    this.setParts(withDelta(parts, this.turnStart, type, shown), type === 'text' ? 'streaming' : 'thinking');
   }
 
   private addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { from } from 'rxjs';
 import type { RunEvent } from '../../lib/core/event.js';
+import { userMessage } from '../../lib/core/message.js';
 import { prefixAfterTools } from '../../lib/operators/prefixAfterTools.js';
 import { diagram } from '../support/diagram.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
@@ -34,6 +35,12 @@ describe('prefixAfterTools', () => {
       'b',
       '\nc',
     ]);
+  });
+
+  it('prefixAfterTools prefixes the first text after a prompt that has joined the run', () => {
+    const prompt: RunEvent = { type: 'message', message: userMessage('And in Rome?') };
+    expect(textsOf([text('o'), prompt, turn(1), text('a'), text('b')])).toEqual(['o', '\na', 'b']);
+    expect(textsOf([prompt, text('a')])).toEqual(['a']);
   });
 
   it('prefixAfterTools adds no prefix if the run has not emitted text before', () => {

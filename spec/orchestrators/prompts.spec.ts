@@ -91,7 +91,7 @@ describe('prompts that join at the next turn', () => {
     const { events, result } = steered({ model }, at('text', 'And the weather?'));
     expect(types(events)).toEqual(['text', 'message', 'message', 'turn', 'text', 'message', 'turn', 'result']);
     expect(result).toMatchObject({
-      text: 'Hello.Rain.',
+      text: 'Hello.\nRain.',
       turns: 2,
       messages: [modelMessage('Hello.'), userMessage('And the weather?'), modelMessage('Rain.')],
     });
@@ -233,10 +233,10 @@ describe('prompts that interrupt', () => {
       { type: 'message', message: modelMessage('Once upon') },
       { type: 'message', message: userMessage('Where?') },
       { type: 'turn', turn: 1, finishReason: 'stopped' },
-      { type: 'text', text: 'In Oslo.' },
+      { type: 'text', text: '\nIn Oslo.' },
       { type: 'message' },
       { type: 'turn', turn: 2, finishReason: 'stop' },
-      { type: 'result', result: { finishReason: 'stop', text: 'Once uponIn Oslo.' } },
+      { type: 'result', result: { finishReason: 'stop', text: 'Once upon\nIn Oslo.' } },
     ]);
     expect(model.requests[1]?.messages).toEqual([userMessage('Hi'), modelMessage('Once upon'), userMessage('Where?')]);
   });

@@ -154,7 +154,8 @@ describe('toView', () => {
 
   it('toView shows a message that the user sent during the run, and the next answer after it', () => {
     const prompt = { type: 'message', message: userMessage('In Celsius.') } as StreamEvent;
-    const view = lastView([text('a'), turn, prompt, text('b')]);
+    const retract = { type: 'retract' } as StreamEvent;
+    const view = lastView([text('a'), turn, prompt, text('\nvoid'), retract, text('\nb')]);
     expect(view.messages.map(({ role, parts }) => [role, parts])).toEqual([
       ['user', question.messages[0]?.parts],
       ['model', [{ type: 'text', text: 'a' }]],
