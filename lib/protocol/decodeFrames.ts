@@ -63,6 +63,10 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
     };
     const readFrame = (frame: Frame) => {
       if (output.closed) return; // one read holds many frames
+      if (frame.data === terminalMark) {
+        endResponse(); // not parsed: the error took as long as parsing 20 frames
+        return;
+      }
       const json = parseFrame(frame.data, parse);
       if (isJsonObject(json)) {
         decode(json, frame.event);
@@ -77,7 +81,7 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
       const lines = data.split('\n').map((line) => line.trim());
       for (const line of lines.filter((text) => text !== '' && !isKeepAlive(text))) {
         const json = parseFrame(line, JSON.parse);
-        if (line === '[DONE]') endResponse();
+        if (line === terminalMark) endResponse();
         else if (isJsonObject(json)) decode(json, event);
         // JSON that was cut by the end of the body is an interruption, which `end` reports.
         else if (!unterminated || !/^[[{]/.test(line)) throw notJson(provider, data);
@@ -97,6 +101,9 @@ export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFuncti
     };
   });
 }
+
+/** The end of a response in the Chat Completions API. */
+const terminalMark = '[DONE]';
 
 /** A frame has some levels around the arguments of a call, which may have `MAX_JSON_DEPTH` levels. */
 const MAX_FRAME_DEPTH = 532;
