@@ -2,7 +2,7 @@ import type { WaitingCall } from './approval.js';
 import type { Checkpoint } from './checkpoint.js';
 import type { Chunk, FinishChunk, FinishReason, ProviderDataChunk, ToolCallFragment } from './chunk.js';
 import type { JsonObject, JsonValue } from './json/json.js';
-import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
+import type { Message, Metadata, Part, ToolCallPart, ToolResultPart } from './message.js';
 import type { RunState } from './runState.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
@@ -179,3 +179,15 @@ export function withoutNext({ next, ...rest }: TurnEvent, added: Pick<TurnEvent,
 
 /** Whether another turn starts after this event. The event must be the one that the run has emitted, not a copy. */
 export const turnFollows = (turn: TurnEvent): boolean => Boolean(turn.next) || followed.has(turn);
+
+/** The event with which a run emits a part of a message. */
+export function eventOfPart(part: Part): Extract<RunEvent, { readonly type: Part['type'] }> {
+  switch (part.type) {
+    case 'file':
+      return { type: 'file', file: part };
+    case 'source':
+      return { type: 'source', source: part };
+    default:
+      return part;
+  }
+}

@@ -4,9 +4,10 @@ import type { FinishChunk } from '../core/chunk.js';
 import type { OpenCalls } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
+import { eventOfPart } from '../core/event.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { isOpenCalls, isTurn } from '../core/eventGuards.js';
-import type { Message, Part } from '../core/message.js';
+import type { Message } from '../core/message.js';
 
 /** Ends the events that the run emitted before it was resumed. */
 const replayEnd = { type: 'replayEnd' } as const;
@@ -29,21 +30,9 @@ export function replay({ messages, metadata, finish, results }: OpenCalls): Obse
 type Replayed = RunEvent | FinishChunk;
 
 const eventsOf = (message: Message): readonly Replayed[] => [
-  ...(message.role === 'model' ? message.parts.map(eventOf) : []),
+  ...(message.role === 'model' ? message.parts.map(eventOfPart) : []),
   { type: 'message', message },
 ];
-
-/** The event of a part, as `consolidate` emits it. */
-function eventOf(part: Part): Replayed {
-  switch (part.type) {
-    case 'file':
-      return { type: 'file', file: part };
-    case 'source':
-      return { type: 'source', source: part };
-    default:
-      return part;
-  }
-}
 
 /**
  * Drops the events up to the end of the replay. If the turn ends without a replay, its orchestrator has asked the model

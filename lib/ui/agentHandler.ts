@@ -19,6 +19,11 @@ export interface AgentHandlerOptions<C = unknown> extends ServerSentEventsOption
   /** Where runs that have ended are kept. Default: in memory, until the process ends. */
   readonly store?: RunStore | undefined;
   /**
+   * Whether the store receives a checkpoint after each turn and each tool result. A run whose process ended then goes
+   * on when its page comes back: no turn and no executed tool is repeated. Default: false, such a run is lost.
+   */
+  readonly checkpoints?: boolean | undefined;
+  /**
    * Says who asks: the option `context` of the run. If it throws, the request is answered with 403. Default: everybody
    * may ask, and the context is undefined.
    */
@@ -40,6 +45,7 @@ export interface HandledAgent<C = unknown> {
 export interface HandledRunOptions<C = unknown> {
   readonly stop: Observable<void>;
   readonly fragments: true;
+  readonly checkpoints: boolean;
   readonly context: C;
 }
 
@@ -76,7 +82,8 @@ export interface AgentHandler {
  * ```
  *
  * @param agent What `createAgent` returns.
- * @param options `runs` (default: `createRuns()`), `store` (default: in memory), `context` (default: everybody may
+ * @param options `runs` (default: `createRuns()`), `store` (default: in memory), `checkpoints` (default: false),
+ * `context` (default: everybody may
  * ask), `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `describeError`, `onError`.
  * @returns The handler. It answers 400 to a request that is not one of these, 403, 405 and 413; the Promise does not
  * reject.

@@ -1,7 +1,7 @@
 import { catchError, concat, concatMap, defer, EMPTY, endWith, finalize, forkJoin, map, mergeMap, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { RunResult, StreamEvent } from '../core/event.js';
-import { isResult } from '../core/eventGuards.js';
+import { isCheckpoint, isResult, isTurn } from '../core/eventGuards.js';
 import { runOf } from '../core/failedRun.js';
 import { messagesOf } from '../core/input.js';
 import type { AgentHandlerOptions, HandledAgent } from './agentHandler.js';
@@ -11,7 +11,15 @@ import { RunNotFoundError } from './createRuns.js';
 import type { Runs } from './createRuns.js';
 import { RUN_ID_HEADER } from './fromServerSentEvents.js';
 import { isUnguessable } from './joinRun.js';
-import { messagesOfRecord, RecordedFailure, readRecord, replayRecord, settle, writeRecord } from './runStore.js';
+import {
+  messagesOfRecord,
+  RecordedFailure,
+  readRecord,
+  replayCheckpoint,
+  replayRecord,
+  settle,
+  writeRecord,
+} from './runStore.js';
 import type { RunRecord, RunStore } from './runStore.js';
 import { runResponse } from './sendRun.js';
 import { describeError } from './serverSentEvents.js';
@@ -62,7 +70,7 @@ export class AgentService<C> {
     if (after !== undefined) throw new RunNotFoundError(); // its events are not kept any more
     return forkJoin([readRequest(request, this.options.maxBodyBytes), readRecord(this.store, id)]).pipe(
       mergeMap(([body, record]) => {
-        if (record) return of(this.send(replayRecord(record)));
+        if (record) return of(this.recover(id, record, context));
         if (body.resume !== undefined) return this.resume(id, body, context);
         if (body.input !== undefined) return this.start(id, body, context);
         throw new RunNotFoundError();
@@ -75,7 +83,7 @@ export class AgentService<C> {
     const records = history.length > 0 ? forkJoin(history.map((run) => this.record(run))) : of([]);
     return records.pipe(
       map((earlier) => {
-        const options = { context, fragments: true, history: earlier.flatMap(messagesOfRecord) } as const;
+        const options = { ...this.runOptions(context), history: earlier.flatMap(messagesOfRecord) };
         return this.launch(id, { input: messages }, (stop) => this.agent.stream(messages, { ...options, stop }));
       }),
     );
@@ -88,7 +96,7 @@ export class AgentService<C> {
         const { checkpoint, ...result } = record.result ?? {};
         if (!checkpoint || this.resuming.has(resume)) throw notWaiting();
         this.resuming.add(resume);
-        const options = { ...answers, context, fragments: true } as const;
+        const options = { ...this.runOptions(context), ...answers };
         const refused = () => writeRecord(this.store, resume, record);
         return writeRecord(this.store, resume, { ...record, result: result as RunResult }).pipe(
           finalize(() => this.resuming.delete(resume)),
@@ -104,6 +112,19 @@ export class AgentService<C> {
         );
       }),
     );
+  }
+
+  /** Sends a run that has ended again, and goes on with one whose process ended. */
+  private recover(id: string, record: RunRecord, context: C): Response {
+    const { result, failure, checkpoint } = record;
+    if (!checkpoint || result || failure) return this.send(replayRecord(record));
+    return this.launch(id, record, (stop) =>
+      concat(replayCheckpoint(checkpoint), this.agent.resume(checkpoint, { ...this.runOptions(context), stop })),
+    );
+  }
+
+  private runOptions(context: C) {
+    return { context, fragments: true, checkpoints: this.options.checkpoints ?? false } as const;
   }
 
   private record(id: string): Observable<RunRecord> {
@@ -125,11 +146,14 @@ export class AgentService<C> {
     const write = (end: Partial<RunRecord>) => writeRecord(this.store, id, { ...record, ...end });
     const fail = (thrown: unknown) => {
       const failure = { messages: messagesOfFailed(thrown) ?? [], error: this.describe(thrown) };
-      return concat(runOf(thrown) ? EMPTY : refused(), write({ failure }), failWith(thrown));
+      return concat(runOf(thrown) ? EMPTY : refused(), write({ failure, checkpoint: undefined }), failWith(thrown));
     };
-    // The end is recorded before the reader learns of it: the reader's next request may need it.
-    const record$ = (event: StreamEvent) =>
-      isResult(event) ? concat(write({ result: event.result }), of(event)) : of(event);
+    // What the store keeps is written before the reader learns of it: the reader's next request may need it.
+    const record$ = (event: StreamEvent) => {
+      if (isResult(event)) return concat(write({ result: event.result, checkpoint: undefined }), of(event));
+      const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
+      return checkpoint ? concat(write({ checkpoint }), of(event)) : of(event);
+    };
     const run = (stop: Observable<void>) =>
       concat(
         write({}),

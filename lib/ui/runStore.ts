@@ -1,8 +1,11 @@
 import { concat, defaultIfEmpty, defer, from, ignoreElements, isObservable, map, take, throwError } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
+import type { Checkpoint } from '../core/checkpoint.js';
+import { eventOfPart } from '../core/event.js';
 import type { RunEvent, RunResult } from '../core/event.js';
 import type { JsonObject } from '../core/json/json.js';
-import type { Message, Part } from '../core/message.js';
+import type { Message } from '../core/message.js';
+import { prefixAfterTools } from '../operators/prefixAfterTools.js';
 import { RunNotFoundError } from './createRuns.js';
 
 /** What a service keeps of a run, for its later runs and for pages that come back. Plain JSON. */
@@ -10,6 +13,8 @@ export interface RunRecord {
   readonly input: readonly Message[];
   /** Absent while the run goes on, and for a run that was abandoned. */
   readonly result?: RunResult | undefined;
+  /** Where a run goes on if its process ends. Only with the option `checkpoints`. */
+  readonly checkpoint?: Checkpoint | undefined;
   /** Of a failed run: what its reader had seen, and the description of the error. */
   readonly failure?: { readonly messages: readonly Message[]; readonly error: JsonObject } | undefined;
 }
@@ -49,7 +54,7 @@ export const messagesOfRecord = ({ input, result, failure }: RunRecord): readonl
 export function replayRecord({ result, failure }: RunRecord): Observable<RunEvent> {
   if (failure)
     return concat(
-      from(failure.messages.flatMap(eventsOfMessage)),
+      from(failure.messages.flatMap(eventsOfMessage)).pipe(prefixAfterTools()),
       throwError(() => new RecordedFailure(failure.error)),
     );
   if (!result) return throwError(() => new RunNotFoundError());
@@ -61,24 +66,25 @@ export function replayRecord({ result, failure }: RunRecord): Observable<RunEven
     ...(finishReason === 'waiting' ? [] : [{ type: 'turn', turn: turns, finishReason, usage } as const]),
     { type: 'result', result },
   ];
-  return from(events);
+  return from(events).pipe(prefixAfterTools());
+}
+
+/** The events that a run had emitted at a checkpoint, for a reader that starts at the beginning. */
+export function replayCheckpoint({ state, emitted, open }: Checkpoint): Observable<RunEvent> {
+  const { thinking, messages } = emitted;
+  const events: RunEvent[] = [
+    ...(thinking === '' ? [] : [{ type: 'thinking', text: thinking } as const]),
+    ...messages.flatMap(eventsOfMessage), // of an open turn too
+    { type: 'turn', turn: state.turn, finishReason: 'toolCalls', usage: state.usage },
+    ...(open?.results ?? []),
+  ];
+  return from(events).pipe(prefixAfterTools());
 }
 
 const eventsOfMessage = (message: Message): RunEvent[] => [
   ...message.parts.map(eventOfPart),
   { type: 'message', message },
 ];
-
-function eventOfPart(part: Part): RunEvent {
-  switch (part.type) {
-    case 'file':
-      return { type: 'file', file: part };
-    case 'source':
-      return { type: 'source', source: part };
-    default:
-      return part;
-  }
-}
 
 /** A value, or what a Promise or an Observable emits first. */
 export const settle = (value: unknown): Observable<unknown> =>

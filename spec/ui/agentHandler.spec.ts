@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +10,7 @@ import type { Chunk } from '../../lib/core/chunk.js';
 import { messageText } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
-import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
+import type { Script, ScriptedRequest, ScriptedTurn } from '../../lib/testing/index.js';
 import { agentHandler } from '../../lib/ui/agentHandler.js';
 import type { AgentHandlerOptions } from '../../lib/ui/agentHandler.js';
 import { conversation } from '../../lib/ui/conversation.js';
@@ -248,6 +249,67 @@ describe('agentHandler and remoteAgent', () => {
     chat.send('b');
     await done();
     expect(model.requests[1]?.messages.map(messageText)).toEqual(['a', 'Par', 'b']);
+  });
+});
+
+describe('agentHandler: a process that ends', () => {
+  const scriptOf = ({ messages }: { messages: readonly unknown[] }): ScriptedTurn => {
+    if (messages.length === 1) return [{ type: 'thinking', text: 'Hm.' }, 'Let me see. ', toolCall('add', { to: 1 })];
+    if (messages.length === 3) return [toolCall('add', { to: 2 }), toolCall('add', { to: 3 })];
+    return [
+      { type: 'text', text: 'Done.' },
+      { type: 'finish', reason: 'stop', usage: { input: 3, output: 1 } },
+    ];
+  };
+  const serveAdd = async (store: Map<string, RunRecord>) => {
+    const executed: number[] = [];
+    const add = tool({
+      name: 'add',
+      description: 'Adds one.',
+      parameters: z.object({ to: z.number() }),
+      execute: ({ to }) => {
+        executed.push(to);
+        return to + 1;
+      },
+    });
+    const model = scriptedModel(scriptOf);
+    const handler = agentHandler(createAgent({ model, tools: [add] }), { store, checkpoints: true });
+    const server = createServer(nodeListener(handler)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    cleanups.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, executed, model };
+  };
+
+  it('a run goes on in another process from each of its checkpoints, and its page shows the same', async () => {
+    const snapshots: string[] = [];
+    class RecordingStore extends Map<string, RunRecord> {
+      override set(id: string, record: RunRecord) {
+        super.set(id, record);
+        snapshots.push(JSON.stringify([...this]));
+        return this;
+      }
+    }
+    const { url, executed } = await serveAdd(new RecordingStore());
+    const page = open(url);
+    page.chat.send('a');
+    const saved = asJson(page.chat.save());
+    await page.done();
+    expect(executed).toEqual([1, 2, 3]);
+    expect(snapshots.length).toBeGreaterThan(6);
+    for (const snapshot of snapshots.slice(1)) {
+      const store = new Map(JSON.parse(snapshot) as [string, RunRecord][]);
+      const { state, open: calls } = [...store.values()][0]?.checkpoint ?? {};
+      const again = await serveAdd(store);
+      const reloaded = open(again.url, { saved });
+      await reloaded.done();
+      expect(textOf(reloaded.chat)).toBe(textOf(page.chat));
+      expect(reloaded.chat.view.exchanges[0]?.usage).toEqual(page.chat.view.exchanges[0]?.usage);
+      const executedBefore = [0, 1, 3][state?.turn ?? 2] ?? 3;
+      expect(again.executed).toHaveLength(3 - executedBefore - (calls?.results.length ?? 0));
+    }
   });
 });
 
