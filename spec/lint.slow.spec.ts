@@ -77,6 +77,17 @@ const imports: Case[] = [
     good: 'spec/core/usage.spec.ts',
   },
   {
+    what: 'a value of an optional peer, outside of its bridge',
+    code: "export { trace } from '@opentelemetry/api';",
+    bad: 'lib/ui/toView.ts',
+    good: 'lib/bridges/opentelemetry/telemetry.ts',
+  },
+  {
+    what: 'a bridge that imports a provider',
+    code: "export { openai } from '../../providers/openai.js';",
+    bad: 'lib/bridges/opentelemetry/telemetry.ts',
+  },
+  {
     what: 'a value of zod',
     code: "import * as z from 'zod';\nexport const s = z.string();",
     bad: 'lib/core/schema.ts',

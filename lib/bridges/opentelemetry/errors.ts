@@ -25,8 +25,8 @@ type ErrorFields = Partial<Record<'providerCode' | 'status' | 'code' | 'name' | 
  */
 export function errorType(thrown: unknown): string {
   const { providerCode, status, code, name } = fieldsOf(thrown);
-  const type = [providerCode, status, code, name].find(isIdentifier);
-  return type === undefined ? '_OTHER' : String(type);
+  const number = typeof status === 'number' ? String(status) : undefined;
+  return [providerCode, number, code, name].find(isIdentifier) ?? '_OTHER';
 }
 
 /** The message of an error; undefined if it may be content that must not be recorded. */
@@ -36,8 +36,8 @@ export function errorMessage(thrown: unknown, content: boolean): string | undefi
   return content || isSafe ? errorText(thrown) : undefined;
 }
 
-const isIdentifier = (value: unknown): value is string | number =>
-  typeof value === 'number' || (typeof value === 'string' && /^[\w.:/-]{1,100}$/.test(value));
+/** The code of a DOMException is a number, which says less than its name. */
+const isIdentifier = (value: unknown): value is string => typeof value === 'string' && /^[\w.:/-]{1,100}$/.test(value);
 
 /** The properties of a thrown value may throw when they are read. */
 function fieldsOf(thrown: unknown): ErrorFields {

@@ -3,9 +3,9 @@ import type { Usage } from '../../core/usage.js';
 import type { Telemetry } from './telemetry.js';
 
 /** The boundaries of the buckets that the conventions recommend. */
-const seconds = Array.from({ length: 14 }, (_, power) => 2 ** power / 100); // 0.01 to 81.92
-const agentSeconds = Array.from({ length: 13 }, (_, power) => 2 ** power / 10); // 0.1 to 409.6
-const tokens = Array.from({ length: 14 }, (_, power) => 4 ** power); // 1 to 67108864
+const seconds = /* @__PURE__ */ Array.from({ length: 14 }, (_, power) => 2 ** power / 100); // 0.01 to 81.92
+const agentSeconds = /* @__PURE__ */ Array.from({ length: 13 }, (_, power) => 2 ** power / 10); // 0.1 to 409.6
+const tokens = /* @__PURE__ */ Array.from({ length: 14 }, (_, power) => 4 ** power); // 1 to 67108864
 
 const kinds = {
   duration: { unit: 's', boundaries: seconds },

@@ -121,10 +121,13 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
         if (telemetry.content) operation.span.setAttributes(inputAttributes(state));
       },
     };
-    const { wrapTurn = (turn: Orchestrator['turn']) => turn } = runOptions as Pick<RunOptions, 'wrapTurn'>;
+    const { signal, wrapTurn = (turn: Orchestrator['turn']) => turn } = runOptions as RunOptions;
     const traced: Options = { ...runOptions, wrapTurn: (turn: Orchestrator['turn']) => wrapTurn(traceTurn(run, turn)) };
     return defer(() => start(traced)).pipe(
       runOperation<RunEvent>(operation, {
+        error(thrown) {
+          if (signal?.aborted && thrown === signal.reason) operation.cancel(); // leaving by a signal is not a failure
+        },
         next(event) {
           if (event.type !== 'result') return;
           const { finishReason, messages } = event.result;

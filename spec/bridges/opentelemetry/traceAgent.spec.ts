@@ -10,6 +10,7 @@ import {
   lastValueFrom,
   map,
   of,
+  share,
   take,
   throwError,
   timer,
@@ -406,6 +407,42 @@ describe('traceAgent', () => {
       expect([open(), warnings]).toEqual([[], []]);
     });
 
+    it('when the run is left by its signal, which is not an error', () => {
+      const controller = new AbortController();
+      const { agent, tree, span, open } = traced({ model: scriptedModel([[toolCall('hang')]]), tools: [hang] });
+      const seen = observe(agent.stream('Go.', { signal: controller.signal }));
+      controller.abort();
+      expect(seen.error).toMatchObject({ name: 'AbortError' });
+      expect(tree()).toEqual([
+        ...['invoke_agent helper !cancelled', '  turn !cancelled', '    chat scripted'],
+        '    execute_tool hang !cancelled',
+      ]);
+      expect(span('invoke_agent helper').status.code).toBe(SpanStatusCode.UNSET);
+      expect(open()).toEqual([]);
+    });
+
+    it('when several readers share the run, and all of them leave', () => {
+      const { agent, open, ended } = traced({ model: scriptedModel([[toolCall('hang')]]), tools: [hang] });
+      const shared = agent.stream('Go.').pipe(share());
+      const readers = [observe(shared), observe(shared)];
+      readers[0]?.subscription.unsubscribe();
+      expect(open()).toHaveLength(3);
+      readers[1]?.subscription.unsubscribe();
+      expect([open(), ended().length]).toEqual([[], 4]);
+    });
+
+    it('when a tool fails in a way that only its type tells', () => {
+      const aborting = tool({
+        name: 'load',
+        description: '',
+        execute: () => Promise.reject(new DOMException('no', 'AbortError')),
+      });
+      const { agent, span } = traced({ model: scriptedModel([[toolCall('load')], 'Done.']), tools: [aborting] });
+      return lastValueFrom(agent.run('Go.')).then(() =>
+        expect(span('execute_tool load').attributes['error.type']).toBe('AbortError'),
+      );
+    });
+
     it('when the run is stopped in a response', () => {
       const stop = new Subject<void>();
       const { agent, tree, span, open } = traced({
@@ -649,6 +686,16 @@ describe('traceAgent', () => {
     const events = await lastValueFrom(agent.stream('Go.').pipe(toArray()));
     expect(events.filter(isToolStart)).toHaveLength(1);
     expect(events.filter(isResult)).toMatchObject([{ result: { text: 'Done.' } }]);
+  });
+
+  it('traceAgent keeps the types of the agent', async () => {
+    const typed = createAgent({ model: scriptedModel(() => [toolCall('load')]), tools: [load], maxTurns: 1 });
+    const agent: typeof typed = traceAgent(typed);
+    const events = await lastValueFrom(agent.stream('Go.').pipe(toArray()));
+    const results = events.flatMap((event) => (event.type === 'toolResult' ? [event] : []));
+    const name: 'load' | undefined = results[0]?.name;
+    const result: string | undefined = results[0]?.result;
+    expect([name, result]).toEqual(['load', 'loaded']);
   });
 
   it('traceAgent keeps the wrapTurn of the run', async () => {
