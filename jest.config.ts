@@ -7,7 +7,7 @@ const shared: Config = {
   modulePathIgnorePatterns: [
     '<rootDir>/dist',
     '<rootDir>/spec/bench/peers',
-    '<rootDir>/spec/drift/node_modules',
+    '<rootDir>/spec/(browser|drift)/node_modules',
     '<rootDir>/spec/bridges/agUi/client',
     '<rootDir>/spec/bridges/aiSdkUi/client',
   ],

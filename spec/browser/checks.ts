@@ -3,7 +3,7 @@ import { NEVER, Subject, concat, concatMap, finalize, from, interval, of, take }
 import { progress, tool } from 'rivulet';
 import type { Chunk } from 'rivulet';
 import { toolCall } from 'rivulet/testing';
-import type { Step } from 'rivulet/testing/server';
+import type { ServedTurn, Step } from 'rivulet/testing/server';
 import * as z from 'zod';
 import { chatOn } from './stage.js';
 import type { Settings, Stage } from './stage.js';
@@ -42,7 +42,7 @@ const note = tool({
 });
 
 /** A model that asks to write a note, and then says what became of it. */
-const noting: Settings['script'] = ({ history }) => {
+const noting = ({ history }: ServedTurn) => {
   const result = history.at(-1)?.parts.find((part) => part.type === 'toolResult');
   if (!result) return [toolCall('write_note', { text: 'Buy milk' })];
   return result.error === undefined ? 'It was written.' : `It was not written: ${result.error}`;
@@ -199,6 +199,34 @@ export const checks: readonly Check[] = [
         await other.chat.idle();
         assert.equal(await other.chat.text(), await chat.text());
         assert.equal(provider.requests.length, 2);
+      },
+    }),
+  },
+  {
+    name: 'The page follows what another tab does: a decision, a stop, a new chat',
+    prepare: () => ({
+      script: (turn) => (turn.turn < 3 ? noting(turn) : concat(of(text('Half')), NEVER)),
+      tools: [note],
+      async act({ chat, openTab, page }) {
+        await chat.send('Write a note');
+        const second = await openTab();
+        const other = chatOn(second);
+        await second.getByRole('button', { name: 'Approve' }).click();
+        await chat.shows('It was written.');
+        await page.bringToFront();
+        await chat.send('Go on');
+        await chat.shows('Half');
+        await second.bringToFront();
+        await other.shows('Half');
+        await other.stop.click();
+        await other.shows('You stopped');
+        await page.bringToFront();
+        await chat.shows('You stopped');
+        await chat.idle();
+        assert.equal(await other.text(), await chat.text());
+        await page.getByRole('button', { name: 'New chat' }).click();
+        await second.bringToFront();
+        await second.getByText('Half').waitFor({ state: 'detached' });
       },
     }),
   },
