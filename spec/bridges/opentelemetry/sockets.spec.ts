@@ -82,6 +82,25 @@ describe('traceAgent over real sockets', () => {
     });
   });
 
+  it('traceAgent sends each request in the context of its span, also when it is sent again', async () => {
+    await serve(['Hi.'], { failFirst: { status: 503 } });
+    const recorded = record();
+    const model = modelByName('openai', {
+      apiKey: 'sk-secret',
+      baseUrl: server.url,
+      retry: { initialDelay: 1 },
+      fetch: (...args) => {
+        recorded.tracer.startSpan('POST').end();
+        return fetch(...args);
+      },
+    });
+    await lastValueFrom(traceAgent(createAgent({ model }), recorded.options).run('Go.'));
+    const [run, turn, chat, ...rest] = recorded.tree();
+    expect([run, turn, chat?.trim().split(' ')[0], ...rest]).toEqual([
+      ...['invoke_agent', '  turn', 'chat', '      POST', '      POST'],
+    ]);
+  });
+
   it('traceAgent records a refused request, without the key', async () => {
     await serve(['Hi.'], { apiKey: 'sk-other' });
     const recorded = record();

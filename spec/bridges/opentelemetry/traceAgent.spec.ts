@@ -17,6 +17,7 @@ import {
   toArray,
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import * as z from 'zod';
 import { createAgent } from '../../../lib/agent.js';
 import type { AgentOptions } from '../../../lib/agent.js';
 import { traceAgent } from '../../../lib/bridges/opentelemetry/index.js';
@@ -25,6 +26,7 @@ import type { Chunk } from '../../../lib/core/chunk.js';
 import { ConnectionError } from '../../../lib/core/errors.js';
 import { isResult, isToolStart } from '../../../lib/core/eventGuards.js';
 import { tool } from '../../../lib/core/tool.js';
+import { twoPhase } from '../../../lib/orchestrators/twoPhase.js';
 import { fallback } from '../../../lib/models/fallback.js';
 import { retryTurn } from '../../../lib/models/retryTurn.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
@@ -67,21 +69,12 @@ describe('traceAgent', () => {
         ],
         ['Done.', { type: 'finish', reason: 'stop', usage: { input: 20, output: 3, reasoning: 1 } }],
       ]);
-    const settings = {
-      tools: [load],
-      temperature: 0.5,
-      topP: 0.9,
-      maxOutputTokens: 99,
-      seed: 7,
-      stopSequences: ['END'],
-      thinking: { effort: 'low' },
-    } as const;
     const { agent, tree, span, open, warnings } = traced(
-      { model: model(), ...settings },
+      { model: model(), tools: [load] },
       { name: 'helper', description: 'Helps.' },
     );
     const { values } = observe(agent.stream('Go.'));
-    expect(values).toEqual(observe(createAgent({ model: model(), ...settings }).stream('Go.')).values);
+    expect(values).toEqual(observe(createAgent({ model: model(), tools: [load] }).stream('Go.')).values);
     expect(tree()).toEqual([
       'invoke_agent helper',
       '  turn',
@@ -686,6 +679,15 @@ describe('traceAgent', () => {
     const events = await lastValueFrom(agent.stream('Go.').pipe(toArray()));
     expect(events.filter(isToolStart)).toHaveLength(1);
     expect(events.filter(isResult)).toMatchObject([{ result: { text: 'Done.' } }]);
+  });
+
+  it('traceAgent traces each request of a turn that asks the model twice, and of a repair', () => {
+    const model = scriptedModel([[toolCall('load')], 'Rome it is.', '{"city": 1}', '{"city": "Rome"}']);
+    const output = z.object({ city: z.string() });
+    const { agent, tree, open } = traced({ model, tools: [load], output, orchestrator: twoPhase });
+    expect(observe(agent.run('Go.')).values).toMatchObject([{ output: { city: 'Rome' } }]);
+    expect(tree().filter((line) => line.includes('chat'))).toHaveLength(4);
+    expect(open()).toEqual([]);
   });
 
   it('traceAgent keeps the types of the agent', async () => {
