@@ -41,11 +41,11 @@ const memory = ({ memory: most }: Finding) => most;
 const p95 = ({ latencies }: Finding) => quantile(latencies, 0.95);
 
 /** So many runs that the budget ends a process. */
-export const many = { warmups: 1_000, runs: 1_000, rounds: 3 };
+export const many = { warmups: 1_000, runs: 1_000, rounds: 2 };
 /** For cases whose floor takes half a second. */
 const large = { ...many, budget: 3_000 };
 /** One run in a new process. */
-const first = { warmups: 0, runs: 1, rounds: 9, alone: true } as const;
+const first = { warmups: 0, runs: 1, rounds: 7, alone: true } as const;
 /** After one run, the peak depends on whether the garbage collector has run. */
 const afterThree = { warmups: 3, runs: 1, rounds: 3, budget: 30_000, alone: true } as const;
 
@@ -103,7 +103,7 @@ const around = both.flatMap((wire): readonly Planned[] => {
       case: 'paced-50',
       warmups: 5,
       runs: 4,
-      rounds: 5,
+      rounds: 3,
       alone: true,
       readings: reading('p95 from write to callback, 50 concurrent runs', 'ms', 1.7, p95),
     },
