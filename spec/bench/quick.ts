@@ -36,7 +36,7 @@ export async function quick(
       const title = `${wire} ${name}`;
       if (!title.includes(only)) continue;
       const times = alone ? { rounds: 7, alone } : { rounds: 1 };
-      const plan: Plan = { case: name ?? '', warmups, runs, budget: 1_500, ...times };
+      const plan: Plan = { case: name ?? '', warmups, runs, budget: 1_000, ...times };
       const { report, problem } = await quickCase(
         title,
         plan,
