@@ -22,6 +22,7 @@ import type { StreamEvent } from '../core/event.js';
 import { isResult, isToolResult } from '../core/eventGuards.js';
 import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
+import { isRecord } from '../core/json/json.js';
 import type { JsonValue } from '../core/json/json.js';
 import { Command, CommandQueue } from './commandQueue.js';
 import type { Conversation, ConversationOptions, ConversationView } from './conversation.js';
@@ -32,7 +33,7 @@ import type { Exchange, SavedConversation } from './exchanges.js';
 import { randomId } from './randomId.js';
 import { toView } from './toView.js';
 import type { View } from './view.js';
-import { cancelView, messagesOfFailed, shownMessages } from './viewChanges.js';
+import { cancelView, isSameView, messagesOfFailed, shownMessages } from './viewChanges.js';
 
 /** A conversation: what its commands do to its exchanges. */
 export class ConversationRunner implements Conversation {
@@ -154,10 +155,14 @@ export class ConversationRunner implements Conversation {
     events: () => Observable<StreamEvent>,
   ): Observable<unknown> {
     let end: Partial<Exchange> | undefined;
+    let hasBegun = false;
+    let isForgotten = false;
     const onError = (thrown: unknown) => {
+      isForgotten = hasBegun && this.agent.join !== undefined && isRunNotFound(thrown);
       end = { messages: messagesOfFailed(thrown) ?? shownMessages(this.exchanges.get(id).view) };
     };
     const onEvent = (event: StreamEvent) => {
+      hasBegun = true;
       if (!isResult(event)) return;
       const { messages, checkpoint } = event.result;
       end = { messages, checkpoint };
@@ -168,9 +173,12 @@ export class ConversationRunner implements Conversation {
         toView(base),
         skip(1), // the base: of a run that is joined again, more is shown already
         // One update, so that what is saved at the last view is complete.
+        filter(() => !isForgotten),
         tap((view) => this.update(id, end ? { ...end, base: undefined, view } : { view })),
       ),
       defer(() => {
+        // The page was suspended for so long that the server cannot go on after its last event. It starts over.
+        if (isForgotten) return this.join(this.exchanges.get(id), stop);
         if (!end) this.exchanges.interrupt(id); // the agent ended without a result
         return this.waitForAnswers(id, stop);
       }),
@@ -239,8 +247,4 @@ export class ConversationRunner implements Conversation {
   }
 }
 
-const isSameView = (before: ConversationView, after: ConversationView) =>
-  isSameList(before.exchanges, after.exchanges) && isSameList(before.queued, after.queued);
-
-const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
-  before.length === after.length && before.every((value, index) => value === after[index]);
+const isRunNotFound = (thrown: unknown): boolean => isRecord(thrown) && thrown['code'] === 'run_not_found';

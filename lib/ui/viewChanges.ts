@@ -1,6 +1,7 @@
 import { runOf } from '../core/failedRun.js';
 import { modelMessage, unfinishedResult } from '../core/message.js';
 import type { Message } from '../core/message.js';
+import type { ConversationView } from './conversation.js';
 import { answeredCall } from './view.js';
 import type { MessageView, PartView, ToolCallView, View } from './view.js';
 
@@ -66,3 +67,10 @@ function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
 }
 
 const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
+
+/** Whether two views of a conversation show the same. */
+export const isSameView = (before: ConversationView, after: ConversationView) =>
+  isSameList(before.exchanges, after.exchanges) && isSameList(before.queued, after.queued);
+
+const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
+  before.length === after.length && before.every((value, index) => value === after[index]);

@@ -235,6 +235,36 @@ describe('agentHandler and remoteAgent', () => {
     expect(model.requests).toHaveLength(2);
   });
 
+  it('a page that was suspended until the run was forgotten shows it from the store', async () => {
+    const { chunks, say, end } = controlled();
+    const { url, server, model } = await serve(() => chunks, { runs: createRuns({ keep: 0 }) });
+    let online: () => void = () => undefined;
+    let isOffline = false;
+    const suspended: typeof fetch = async (input, init) => {
+      if (isOffline) await new Promise<void>((resolve) => (online = resolve));
+      return fetch(input, init);
+    };
+    const chat = conversation(remoteAgent(url, { fetch: suspended, retryDelay: 1 }));
+    const states: string[] = [];
+    cleanups.push(() => subscription.unsubscribe());
+    const subscription = chat.view$.subscribe(({ status }) => states.push(status));
+    chat.send('a');
+    while (!chunks.observed) await new Promise((resolve) => setImmediate(resolve));
+    say('One, ');
+    await firstValueFrom(chat.view$.pipe(filter(() => textOf(chat).endsWith('One, '))));
+    isOffline = true;
+    server.closeAllConnections();
+    say('two.');
+    end();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    isOffline = false;
+    online();
+    await firstValueFrom(chat.view$.pipe(filter(({ status }) => status === 'idle')));
+    expect(textOf(chat)).toBe('a|One, two.');
+    expect(states).not.toContain('failed');
+    expect(model.requests).toHaveLength(1);
+  });
+
   it('a failed run tells the page nothing about the server, and the next run knows what was shown', async () => {
     const errors: unknown[] = [];
     const { url, model } = await serve([['Par', { error: new Error('password 123') }], 'Again'], {
