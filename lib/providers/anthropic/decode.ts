@@ -1,10 +1,10 @@
-import type { Chunk, FinishReason } from '../../core/chunk.js';
+import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import { unknownChunk } from '../shared/unknownChunk.js';
+import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { createBlockDecoder } from './blocks.js';
 import { createUsageCounter, finishReasonOf } from './finish.js';
 
@@ -91,14 +91,11 @@ export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
       const { container } = endMetadata;
       if (isJsonObject(container)) emitter.emit({ type: 'providerData', provider: 'anthropic', data: { container } });
       if (Object.keys(endMetadata).length > 0) emitter.emit({ type: 'metadata', metadata: endMetadata });
-      // An end that looks normal would hide the call.
-      emitter.emitFinish(blocks.hasUnknownCall && normalReasons.has(reason) ? 'other' : undefined);
+      emitter.emitFinish(blocks.hasUnknownCall ? unknownCallReason(reason) : undefined);
     },
     usage: () => usage.total(),
   };
 }
-
-const normalReasons: ReadonlySet<FinishReason> = new Set(['stop', 'toolCalls', 'unspecified'] as const);
 
 /**
  * The fields of `message_start` and `message_delta` that become metadata, with the names of their metadata: the stop

@@ -40,8 +40,8 @@ export interface ResponsesOptions extends ModelOptions {
  * models. With `store: false`, or if OpenAI no longer has the response, the request contains the complete conversation:
  * the items of earlier responses are sent back one by one, in their order, including the reasoning. OpenAI runs the
  * `serverTools` itself: each change of their calls is emitted as metadata under `serverTools`, and their files and
- * sources as chunks. Other items and events that are not known are metadata under `openai-responses`; a response with a
- * call of an unknown type ends with `other`, and the type as `rawReason`.
+ * sources as chunks. Other items, and parts and events that are not known, are the metadata `unknown`; a response with
+ * a call of an unknown type ends with `other`, and the type as `rawReason`.
  *
  * A free-form tool, a shell, patches, a computer and a search for tools, which your own functions answer, are tools of
  * the agent: see `responsesTools`.

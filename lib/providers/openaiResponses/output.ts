@@ -5,7 +5,7 @@ import { isAnsweredByServer, isStreamedCall, isWholeCall } from './clientCalls.j
 import { createContentEmitter } from './content.js';
 import { createItems } from './items.js';
 import type { Item } from './item.js';
-import { provider } from './models.js';
+import { unknownChunk } from '../shared/unknownChunk.js';
 import { createServerItemReporter, isServerItem, isUnknownCall, parseServerEvent } from './serverItems.js';
 import { readCitedSources, readCreatedFiles } from './sources.js';
 import { readTextEvent, readUnknownParts } from './texts.js';
@@ -61,10 +61,9 @@ export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder
   const emitSources = (cited: JsonObject) => {
     for (const { key, source } of readCitedSources(cited)) emitOnce(key, { type: 'source', source });
   };
-  const emitUnknown = (data: JsonObject) => emit({ type: 'metadata', metadata: { [provider]: data } });
   const emitUnknownPart = (item: Item, part: JsonObject) => {
     const key = JSON.stringify([item.key, part]);
-    if (!unknownParts.has(key)) emitUnknown(part);
+    if (!unknownParts.has(key)) emit(unknownChunk(part));
     unknownParts.add(key);
   };
   const isAnswered = ({ callId }: Item) =>
@@ -81,7 +80,7 @@ export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder
     if (text || silentEvents.has(type)) return;
     const progress = parseServerEvent(type);
     if (!progress) {
-      if (type !== '') emitUnknown(event);
+      if (type !== '') emit(unknownChunk(event));
       return;
     }
     const item = items.find(progress.itemType, event);
@@ -129,7 +128,7 @@ export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder
       if (!isJsonObject(item)) updateItem(type, event);
       else if (type === 'response.output_item.added') addItem(items.added(item, event));
       else if (type === 'response.output_item.done') completeItem(items.done(item, event), item, false);
-      else emitUnknown(event);
+      else emit(unknownChunk(event));
     },
     finalOutput(output, truncated) {
       for (const [item, snapshot] of items.match(asArray(output).filter(isJsonObject)))

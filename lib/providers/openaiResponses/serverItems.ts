@@ -5,7 +5,7 @@ import { serverToolChunk } from '../../core/metadata.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { isClientCallType, isStreamedCall } from './clientCalls.js';
 import type { Item } from './item.js';
-import { provider } from './models.js';
+import { unknownChunk } from '../shared/unknownChunk.js';
 
 /**
  * Reports the progress and results of server items: calls of tools that OpenAI runs, and any other item that is not a
@@ -16,7 +16,7 @@ import { provider } from './models.js';
  * - when it is done; `raw` is the item, without the bytes of its image (which are emitted as a file), and with the
  *   names of its tools instead of their definitions.
  *
- * An item that is not a call is metadata under the provider's name, once it is done.
+ * An item that is not a call is the metadata `unknown`, once it is done.
  */
 export interface ServerItemReporter {
   added(item: Item): void;
@@ -123,7 +123,7 @@ export function createServerItemReporter(emit: (chunk: Chunk) => void): ServerIt
       const raw = summarize(snapshot);
       if (isToolType(item.type))
         report(findCall(item, all), { status: readStatus(item, snapshot), ...readInputAndOutput(raw), raw });
-      else emit({ type: 'metadata', metadata: { [provider]: raw } });
+      else emit(unknownChunk(raw));
     },
     end(item) {
       const ended = endEvents.get(item);

@@ -108,7 +108,7 @@ export const serverReports = async (frames: readonly Event[]) => toolChanges((aw
 /** What chunks report of items and events that are not tools. */
 export const otherReports = (chunks: readonly Chunk[]) =>
   chunks.flatMap((chunk) =>
-    chunk.type === 'metadata' && chunk.metadata['openai-responses'] !== undefined
-      ? [chunk.metadata['openai-responses']]
+    chunk.type === 'metadata' && chunk.metadata['unknown'] !== undefined
+      ? [chunk.metadata['unknown']]
       : [],
   );

@@ -18,7 +18,7 @@ import { createServerItemsWriter } from './serverItems.js';
  * grow by deltas and are done; each one is repeated in full at its end, and the complete response comes last. Thinking
  * becomes a summary of reasoning, a source an annotation, an image the result of an `image_generation_call`. The
  * metadata `serverTools` (as `openaiResponses` emits it) becomes the items and events of tools that OpenAI runs, and an
- * item under `openai-responses` is sent unchanged. A call whose provider data has the `type` of another item
+ * item under `unknown` is sent unchanged. A call whose provider data has the `type` of another item
  * (`{ 'openai-responses': { type: 'shell_call' } }`) becomes that item. A server stores responses for
  * `previous_response_id`.
  *

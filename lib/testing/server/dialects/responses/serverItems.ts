@@ -6,7 +6,7 @@ import type { MakeFrame } from './items.js';
 
 /**
  * Writes the items of tools that OpenAI runs, and other items, from the script's metadata (as `openaiResponses` emits
- * it): `serverTools`, whose `raw` is an event or an item; and an item under `openai-responses`.
+ * it): `serverTools`, whose `raw` is an event or an item; and an item under `unknown`.
  */
 export interface ServerItemsWriter {
   /** The frames of a chunk; undefined if it does not describe an item. */
@@ -48,7 +48,7 @@ export function createServerItemsWriter(event: MakeFrame, add: (item: () => Json
   return {
     write(chunk) {
       if (chunk.type !== 'metadata') return undefined;
-      const { serverTools, 'openai-responses': item } = chunk.metadata;
+      const { serverTools, unknown: item } = chunk.metadata;
       if (isJsonObject(item))
         return writeItem(item, nonEmptyString(item['id']) ?? '', nonEmptyString(item['type']) ?? '');
       if (!Array.isArray(serverTools)) return undefined;
