@@ -359,6 +359,12 @@ describe('accumulateToolCalls', () => {
       expect(callsOf(both)).toEqual([['f', {}, 'x']]);
     });
 
+    it('equal arguments at both indexes, each marked as done, make one call', () => {
+      const done = { arguments: '{"a":1}', done: true } as const;
+      const fragments: FragmentFields[] = [announced(0), announced(1), { index: 0, ...done }, { index: 1, ...done }];
+      expect(callsOf(fragments)).toEqual([['f', { a: 1 }, 'x']]);
+    });
+
     it.each([[['{}']], [['{', '}']]])('empty arguments %j at one of the indexes make no second call', (empty) => {
       const both = [announced(0), announced(1)];
       const emptyAt = (index: number) => empty.map((args): FragmentFields => ({ index, arguments: args }));

@@ -108,7 +108,5 @@ export const serverReports = async (frames: readonly Event[]) => toolChanges((aw
 /** What chunks report of items and events that are not tools. */
 export const otherReports = (chunks: readonly Chunk[]) =>
   chunks.flatMap((chunk) =>
-    chunk.type === 'metadata' && chunk.metadata['unknown'] !== undefined
-      ? [chunk.metadata['unknown']]
-      : [],
+    chunk.type === 'metadata' && chunk.metadata['unknown'] !== undefined ? [chunk.metadata['unknown']] : [],
   );
