@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { agentHandler, nodeListener } from 'rivulet';
 import type { Agent } from 'rivulet';
 import { pageFiles } from '../page/files.js';
+import type { PageFile } from '../page/files.js';
 
 /** A service that listens. */
 export interface Service {
@@ -16,11 +17,16 @@ export interface Service {
  *
  * @param agent The agent. Its key stays here.
  * @param port The port of 127.0.0.1. Default: any free one.
+ * @param page Returns the files of the page by their paths. Default: examples/page.
  */
-export async function serve(agent: Agent, port = 0): Promise<Service> {
+export async function serve(
+  agent: Agent,
+  port = 0,
+  page: () => Promise<ReadonlyMap<string, PageFile>> = pageFiles,
+): Promise<Service> {
   const chat = agentHandler(agent);
   const answer = nodeListener(chat);
-  const files = await pageFiles();
+  const files = await page();
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0] ?? '/';
     const file = files.get(path);

@@ -1,4 +1,8 @@
+import { execSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { builtPage } from '../../examples/angular-chat/server/page.js';
 import { serve } from '../../examples/node-service/serve.js';
+import { angularChecks } from './angular.js';
 import { checks } from './checks.js';
 import { launch } from './chromium.js';
 import { checkNest } from './nest.js';
@@ -6,7 +10,25 @@ import { onStage } from './stage.js';
 import type { Example } from './stage.js';
 
 /** The examples with a page. Add yours here. */
-const examples: readonly Example[] = [{ name: 'page', serve: (agent) => serve(agent) }];
+const examples: readonly Example[] = [
+  { name: 'page', serve: (agent) => serve(agent) },
+  { name: 'angular-chat', serve: (agent) => serve(agent, 0, angularPage), checks: angularChecks },
+];
+
+let built: ReturnType<typeof builtPage> | undefined;
+
+/** The page of examples/angular-chat, built once with the library as it is now. */
+function angularPage(): ReturnType<typeof builtPage> {
+  if (!built) {
+    const root = resolve(import.meta.dirname, '../..');
+    execSync('npm run build && npm run page --prefix examples/angular-chat', {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    built = builtPage();
+  }
+  return built;
+}
 
 /** Which checks run. */
 export interface Selection {
@@ -19,7 +41,7 @@ export interface Selection {
 export async function runChecks({ short, only = '' }: Selection): Promise<number> {
   const browser = await launch();
   const onExamples = examples.flatMap((example) =>
-    checks
+    [...checks, ...(example.checks ?? [])]
       .filter((check) => check.short || !short)
       .map(({ name, prepare }) => ({
         name: `${example.name}: ${name}`,

@@ -6,6 +6,7 @@ import { createAgent, openai } from 'rivulet';
 import type { Agent, Tool } from 'rivulet';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from 'rivulet/testing/server';
+import type { Check } from './checks.js';
 import { openProxy } from './proxy.js';
 import type { Proxy } from './proxy.js';
 
@@ -14,6 +15,8 @@ export interface Example {
   readonly name: string;
   /** Serves the page, and the agent at the URL that the page uses. */
   readonly serve: (agent: Agent) => Promise<{ readonly url: string; readonly close: () => Promise<void> }>;
+  /** Checks of this example only. Default: none. */
+  readonly checks?: readonly Check[];
 }
 
 /** What a check may vary. */

@@ -47,7 +47,7 @@ const rules: readonly Rule[] = [
     prompt: /busy/i,
     steps: () => ['The provider has refused two requests. The service has sent them again without your help.'],
   },
-  { prompt: /fail/i, steps: () => ['This attempt succeeds. Above, **1 of 2** is the one that failed.'] },
+  { prompt: /fail/i, steps: () => ['This attempt succeeds. Above, **1 / 2** is the one that failed.'] },
 ];
 
 const otherwise: Rule = {
@@ -99,7 +99,7 @@ export function serveOffline(): Promise<LoopbackServer> {
 }
 
 /** Answers a request. Like a model, the stand-in keeps no state: everything it knows is in the request. */
-function answerByRules(history: readonly Message[]): readonly Step[] {
+export function answerByRules(history: readonly Message[]): readonly Step[] {
   const { question, answeredCalls } = readConversation(history);
   const { thought, steps, answer, speed = 50 } = rules.find(({ prompt }) => prompt.test(question)) ?? otherwise;
   const failure = answeredCalls.find(({ error }) => error !== undefined);

@@ -19,7 +19,7 @@ const suggestions = [
 @Component({
   selector: 'app-root',
   imports: [Chats, Composer, Exchange],
-  host: { '(window:keydown.escape)': 'isListOpen.set(false)' },
+  host: { '(document:keydown.escape)': 'escape()' },
   template: `
     <aside [class.open]="isListOpen()" id="chats"><app-chats (opened)="isListOpen.set(false)" /></aside>
     <main>
@@ -39,13 +39,14 @@ const suggestions = [
         #log
         class="log"
         tabindex="0"
-        role="region"
+        role="log"
+        aria-live="off"
         aria-label="Conversation"
         [attr.aria-busy]="isBusy()"
         (scroll)="noteScroll(log)"
       >
         <div class="column">
-          @for (exchange of chat.view().exchanges; track exchange.id) {
+          @for (exchange of chat.view().exchanges; track exchange.versions[0]) {
             <app-exchange [exchange]="exchange" />
           } @empty {
             <div class="welcome">
@@ -102,6 +103,13 @@ export class App {
 
   protected noteScroll({ scrollTop, scrollHeight, clientHeight }: HTMLElement): void {
     this.isAtEnd = scrollHeight - scrollTop - clientHeight < 40;
+  }
+
+  /** A dialog or a field that is open takes the key for itself. */
+  protected escape(): void {
+    if (document.querySelector('dialog[open], .edit')) return;
+    if (this.isListOpen()) this.isListOpen.set(false);
+    else if (this.isBusy()) this.chat.current.stop();
   }
 
   protected switchTheme(): void {

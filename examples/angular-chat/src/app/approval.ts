@@ -10,10 +10,10 @@ import { Chat } from './chat';
 @Component({
   selector: 'app-approval',
   template: `
-    <button (click)="open()">Allow or deny …</button>
-    <dialog #dialog aria-labelledby="approval-title">
-      <h2 id="approval-title" tabindex="-1" autofocus>
-        Allow <code>{{ call().name }}</code>?
+    <button (click)="open()">Decide …</button>
+    <dialog #dialog [attr.aria-labelledby]="'approve-' + call().id">
+      <h2 [id]="'approve-' + call().id" tabindex="-1" autofocus>
+        Approve <code>{{ call().name }}</code>?
       </h2>
       <p>The model asks to run this tool with:</p>
       <dl>
@@ -24,7 +24,7 @@ import { Chat } from './chat';
       </dl>
       <form method="dialog">
         <button (click)="deny()">Deny</button>
-        <button class="primary" (click)="allow()">Allow</button>
+        <button class="primary" (click)="approve()">Approve</button>
       </form>
     </dialog>
   `,
@@ -48,7 +48,7 @@ export class Approval {
     this.dialog().nativeElement.showModal();
   }
 
-  protected allow(): void {
+  protected approve(): void {
     this.chat.current.decide(this.call().id, { approve: true });
   }
 

@@ -10,8 +10,8 @@ import { isBusy } from './text';
       <textarea
         #text
         rows="1"
-        aria-label="Message"
-        placeholder="Message"
+        aria-label="Your message"
+        placeholder="Your message"
         (input)="isEmpty.set(text.value.trim() === '')"
         (keydown.enter)="sendOnEnter($event, text)"
       ></textarea>
@@ -20,7 +20,7 @@ import { isBusy } from './text';
       }
       <button class="primary" [disabled]="isEmpty()">{{ isBusy() ? 'Queue' : 'Send' }}</button>
     </form>
-    <p class="hint">Enter sends, Shift+Enter starts a new line.</p>
+    <p class="hint">Enter sends, Shift+Enter starts a new line, Escape stops.</p>
   `,
 })
 export class Composer {

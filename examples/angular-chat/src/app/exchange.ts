@@ -1,4 +1,15 @@
-import { Component, computed, inject, input, signal } from '@angular/core';
+import {
+  afterNextRender,
+  Component,
+  computed,
+  inject,
+  Injector,
+  input,
+  linkedSignal,
+  signal,
+  viewChild,
+} from '@angular/core';
+import type { ElementRef } from '@angular/core';
 import type { ExchangeView } from 'rivulet';
 import { Chat } from './chat';
 import { Markdown } from './markdown';
@@ -13,21 +24,17 @@ import { ToolCall } from './tool-call';
     @if (draft() === undefined) {
       <div class="prompt">
         <p>{{ prompt() }}</p>
-        <button class="quiet" (click)="draft.set(prompt())" aria-label="Edit the message">Edit</button>
+        <button #editButton class="quiet" (click)="edit()" aria-label="Edit this message">Edit</button>
       </div>
     } @else {
-      <form
-        class="edit"
-        (submit)="$event.preventDefault(); sendDraft(text.value)"
-        (keydown.escape)="draft.set(undefined)"
-      >
+      <form class="edit" (submit)="$event.preventDefault(); sendDraft(text.value)" (keydown.escape)="cancel()">
         <textarea
           #text
-          aria-label="The message"
+          aria-label="Edit your message"
           [value]="draft()"
           (keydown.enter)="sendOnEnter($event, text.value)"
         ></textarea>
-        <button type="button" (click)="draft.set(undefined)">Cancel</button>
+        <button type="button" (click)="cancel()">Cancel</button>
         <button class="primary">Send</button>
       </form>
     }
@@ -39,7 +46,7 @@ import { ToolCall } from './tool-call';
           }
           @case ('thinking') {
             <details class="thinking" [open]="exchange().status === 'thinking' && $last">
-              <summary>{{ exchange().status === 'thinking' && $last ? 'Thinking …' : 'Thoughts' }}</summary>
+              <summary>{{ exchange().status === 'thinking' && $last ? 'Thinking' : 'Thoughts' }}</summary>
               <p>{{ part.text }}</p>
             </details>
           }
@@ -59,7 +66,7 @@ import { ToolCall } from './tool-call';
         <p class="dots" aria-hidden="true"><span></span><span></span><span></span></p>
       }
       @if (exchange().status === 'stopped') {
-        <p class="notice">Stopped.</p>
+        <p class="notice">You stopped this answer.</p>
       }
       @if (exchange().error; as error) {
         <div class="error" role="alert">
@@ -75,7 +82,7 @@ import { ToolCall } from './tool-call';
             <button class="quiet" aria-label="Previous version" [disabled]="version() === 0" (click)="show(-1)">
               ‹
             </button>
-            {{ version() + 1 }} of {{ exchange().versions.length }}
+            {{ version() + 1 }} / {{ exchange().versions.length }}
             <button
               class="quiet"
               aria-label="Next version"
@@ -102,8 +109,11 @@ import { ToolCall } from './tool-call';
 export class Exchange {
   readonly exchange = input.required<ExchangeView>();
   protected readonly chat = inject(Chat);
+  private readonly injector = inject(Injector);
+  private readonly field = viewChild<ElementRef<HTMLElement>>('text');
+  private readonly editButton = viewChild<ElementRef<HTMLElement>>('editButton');
   protected readonly draft = signal<string | undefined>(undefined);
-  protected readonly copied = signal(false);
+  protected readonly copied = linkedSignal({ source: this.exchange, computation: () => false });
   protected readonly prompt = computed(() => promptOf(this.exchange()));
   protected readonly answer = computed(
     () => this.exchange().messages.find(({ role }) => role === 'model')?.parts ?? [],
@@ -120,6 +130,16 @@ export class Exchange {
     if (id !== undefined) this.chat.current.select(id);
   }
 
+  protected edit(): void {
+    this.draft.set(this.prompt());
+    this.focusLater(this.field);
+  }
+
+  protected cancel(): void {
+    this.draft.set(undefined);
+    this.focusLater(this.editButton);
+  }
+
   protected sendOnEnter(event: Event, text: string): void {
     if ((event as KeyboardEvent).shiftKey || (event as KeyboardEvent).isComposing) return;
     event.preventDefault();
@@ -130,6 +150,10 @@ export class Exchange {
     if (text.trim() === '') return;
     this.draft.set(undefined);
     this.chat.current.edit(this.exchange().id, text.trim());
+  }
+
+  private focusLater(element: () => ElementRef<HTMLElement> | undefined): void {
+    afterNextRender(() => element()?.nativeElement.focus(), { injector: this.injector });
   }
 
   protected copy(): void {

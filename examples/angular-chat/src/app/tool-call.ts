@@ -32,6 +32,9 @@ const statusTexts: Readonly<Record<ToolCallView['status'], string>> = {
       @if (percent(); as value) {
         <progress max="100" [value]="value" [attr.aria-label]="'Progress of ' + call().name"></progress>
       }
+      @if (progressText(); as text) {
+        <p class="progress">{{ text }}</p>
+      }
       @if (colours(); as choices) {
         <div class="colours" role="group" aria-label="Choose a colour">
           @for (colour of choices; track colour) {
@@ -68,6 +71,11 @@ export class ToolCall {
   readonly call = input.required<ToolCallView>();
   private readonly chat = inject(Chat);
   protected readonly percent = computed(() => (this.call().status === 'running' ? percentOf(this.call().progress) : 0));
+  protected readonly progressText = computed(() => {
+    const { status, progress } = this.call();
+    if (status !== 'running' || progress === undefined || this.percent()) return undefined;
+    return typeof progress === 'string' ? progress : JSON.stringify(progress);
+  });
   protected readonly statusText = computed(() => {
     const { status, code } = this.call();
     if (this.percent()) return `${this.percent()} %`;

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { Subject } from 'rxjs';
+import { tool } from 'rivulet';
+import type { Chunk } from 'rivulet';
+import { toolCall } from 'rivulet/testing';
+import type { Step } from 'rivulet/testing/server';
+import * as z from 'zod';
+import type { Check } from './checks.js';
+
+const localTime = tool({ name: 'local_time', description: "The user's time.", parameters: z.object({}) });
+const chooseColour = tool({
+  name: 'choose_colour',
+  description: 'Lets the user choose a colour.',
+  parameters: z.object({ colours: z.array(z.string()) }),
+});
+
+const markdown = `# A heading
+
+A paragraph with **bold** text and \`code\`.
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+1. one
+
+10. ten
+
+\`\`\`html
+<p>an example</p>
+\`\`\`
+
+<img src=x onerror="console.error('executed')"> <script>console.error('executed')</script>
+
+![a picture](https://example.org/picture.png?secret) [a link](https://example.org) [a trap](javascript:console.error('executed'))
+`;
+
+/** The text in pieces of two characters, so that each construct is seen while it is not complete. */
+const inPieces = (text: string): Step[] =>
+  (text.match(/[^]{1,2}/g) ?? []).flatMap((piece): Step[] => [piece, { delay: 2 }]);
+
+/** What only examples/angular-chat does. */
+export const angularChecks: readonly Check[] = [
+  {
+    name: 'The page shows Markdown, and nothing of the model becomes HTML',
+    short: true,
+    prepare: () => ({
+      script: [inPieces(markdown), markdown],
+      async act({ chat, page, picture }) {
+        await chat.send('One piece after the other');
+        await chat.idle();
+        await chat.send('All at once');
+        await chat.shows('All at once');
+        await chat.idle();
+        const [streamed, complete] = await page.locator('app-markdown').all();
+        assert.ok(streamed && complete);
+        assert.equal(await streamed.innerHTML(), await complete.innerHTML());
+        assert.equal(await complete.locator('h1, table, ol, pre').count(), 4);
+        assert.equal(await complete.locator('ol li').count(), 2);
+        assert.equal(await complete.locator('img, script').count(), 0);
+        const links = await complete
+          .locator('a')
+          .evaluateAll((found) => found.map((link) => link.getAttribute('href')));
+        assert.deepEqual(links, ['https://example.org/picture.png?secret', 'https://example.org']);
+        await picture('markdown');
+      },
+    }),
+  },
+  {
+    name: 'The page executes a tool of its own',
+    short: true,
+    prepare: () => ({
+      script: [[toolCall('local_time')], 'That is your time.'],
+      tools: [localTime],
+      context: { timezoneId: 'Asia/Tokyo' },
+      async act({ chat, provider }) {
+        await chat.send('What time is it here?');
+        await chat.shows('That is your time.');
+        await chat.idle();
+        assert.match(JSON.stringify(provider.requests[1]?.body), /Asia\/Tokyo/);
+      },
+    }),
+  },
+  {
+    name: 'The page asks the user for the result of a call',
+    prepare: () => ({
+      script: [[toolCall('choose_colour', { colours: ['teal', 'chocolate'] })], 'A good choice.'],
+      tools: [chooseColour],
+      async act({ chat, page, picture, provider }) {
+        await chat.send('Let me choose a colour');
+        await page.getByRole('button', { name: 'chocolate' }).waitFor();
+        await picture('choice');
+        await page.getByRole('button', { name: 'chocolate' }).click();
+        await chat.shows('A good choice.');
+        assert.match(JSON.stringify(provider.requests[1]?.body), /chocolate/);
+      },
+    }),
+  },
+  {
+    name: 'The page keeps several conversations, and an answer goes on while another one is shown',
+    short: true,
+    prepare: () => {
+      const output = new Subject<Chunk>();
+      return {
+        script: [() => output, 'The answer of the second conversation.'],
+        async act({ chat, page, picture, provider }) {
+          await chat.send('The first conversation');
+          output.next({ type: 'text', text: 'It begins' });
+          await chat.shows('It begins');
+          await page.getByRole('button', { name: 'New chat' }).click();
+          await chat.send('The second conversation');
+          await chat.shows('The answer of the second conversation.');
+          await picture('list');
+          output.next({ type: 'text', text: ', and it goes on.' });
+          await page.getByRole('button', { name: 'The first conversation', exact: true }).click();
+          await chat.shows('It begins, and it goes on.');
+          output.next({ type: 'finish', reason: 'stop' });
+          output.complete();
+          await chat.idle();
+          await page.getByRole('button', { name: 'Delete The first conversation' }).click();
+          await page.getByText('What would you like to know?').waitFor();
+          await page.reload();
+          await page.getByRole('button', { name: 'The second conversation', exact: true }).click();
+          await chat.shows('The answer of the second conversation.');
+          assert.equal(provider.requests.length, 2);
+        },
+      };
+    },
+  },
+  {
+    name: 'The page queues a message, and announces the answer to screen readers when it is complete',
+    prepare: () => {
+      const output = new Subject<Chunk>();
+      return {
+        script: [() => output, 'The second answer.'],
+        async act({ chat, page }) {
+          await chat.send('First');
+          output.next({ type: 'text', text: 'The first' });
+          await chat.shows('The first');
+          await chat.send('Second');
+          await page.getByText('Queued').waitFor();
+          assert.ok(!(await page.getByRole('status').innerText()).includes('The first'));
+          output.next({ type: 'text', text: ' answer.' });
+          output.next({ type: 'finish', reason: 'stop' });
+          output.complete();
+          await page.getByRole('status').filter({ hasText: 'The second answer.' }).waitFor();
+          assert.match(await chat.text(), /The first answer\..*The second answer\./);
+        },
+      };
+    },
+  },
+  {
+    name: 'The page remembers the theme',
+    prepare: () => ({
+      script: [],
+      context: { colorScheme: 'light' },
+      async act({ page }) {
+        const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+        const light = await background();
+        await page.getByRole('button', { name: 'Dark mode' }).click();
+        const dark = await background();
+        assert.notEqual(dark, light);
+        await page.reload();
+        await page.getByRole('button', { name: 'Light mode' }).waitFor();
+        assert.equal(await background(), dark);
+      },
+    }),
+  },
+];
