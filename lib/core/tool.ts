@@ -210,12 +210,21 @@ export type EventsOf<T extends Tool> =
 
 type SentArguments<Sent> = unknown extends Sent ? JsonObject : Sent;
 
+/** Tools are immutable, and each turn needs the definition of each tool. */
+const definitions = new WeakMap<Tool, ToolDefinition>();
+
 /**
- * Describes a tool for the model.
+ * Describes a tool for the model. A tool has one definition in its lifetime.
  *
  * @throws ConfigurationError `schema` if the parameters do not describe an object.
  */
-export function toolDefinition({ name, description, parameters, providerOptions }: Tool): ToolDefinition {
+export function toolDefinition(tool: Tool): ToolDefinition {
+  const definition = definitions.get(tool) ?? createDefinition(tool);
+  definitions.set(tool, definition);
+  return definition;
+}
+
+function createDefinition({ name, description, parameters, providerOptions }: Tool): ToolDefinition {
   const schema = jsonSchemaOf(parameters, `Tool "${name}"`);
   if (!describesObject(schema)) {
     throw new ConfigurationError(

@@ -1,6 +1,7 @@
 import { objectOrEmpty } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { Message, Part } from '../core/message.js';
+import type { ToolDefinition } from '../core/tool.js';
 
 /** The JSON text of each object that is marked as immutable; empty until it was first encoded. */
 const cachedTexts = new WeakMap<object, string>();
@@ -12,8 +13,8 @@ export function markImmutable(object: JsonObject): void {
 
 /**
  * Encodes a request's body as JSON, exactly as `JSON.stringify` does. The text of a marked object in one of its arrays
- * (the messages) is cached: every turn of a run sends the complete history again, so that encoding it each time would
- * cost the square of the run's length.
+ * (the messages and the tools) is cached: every turn of a run sends all of them again, so that encoding them each time
+ * would cost the square of the run's length.
  *
  * @param body The body.
  */
@@ -71,4 +72,21 @@ export function memoizePerMessage<T extends JsonObject>(
 function holdsFile(part: Part): boolean {
   if (part.type !== 'toolResult') return part.type === 'file';
   return [part.result].flat().some((item) => objectOrEmpty(item)['type'] === 'file');
+}
+
+/**
+ * Memoizes the encoding of each tool definition: every turn of a run sends all of them again.
+ *
+ * @param encode The encoding. It must depend on nothing but the definition.
+ */
+export function memoizePerTool(encode: (tool: ToolDefinition) => JsonObject): (tool: ToolDefinition) => JsonObject {
+  const cache = new WeakMap<ToolDefinition, JsonObject>();
+  return (tool) => {
+    const cached = cache.get(tool);
+    if (cached) return cached;
+    const encoded = encode(tool);
+    markImmutable(encoded);
+    cache.set(tool, encoded);
+    return encoded;
+  };
 }

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import { filePart, userMessage } from '../../lib/core/message.js';
 import type { FilePart, Message } from '../../lib/core/message.js';
-import { encodeOnce, markImmutable, memoizePerMessage } from '../../lib/protocol/encodeOnce.js';
+import type { ToolDefinition } from '../../lib/core/tool.js';
+import { encodeOnce, markImmutable, memoizePerMessage, memoizePerTool } from '../../lib/protocol/encodeOnce.js';
 
 describe('encodeOnce', () => {
   it('encodeOnce encodes any body as JSON.stringify does, marked or not, the first and the second time', () => {
@@ -79,5 +80,22 @@ describe('memoizePerMessage', () => {
     const message = userMessage('a');
     expect(() => encode(message)).toThrow('no field for it');
     expect(encode(message)).toEqual([]);
+  });
+});
+
+describe('memoizePerTool', () => {
+  it('memoizePerTool encodes each definition once, and encodeOnce its text', () => {
+    const [a, b] = ['a', 'b'].map((name) => ({ name, description: '', parameters: {} })) as [
+      ToolDefinition,
+      ToolDefinition,
+    ];
+    const names: string[] = [];
+    const encode = memoizePerTool(({ name }) => {
+      names.push(name);
+      return { name };
+    });
+    const texts = [0, 1].map(() => encodeOnce({ tools: [a, b, a].map(encode) }));
+    expect(texts).toEqual(Array(2).fill('{"tools":[{"name":"a"},{"name":"b"},{"name":"a"}]}'));
+    expect(names).toEqual(['a', 'b']);
   });
 });

@@ -47,7 +47,10 @@ export type OmitUndefined<T> = string extends keyof T
 /** A copy of an object without its undefined fields. */
 export function omitUndefined<T extends object>(fields: T): OmitUndefined<T> {
   const defined: Record<string, unknown> = {};
-  for (const [field, value] of Object.entries(fields)) if (value !== undefined) defined[field] = value;
+  for (const field of Object.keys(fields)) {
+    const value = fields[field as keyof T];
+    if (value !== undefined) defined[field] = value;
+  }
   return defined as OmitUndefined<T>;
 }
 

@@ -167,6 +167,7 @@ export function createToolCallAccumulator({
       return done;
     },
     finish(reason) {
+      if (calls.length === 0) return none; // the case for nearly every turn without tools
       const isTruncated = vetoReasons.has(reason); // an incomplete call is dropped, never repaired
       const remaining = calls
         .slice(takenCount)

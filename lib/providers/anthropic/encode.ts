@@ -3,6 +3,7 @@ import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
 import type { Request, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
+import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolsetDefinition } from './computer.js';
@@ -122,12 +123,12 @@ function toolsetOf({ providerOptions }: ToolDefinition): JsonObject | undefined 
  * Encodes a tool. The API requires a schema whose type is `object`, but refuses a schema and a description for the
  * tools that Anthropic defines, which have a type of their own (`bash_20250124`).
  */
-function encodeTool(tool: ToolDefinition): JsonObject {
+const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   const { name, description, parameters, providerOptions } = tool;
   const type = providerOptions?.['anthropic']?.['type'] ?? 'custom';
   const own = type === 'custom' ? { name, description, input_schema: { ...parameters, type: 'object' } } : { name };
   return withProviderOptions(own, 'anthropic', tool);
-}
+});
 
 function encodeToolChoice(choice: ToolChoice, disableParallel: boolean): JsonObject {
   const parallel = disableParallel ? { disable_parallel_tool_use: true } : {};

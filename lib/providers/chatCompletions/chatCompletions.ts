@@ -1,10 +1,8 @@
-import { memoizePerMessage } from '../../protocol/encodeOnce.js';
 import { sse } from '../../protocol/sse.js';
 import type { Wire } from '../../protocol/wire.js';
 import { decodeChatCompletions } from './decode.js';
 import type { Dialect } from './dialect.js';
-import { encodeChatCompletions } from './encode.js';
-import { encodeMessage } from './messages.js';
+import { createEncoders, encodeChatCompletions } from './encode.js';
 
 /**
  * The wire of the Chat Completions API, which OpenAI defined and most servers implement.
@@ -13,10 +11,10 @@ import { encodeMessage } from './messages.js';
  * @param dialect How the server's requests differ from OpenAI's.
  */
 export function chatCompletions(model: string, dialect: Dialect): Wire {
-  const messageEncoder = memoizePerMessage((message) => encodeMessage(message, dialect));
+  const encoders = createEncoders(dialect);
   return {
     framing: sse,
-    encode: (request) => encodeChatCompletions(model, request, dialect, messageEncoder),
+    encode: (request) => encodeChatCompletions(model, request, dialect, encoders),
     decode: (emit) => decodeChatCompletions(dialect.provider, emit),
   };
 }

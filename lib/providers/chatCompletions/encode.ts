@@ -3,6 +3,7 @@ import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Request, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
+import { memoizePerMessage, memoizePerTool } from '../../protocol/encodeOnce.js';
 import { mergeJson } from '../../protocol/request.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
@@ -17,20 +18,20 @@ import { encodeMessage } from './messages.js';
  * @param model The model's name.
  * @param request The request.
  * @param dialect How the server's requests differ from OpenAI's.
- * @param messageEncoder Encodes one message. Default: `encodeMessage`, without a cache.
+ * @param encoders Encode messages and tools; pass the same for all requests of a model, for their caches.
  * @throws ConfigurationError for a file or a setting that the API does not support.
  */
 export function encodeChatCompletions(
   model: string,
   request: Request,
   dialect: Dialect,
-  messageEncoder = (message: Message): readonly JsonObject[] => encodeMessage(message, dialect),
+  encoders = createEncoders(dialect),
 ): WireRequest {
   const { maxTokens = 'max_tokens', streamUsage = true, path = '/chat/completions' } = dialect;
   const body = omitUndefined({
     model,
-    messages: encodeMessages(request.messages, messageEncoder),
-    ...encodeTools(request, dialect.provider),
+    messages: encodeMessages(request.messages, encoders.message),
+    ...encodeTools(request, encoders.tool),
     response_format: request.output && { type: 'json_schema', json_schema: encodeSchema(request.output) },
     temperature: request.temperature,
     top_p: request.topP,
@@ -44,19 +45,30 @@ export function encodeChatCompletions(
   return { path, body: dialect.body?.(body, request) ?? body };
 }
 
-function encodeMessages(
-  messages: readonly Message[],
-  messageEncoder: (message: Message) => readonly JsonObject[],
-): readonly JsonObject[] {
+/** The encoders of a dialect. Each message and each tool is encoded once. */
+interface Encoders {
+  readonly message: (message: Message) => readonly JsonObject[];
+  readonly tool: (tool: ToolDefinition) => JsonObject;
+}
+
+/** Creates the encoders of all requests of a model. */
+export function createEncoders(dialect: Dialect): Encoders {
+  return {
+    message: memoizePerMessage((message) => encodeMessage(message, dialect)),
+    tool: memoizePerTool((tool) => encodeTool(tool, dialect.provider)),
+  };
+}
+
+function encodeMessages(messages: readonly Message[], encode: Encoders['message']): readonly JsonObject[] {
   const encoded: JsonObject[] = [];
-  for (const message of messages) encoded.push(...messageEncoder(message));
+  for (const message of messages) encoded.push(...encode(message));
   return encoded;
 }
 
 /** Without tools, the API rejects an empty `tools` array, `tool_choice` and `parallel_tool_calls`. */
-function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request, provider: string): Fields {
+function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request, encode: Encoders['tool']): Fields {
   if (tools.length === 0) return {};
-  const definitions = tools.map((tool) => encodeTool(tool, provider));
+  const definitions = tools.map(encode);
   return {
     tools: definitions,
     tool_choice: toolChoice && encodeToolChoice(toolChoice, definitions),
