@@ -414,6 +414,13 @@ describe('traceAgent', () => {
       expect(open()).toEqual([]);
     });
 
+    it('when a turn starts over: the tool before the new attempt', () => {
+      const attempt = concat(of<Chunk>(toolCall('hang', {}, 'c1')), of<Chunk>({ type: 'retract' }), NEVER);
+      const { agent, open } = traced({ model: scriptedModel([attempt]), tools: [hang], eagerTools: true });
+      observe(agent.stream('Go.'));
+      expect(open()).toEqual(['invoke_agent helper', 'turn', 'chat scripted']);
+    });
+
     it('when several readers share the run, and all of them leave', () => {
       const { agent, open, ended } = traced({ model: scriptedModel([[toolCall('hang')]]), tools: [hang] });
       const shared = agent.stream('Go.').pipe(share());

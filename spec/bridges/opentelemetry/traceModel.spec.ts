@@ -5,6 +5,7 @@ import { traceModel } from '../../../lib/bridges/opentelemetry/index.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { HttpError } from '../../../lib/core/errors.js';
 import { filePart, userMessage } from '../../../lib/core/message.js';
+import { setUsageOfError } from '../../../lib/core/remainder.js';
 import { scriptedModel } from '../../../lib/testing/index.js';
 import { observe } from '../../support/observe.js';
 import { record, useContextManager } from './recording.js';
@@ -98,6 +99,43 @@ describe('traceModel', () => {
       attributes: { 'error.type': 'cancelled', 'gen_ai.response.id': 'r1' },
       status: { code: SpanStatusCode.UNSET },
     });
+  });
+
+  it('traceModel counts the tokens of void attempts and of failed requests', () => {
+    const failure = new Error('reset');
+    setUsageOfError(failure, { input: 9 });
+    const retracted: Chunk = { type: 'retract', usage: { input: 7, output: 1 } };
+    const model = scriptedModel([
+      ['a', retracted, 'b', { type: 'finish', reason: 'stop', usage: { input: 10, output: 2 } }],
+      [retracted, { error: failure }],
+    ]);
+    const { options, ended } = record();
+    const traced = traceModel(model, options);
+    observe(traced.stream(request));
+    observe(traced.stream(request));
+    expect(ended().map(({ attributes }) => attributes['gen_ai.usage.input_tokens'])).toEqual([17, 16]);
+    expect(ended().map(({ attributes }) => attributes['gen_ai.usage.output_tokens'])).toEqual([3, 1]);
+  });
+
+  it('traceModel creates each metric once per meter', () => {
+    const { options } = record();
+    const created: string[] = [];
+    const meter = new Proxy(options.meter, {
+      get: (target, key) =>
+        key === 'createHistogram'
+          ? (...args: Parameters<typeof target.createHistogram>) => {
+              created.push(args[0]);
+              return target.createHistogram(...args);
+            }
+          : (Reflect.get(target, key) as unknown),
+    });
+    const model = traceModel(
+      scriptedModel(() => 'Hi.'),
+      { ...options, meter },
+    );
+    observe(model.stream(request));
+    observe(model.stream(request));
+    expect(created).toEqual(['gen_ai.client.operation.duration', 'gen_ai.client.operation.time_to_first_chunk']);
   });
 
   it('traceModel records files as the conventions write them', () => {
