@@ -42,10 +42,10 @@ export async function runChecks({ short, only = '' }: Selection): Promise<number
   const browser = await launch();
   const onExamples = examples.flatMap((example) =>
     [...checks, ...(example.checks ?? [])]
-      .filter((check) => check.short || !short)
+      .filter((check) => !short || check.short === true)
       .map(({ name, prepare }) => ({
         name: `${example.name}: ${name}`,
-        run() {
+        run: () => {
           const { act, ...settings } = prepare();
           return onStage(browser, example, settings, act);
         },

@@ -4,9 +4,8 @@ import { conversation, createAgent, remoteAgent, tool } from 'rivulet';
 import type { Agent, Chunk, ConversationView } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
 import { serve } from '../../../examples/node-service/serve.js';
-import type { Service } from '../../../examples/node-service/serve.js';
 
-let service: Service | undefined;
+let service: Awaited<ReturnType<typeof serve>> | undefined;
 afterEach(() => service?.close());
 
 const open = async (agent: Agent) => {
