@@ -1,4 +1,5 @@
 import {
+  asyncScheduler,
   catchError,
   concat,
   concatMap,
@@ -11,6 +12,7 @@ import {
   of,
   share,
   Subject,
+  Subscription,
   tap,
   throwError,
 } from 'rxjs';
@@ -21,6 +23,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
+import { maxTimerDelay } from '../../core/options.js';
 import type { Runs } from '../../ui/createRuns.js';
 import { createEventLog } from '../../ui/eventLog.js';
 import type { EventLog } from '../../ui/eventLog.js';
@@ -55,13 +58,16 @@ export interface ChatRun {
 /** The runs of the chats: at most one of each. */
 export class ChatRuns<C> {
   private readonly chats = new Map<string, ChatRun>();
+  private readonly forgetting = new Subscription();
 
   constructor(
     private readonly agent: ChatAgent<C>,
     private readonly runs: Runs,
     private readonly store: ResponseStore,
+    private readonly keep: number,
   ) {}
 
+  /** The run of a chat: the one that is going on, or that has ended less than `keep` ago. */
   get(chatId: string): ChatRun | undefined {
     return this.chats.get(chatId);
   }
@@ -83,10 +89,10 @@ export class ChatRuns<C> {
         const options = { stop: stopped, fragments: true, context } as const;
         return this.kept(this.events(messages, response, options), messageId, response);
       };
-      return stopWhenLeft(stop, create).pipe(finalize(() => this.forget(chatId, runId)));
+      return stopWhenLeft(stop, create).pipe(finalize(() => this.forgetLater(chatId, runId)));
     }, runId).run;
     const chat: ChatRun = { runId, messageId, earlier, run };
-    if (run.status === 'running') this.chats.set(chatId, chat);
+    if (run.status === 'running' || this.keep > 0) this.chats.set(chatId, chat);
     return chat;
   }
 
@@ -137,6 +143,24 @@ export class ChatRuns<C> {
       const stored = this.store.set(messageId, response);
       return stored instanceof Promise ? from(stored) : EMPTY;
     }).pipe(ignoreElements());
+  }
+
+  /** Nothing is forgotten any more: the service ends. */
+  close(): void {
+    this.forgetting.unsubscribe();
+  }
+
+  private forgetLater(chatId: string, runId: string): void {
+    if (this.keep === 0) this.forget(chatId, runId);
+    if (this.keep === 0 || this.keep === Infinity || this.forgetting.closed) return;
+    const action = asyncScheduler.schedule(
+      () => {
+        this.forget(chatId, runId);
+        this.forgetting.remove(action); // an action that has run does not leave its parent
+      },
+      Math.min(this.keep, maxTimerDelay),
+    );
+    this.forgetting.add(action);
   }
 
   private forget(chatId: string, runId: string): void {

@@ -39,6 +39,11 @@ export interface UiChatOptions<C = unknown> extends Omit<UiMessageResponseOption
    * with `DELETE`. Default: 0.
    */
   readonly grace?: number | undefined;
+  /**
+   * How long a run that has ended can be joined, in milliseconds. With AI SDK 7, a page that has lost its connection
+   * then receives the rest; AI SDK 6 would show again what it has. Default: 0.
+   */
+  readonly keep?: number | undefined;
   /** The largest body of a request, in bytes. `useChat` sends the conversation, with its files. Default: 4 MB. */
   readonly maxBodyBytes?: number | undefined;
 }
@@ -57,7 +62,7 @@ export interface UiChatHandler {
  * <span class="informal">`useChat` with its default transport, and nothing else to write.</span>
  *
  * - `POST /api/chat` (`{ id, messages }`): runs the agent, or goes on with the run that waits for the browser.
- * - `GET /api/chat/:id/stream`: joins the run of a chat, from the start of its message; 204 if none is going on.
+ * - `GET /api/chat/:id/stream`: joins the run of a chat, from the start of its message; 204 if there is none.
  * - `DELETE /api/chat/:id/stream`: stops the run of a chat, so that it ends with its result.
  *
  * What a model wrote is kept at the server, by the id of the message: its provider data (signed thinking) and the
@@ -72,13 +77,14 @@ export interface UiChatHandler {
  *
  * @param agent What `createAgent` returns.
  * @param options `tools`: the tools of the agent, to know those that run in the browser. `store`, `context`, `grace`
- * (default: 0), `maxBodyBytes` (default: 4 MB), and the options of `uiMessageResponse`.
+ * and `keep` (default: 0), `maxBodyBytes` (default: 4 MB), and the options of `uiMessageResponse`.
  * @returns The handler. Its Promise does not reject.
  */
 export function uiChatHandler<C = undefined>(agent: ChatAgent<C>, options: UiChatOptions<C> = {}): UiChatHandler {
-  const { store = recentResponses(), grace = 0, maxBodyBytes = 4_194_304, context = () => undefined as C } = options;
-  const runs = createRuns({ grace, keep: 0 });
-  const chats = new ChatRuns(agent, runs, store);
+  const { store = recentResponses(), grace = 0, keep = 0, maxBodyBytes = 4_194_304 } = options;
+  const { context = () => undefined as C } = options;
+  const runs = createRuns({ grace, keep });
+  const chats = new ChatRuns(agent, runs, store, keep);
 
   const contextOf = (request: Request, chatId: string) =>
     defer(() => settled(context(request, chatId))).pipe(
@@ -131,7 +137,12 @@ export function uiChatHandler<C = undefined>(agent: ChatAgent<C>, options: UiCha
       ),
       { defaultValue: problemResponse(undefined) }, // of a body or a store that emits nothing
     );
-  return Object.assign(handle, { shutdown: (how?: 'finish' | 'stop' | 'abandon') => runs.shutdown(how) });
+  const shutdown = (how?: 'finish' | 'stop' | 'abandon') =>
+    defer(() => {
+      chats.close();
+      return runs.shutdown(how);
+    });
+  return Object.assign(handle, { shutdown });
 }
 
 /** The kept responses among the messages, by their ids. */

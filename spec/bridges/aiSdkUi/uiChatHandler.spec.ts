@@ -330,6 +330,19 @@ describe('uiChatHandler and a connection that ends', () => {
     expect((await join(handler)).status).toBe(204);
   });
 
+  it('uiChatHandler lets a page join a run that has ended, for the time of keep', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    const { handler, end } = endless({ keep: 1000, heartbeat: false });
+    const response = await post(handler, [user('Hi')]);
+    end();
+    const message = await read(response);
+    jest.advanceTimersByTime(999);
+    expect(await read(join(handler))).toEqual(message);
+    jest.advanceTimersByTime(1);
+    expect((await join(handler)).status).toBe(204);
+    jest.useRealTimers();
+  });
+
   it('uiChatHandler ends its runs when the service ends', async () => {
     const { handler } = endless({ grace: 60_000 });
     const response = await post(handler, [user('Hi')]);
