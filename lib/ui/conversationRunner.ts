@@ -33,7 +33,7 @@ import type { Exchange, SavedConversation } from './exchanges.js';
 import { randomId } from './randomId.js';
 import { toView } from './toView.js';
 import type { View } from './view.js';
-import { cancelView, isSameView, messagesOfFailed, shownMessages } from './viewChanges.js';
+import { cancelView, failView, isSameView, messagesOfFailed, shownMessages } from './viewChanges.js';
 
 /** A conversation: what its commands do to its exchanges. */
 export class ConversationRunner implements Conversation {
@@ -163,10 +163,10 @@ export class ConversationRunner implements Conversation {
     };
     const onEvent = (event: StreamEvent) => {
       hasBegun = true;
-      if (!isResult(event)) return;
-      const { messages, checkpoint } = event.result;
-      end = { messages, checkpoint };
+      if (isResult(event)) end = { messages: event.result.messages, checkpoint: event.result.checkpoint };
     };
+    // A run that fails before its first event (the server cannot be reached) leaves what is shown.
+    const ended = (view: View) => (hasBegun ? view : failView(this.exchanges.get(id).view, view.error));
     return concat(
       defer(events).pipe(
         tap({ next: onEvent, error: onError }),
@@ -174,7 +174,7 @@ export class ConversationRunner implements Conversation {
         skip(1), // the base: of a run that is joined again, more is shown already
         // One update, so that what is saved at the last view is complete.
         filter(() => !isForgotten),
-        tap((view) => this.update(id, end ? { ...end, base: undefined, view } : { view })),
+        tap((view) => this.update(id, end ? { ...end, base: undefined, view: ended(view) } : { view })),
       ),
       defer(() => {
         // The page was suspended for so long that the server cannot go on after its last event. It starts over.

@@ -20,7 +20,10 @@ import type { SharedRun } from './shareRun.js';
 
 /** Options of `createRuns`. */
 export interface RunsOptions {
-  /** How long a run goes on without a subscriber, in milliseconds. Default: 60000. */
+  /**
+   * How long a run goes on without a subscriber, in milliseconds. Then it is stopped, and ends with its result; if it
+   * does not listen to `stop`, it is unsubscribed after another such time. Default: 60000.
+   */
   readonly grace?: number | undefined;
   /** How long the events of a run remain available after its end, in milliseconds. Default: 60000. */
   readonly keep?: number | undefined;
@@ -108,7 +111,10 @@ export function createRuns({ grace = 60_000, keep = 60_000 }: RunsOptions = {}):
     const known = entries.get(id);
     if (known) return { id, run: known.run as SharedRun<E> };
     const stop = new Subject<void>();
-    const run = shareRun(defer(() => create(stop)).pipe(finalize(() => forgetLater(id))), { grace });
+    const run = shareRun(defer(() => create(stop)).pipe(finalize(() => forgetLater(id))), {
+      grace,
+      stop: () => stop.next(),
+    });
     entries.set(id, { run, stop });
     run.start();
     if (isClosing) stop.next();

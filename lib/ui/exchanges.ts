@@ -6,7 +6,7 @@ import type { Message } from '../core/message.js';
 import { randomId } from './randomId.js';
 import type { ToolCallView, View } from './view.js';
 import { viewOf } from './view.js';
-import { callsOf, changeCall, interruptView, shownMessages, waitingCalls } from './viewChanges.js';
+import { callsOf, changeCall, failView, shownMessages, waitingCalls } from './viewChanges.js';
 
 /** A prompt and its answer, as `save` stores it. */
 export interface Exchange {
@@ -174,7 +174,7 @@ export class Exchanges {
   /** Ends an exchange whose run ended with the page: what was shown stays, and becomes part of the history. */
   interrupt(id: string): void {
     const { view } = this.get(id);
-    this.update(id, { view: interruptView(view), messages: shownMessages(view), base: undefined });
+    this.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
   }
 }
 

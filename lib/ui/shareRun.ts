@@ -10,9 +10,14 @@ import type { Envelope } from './eventLog.js';
 export interface ShareRunOptions {
   /**
    * How long the run goes on without a subscriber, in milliseconds. Then its source is unsubscribed, which aborts the
-   * request and the tools. Default: no limit.
+   * request and the tools, unless `stop` ends it. Default: no limit.
    */
   readonly grace?: number | undefined;
+  /**
+   * Called when the grace time is over, to end the run with what it has. If it goes on for another grace time, its
+   * source is unsubscribed. Default: it is unsubscribed at once.
+   */
+  readonly stop?: (() => void) | undefined;
 }
 
 /** What a run is doing. `abandoned`: it had no subscriber for the grace time, or was unsubscribed. */
@@ -86,15 +91,15 @@ type End = { readonly error: unknown } | 'completed';
  * ```
  *
  * @param source The run. It is subscribed once, by the first subscriber or by `start`.
- * @param options `grace` in milliseconds (default: no limit).
+ * @param options `grace` in milliseconds (default: no limit), `stop` (default: the source is unsubscribed).
  * @returns The shared run. The events of a run that has ended remain available while it is referenced.
  */
 export function shareRun<E extends StreamEvent>(
   source: Observable<E>,
-  { grace = Infinity }: ShareRunOptions = {},
+  { grace = Infinity, stop }: ShareRunOptions = {},
 ): SharedRun<E> {
   requireNumber('grace', grace, 0);
-  return new RunHub(source, grace);
+  return new RunHub(source, grace, stop);
 }
 
 class RunHub<E extends StreamEvent> implements SharedRun<E> {
@@ -110,6 +115,7 @@ class RunHub<E extends StreamEvent> implements SharedRun<E> {
   constructor(
     private readonly source: Observable<E>,
     private readonly grace: number,
+    private stop: (() => void) | undefined,
   ) {}
 
   envelopes(after?: string): Observable<Envelope<E>> {
@@ -184,7 +190,18 @@ class RunHub<E extends StreamEvent> implements SharedRun<E> {
 
   private waitForReaders(): void {
     if (this.readers.size > 0 || this.status !== 'running' || this.grace === Infinity) return;
-    this.abandonment = asyncScheduler.schedule(() => this.unsubscribe(), Math.min(this.grace, maxTimerDelay));
+    this.abandonment = asyncScheduler.schedule(() => this.abandon(), Math.min(this.grace, maxTimerDelay));
+  }
+
+  private abandon(): void {
+    const { stop } = this;
+    if (!stop) {
+      this.unsubscribe();
+      return;
+    }
+    this.stop = undefined;
+    stop();
+    this.waitForReaders();
   }
 
   private finish(status: SharedRunStatus, end: End): void {

@@ -1,8 +1,9 @@
 import { runOf } from '../core/failedRun.js';
+import type { JsonObject } from '../core/json/json.js';
 import { modelMessage, unfinishedResult } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import type { ConversationView } from './conversation.js';
-import { answeredCall } from './view.js';
+import { answeredCall, withoutRetry } from './view.js';
 import type { MessageView, PartView, ToolCallView, View } from './view.js';
 
 /** The calls of a view. */
@@ -20,9 +21,9 @@ export const changeCall = (view: View, id: string, change: Partial<ToolCallView>
 /** The view of a waiting run that is not continued: the user stopped it, or went on with another prompt. */
 export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view), status: 'stopped' }, 'stopped');
 
-/** The view of a run that ended with its page. */
-export const interruptView = (view: View): View =>
-  endAnswer({ ...cancelCalls(view), status: 'failed', error: { ...interruption } }, 'failed');
+/** The view of a run that failed. What is shown stays, and its calls are cancelled. */
+export const failView = (view: View, error: JsonObject = { ...interruption }): View =>
+  endAnswer({ ...cancelCalls(withoutRetry(view)), status: 'failed', error }, 'failed');
 
 /** What is shown of an answer, as messages for the history of the next run: its text. */
 export function shownMessages(view: View): readonly Message[] {

@@ -265,6 +265,41 @@ describe('agentHandler and remoteAgent', () => {
     expect(model.requests).toHaveLength(1);
   });
 
+  it('a run that nobody reads any more is stopped, and its page finds what it has', async () => {
+    const { chunks, say } = controlled();
+    const isRead = () => chunks.observed;
+    const { url } = await serve(() => chunks, { runs: createRuns({ grace: 0, keep: 0 }) });
+    const first = open(url);
+    first.chat.send('a');
+    while (!chunks.observed) await new Promise((resolve) => setImmediate(resolve));
+    say('One, ');
+    await first.until(() => textOf(first.chat).endsWith('One, '));
+    const saved = asJson(first.chat.save());
+    first.leave();
+    while (isRead()) await new Promise((resolve) => setImmediate(resolve));
+    const second = open(url, { saved });
+    await second.done();
+    expect(textOf(second.chat)).toBe('a|One, ');
+    expect(second.chat.view.status).toBe('stopped');
+  });
+
+  it('a page whose server cannot be reached keeps what is shown', async () => {
+    const { chunks, say } = controlled();
+    const { url, server } = await serve(() => chunks);
+    const { chat, until, done } = open(url);
+    chat.send('a');
+    while (!chunks.observed) await new Promise((resolve) => setImmediate(resolve));
+    say('One, ');
+    await until(() => textOf(chat).endsWith('One, '));
+    server.close();
+    server.closeAllConnections();
+    await done();
+    expect(chat.view).toMatchObject({ status: 'failed', exchanges: [{ error: { code: 'connection' } }] });
+    expect(textOf(chat)).toBe('a|One, ');
+    const reloaded = open(url, { saved: asJson({ ...chat.save() }) });
+    expect(textOf(reloaded.chat)).toBe('a|One, ');
+  });
+
   it('a failed run tells the page nothing about the server, and the next run knows what was shown', async () => {
     const errors: unknown[] = [];
     const { url, model } = await serve([['Par', { error: new Error('password 123') }], 'Again'], {

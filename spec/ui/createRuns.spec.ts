@@ -92,7 +92,18 @@ describe('createRuns', () => {
     });
   });
 
-  it('createRuns ends a run without a reader after the grace time', () => {
+  it('createRuns stops a run without a reader after the grace time', () => {
+    virtual((flush) => {
+      const runs = createRuns({ grace: 10, keep: Infinity });
+      const { id } = runs.start((stop) => agent.stream('Hi', { stop }));
+      flush();
+      expect(observe(runs.attach(id)).values.at(-1)).toMatchObject({
+        event: { result: { text: 'Hel', finishReason: 'stopped' } },
+      });
+    });
+  });
+
+  it('createRuns unsubscribes a run that goes on after its stop', () => {
     virtual((flush) => {
       let tornDown = 0;
       const runs = createRuns({ grace: 10 });
