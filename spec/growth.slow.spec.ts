@@ -58,6 +58,9 @@ const run = <T>(source: Observable<T>): void => {
 };
 const list = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 
+/** The last frames of an Anthropic message. */
+const endOfMessage = [{ type: 'message_delta', delta: { stop_reason: 'end_turn' } }, { type: 'message_stop' }];
+
 /** A response, from its bytes to the events of a run. */
 function respond(wire: keyof typeof wires, frames: readonly (JsonObject | string)[]): () => void {
   const { framing } = wires[wire];
@@ -444,8 +447,7 @@ const rows: readonly Row[] = [
           index: 0,
           delta: { type: 'citations_delta', citation: { url: `http://u/${at}` } },
         })),
-        { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
-        { type: 'message_stop' },
+        ...endOfMessage,
       ]),
   ],
   [
@@ -458,8 +460,7 @@ const rows: readonly Row[] = [
           index: at,
           content_block: { type: 'tool_use', id: `i${at}`, name: 'f', input: {} },
         })),
-        { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
-        { type: 'message_stop' },
+        ...endOfMessage,
       ]),
   ],
   [
@@ -472,8 +473,7 @@ const rows: readonly Row[] = [
           index: at,
           content_block: { type: 'server_tool_use', id: `i${at}`, name: 'f', input: {} },
         })),
-        { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
-        { type: 'message_stop' },
+        ...endOfMessage,
       ]),
   ],
   [
@@ -487,8 +487,7 @@ const rows: readonly Row[] = [
           index: 0,
           delta: { type: 'new_delta', [`k${at}`]: 'x', all: 'xx' },
         })),
-        { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
-        { type: 'message_stop' },
+        ...endOfMessage,
       ]),
   ],
 

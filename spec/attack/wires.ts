@@ -1,5 +1,4 @@
 import { lastValueFrom, toArray } from 'rxjs';
-import type { Observable } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import type { JsonValue } from '../../lib/core/json/json.js';
@@ -14,6 +13,8 @@ import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { Script, ServedTurn } from '../../lib/testing/server/index.js';
 import { fetchOf } from '../protocol/wires.js';
+import { outcome } from '../support/outcome.js';
+import type { Outcome } from '../support/outcome.js';
 import { key } from './family.js';
 import type { createRandom } from './family.js';
 
@@ -77,24 +78,6 @@ export function modelOfBody(
 ): Model {
   const fetch = fetchOf(reads, { headers: { 'content-type': contentType } });
   return modelByName(wire, { apiKey: key, baseUrl: 'http://127.0.0.1:9/v1', fetch, retry: false, ...options });
-}
-
-/** What a stream emitted, and how it ended. */
-export interface Outcome<T> {
-  readonly values: readonly T[];
-  readonly error?: unknown;
-}
-
-/** Subscribes, and waits for the end. */
-export function outcome<T>(source: Observable<T>): Promise<Outcome<T>> {
-  const values: T[] = [];
-  return new Promise((resolve) => {
-    source.subscribe({
-      next: (value) => values.push(value),
-      error: (error: unknown) => resolve({ values, error }),
-      complete: () => resolve({ values }),
-    });
-  });
 }
 
 /** The events of a response, after the operators of every turn. */

@@ -7,6 +7,7 @@ import { toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer, Step } from 'rivulet/testing/server';
 import * as z from 'zod';
+import { wires } from './typedRun.js';
 
 const City = z.object({ name: z.string(), people: z.number() });
 const oslo = { name: 'Oslo', people: 700_000 };
@@ -29,17 +30,7 @@ const toolsIn = (body: unknown): readonly string[] =>
   );
 const chunks = (text: string): readonly string[] => [text.slice(0, 9), text.slice(9)];
 
-describe.each([
-  'openai',
-  'openai-responses',
-  'openrouter',
-  'together',
-  'anthropic',
-  'google',
-  'ollama',
-  'mistral',
-  'cohere',
-])('typedOutput over the wire of %s', (provider) => {
+describe.each(wires)('typedOutput over the wire of %s', (provider) => {
   let server: LoopbackServer;
   let script: (tools: readonly string[], turn: number) => readonly Step[];
   let turn = 0;

@@ -7,6 +7,7 @@ import { toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
 import * as z from 'zod';
+import { wires } from './typedRun.js';
 
 const Tree: z.ZodType = z.array(z.lazy(() => Tree));
 
@@ -25,17 +26,7 @@ const kinds: readonly (readonly [string, z.ZodType, unknown])[] = [
   ['a recursive array', Tree, [[], [[]]]],
 ];
 
-describe.each([
-  'openai',
-  'openai-responses',
-  'openrouter',
-  'together',
-  'anthropic',
-  'google',
-  'ollama',
-  'mistral',
-  'cohere',
-])('a typed output whose root is not an object, over the wire of %s', (provider) => {
+describe.each(wires)('a typed output whose root is not an object, over the wire of %s', (provider) => {
   let server: LoopbackServer;
   let value: unknown;
   let isInvalidFirst = false;

@@ -13,6 +13,19 @@ export const city = z.object({ name: z.string(), people: z.number().int() });
 export const oslo = { name: 'Oslo', people: 700_000 };
 export const json = JSON.stringify(oslo);
 
+/** Providers whose wires differ in how they request a typed output. */
+export const wires = [
+  'openai',
+  'openai-responses',
+  'openrouter',
+  'together',
+  'anthropic',
+  'google',
+  'ollama',
+  'mistral',
+  'cohere',
+];
+
 export const add = tool({
   name: 'add',
   description: 'Adds.',

@@ -8,7 +8,7 @@ import { fromAiSdk } from '../../lib/providers/aiSdk/aiSdk.js';
 import { modelByName } from '../../lib/registry/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, ServeOptions } from '../../lib/testing/server/index.js';
-import { outcome } from '../support/cutResponses.js';
+import { outcome } from '../support/outcome.js';
 
 /** How a provider reports that a context is too long: as a response, and as the first event of a stream. */
 interface Report {

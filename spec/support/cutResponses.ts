@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom, toArray } from 'rxjs';
-import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { isText } from '../../lib/core/eventGuards.js';
 import { userMessage } from '../../lib/core/message.js';
@@ -10,24 +9,8 @@ import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../lib/testing/server/index.js';
-
-/** The values of a stream, and its error if it has failed. */
-export interface Outcome<T> {
-  readonly values: readonly T[];
-  readonly error?: unknown;
-}
-
-/** Subscribes, and waits for the end. */
-export function outcome<T>(source: Observable<T>): Promise<Outcome<T>> {
-  const values: T[] = [];
-  return new Promise((resolve) => {
-    source.subscribe({
-      next: (value) => values.push(value),
-      error: (error: unknown) => resolve({ values, error }),
-      complete: () => resolve({ values }),
-    });
-  });
-}
+import { outcome } from './outcome.js';
+import type { Outcome } from './outcome.js';
 
 /** The text of events, joined. */
 export const textIn = (events: readonly StreamEvent[]): string =>

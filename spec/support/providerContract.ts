@@ -15,7 +15,8 @@ import type { Dialect } from '../../lib/testing/server/dialects/dialect.js';
 import { concatBytes, framingOf } from '../../lib/testing/server/framing.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions, ServerEvent } from '../../lib/testing/server/index.js';
-import { describeCutResponses, outcome, textIn } from './cutResponses.js';
+import { describeCutResponses, textIn } from './cutResponses.js';
+import { outcome } from './outcome.js';
 
 /** A provider as the contract tests it. */
 export interface ProviderUnderTest {

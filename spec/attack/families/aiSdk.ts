@@ -7,7 +7,7 @@ import { fromAiSdk } from '../../../lib/providers/aiSdk/aiSdk.js';
 import type { AiSdkModel } from '../../../lib/providers/aiSdk/aiSdk.js';
 import { assertHidden, assertTyped, createRandom, propertiesOf, key } from '../family.js';
 import type { Family } from '../family.js';
-import { outcome } from '../wires.js';
+import { outcome } from '../../support/outcome.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ import { serveModel } from '../../../lib/testing/server/index.js';
 import { offsets, key } from '../family.js';
 import type { Family } from '../family.js';
 import { bodyOf, chunksOf, eventsOf, modelOfBody, wires } from '../wires.js';
-import type { Outcome } from '../wires.js';
+import type { Outcome } from '../../support/outcome.js';
 
 const textOf = (events: readonly StreamEvent[]) =>
   events

@@ -9,7 +9,8 @@ import { serveModel } from '../../../lib/testing/server/index.js';
 import type { ServedTurn, Script } from '../../../lib/testing/server/index.js';
 import { assertHidden, describe, key } from '../family.js';
 import type { Family } from '../family.js';
-import { outcome, wires } from '../wires.js';
+import { outcome } from '../../support/outcome.js';
+import { wires } from '../wires.js';
 
 const call = '{"name":"act","parameters":{"city":"Oslo"}}';
 const deltas = (text: string): readonly Chunk[] =>

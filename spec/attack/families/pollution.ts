@@ -4,7 +4,8 @@ import { tool } from '../../../lib/core/tool.js';
 import { partialArguments } from '../../../lib/operators/partialArguments.js';
 import { assertTyped } from '../family.js';
 import type { Family } from '../family.js';
-import { bodyOf, modelOfBody, outcome, tools, wires } from '../wires.js';
+import { outcome } from '../../support/outcome.js';
+import { bodyOf, modelOfBody, tools, wires } from '../wires.js';
 
 const poisons = [
   '"__proto__":{"polluted":true}',

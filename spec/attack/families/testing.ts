@@ -9,7 +9,8 @@ import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer } from '../../../lib/testing/server/index.js';
 import { createRandom, describe, key } from '../family.js';
 import type { Family } from '../family.js';
-import { answer, outcome, replaceValue, request, wires } from '../wires.js';
+import { outcome } from '../../support/outcome.js';
+import { answer, replaceValue, request, wires } from '../wires.js';
 
 type Random = ReturnType<typeof createRandom>;
 

@@ -8,7 +8,7 @@ import { tool } from '../../../lib/core/tool.js';
 import { partialArguments } from '../../../lib/operators/partialArguments.js';
 import { scriptedModel } from '../../../lib/testing/index.js';
 import type { Family } from '../family.js';
-import { outcome } from '../wires.js';
+import { outcome } from '../../support/outcome.js';
 
 const nested = (levels: number, open: string, inner: string, close: string) =>
   open.repeat(levels) + inner + close.repeat(levels);

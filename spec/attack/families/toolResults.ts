@@ -8,7 +8,8 @@ import { toolCall } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import { key } from '../family.js';
 import type { Family } from '../family.js';
-import { outcome, wires } from '../wires.js';
+import { outcome } from '../../support/outcome.js';
+import { wires } from '../wires.js';
 
 const fail = (): never => {
   throw new Error('a hostile getter');
