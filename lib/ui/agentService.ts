@@ -1,10 +1,13 @@
 import { catchError, concat, concatMap, defer, EMPTY, endWith, finalize, forkJoin, map, mergeMap, of } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import type { Answers } from '../core/approval.js';
+import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../core/eventGuards.js';
 import { runOf } from '../core/failedRun.js';
 import { messagesOf } from '../core/input.js';
-import type { AgentHandlerOptions, HandledAgent } from './agentHandler.js';
+import type { Input } from '../core/input.js';
+import type { Message } from '../core/message.js';
 import { errorResponse, readRequest, refused, RequestError } from './agentRequest.js';
 import type { ResumeRequest, StartRequest } from './agentRequest.js';
 import { RunNotFoundError } from './createRuns.js';
@@ -23,8 +26,46 @@ import {
 import type { RunRecord, RunStore } from './runStore.js';
 import { runResponse } from './sendRun.js';
 import { describeError } from './serverSentEvents.js';
+import type { ServerSentEventsOptions } from './serverSentEvents.js';
 import type { SharedRun } from './shareRun.js';
 import { messagesOfFailed } from './viewChanges.js';
+
+/** Options of `agentHandler`. `C` is the type of the user's own value for tools. */
+export interface AgentHandlerOptions<C = unknown> extends ServerSentEventsOptions {
+  /** The runs that go on. Default: `createRuns()`. */
+  readonly runs?: Runs | undefined;
+  /** Where runs that have ended are kept. Default: in memory, until the process ends. */
+  readonly store?: RunStore | undefined;
+  /**
+   * Whether the store receives a checkpoint after each turn and each tool result. A run whose process ended then goes
+   * on when its page comes back: no turn and no executed tool is repeated. Default: false, such a run is lost.
+   */
+  readonly checkpoints?: boolean | undefined;
+  /**
+   * Says who asks: the option `context` of the run. If it throws, the request is answered with 403. Default: everybody
+   * may ask, and the context is undefined.
+   */
+  readonly context?: ((request: Request) => C | ObservableInput<C>) | undefined;
+  /** The size of a request that is answered with 413, in bytes. Default: 1000000. */
+  readonly maxBodyBytes?: number | undefined;
+}
+
+/** What `agentHandler` needs of an agent: what `createAgent` returns. */
+export interface HandledAgent<C = unknown> {
+  stream(
+    input: Input,
+    options: HandledRunOptions<C> & { readonly history: readonly Message[] },
+  ): Observable<StreamEvent>;
+  resume(checkpoint: Checkpoint, options: HandledRunOptions<C> & Answers): Observable<StreamEvent>;
+}
+
+/** The options of a run that `agentHandler` starts. */
+export interface HandledRunOptions<C = unknown> {
+  readonly stop: Observable<void>;
+  readonly fragments: true;
+  readonly checkpoints: boolean;
+  readonly context: C;
+}
 
 /** Answers the requests of `remoteAgent`: see `agentHandler`. */
 export class AgentService<C> {

@@ -25,7 +25,7 @@ import type { Input } from '../core/input.js';
 import { isRecord } from '../core/json/json.js';
 import type { JsonValue } from '../core/json/json.js';
 import { Command, CommandQueue } from './commandQueue.js';
-import type { Conversation, ConversationOptions, ConversationView } from './conversation.js';
+import type { Conversation, ConversationOptions, ConversationView } from './conversationTypes.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { answerOf, executeCalls } from './executeCalls.js';
 import { Exchanges, historyOf } from './exchanges.js';

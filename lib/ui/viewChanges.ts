@@ -2,7 +2,7 @@ import { runOf } from '../core/failedRun.js';
 import type { JsonObject } from '../core/json/json.js';
 import { modelMessage, unfinishedResult } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import type { ConversationView } from './conversation.js';
+import type { ConversationView } from './conversationTypes.js';
 import { answeredCall, withoutRetry } from './view.js';
 import type { MessageView, PartView, ToolCallView, View } from './view.js';
 

@@ -13,7 +13,7 @@ import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
 import { conversation } from '../../lib/ui/conversation.js';
-import type { Conversation, ConversationOptions } from '../../lib/ui/conversation.js';
+import type { Conversation, ConversationOptions } from '../../lib/ui/conversationTypes.js';
 import type { ConversationAgent } from '../../lib/ui/conversationAgent.js';
 import type { PartView } from '../../lib/ui/view.js';
 import { observe } from '../support/observe.js';
