@@ -44,10 +44,11 @@ const { values: options } = parseArgs({
 
 const roundsOf = (planned: number) => Number(options.rounds ?? planned);
 
-async function runPlan(plan: Planned, server: string): Promise<readonly CaseReport[]> {
+async function runPlan(plan: Planned, server: string): Promise<CaseReport> {
   const contestants = plan.contestants.filter(({ peer }) => !(options.ours && peer));
   const found = await runRounds(contestants, { ...plan, rounds: roundsOf(plan.rounds) }, server);
-  return plan.readings.map(({ read, ...reading }) => ({ ...reading, ...measured(), scores: scoresOf(found, read) }));
+  const { read, ...reading } = plan.reading;
+  return { ...reading, ...measured(), scores: scoresOf(found, read) };
 }
 
 async function full(server: string): Promise<void> {
@@ -57,13 +58,11 @@ async function full(server: string): Promise<void> {
   );
   const began = performance.now();
   const minutes = () => `${((performance.now() - began) / 60_000).toFixed(1)} minutes`;
-  const chosen = plans.filter(
-    ({ alone, readings }) => !(options.ours && alone) && readings.some(({ name }) => wanted(name)),
-  );
+  const chosen = plans.filter(({ alone, reading }) => !(options.ours && alone) && wanted(reading.name));
   for (const plan of chosen) {
-    const cases = await runPlan(plan, server);
-    results.add({ cases });
-    console.log(`${cases.map(caseTable).join('\n')}\n(${minutes()})\n`);
+    const found = await runPlan(plan, server);
+    results.add({ cases: [found] });
+    console.log(`${caseTable(found)}\n(${minutes()})\n`);
   }
   for (const kind of growing) {
     for (const wire of both.filter((one) => wanted(`growth of ${kind}, ${wireNames[one]}`))) {

@@ -12,6 +12,8 @@ export interface Plan {
   readonly runs: number;
   /** The processes of each contestant. */
   readonly rounds: number;
+  /** The processes of each of the other libraries, whose ratios differ by more than the noise. Default: 1. */
+  readonly peerRounds?: number;
   /** The CPU milliseconds after which a process starts no more runs, half of them for warm-ups. Default: 1,500. */
   readonly budget?: number;
   /**
@@ -53,9 +55,6 @@ export interface Found {
   failure?: string;
 }
 
-/** The rounds of the other libraries, whose ratios differ by more than the noise. */
-const peerRounds = 1;
-
 /**
  * Runs a case: each contestant in new processes, in turn (A B C, A B C), so that other load affects all equally. A
  * contestant with a wrong result, or without a result after two and a half minutes, has failed.
@@ -68,14 +67,14 @@ export async function runRounds(
   server: string,
   found = new Map<Contestant, Found>(),
 ): Promise<ReadonlyMap<Contestant, Found>> {
-  const { warmups, runs, rounds, budget = 1_500, alone } = plan;
+  const { warmups, runs, rounds, peerRounds = 1, budget = 1_500, alone } = plan;
   for (let round = 0; round < rounds; round++) {
     for (const contestant of contestants) {
       const known = found.get(contestant) ?? { findings: [] };
       found.set(contestant, known);
       const { title, node, module, library, base, peer } = contestant;
       const isCovered = !alone && !base; // it runs in the processes of the others
-      if (isCovered || known.failure !== undefined || (peer && round >= peerRounds && !alone)) continue;
+      if (isCovered || known.failure !== undefined || (peer && round >= peerRounds)) continue;
       if (process.stderr.isTTY) process.stderr.write(`\r${plan.case} ${round + 1}/${rounds} ${title}\u001b[K\r`);
       const against = alone || !base ? {} : { against: { module: base.module, library: base.library } };
       const task = { module, library, ...against, server, case: plan.case, warmups, runs, budget };

@@ -5,10 +5,9 @@ import type { Plan, Reading } from './measure.js';
 import { median, quantile } from './statistics.js';
 import type { Api } from './wire.js';
 
-/** A case of the benchmark, and the values that are read from it. */
+/** A case of the benchmark, and the value that is read from it. */
 export interface Planned extends Plan {
-  readonly readings: readonly Reading[];
-  /** On the Node of the first one, the first is the base of the ratios. */
+  readonly reading: Reading;
   readonly contestants: readonly Contestant[];
 }
 
@@ -45,7 +44,7 @@ export const many = { warmups: 1_000, runs: 1_000, rounds: 2 };
 /** For cases whose floor takes half a second. */
 const large = { ...many, budget: 3_000 };
 /** One run in a new process. */
-const first = { warmups: 0, runs: 1, rounds: 7, alone: true } as const;
+const first = { warmups: 0, runs: 1, rounds: 7, peerRounds: 7, alone: true } as const;
 /** After one run, the peak depends on whether the garbage collector has run. */
 const afterThree = { warmups: 3, runs: 1, rounds: 3, budget: 30_000, alone: true } as const;
 
@@ -80,22 +79,20 @@ const measuredShapes = shapes.flatMap(({ row, limit, wires = both, job, ...plan 
     return {
       ...plan,
       contestants: contestants(wire, job),
-      readings: [{ ...reading, ...(limit === undefined ? {} : { limit }) }],
+      reading: { ...reading, ...(limit === undefined ? {} : { limit }) },
     };
   }),
 );
 
 /** The latency and the memory on each wire. */
 const around = both.flatMap((wire): readonly Planned[] => {
-  const reading = (row: string, unit: string, limit: number, read: Reading['read']): readonly Reading[] => [
-    {
-      name: `${row}, ${wireNames[wire]}`,
-      unit,
-      place: [`Latency and memory, ${wireNames[wire]}`, row] as const,
-      limit,
-      read,
-    },
-  ];
+  const reading = (row: string, unit: string, limit: number, read: Reading['read']): Reading => ({
+    name: `${row}, ${wireNames[wire]}`,
+    unit,
+    place: [`Latency and memory, ${wireNames[wire]}`, row],
+    limit,
+    read,
+  });
   const everyone = { contestants: contestants(wire) };
   return [
     {
@@ -105,19 +102,19 @@ const around = both.flatMap((wire): readonly Planned[] => {
       runs: 4,
       rounds: 3,
       alone: true,
-      readings: reading('p95 from write to callback, 50 concurrent runs', 'ms', 1.7, p95),
+      reading: reading('p95 from write to callback, 50 concurrent runs', 'ms', 1.7, p95),
     },
     {
       ...everyone,
       ...afterThree,
       case: 'text-20000',
-      readings: reading('peak memory, text of 20,000 deltas', 'MB', 1.2, memory),
+      reading: reading('peak memory, text of 20,000 deltas', 'MB', 1.2, memory),
     },
     {
       ...everyone,
       ...afterThree,
       case: 'concurrent-200',
-      readings: reading('peak memory, 200 concurrent runs', 'MB', 1.2, memory),
+      reading: reading('peak memory, 200 concurrent runs', 'MB', 1.2, memory),
     },
   ];
 });
@@ -131,14 +128,12 @@ const inProcess = (['oneread', 'reads'] as const).map((kind): Planned => ({
   rounds: 3,
   case: `${kind}-2000`,
   contestants: partialInProcess,
-  readings: [
-    {
-      name: `partial objects in process, 200 KB, ${kind === 'reads' ? 'a read each' : 'one read'}`,
-      unit: 'CPU ms',
-      limit: 2,
-      read: cpu,
-    },
-  ],
+  reading: {
+    name: `partial objects in process, 200 KB, ${kind === 'reads' ? 'a read each' : 'one read'}`,
+    unit: 'CPU ms',
+    limit: 2,
+    read: cpu,
+  },
 }));
 
 /** All cases except those of growth. */
@@ -151,8 +146,6 @@ export const plans: readonly Planned[] = [
     runs: 0,
     case: '',
     contestants: imported,
-    readings: [
-      { name: 'import of the whole library', unit: 'CPU ms', limit: 1.25, read: ({ imported: time }) => time },
-    ],
+    reading: { name: 'import of the whole library', unit: 'CPU ms', limit: 1.25, read: ({ imported: time }) => time },
   },
 ];
