@@ -22,9 +22,10 @@ import type { Planned } from './plans.js';
 import { startServer } from './processes.js';
 import { profile } from './profile.js';
 import { quick } from './quick.js';
-import { caseTable, growthTable, measured, sizeTable } from './report.js';
+import { caseTable, growthTable, measured } from './report.js';
 import type { CaseReport } from './report.js';
-import { asText, openResults } from './results.js';
+import { speedTable } from '../support/speedTable.js';
+import { asText, openResults, readResults } from './results.js';
 import { bundleSizes } from './sizes.js';
 import { soak } from './soak.js';
 import type { Api } from './wire.js';
@@ -71,10 +72,8 @@ async function full(server: string): Promise<void> {
       console.log(`${growthTable(growth)}\n\n(${minutes()})\n`);
     }
   }
-  if (!wanted('sizes')) return;
-  const sizes = await bundleSizes();
-  results.add({ sizes });
-  console.log(sizeTable(sizes));
+  if (wanted('sizes')) results.add({ sizes: await bundleSizes() });
+  console.log(speedTable(readResults()));
 }
 
 async function checked(server: string): Promise<boolean> {

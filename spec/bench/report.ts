@@ -107,9 +107,3 @@ export const growthTable = (growth: readonly Growth[]): string =>
       points.map(([size, cost]) => `${size}: ${number(cost)}`).join(', '),
     ]),
   );
-
-export const sizeTable = (sizes: readonly Size[]): string =>
-  table(
-    ['bundle', 'bytes, minified and gzipped'],
-    sizes.map(({ what, bytes }) => [what, String(bytes)]),
-  );
