@@ -67,7 +67,7 @@ async function full(server: string): Promise<void> {
   }
   for (const kind of growing) {
     for (const wire of both.filter((one) => wanted(`growth of ${kind}, ${wireNames[one]}`))) {
-      const growth = await measureGrowth(kind, wire, server, { rounds: roundsOf(1), budget: 2_500 });
+      const growth = await measureGrowth(kind, wire, server, { rounds: roundsOf(1), budget: 5_000 });
       results.add({ growth });
       console.log(`${growthTable(growth)}\n\n(${minutes()})\n`);
     }
