@@ -1,4 +1,17 @@
-import { catchError, concat, concatMap, defer, EMPTY, endWith, finalize, forkJoin, map, mergeMap, of } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  endWith,
+  finalize,
+  forkJoin,
+  map,
+  mergeMap,
+  of,
+  Subject,
+} from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Answers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
@@ -71,7 +84,7 @@ export interface HandledRunOptions<C = unknown> {
 export class AgentService<C> {
   private readonly store: RunStore;
   /** The runs whose checkpoints are being used. */
-  private readonly resuming = new Set<string>();
+  private readonly resuming = new Map<string, Observable<never>>();
 
   constructor(
     private readonly agent: HandledAgent<C>,
@@ -130,17 +143,25 @@ export class AgentService<C> {
     );
   }
 
-  /** Goes on with a run that waits. Its checkpoint is removed first, so that no call is executed twice. */
+  /**
+   * Goes on with a run that waits. Its checkpoint is removed first, so that no call is executed twice. If two tabs send
+   * the same request, with the same id, the second one joins the run.
+   */
   private resume(id: string, { resume, answers }: ResumeRequest, context: C): Observable<Response> {
     return this.record(resume).pipe(
       mergeMap((record) => {
         const { checkpoint, ...result } = record.result ?? {};
-        if (!checkpoint || this.resuming.has(resume)) throw notWaiting();
-        this.resuming.add(resume);
+        const other = this.resuming.get(resume);
+        if (other || !checkpoint)
+          return concat(
+            other ?? EMPTY,
+            defer(() => this.joinResumed(id)),
+          );
+        const resumed = new Subject<never>();
+        this.resuming.set(resume, resumed);
         const options = { ...this.runOptions(context), ...answers };
         const refused = () => writeRecord(this.store, resume, record);
         return writeRecord(this.store, resume, { ...record, result: result as RunResult }).pipe(
-          finalize(() => this.resuming.delete(resume)),
           endWith(undefined),
           map(() =>
             this.launch(
@@ -150,9 +171,19 @@ export class AgentService<C> {
               refused,
             ),
           ),
+          finalize(() => {
+            this.resuming.delete(resume);
+            resumed.complete();
+          }),
         );
       }),
     );
+  }
+
+  private joinResumed(id: string): Observable<Response> {
+    const run = this.runs.get(id);
+    if (!run) throw notWaiting();
+    return of(this.send(run));
   }
 
   /** Sends a run that has ended again, and goes on with one whose process ended. */

@@ -30,7 +30,7 @@ import type { ConversationAgent } from './conversationAgent.js';
 import { answerOf, executeCalls } from './executeCalls.js';
 import { Exchanges, historyOf } from './exchanges.js';
 import type { Exchange, SavedConversation } from './exchanges.js';
-import { randomId } from './randomId.js';
+import { followingId } from './randomId.js';
 import { toView } from './toView.js';
 import type { View } from './view.js';
 import { cancelView, failView, isSameView, messagesOfFailed, shownMessages } from './viewChanges.js';
@@ -125,7 +125,7 @@ export class ConversationRunner implements Conversation {
   /** Goes on with an exchange whose calls have answers. */
   private resume({ id, parent, run, view, ...exchange }: Exchange, stop: Observable<void>): Observable<unknown> {
     const { checkpoint, answers } = exchange;
-    const nextRun = randomId();
+    const nextRun = followingId(run);
     const earlier = [...this.exchanges.path(parent).map((other) => other.run), run];
     const options = { ...this.runOptions(stop), ...answers, id: nextRun, earlier };
     const base: View = { ...view, status: 'waiting' };

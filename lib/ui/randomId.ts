@@ -5,3 +5,12 @@
 export function randomId(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
+
+/**
+ * Returns the id of the run that goes on with a run that waited. It is the same in all tabs and after a reload: the
+ * first request starts the run, and the others join it. Nobody can guess it without the id of the run that waited.
+ */
+export function followingId(id: string): string {
+  const last = Number.parseInt(id.slice(-8), 16);
+  return id.slice(0, -8) + ((last + 1) % 2 ** 32).toString(16).padStart(8, '0');
+}

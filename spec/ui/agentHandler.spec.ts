@@ -451,6 +451,31 @@ describe('agentHandler: requests', () => {
     await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
   });
 
+  it.each(['at once', 'later'])(
+    'a store that answers %s: two tabs that answer a call join the same run',
+    async (when) => {
+      const records = new Map<string, RunRecord>();
+      const store = {
+        get: (id: string) => (when === 'later' ? Promise.resolve(records.get(id)) : records.get(id)),
+        set: (id: string, record: RunRecord) =>
+          when === 'later' ? Promise.resolve().then(() => records.set(id, record)) : records.set(id, record),
+      };
+      const { url, model } = await serve([[toolCall('zone', {}, 'z')], 'Done'], { store });
+      const saving = open(url);
+      saving.chat.send('Where am I?');
+      await saving.until(({ status }) => status === 'waiting');
+      const saved = asJson(saving.chat.save());
+      saving.leave();
+      const tabs = [open(url, { saved }), open(url, { saved })];
+      for (const { chat } of tabs) chat.answer('z', 'Europe/Oslo');
+      await Promise.all(tabs.map(({ done }) => done()));
+      expect(tabs.map(({ chat }) => textOf(chat))).toEqual(Array(2).fill('Where am I?|[zone completed]|Done'));
+      const [first, second] = tabs.map(({ chat }) => asJson(chat.save()));
+      expect(first).toEqual(second);
+      expect(model.requests).toHaveLength(2);
+    },
+  );
+
   it('a store may be asynchronous, and the end is stored before the page learns of it', async () => {
     const records = new Map<string, string>();
     const store = {
