@@ -241,7 +241,7 @@ export type { GoogleOptions } from './providers/google/google.js';
 export { googleTools } from './providers/google/serverTools.js';
 export type { GoogleSearchOptions, GoogleTool } from './providers/google/serverTools.js';
 export { httpModel } from './providers/httpModel.js';
-export type { ModelOptions } from './providers/httpModel.js';
+export type { ModelOptions, OpenModelOptions } from './providers/httpModel.js';
 export { mistral } from './providers/mistral.js';
 export { ollama } from './providers/ollama/ollama.js';
 export { openai } from './providers/openai.js';

@@ -1,5 +1,5 @@
 import { defer, identity, Subject } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
@@ -21,7 +21,7 @@ import type { RetryOptions } from '../protocol/retry.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
-import { extractTextCalls } from './shared/textCalls.js';
+import type { TextCallOptions } from './shared/textCalls.js';
 import { extractThinking } from './shared/thinkTags.js';
 
 /** The options of all models that use HTTP. */
@@ -60,13 +60,6 @@ export interface ModelOptions {
   /** Whether text in `<think>` tags at the start of a response is thinking. Default: false, but true for `together`. */
   readonly thinkTags?: boolean | undefined;
   /**
-   * Whether the model writes its tool calls as text (`<|python_tag|>{"name": ...}`), and the server forwards them as
-   * text. The text of a response is then converted to calls if it contains only calls, each call names an offered tool,
-   * and the tool choice is not `none`. Default: false, so that a quoted document cannot call a tool; true for some
-   * models of Together.
-   */
-  readonly textCalls?: boolean | undefined;
-  /**
    * Whether errors contain what the provider sent (`body`, `data`, `received`), which may repeat the conversation.
    * Without it they have the provider's message and code. Keys are removed in either case. Default: false.
    */
@@ -74,6 +67,9 @@ export interface ModelOptions {
   /** The model's capabilities, which override the built-in capabilities. Default: none are overridden. */
   readonly capabilities?: Capabilities | undefined;
 }
+
+/** The options of models with open weights, which many servers run. */
+export type OpenModelOptions = ModelOptions & TextCallOptions;
 
 /** A provider's model, as data and pure functions. */
 export interface HttpModelDefinition {
@@ -89,6 +85,8 @@ export interface HttpModelDefinition {
   /** The headers that contain the key. Default: `authorization: Bearer <key>`. */
   readonly authorize?: ((key: string) => Readonly<Record<string, string>>) | undefined;
   readonly wire: Wire;
+  /** Converts the text of a response, for example to calls. Default: the text stays as it is. */
+  readonly readText?: ((request: Request) => MonoTypeOperatorFunction<Chunk>) | undefined;
   readonly capabilities?: Capabilities | undefined;
 }
 
@@ -149,7 +147,7 @@ function streamResponse(
   key: string | undefined,
 ): Observable<Chunk> {
   const { provider, wire, baseUrl } = definition;
-  const { timeout, maxEventBytes, thinkTags, textCalls, retry, debug } = options;
+  const { timeout, maxEventBytes, thinkTags, retry, debug } = options;
   const prepared = preparePost(definition, options, request, encoded, key);
   const keys = key === undefined ? [] : [key];
   const redaction = (): Redaction => ({
@@ -168,7 +166,7 @@ function streamResponse(
   });
   return response.pipe(
     thinkTags ? extractThinking() : identity,
-    textCalls ? extractTextCalls(request) : identity,
+    definition.readText?.(request) ?? identity,
     retry === false ? identity : retryBeforeFirst<Chunk>(retry),
   );
 }

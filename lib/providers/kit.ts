@@ -22,7 +22,7 @@ export { sse } from '../protocol/sse.js';
 export type { Decoder, Frame, FrameReader, Framing, FramingOptions, Wire, WireRequest } from '../protocol/wire.js';
 
 export { httpModel } from './httpModel.js';
-export type { HttpModelDefinition, ModelOptions } from './httpModel.js';
+export type { HttpModelDefinition, ModelOptions, OpenModelOptions } from './httpModel.js';
 export { createCallFragments } from './shared/callFragments.js';
 export type { CallFragments } from './shared/callFragments.js';
 export { createChunkEmitter } from './shared/chunkEmitter.js';
@@ -39,6 +39,7 @@ export { baseMediaType, dataUrl, inlineDataUrl, textOfFile } from './shared/file
 export { commonFinishReason } from './shared/finishReasons.js';
 export { withMessageOptions, withProviderOptions } from './shared/providerOptions.js';
 export { lookUpEffort, unsupportedBudgetError } from './shared/thinkingEffort.js';
+export { extractTextCalls } from './shared/textCalls.js';
 export { toolResultContent, unsupportedResultFileError } from './shared/toolResultContent.js';
 export type { ToolResultContent } from './shared/toolResultContent.js';
 export { unknownChunk } from './shared/unknownChunk.js';

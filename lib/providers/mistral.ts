@@ -7,10 +7,11 @@ import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import type { Dialect } from './chatCompletions/dialect.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
-import type { ModelOptions } from './httpModel.js';
+import type { OpenModelOptions } from './httpModel.js';
 import { mistralCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
 import { lookUpEffort } from './shared/thinkingEffort.js';
+import { extractTextCalls } from './shared/textCalls.js';
 
 /**
  * A Mistral model.
@@ -27,7 +28,7 @@ import { lookUpEffort } from './shared/thinkingEffort.js';
  * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
  * for a thinking budget (pass an effort), and, with a Magistral model, for any `thinking` other than `true`.
  */
-export function mistral(name: string, options: ModelOptions = {}): Model {
+export function mistral(name: string, options: OpenModelOptions = {}): Model {
   return httpModel(
     {
       provider: 'mistral',
@@ -35,6 +36,7 @@ export function mistral(name: string, options: ModelOptions = {}): Model {
       baseUrl: 'https://api.mistral.ai/v1',
       apiKey: { variable: 'MISTRAL_API_KEY' },
       wire: chatCompletions(name, mistralDialect(name)),
+      readText: options.textCalls ? extractTextCalls : undefined,
       capabilities: { tools: true, multiToolCalls: true, typedOutput: true, thinking: true, vision: true, files: true },
     },
     options,

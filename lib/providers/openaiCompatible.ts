@@ -3,10 +3,11 @@ import type { Model } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import type { Dialect } from './chatCompletions/dialect.js';
 import { httpModel } from './httpModel.js';
-import type { ModelOptions } from './httpModel.js';
+import type { OpenModelOptions } from './httpModel.js';
+import { extractTextCalls } from './shared/textCalls.js';
 
 /** A server that implements the Chat Completions API. The options apply to all models of the server. */
-export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'> {
+export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provider'> {
   /** The provider's name, used in errors and as the key of its provider data and `providerOptions`. */
   readonly name: string;
   /** The URL of the server's API, without `/chat/completions`. */
@@ -77,10 +78,12 @@ export interface CompatibleServer extends ModelOptions, Omit<Dialect, 'provider'
  * @returns A function that returns a model by name. The options of a model override the options of the server; headers
  * are merged.
  */
-export function openaiCompatible(server: CompatibleServer): (name: string, options?: ModelOptions) => Model {
+export function openaiCompatible(server: CompatibleServer): (name: string, options?: OpenModelOptions) => Model {
   const { name: provider, baseUrl, apiKeyVariable, ...serverOptions } = server;
   return (name, options = {}) => {
     const headers = { ...server.headers, ...options.headers };
+    // An option of the model that is undefined does not override the server's option.
+    const modelOptions = { ...serverOptions, ...omitUndefined(options), headers };
     return httpModel(
       {
         provider,
@@ -88,10 +91,10 @@ export function openaiCompatible(server: CompatibleServer): (name: string, optio
         baseUrl,
         apiKey: apiKeyVariable === undefined ? undefined : { variable: apiKeyVariable },
         wire: chatCompletions(name, { ...serverOptions, provider }),
+        readText: modelOptions.textCalls ? extractTextCalls : undefined,
         capabilities: server.capabilities,
       },
-      // An option of the model that is undefined does not override the server's option.
-      { ...serverOptions, ...omitUndefined(options), headers },
+      modelOptions,
     );
   };
 }

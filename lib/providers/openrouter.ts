@@ -3,9 +3,10 @@ import type { FilePart } from '../core/message.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { httpModel } from './httpModel.js';
-import type { ModelOptions } from './httpModel.js';
+import type { OpenModelOptions } from './httpModel.js';
 import { mistralCallId, shortCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
+import { extractTextCalls } from './shared/textCalls.js';
 
 /**
  * A model of any vendor, used through OpenRouter.
@@ -27,7 +28,7 @@ import { dataUrl } from './shared/files.js';
  * @returns A cold model. Its streams error with the errors of `httpModel`. The capabilities are those of the service;
  * OpenRouter rejects a request that a model does not support.
  */
-export function openrouter(name: string, options: ModelOptions = {}): Model {
+export function openrouter(name: string, options: OpenModelOptions = {}): Model {
   return httpModel(
     {
       provider: 'openrouter',
@@ -43,6 +44,7 @@ export function openrouter(name: string, options: ModelOptions = {}): Model {
         // OpenRouter forwards ids to the vendor unchanged.
         callId: name.startsWith('mistralai/') ? mistralCallId : shortCallId,
       }),
+      readText: options.textCalls ? extractTextCalls : undefined,
       capabilities: {
         tools: true,
         multiToolCalls: true,

@@ -4,7 +4,8 @@ import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
-import type { ModelOptions } from './httpModel.js';
+import type { OpenModelOptions } from './httpModel.js';
+import { extractTextCalls } from './shared/textCalls.js';
 
 /**
  * An open-weight model, served by Together.
@@ -22,7 +23,8 @@ import type { ModelOptions } from './httpModel.js';
  * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
  * for a thinking budget (pass an effort).
  */
-export function together(name: string, options: ModelOptions = {}): Model {
+export function together(name: string, options: OpenModelOptions = {}): Model {
+  const { thinkTags = true, textCalls = writesCallsAsText(name), ...transport } = options;
   return httpModel(
     {
       provider: 'together',
@@ -30,6 +32,7 @@ export function together(name: string, options: ModelOptions = {}): Model {
       baseUrl: 'https://api.together.xyz/v1',
       apiKey: { variable: 'TOGETHER_API_KEY' },
       wire: chatCompletions(name, { provider: 'together', thinking: togetherThinking, body: withoutStrict }),
+      readText: textCalls ? extractTextCalls : undefined,
       capabilities: {
         tools: true,
         multiToolCalls: true,
@@ -39,7 +42,7 @@ export function together(name: string, options: ModelOptions = {}): Model {
         files: false,
       },
     },
-    { ...options, thinkTags: options.thinkTags ?? true, textCalls: options.textCalls ?? writesCallsAsText(name) },
+    { ...transport, thinkTags },
   );
 }
 

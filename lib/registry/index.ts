@@ -8,7 +8,7 @@ import { openaiResponses } from '../providers/openaiResponses/openaiResponses.js
 import { openrouter } from '../providers/openrouter.js';
 import { together } from '../providers/together.js';
 import type { Model } from '../core/model.js';
-import type { ModelOptions } from '../providers/httpModel.js';
+import type { OpenModelOptions } from '../providers/httpModel.js';
 import { createRegistry } from './registry.js';
 import type { ModelFactory, ProviderOptions, RegisteredProvider, Registry } from './registry.js';
 
@@ -85,7 +85,7 @@ function createBuiltInRegistry(): Registry {
  * @throws ConfigurationError `model` for an unknown provider (the message lists the registered providers), and for a
  * name without a model if the provider has no default model.
  */
-export function modelByName(name: string, options?: ModelOptions): Model {
+export function modelByName(name: string, options?: OpenModelOptions): Model {
   return registry.modelByName(name, options);
 }
 

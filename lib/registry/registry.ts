@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../core/errors.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { Capabilities, Model } from '../core/model.js';
-import type { ModelOptions } from '../providers/httpModel.js';
+import type { OpenModelOptions } from '../providers/httpModel.js';
 
 /** Creates a model of a provider from the model's name. */
-export type ModelFactory = (name: string, options?: ModelOptions) => Model;
+export type ModelFactory = (name: string, options?: OpenModelOptions) => Model;
 
 /** The options of a registered provider, in addition to its factory. */
 export interface ProviderOptions {
@@ -35,7 +35,7 @@ export interface RegisteredProvider {
 
 /** A registry of providers by name. */
 export interface Registry {
-  modelByName(name: string, options?: ModelOptions): Model;
+  modelByName(name: string, options?: OpenModelOptions): Model;
   registerProvider(name: string, factory: ModelFactory, options?: ProviderOptions): void;
   providers(): readonly RegisteredProvider[];
 }

@@ -23,6 +23,7 @@ import type { Wire } from '../../lib/protocol/wire.js';
 import { ndjson } from '../../lib/protocol/ndjson.js';
 import { httpModel } from '../../lib/providers/httpModel.js';
 import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/httpModel.js';
+import { extractTextCalls } from '../../lib/providers/shared/textCalls.js';
 import { openTool } from '../conformance/case.js';
 import { everyCut, fetchOf, finish, inPieces, serve, signal, text, toyWire, utf8 } from '../protocol/wires.js';
 import { observe } from '../support/observe.js';
@@ -475,14 +476,14 @@ describe('httpModel', () => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  it.each<[string, ModelOptions]>([
-    ['<|python_tag|>{', { textCalls: true }],
-    ['<|pyth', { textCalls: true }],
-    ['<thi', { thinkTags: true }],
-    [' \n', { thinkTags: true, textCalls: true }],
+  it.each<[string, ModelOptions, Partial<HttpModelDefinition>]>([
+    ['<|python_tag|>{', {}, { readText: extractTextCalls }],
+    ['<|pyth', {}, { readText: extractTextCalls }],
+    ['<thi', { thinkTags: true }, {}],
+    [' \n', { thinkTags: true }, { readText: extractTextCalls }],
   ])(
     'httpModel emits the text %j, which it held back, before the error of a broken connection',
-    async (held, options) => {
+    async (held, options, over) => {
       let pulls = 0;
       const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
         if (pulls++ > 0) controller.error(new Error('reset'));
@@ -495,7 +496,7 @@ describe('httpModel', () => {
       const done = signal();
       const request = { ...hello, tools: [openTool('f')] };
       const seen = observe(
-        model({ fetch, ...options })
+        model({ fetch, ...options }, over)
           .stream(request)
           .pipe(finalize(done.resolve)),
       );

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Request } from '../../lib/core/model.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
-import type { ModelOptions } from '../../lib/providers/httpModel.js';
+import type { OpenModelOptions } from '../../lib/providers/httpModel.js';
 import { together } from '../../lib/providers/together.js';
 import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
 import { openTool } from '../conformance/case.js';
@@ -83,7 +83,7 @@ describe('together: responses', () => {
   const llama = 'meta-llama/Llama-3.3-70B-Instruct-Turbo';
   const answer = async (
     texts: readonly string[],
-    { model = llama, request = {}, ...options }: { model?: string; request?: Partial<Request> } & ModelOptions = {},
+    { model = llama, request = {}, ...options }: { model?: string; request?: Partial<Request> } & OpenModelOptions = {},
   ) => {
     const { fetch } = answering(...texts.map((content) => delta({ content })), delta({}, 'eos'), '[DONE]');
     const events = together(model, { apiKey: 'k', fetch, ...options }).stream({

@@ -1,9 +1,10 @@
 import type { Model } from '../../core/model.js';
 import { ndjson } from '../../protocol/ndjson.js';
 import { httpModel } from '../httpModel.js';
-import type { ModelOptions } from '../httpModel.js';
+import type { OpenModelOptions } from '../httpModel.js';
 import { decodeOllama } from './decode.js';
 import { encodeOllama } from './encode.js';
+import { extractTextCalls } from '../shared/textCalls.js';
 
 /**
  * A model served by Ollama, used through Ollama's own API. By default, the server is local and needs no key.
@@ -22,13 +23,14 @@ import { encodeOllama } from './encode.js';
  * for files that are neither images nor text, for files by URL and for a thinking budget, and `capability` for
  * `parallelToolCalls: false` and a `toolChoice` that forces a call.
  */
-export function ollama(name: string, options: ModelOptions = {}): Model {
+export function ollama(name: string, options: OpenModelOptions = {}): Model {
   return httpModel(
     {
       provider: 'ollama',
       name,
       baseUrl: 'http://localhost:11434',
       wire: { framing: ndjson, encode: (request) => encodeOllama(name, request), decode: decodeOllama },
+      readText: options.textCalls ? extractTextCalls : undefined,
       capabilities: {
         tools: true,
         multiToolCalls: true,

@@ -9,6 +9,17 @@ import type { Request } from '../../core/model.js';
 import { createTextFilter, textFilter } from '../../core/textFilter.js';
 import type { TextFilter, TextReader } from '../../core/textFilter.js';
 
+/** The option of models that may write their calls as text. */
+export interface TextCallOptions {
+  /**
+   * Whether the model writes its tool calls as text (`<|python_tag|>{"name": ...}`), and the server forwards them as
+   * text. The text of a response is then converted to calls if it contains only calls, each call names an offered tool,
+   * and the tool choice is not `none`. Default: false, so that a quoted document cannot call a tool; true for some
+   * models of Together.
+   */
+  readonly textCalls?: boolean | undefined;
+}
+
 /** Llama 3 writes the first tag before its calls, Llama 4 the second. */
 const tags = ['<|python_tag|>', '<|python_start|>'] as const;
 
