@@ -177,6 +177,8 @@ describe('the public names', () => {
       'agUiHandler',
       'agUiResponse',
       'clientTools',
+      'fetchAgUi',
+      'fromAgUi',
       'fromAgUiMessages',
       'historyOf',
       'readAgUiRequest',

@@ -6,12 +6,13 @@ import { hasToolResults, messageText } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import { describeError } from '../../ui/serverSentEvents.js';
 import type { ServerSentEventsOptions } from '../../ui/serverSentEvents.js';
+import { customEvent } from './customEvents.js';
 import { MessageEncoder } from './messageEncoder.js';
 import { finishedEvent } from './outcome.js';
 import type { OutcomeOptions } from './outcome.js';
 import { AgUiRequestError } from './request.js';
-import { AG_UI_VERSION, CUSTOM_PREFIX } from './protocol.js';
-import type { AgUiEvent, CustomEvent, RunAgentInput } from './protocol.js';
+import { AG_UI_VERSION, turnsMark } from './marks.js';
+import type { AgUiEvent, RunAgentInput } from './protocol.js';
 
 /** Options of `toAgUi`. */
 export interface ToAgUiOptions extends OutcomeOptions, Pick<ServerSentEventsOptions, 'describeError' | 'onError'> {}
@@ -35,7 +36,7 @@ export class AgUiEncoder {
 
   start(): readonly AgUiEvent[] {
     const { threadId, runId } = this.run;
-    return [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: AG_UI_VERSION }];
+    return [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: AG_UI_VERSION, metadata: turnsMark }];
   }
 
   next(event: StreamEvent): readonly AgUiEvent[] {
@@ -86,9 +87,12 @@ export class AgUiEncoder {
       case 'message':
         this.addMessage(known.message);
         break;
-      case 'turn':
+      case 'turn': {
+        const { next: _, checkpoint: __, ...turn } = known;
         messages.endTurn();
+        messages.send(customEvent(turn));
         break;
+      }
       case 'retract':
         messages.retract(customEvent(known));
         break;
@@ -142,10 +146,3 @@ export class AgUiEncoder {
 /** A mistake of the client is described to it. */
 const describeForClient = (thrown: unknown): JsonObject =>
   thrown instanceof AgUiRequestError ? thrown.toJSON() : describeError(thrown);
-
-/** An event that AG-UI has no word for, under its own type. */
-const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
-  type: 'CUSTOM',
-  name: CUSTOM_PREFIX + type,
-  value: value,
-});

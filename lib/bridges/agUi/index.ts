@@ -1,4 +1,6 @@
 export { agUiHandler } from './agUiHandler.js';
+export { fetchAgUi } from './fetchAgUi.js';
+export { fromAgUi } from './fromAgUi.js';
 export { fromAgUiMessages, toAgUiMessages } from './messages.js';
 export { AgUiRequestError, clientTools, historyOf, readAgUiRequest } from './request.js';
 export { runAgUi } from './runAgUi.js';
@@ -6,6 +8,7 @@ export { agUiResponse, sendAgUi } from './sendAgUi.js';
 export { toAgUi } from './toAgUi.js';
 export type { AgUiHandlerOptions } from './agUiHandler.js';
 export type { AgUiRun, ToAgUiOptions } from './encoder.js';
+export type { AgUiRequest, FetchAgUiOptions } from './fetchAgUi.js';
 export type * from './protocol.js';
 export type { HistoryOptions } from './request.js';
 export type { AgUiAgent, AgUiStore, RunAgUiOptions } from './runAgUi.js';

@@ -2,7 +2,8 @@ import type { ToolCallFragment } from '../../core/chunk.js';
 import { isSameJson } from '../../core/json/equal.js';
 import { toolErrorTexts } from '../../core/message.js';
 import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { argumentsText, failureMetadata, parseArguments, resultContent } from './messages.js';
+import { droppedMark } from './marks.js';
+import { argumentsText, parseArguments, resultContent, resultMetadata } from './messages.js';
 import type { AgUiEvent, AgUiMessage } from './protocol.js';
 import { Transcript } from './transcript.js';
 
@@ -65,13 +66,16 @@ export class MessageEncoder {
     this.send({ type: 'REASONING_MESSAGE_CONTENT', messageId: this.reasoning, delta });
   }
 
+  /** A call starts with its first argument: until then, a server may send its name in pieces. */
   addFragment({ index = 0, id, name, arguments: args }: ToolCallFragment): void {
     const call = this.growing.get(index) ?? { held: '', isStarted: false };
     this.growing.set(index, call);
-    call.id ??= id;
-    call.name ??= name;
+    if (!call.isStarted) {
+      call.id = id ?? call.id;
+      call.name = name ?? call.name;
+    }
     call.held += typeof args === 'string' ? args : args ? JSON.stringify(args) : '';
-    if (call.id === undefined || call.name === undefined) return;
+    if (call.id === undefined || call.name === undefined || call.held === '') return;
     if (!call.isStarted) this.startCall(call.id, call.name);
     call.isStarted = true;
     this.sendArguments(call.id, call.held);
@@ -79,15 +83,16 @@ export class MessageEncoder {
   }
 
   addCall({ id, name, arguments: args }: ToolCallPart): void {
-    const growing = [...this.growing].find(([, call]) => call.id === id && call.isStarted);
-    if (growing) this.growing.delete(growing[0]);
-    else this.startCall(id, name);
+    const [index, growing] = [...this.growing].find(([, call]) => call.id === id) ?? [];
+    if (index !== undefined) this.growing.delete(index);
+    if (!growing?.isStarted) this.startCall(id, name);
     const complete = argumentsText(args);
     const streamed = this.transcript.argumentsOf(id);
     if (streamed === '') this.sendArguments(id, complete);
-    else if (streamed !== complete && !isSameJson(parseArguments(streamed), args)) {
-      // The provider repeats its arguments, or wraps them: only a snapshot can correct what was streamed.
-      this.transcript.setArguments(id, complete);
+    const isSame = streamed === '' || streamed === complete || isSameJson(parseArguments(streamed), args);
+    if (!isSame || (growing?.isStarted && growing.name !== name)) {
+      // The server repeats the arguments or wraps them: only a snapshot can correct what was sent.
+      this.transcript.setCall(id, name, complete);
       this.sendSnapshot();
     }
     this.send({ type: 'TOOL_CALL_END', toolCallId: id });
@@ -96,9 +101,9 @@ export class MessageEncoder {
   addResult(part: ToolResultPart): void {
     this.unanswered.delete(part.id);
     if (this.answered.has(part.id)) return;
+    const messageId = this.newId();
     const content = resultContent(part);
-    const failure = failureMetadata(part);
-    this.send({ type: 'TOOL_CALL_RESULT', messageId: this.newId(), toolCallId: part.id, content, ...failure });
+    this.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId: part.id, content, ...resultMetadata(part) });
   }
 
   /** Adds a message that the user has sent during the run. */
@@ -134,8 +139,7 @@ export class MessageEncoder {
     this.closeText();
     this.closeReasoning();
     this.parent = undefined;
-    for (const { id, isStarted } of this.growing.values())
-      if (id !== undefined && isStarted) this.send({ type: 'TOOL_CALL_END', toolCallId: id });
+    for (const { id, isStarted } of this.growing.values()) if (id !== undefined && isStarted) this.dropCall(id);
     this.growing = new Map();
   }
 
@@ -161,6 +165,14 @@ export class MessageEncoder {
     this.parent ??= this.newId();
     this.unanswered.add(id);
     this.send({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, parentMessageId: this.parent });
+  }
+
+  /** Ends a call that was cut off: the run does not have it. A client would execute it, unless it is answered. */
+  private dropCall(toolCallId: string): void {
+    this.unanswered.delete(toolCallId);
+    this.send({ type: 'TOOL_CALL_END', toolCallId, metadata: droppedMark });
+    const content = toolErrorTexts.not_executed;
+    this.send({ type: 'TOOL_CALL_RESULT', messageId: this.newId(), toolCallId, content, metadata: droppedMark });
   }
 
   private sendArguments(toolCallId: string, delta: string): void {

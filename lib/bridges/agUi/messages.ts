@@ -1,6 +1,15 @@
-import { isRecord, tryParseJson } from '../../core/json/json.js';
+import { isRecord, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type {
+  FilePart,
+  Message,
+  Part,
+  TextPart,
+  ToolCallPart,
+  ToolErrorCode,
+  ToolResultPart,
+} from '../../core/message.js';
+import { isDropped } from './marks.js';
 import type { AgUiContent, AgUiMessage, AgUiPart, AgUiSource, AgUiToolCall } from './protocol.js';
 
 /**
@@ -31,7 +40,7 @@ function fromMessage(message: AgUiMessage, results: ReadonlyMap<string, ToolMess
     case 'user':
       return [{ role: 'user', parts: fromContent(message.content) }];
     case 'assistant': {
-      const calls = (message.toolCalls ?? []).map(fromToolCall);
+      const calls = (message.toolCalls ?? []).filter((call) => !isDropped(call)).map(fromToolCall);
       const answers = calls.flatMap(({ id, name }) => {
         const result = results.get(id);
         return result ? [fromToolMessage(result, name)] : [];
@@ -52,6 +61,10 @@ function fromToolCall({ id, function: { name, arguments: args } }: AgUiToolCall)
   return { type: 'toolCall', id, name, arguments: parseArguments(args) };
 }
 
+/** The calls of messages. */
+export const callsOf = (messages: readonly AgUiMessage[]): readonly AgUiToolCall[] =>
+  messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+
 /** The arguments of a call from their JSON text. A text that is not an object is kept, and never executed. */
 export function parseArguments(text: string): JsonObject {
   const parsed = text.trim() === '' ? {} : tryParseJson(text);
@@ -59,23 +72,44 @@ export function parseArguments(text: string): JsonObject {
 }
 
 /** The JSON text of arguments: the text that the model wrote, if it was not JSON. */
-export const argumentsText = (args: JsonObject): string =>
-  args['_error'] === 'invalid_json' && typeof args['_raw'] === 'string' ? args['_raw'] : JSON.stringify(args);
+export function argumentsText(args: JsonObject): string {
+  const { _raw: raw, _error: error, ...others } = args;
+  const isInvalid = error === 'invalid_json' && typeof raw === 'string' && Object.keys(others).length === 0;
+  return isInvalid ? raw : JSON.stringify(args);
+}
 
 /** The result of a call from a tool message. */
-export function fromToolMessage(message: ToolMessage, name: string): ToolResultPart {
-  const { toolCallId: id, content, error } = message;
-  const failure = error ?? (isFailure(message.metadata) ? contentText(content) : undefined);
-  if (failure !== undefined) return { type: 'toolResult', id, name, error: failure };
-  return { type: 'toolResult', id, name, result: resultOf(content) };
+export function fromToolMessage(
+  { toolCallId: id, content, error, metadata }: Pick<ToolMessage, 'toolCallId' | 'content' | 'error' | 'metadata'>,
+  name: string,
+): ToolResultPart {
+  const { failed, code, json } = objectOrEmpty(metadata?.['rivulet']);
+  const failure = error ?? (failed === true ? contentText(content) : undefined);
+  if (failure === undefined) return { type: 'toolResult', id, name, result: resultOf(content, json) };
+  return { type: 'toolResult', id, name, error: failure, ...(isErrorCode(code) ? { code } : {}) };
 }
 
-/** A result from a content: the value of a JSON object or array, otherwise the text; or texts and files. */
-export function resultOf(content: AgUiContent): JsonValue {
+const errorCodes: Readonly<Record<ToolErrorCode, true>> = {
+  cancelled: true,
+  not_executed: true,
+  denied: true,
+  unknown_tool: true,
+  invalid_arguments: true,
+  timeout: true,
+  failed: true,
+};
+const isErrorCode = (code: unknown): code is ToolErrorCode =>
+  typeof code === 'string' && Object.hasOwn(errorCodes, code);
+
+/** A result from a content: texts and files, the value of a JSON object or array, otherwise the text. */
+function resultOf(content: AgUiContent, isJson: unknown): JsonValue {
   if (typeof content !== 'string') return fromContent(content) as unknown as JsonValue;
+  if (isJson === false) return content;
   const parsed = tryParseJson(content);
-  return typeof parsed === 'object' && parsed !== null ? parsed : content;
+  return parsed !== undefined && (isJson === true || isContainer(parsed)) ? parsed : content;
 }
+
+const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 const contentText = (content: AgUiContent): string =>
   typeof content === 'string' ? content : content.map((part) => (part.type === 'text' ? part.text : '')).join('');
@@ -134,18 +168,15 @@ const toToolMessage = (part: ToolResultPart): WithoutId<ToolMessage> => ({
   toolCallId: part.id,
   content: resultContent(part),
   ...(part.error === undefined ? {} : { error: part.error }),
+  ...resultMetadata(part),
 });
 
-/** What a tool result event says about a failure, since it has no field for it. */
-export const failureMetadata = (part: ToolResultPart): { readonly metadata?: JsonObject } =>
-  part.error === undefined
-    ? {}
-    : { metadata: { rivulet: { failed: true, ...(part.code ? { code: part.code } : {}) } } };
-
-/** Whether the metadata of a result says that the call failed. */
-export function isFailure(metadata: JsonObject | undefined): boolean {
-  const own = metadata?.['rivulet'];
-  return isRecord(own) && own['failed'] === true;
+/** What a tool result event has no field for: its failure, and whether its text is JSON where it could be either. */
+export function resultMetadata({ error, code, result }: ToolResultPart): { readonly metadata?: JsonObject } {
+  const mark = (fields: JsonObject) => ({ metadata: { rivulet: fields } });
+  if (error !== undefined) return mark({ failed: true, ...(code ? { code } : {}) });
+  if (typeof result === 'string') return isContainer(tryParseJson(result)) ? mark({ json: false }) : {};
+  return isContainer(result) ? {} : mark({ json: true });
 }
 
 /** The content of a tool message: a text, or the texts and files of the result. */

@@ -1,11 +1,5 @@
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
-/** The version of AG-UI that this bridge speaks. */
-export const AG_UI_VERSION = '1.0';
-
-/** The prefix of the names of custom events. What follows is the type of the event. */
-export const CUSTOM_PREFIX = 'rivulet.';
-
 /** What every event of AG-UI may have. Fields that are not listed pass through unread. */
 interface AgUiBase {
   readonly metadata?: JsonObject;
@@ -146,6 +140,30 @@ export type AgUiChunk =
       readonly delta?: string;
     });
 
+/** The events of AG-UI that are not part of a conversation: `fromAgUi` passes them through. */
+export type AgUiOtherEvent =
+  | RunStartedEvent
+  | RunFinishedEvent
+  | MessagesSnapshotEvent
+  | CustomEvent
+  | { readonly type: 'STATE_SNAPSHOT'; readonly snapshot: JsonValue }
+  | { readonly type: 'STATE_DELTA'; readonly delta: readonly JsonObject[] }
+  | { readonly type: 'STEP_STARTED' | 'STEP_FINISHED'; readonly stepName: string }
+  | {
+      readonly type: 'ACTIVITY_SNAPSHOT';
+      readonly messageId: string;
+      readonly activityType: string;
+      readonly content: JsonObject;
+      readonly replace?: boolean;
+    }
+  | {
+      readonly type: 'ACTIVITY_DELTA';
+      readonly messageId: string;
+      readonly activityType: string;
+      readonly patch: readonly JsonObject[];
+    }
+  | { readonly type: 'RAW'; readonly event: JsonValue; readonly source?: string };
+
 /** The content of a message: a text, or texts and files. */
 export type AgUiContent = string | readonly AgUiPart[];
 
@@ -166,6 +184,7 @@ export interface AgUiToolCall {
   readonly id: string;
   readonly type: 'function';
   readonly function: { readonly name: string; readonly arguments: string };
+  readonly metadata?: JsonObject;
 }
 
 interface AgUiMessageBase {

@@ -7,7 +7,7 @@ interface Entry {
   /** The number of the turn that has added it; 0 for a message of the request. */
   readonly turn: number;
   readonly text?: StringBuilder;
-  readonly calls: Map<string, { readonly name: string; text: StringBuilder }>;
+  readonly calls: Map<string, { readonly name: string; readonly text: StringBuilder }>;
 }
 
 /**
@@ -58,12 +58,11 @@ export class Transcript {
     return this.owner(callId)?.calls.get(callId)?.text.toString() ?? '';
   }
 
-  /** Replaces the arguments of a call. */
-  setArguments(callId: string, args: string): void {
-    const call = this.owner(callId)?.calls.get(callId);
-    if (!call) return;
-    call.text = new StringBuilder();
-    call.text.add(args);
+  /** Replaces the name and the arguments of a call. */
+  setCall(callId: string, name: string, args: string): void {
+    const text = new StringBuilder();
+    text.add(args);
+    this.owner(callId)?.calls.set(callId, { name, text });
   }
 
   /** The turn has ended: a `retract` does not remove its messages any more. */

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { take } from 'rxjs';
+import { defer, take } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import type { StreamEvent } from '../../../lib/core/event.js';
@@ -59,7 +59,9 @@ export const randomRun: fc.Arbitrary<Observable<StreamEvent>> = fc
     left: fc.option(fc.nat(20), { nil: undefined }),
   })
   .map(({ turns, fragments, eagerTools, left }) => {
-    const model = scriptedModel((request) => turns[request.turn - 1] ?? 'The end.');
-    const run$: Observable<StreamEvent> = createAgent({ model, tools, eagerTools }).stream('Go.', { fragments });
+    const run$ = defer((): Observable<StreamEvent> => {
+      const model = scriptedModel((request) => turns[request.turn - 1] ?? 'The end.');
+      return createAgent({ model, tools, eagerTools }).stream('Go.', { fragments });
+    });
     return left === undefined ? run$ : run$.pipe(take(left));
   });

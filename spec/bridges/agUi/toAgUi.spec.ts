@@ -61,7 +61,7 @@ describe('toAgUi', () => {
         expect(sequenceProblem(values)).toBeUndefined();
         expect(values.at(-1)?.type).toMatch(/^RUN_(FINISHED|ERROR)$/);
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 

@@ -10,7 +10,7 @@ import * as fc from 'fast-check';
 import { from, lastValueFrom, NEVER, of, Subject, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../../lib/agent.js';
-import { agUiHandler, toAgUi } from '../../../../lib/bridges/agUi/index.js';
+import { agUiHandler, fetchAgUi, fromAgUi, toAgUi } from '../../../../lib/bridges/agUi/index.js';
 import type { AgUiHandlerOptions } from '../../../../lib/bridges/agUi/index.js';
 import { repairHistory } from '../../../../lib/core/history.js';
 import { progress } from '../../../../lib/core/progress.js';
@@ -87,7 +87,7 @@ describe('HttpAgent', () => {
     );
     assert.deepEqual(call?.function, { name: 'weather', arguments: '{"city":"Oslo"}' });
     const custom = events.filter(({ type }) => type === 'CUSTOM').map((event) => (event as { name?: string }).name);
-    assert.deepEqual(custom, ['rivulet.toolStart', 'rivulet.toolProgress']);
+    assert.deepEqual(custom, ['rivulet.toolStart', 'rivulet.toolProgress', 'rivulet.turn', 'rivulet.turn']);
     assert.equal(events.at(-1)?.type, 'RUN_FINISHED');
   });
 
@@ -301,6 +301,19 @@ describe('the end of a run', () => {
     ask(client, 'How warm is it?');
     await client.runAgent();
     assert.deepEqual(shown(client), ['user: How warm is it?', 'assistant: It is 5 °C.']);
+  });
+});
+
+describe('fromAgUi', () => {
+  it('converts what HttpAgent receives, and what fetchAgUi receives', async () => {
+    const { client } = await serve(() => [{ type: 'thinking', text: 'Hm.' }, 'It is ', '5 °C.']);
+    const messages = [{ id: '1', role: 'user' as const, content: 'How warm is it?' }];
+    const input = { threadId: 't', runId: 'r', messages, tools: [], context: [] };
+    for (const events$ of [client.run(input), fetchAgUi(client.url, input)]) {
+      const events = await lastValueFrom((events$ as Observable<BaseEvent>).pipe(fromAgUi(), toArray()));
+      const result = events.find((event) => event.type === 'result');
+      assert.equal(result?.type === 'result' && result.result.text, 'It is 5 °C.');
+    }
   });
 });
 

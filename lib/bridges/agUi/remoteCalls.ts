@@ -1,0 +1,55 @@
+import type { ToolCallPart } from '../../core/message.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
+import { callsOf, parseArguments } from './messages.js';
+import type { AgUiMessage } from './protocol.js';
+
+/** The calls of a conversation with another server: those of its messages, and those that arrive. */
+export class RemoteCalls {
+  private readonly calls = new Map<string, ToolCallPart>();
+  /** The arguments of the calls that arrive. */
+  private readonly texts = new Map<string, StringBuilder>();
+
+  constructor(messages: readonly AgUiMessage[]) {
+    for (const { id, function: fn } of callsOf(messages)) this.set(id, fn.name, fn.arguments);
+  }
+
+  get(id: string): ToolCallPart | undefined {
+    return this.calls.get(id);
+  }
+
+  start(id: string, name: string): void {
+    this.set(id, name, '');
+    this.texts.set(id, new StringBuilder());
+  }
+
+  /** Adds to the arguments. Returns the call if it arrives. */
+  add(id: string, delta: string): ToolCallPart | undefined {
+    const text = this.texts.get(id);
+    text?.add(delta);
+    return text && this.calls.get(id);
+  }
+
+  /** A snapshot may correct the name and the arguments of a call that arrives. */
+  correct(messages: readonly AgUiMessage[]): void {
+    for (const { id, function: fn } of callsOf(messages)) {
+      if (!this.texts.has(id)) continue;
+      const text = new StringBuilder();
+      text.add(fn.arguments);
+      this.texts.set(id, text);
+      this.set(id, fn.name, '');
+    }
+  }
+
+  /** Ends a call. Returns it, unless it does not arrive. */
+  end(id: string): ToolCallPart | undefined {
+    const text = this.texts.get(id);
+    this.texts.delete(id);
+    return text && this.set(id, this.calls.get(id)?.name ?? '', text.toString());
+  }
+
+  private set(id: string, name: string, args: string): ToolCallPart {
+    const call: ToolCallPart = { type: 'toolCall', id, name, arguments: parseArguments(args) };
+    this.calls.set(id, call);
+    return call;
+  }
+}

@@ -1,0 +1,89 @@
+import type { WaitingCall } from '../../core/approval.js';
+import type { FinishReason } from '../../core/chunk.js';
+import { objectOrEmpty } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { addUsage, usageOf } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+import { RemoteRunError } from '../../ui/fromServerSentEvents.js';
+import type { AgUiUsage, RunErrorEvent, RunFinishedEvent, RunOutcome } from './protocol.js';
+
+/** The failure of the run of another server. */
+export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
+  return new RemoteRunError(code ?? 'internal', message, false);
+}
+
+/** Token counts of AG-UI, one per model, as those of a run. */
+export const toUsage = (counts: readonly AgUiUsage[]): Usage =>
+  counts.reduce<Usage>(
+    (sum, each) =>
+      addUsage(
+        sum,
+        usageOf({
+          input: each.inputTokens,
+          output: each.outputTokens,
+          total: each.totalTokens,
+          cachedInput: each.cachedInputTokens,
+          cacheWriteInput: each.cacheWriteInputTokens,
+          reasoning: each.reasoningTokens,
+        }),
+      ),
+    {},
+  );
+
+/** How the run of another server has ended. */
+export interface RemoteEnd {
+  readonly finishReason: FinishReason;
+  readonly rawReason?: string;
+  /** The calls that wait. An interrupt without a call has its own id, its reason as the name, and its message. */
+  readonly waiting: readonly WaitingCall[];
+}
+
+/**
+ * Reads the end of a run.
+ *
+ * @param event The event.
+ * @param callOf Returns the call with an id.
+ */
+export function endOf(
+  { outcome, metadata }: RunFinishedEvent,
+  callOf: (id: string) => WaitingCall | undefined,
+): RemoteEnd {
+  const { finishReason, rawReason } = objectOrEmpty(metadata?.['rivulet']);
+  const waiting = waitingCalls(outcome, callOf);
+  if (waiting.length > 0) return { finishReason: 'waiting', waiting };
+  const reason = outcome?.type === 'cancelled' ? 'stopped' : reasonOf(finishReason);
+  return { finishReason: reason, ...(typeof rawReason === 'string' ? { rawReason } : {}), waiting };
+}
+
+function waitingCalls(
+  outcome: RunOutcome | undefined,
+  callOf: (id: string) => WaitingCall | undefined,
+): readonly WaitingCall[] {
+  const known = (id: string, name: string, args: JsonObject): WaitingCall => {
+    const call = callOf(id);
+    return call ? { id, name: call.name, arguments: call.arguments } : { id, name, arguments: args };
+  };
+  if (outcome?.type === 'success') return (outcome.pendingToolCallIds ?? []).map((id) => known(id, '', {}));
+  if (outcome?.type !== 'interrupt') return [];
+  return outcome.interrupts.map(({ id, toolCallId = id, reason, message }) =>
+    known(toolCallId, reason, message === undefined ? {} : { message }),
+  );
+}
+
+const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
+  'stop',
+  'length',
+  'toolCalls',
+  'contentFilter',
+  'paused',
+  'stopped',
+  'maxTurns',
+  'limit',
+  'error',
+  'other',
+  'unspecified',
+]);
+
+/** The finish reason that a server names. Default: `stop`. */
+export const reasonOf = (reason: unknown): FinishReason =>
+  finishReasons.has(reason) ? (reason as FinishReason) : 'stop';

@@ -1,0 +1,122 @@
+import type { RunResult, StreamEvent, TurnEvent } from '../../core/event.js';
+import { mergeMetadata } from '../../core/metadata.js';
+import type { Message, Metadata, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
+import { addUsage } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+
+/** What the run of another server has emitted so far: its messages, turn by turn. */
+export class RemoteRun {
+  private readonly text = new StringBuilder();
+  private readonly thinking = new StringBuilder();
+  private readonly messages: Message[] = [];
+  private usage: Usage = {};
+  private metadata: Metadata | undefined;
+  private turns = 0;
+  private turn = new RemoteTurn();
+
+  /** Whether the turn has results: in the runs of other servers, content after them is the next turn. */
+  get hasResults(): boolean {
+    return this.turn.results.size > 0;
+  }
+  /** Whether the current turn has anything that its messages will have. */
+  get isOpen(): boolean {
+    return this.turns === 0 || this.turn.parts.length + this.turn.results.size + this.turn.prompts.length > 0;
+  }
+
+  addText(text: string): void {
+    const { parts } = this.turn;
+    const last = parts.at(-1);
+    if (last?.type === 'text') parts[parts.length - 1] = { type: 'text', text: last.text + text };
+    else parts.push({ type: 'text', text });
+    this.turn.text.add(text);
+  }
+
+  addThinking(text: string): void {
+    this.turn.thinking.add(text);
+  }
+
+  addPart(part: Part): void {
+    this.turn.parts.push(part);
+  }
+
+  addResult(result: ToolResultPart): void {
+    this.turn.results.set(result.id, result);
+  }
+
+  /** A message of the user follows the results of the turn in which it joined. */
+  addPrompt(prompt: Message): void {
+    this.turn.prompts.push(prompt);
+  }
+
+  /** The metadata of a turn that does not say it itself. */
+  addMetadata(metadata: Metadata): void {
+    this.turn.metadata = mergeMetadata(this.turn.metadata, metadata);
+  }
+
+  retract(): void {
+    this.turn = new RemoteTurn();
+  }
+
+  /** The model's message of a turn that waits for its calls. The turn counts, as in the result of an agent. */
+  endWaiting(): readonly StreamEvent[] {
+    this.turns += 1;
+    if (this.turn.metadata) this.metadata = mergeMetadata(this.metadata, this.turn.metadata);
+    return this.endMessages(this.turn.modelMessages());
+  }
+
+  /** Ends the turn: its messages, and the `turn` event. */
+  endTurn(summary: Omit<TurnEvent, 'type' | 'turn'>): readonly StreamEvent[] {
+    const messages = this.endMessages(this.turn.allMessages());
+    this.turns += 1;
+    this.usage = addUsage(this.usage, summary.usage);
+    if (summary.metadata) this.metadata = mergeMetadata(this.metadata, summary.metadata);
+    this.turn = new RemoteTurn();
+    const turn: TurnEvent = { ...summary, type: 'turn', turn: this.turns };
+    return [...messages, turn];
+  }
+
+  /** The result of the run. `usage` is that of the complete run, if the server reports it. */
+  result(end: Pick<RunResult, 'finishReason'> & Partial<RunResult>): RunResult {
+    const { text, thinking, messages, usage, metadata, turns } = this;
+    return {
+      text: text.toString(),
+      thinking: thinking.toString(),
+      output: undefined,
+      messages,
+      usage,
+      turns,
+      ...(metadata ? { metadata } : {}),
+      ...end,
+    };
+  }
+
+  private endMessages(messages: readonly Message[]): readonly StreamEvent[] {
+    this.text.add(this.turn.text.toString());
+    this.thinking.add(this.turn.thinking.toString());
+    this.messages.push(...messages);
+    return messages.map((message) => ({ type: 'message', message }));
+  }
+}
+
+/** What a turn has emitted so far. */
+class RemoteTurn {
+  metadata: Metadata | undefined;
+  readonly text = new StringBuilder();
+  readonly thinking = new StringBuilder();
+  readonly parts: Part[] = [];
+  readonly results = new Map<string, ToolResultPart>();
+  readonly prompts: Message[] = [];
+
+  modelMessages(): readonly Message[] {
+    return this.parts.length > 0 ? [{ role: 'model', parts: this.parts }] : [];
+  }
+
+  /** The results are in the order of their calls. */
+  allMessages(): readonly Message[] {
+    const position = (id: string) => this.parts.findIndex((part) => (part as ToolCallPart).id === id);
+    const results = [...this.results.values()].sort((a, b) => position(a.id) - position(b.id));
+    const answers: readonly Message[] = results.length > 0 ? [{ role: 'user', parts: results }] : [];
+    return [...this.modelMessages(), ...answers, ...this.prompts];
+  }
+}
