@@ -51,7 +51,10 @@ export class ConversationRunner implements Conversation {
     this.queue = new CommandQueue(options.whenBusy ?? 'queue', () => this.changed());
     this.views = new BehaviorSubject(this.currentView());
     const runs = defer(() => this.run(prompts$));
-    this.view$ = merge(this.views.pipe(distinctUntilChanged(isSameView)), runs.pipe(endWith(undefined))).pipe(
+    this.view$ = merge(
+      this.views.pipe(distinctUntilChanged<ConversationView>(isSameView)),
+      runs.pipe(endWith(undefined)),
+    ).pipe(
       takeWhile((view) => view !== undefined),
       share({ connector: () => new ReplaySubject(1) }),
     );

@@ -2,7 +2,6 @@ import { runOf } from '../core/failedRun.js';
 import type { JsonObject } from '../core/json/json.js';
 import { modelMessage, unfinishedResult } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import type { ConversationView } from './conversationTypes.js';
 import { answeredCall, withoutRetry } from './view.js';
 import type { MessageView, PartView, ToolCallView, View } from './view.js';
 
@@ -69,9 +68,18 @@ function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
 
 const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
 
+/** The lists of a conversation's view. Their elements keep their identity. */
+interface Lists {
+  readonly exchanges: readonly unknown[];
+  readonly waiting: readonly unknown[];
+  readonly queued: readonly unknown[];
+}
+
 /** Whether two views of a conversation show the same. */
-export const isSameView = (before: ConversationView, after: ConversationView) =>
-  isSameList(before.exchanges, after.exchanges) && isSameList(before.queued, after.queued);
+export const isSameView = (before: Lists, after: Lists) =>
+  isSameList(before.exchanges, after.exchanges) &&
+  isSameList(before.waiting, after.waiting) &&
+  isSameList(before.queued, after.queued);
 
 const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
   before.length === after.length && before.every((value, index) => value === after[index]);

@@ -394,7 +394,9 @@ describe('conversation: calls that wait', () => {
       observe(chat.view$);
       chat.send('a');
       expect(shown(chat)[1]).toBe('[weather waiting][slow running]');
+      const waiting = observe(chat.view$.pipe(map(({ waiting: calls }) => calls.length)));
       chat.decide('w', { approve: true });
+      expect(waiting.values).toEqual([1, 0]);
       never.next('slowly');
       never.complete();
       flush();
