@@ -30,9 +30,9 @@ export function chatIdOf({ url }: Request): string | undefined {
 }
 
 /** The response to a request that fails. `useChat` shows its text as the message of the error. */
-export function problemResponse(thrown: unknown): Response {
+export function problemResponse(thrown: unknown, headers: Readonly<Record<string, string>>): Response {
   const [status, text] = statusAndText(thrown);
-  return new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8' } });
+  return new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers } });
 }
 
 function statusAndText(thrown: unknown): readonly [number, string] {

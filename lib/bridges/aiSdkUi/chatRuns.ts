@@ -3,11 +3,8 @@ import {
   catchError,
   concat,
   concatMap,
-  defer,
   EMPTY,
   finalize,
-  from,
-  ignoreElements,
   merge,
   of,
   share,
@@ -17,33 +14,21 @@ import {
   throwError,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Answers } from '../../core/approval.js';
-import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
 import { maxTimerDelay } from '../../core/options.js';
+import type { HandledAgent, HandledRunOptions } from '../../ui/agentHandler.js';
+import { RequestError } from '../../ui/agentRequest.js';
 import type { Runs } from '../../ui/createRuns.js';
 import { createEventLog } from '../../ui/eventLog.js';
 import type { EventLog } from '../../ui/eventLog.js';
 import { randomId } from '../../ui/randomId.js';
 import type { SharedRun } from '../../ui/shareRun.js';
 import type { UiConversation } from './fromUiMessages.js';
+import { writeResponse } from './responseStore.js';
 import type { KeptResponse, ResponseStore } from './responseStore.js';
-
-/** What `uiChatHandler` uses of an agent: what `createAgent` returns. */
-export interface ChatAgent<C = unknown> {
-  stream(messages: readonly Message[], options: ChatRunOptions<C>): Observable<StreamEvent>;
-  resume(checkpoint: Checkpoint, options: ChatRunOptions<C> & Answers): Observable<StreamEvent>;
-}
-
-/** The options of a run that `uiChatHandler` starts. */
-export interface ChatRunOptions<C = unknown> {
-  readonly stop: Observable<void>;
-  readonly fragments: true;
-  readonly context: C;
-}
 
 /** The run of a chat that is going on. */
 export interface ChatRun {
@@ -58,10 +43,12 @@ export interface ChatRun {
 /** The runs of the chats: at most one of each. */
 export class ChatRuns<C> {
   private readonly chats = new Map<string, ChatRun>();
+  /** The messages that are being written: a checkpoint must not be used twice. */
+  private readonly writing = new Set<string>();
   private readonly forgetting = new Subscription();
 
   constructor(
-    private readonly agent: ChatAgent<C>,
+    private readonly agent: HandledAgent<C>,
     private readonly runs: Runs,
     private readonly store: ResponseStore,
     private readonly keep: number,
@@ -78,18 +65,26 @@ export class ChatRuns<C> {
     if (chat) this.runs.stop(chat.runId);
   }
 
-  /** Starts the next run of a chat, or goes on with the one that waits. */
+  /** Starts the next run of a chat, or goes on with the one that waits. The run before it is stopped. */
   start(chatId: string, { messages, response }: UiConversation, context: C): ChatRun {
     if (messages.every(({ parts }) => parts.length === 0)) throw emptyConversation();
     const runId = randomId();
     const messageId = response?.id ?? randomId();
+    if (this.writing.has(messageId)) throw new RequestError(409, 'This run goes on already.');
+    this.stop(chatId);
+    this.writing.add(messageId);
     const earlier = earlierEvents(response);
     const run = this.runs.start((stop) => {
       const create = (stopped: Observable<void>) => {
-        const options = { stop: stopped, fragments: true, context } as const;
+        const options = { stop: stopped, fragments: true, checkpoints: false, context } as const;
         return this.kept(this.events(messages, response, options), messageId, response);
       };
-      return stopWhenLeft(stop, create).pipe(finalize(() => this.forgetLater(chatId, runId)));
+      return stopWhenLeft(stop, create).pipe(
+        finalize(() => {
+          this.writing.delete(messageId);
+          this.forgetLater(chatId, runId);
+        }),
+      );
     }, runId).run;
     const chat: ChatRun = { runId, messageId, earlier, run };
     if (run.status === 'running' || this.keep > 0) this.chats.set(chatId, chat);
@@ -100,20 +95,20 @@ export class ChatRuns<C> {
   private events(
     messages: readonly Message[],
     response: UiConversation['response'],
-    options: ChatRunOptions<C>,
+    options: HandledRunOptions<C>,
   ): Observable<StreamEvent> {
     const { id = '', kept, answers } = response ?? {};
-    if (!kept?.checkpoint) return this.agent.stream(messages, options);
+    if (!kept?.checkpoint) return this.agent.stream(messages, { ...options, history: [] });
     let hasBegun = false;
     // A checkpoint is used once: a second use would execute the calls again. It is put back if the run fails before it
     // has done anything, for example since an answer does not match the schema of its tool.
     return concat(
-      this.save(id, { messages: kept.messages }),
+      writeResponse(this.store, id, { messages: kept.messages }),
       this.agent.resume(kept.checkpoint, { ...options, ...answers }).pipe(
         tap(() => (hasBegun = true)),
         catchError((thrown: unknown) =>
           concat(
-            hasBegun ? EMPTY : this.save(id, kept),
+            hasBegun ? EMPTY : writeResponse(this.store, id, kept),
             throwError(() => thrown as Error),
           ),
         ),
@@ -130,19 +125,12 @@ export class ChatRuns<C> {
     const log = createEventLog();
     return events.pipe(
       concatMap((event) => {
-        if (isResult(event)) return concat(this.save(messageId, keptOf(event.result, response, log)), of(event));
+        if (isResult(event))
+          return concat(writeResponse(this.store, messageId, keptOf(event.result, response, log)), of(event));
         if (!isMessage(event)) log.append(event); // a message repeats what was sent
         return [event];
       }),
     );
-  }
-
-  /** Completes when the response is stored. */
-  private save(messageId: string, response: KeptResponse): Observable<never> {
-    return defer(() => {
-      const stored = this.store.set(messageId, response);
-      return stored instanceof Promise ? from(stored) : EMPTY;
-    }).pipe(ignoreElements());
   }
 
   /** Nothing is forgotten any more: the service ends. */

@@ -2,7 +2,6 @@ export { fromUiMessages } from './fromUiMessages.js';
 export { sendUiMessage, uiMessageResponse } from './uiMessageResponse.js';
 export { toUiMessageStream } from './toUiMessageStream.js';
 export { uiChatHandler } from './uiChatHandler.js';
-export type { ChatAgent, ChatRunOptions } from './chatRuns.js';
 export type { UiFinishReason, UiMessage, UiMessageChunk, UiProviderMetadata, UiToolChunk } from './chunks.js';
 export type { UiConversation } from './fromUiMessages.js';
 export type { KeptResponse, ResponseStore } from './responseStore.js';

@@ -1,26 +1,14 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  firstValueFrom,
-  forkJoin,
-  from,
-  isObservable,
-  map,
-  of,
-  take,
-  throwIfEmpty,
-} from 'rxjs';
+import { catchError, concatMap, defer, firstValueFrom, map, of, take, throwIfEmpty } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
+import type { HandledAgent } from '../../ui/agentHandler.js';
+import { refused, RequestError } from '../../ui/agentRequest.js';
 import { createRuns } from '../../ui/createRuns.js';
-import { RequestError } from '../../ui/agentRequest.js';
 import { chatIdOf, problemResponse, readChatRequest } from './chatRequest.js';
 import type { ChatRequest } from './chatRequest.js';
 import { ChatRuns } from './chatRuns.js';
-import type { ChatAgent } from './chatRuns.js';
 import { fromUiMessages, isUiMessage } from './fromUiMessages.js';
-import { recentResponses } from './responseStore.js';
-import type { KeptResponse, ResponseStore } from './responseStore.js';
+import { readResponses, recentResponses, settled } from './responseStore.js';
+import type { ResponseStore } from './responseStore.js';
 import { messageResponse } from './uiMessageResponse.js';
 import type { UiMessageResponseOptions } from './uiMessageResponse.js';
 
@@ -80,27 +68,27 @@ export interface UiChatHandler {
  * and `keep` (default: 0), `maxBodyBytes` (default: 4 MB), and the options of `uiMessageResponse`.
  * @returns The handler. Its Promise does not reject.
  */
-export function uiChatHandler<C = undefined>(agent: ChatAgent<C>, options: UiChatOptions<C> = {}): UiChatHandler {
+export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: UiChatOptions<C> = {}): UiChatHandler {
   const { store = recentResponses(), grace = 0, keep = 0, maxBodyBytes = 4_194_304 } = options;
-  const { context = () => undefined as C } = options;
+  const { context = () => undefined as C, headers = {} } = options;
   const runs = createRuns({ grace, keep });
   const chats = new ChatRuns(agent, runs, store, keep);
 
-  const contextOf = (request: Request, chatId: string) =>
+  const authorize = (request: Request, chatId: string): Observable<C> =>
     defer(() => settled(context(request, chatId))).pipe(
       take(1),
       throwIfEmpty(),
-      catchError(() => {
-        throw new RequestError(403, 'This chat is not yours.');
+      catchError((thrown: unknown) => {
+        options.onError?.(thrown);
+        throw refused();
       }),
     );
-  const post = (request: Request): Observable<Response> =>
-    readChatRequest(request, maxBodyBytes).pipe(
-      concatMap((chat) => contextOf(request, chat.id).pipe(concatMap((user) => answer(chat, user)))),
-    );
   const answer = ({ id, messages }: ChatRequest, user: C): Observable<Response> => {
-    chats.stop(id);
-    return keptResponses(messages, store).pipe(
+    const answers = messages.filter((message) => isUiMessage(message) && message.role === 'assistant');
+    return readResponses(
+      store,
+      answers.map((message) => message.id),
+    ).pipe(
       map((kept) => {
         const { messageId, earlier, run } = chats.start(id, fromUiMessages(messages, kept), user);
         const continues = messages.at(-1)?.role === 'assistant';
@@ -108,34 +96,38 @@ export function uiChatHandler<C = undefined>(agent: ChatAgent<C>, options: UiCha
       }),
     );
   };
+  const post = (request: Request): Observable<Response> =>
+    readChatRequest(request, maxBodyBytes).pipe(
+      concatMap((chat) => authorize(request, chat.id).pipe(concatMap((user) => answer(chat, user)))),
+    );
   const join = (chatId: string): Response => {
     const chat = chats.get(chatId);
-    if (!chat) return new Response(null, { status: 204 });
+    if (!chat) return new Response(null, { status: 204, headers });
     const { messageId, earlier, run } = chat;
     return messageResponse(run, { ...options, messageId }, { events: earlier, isSent: false });
   };
   const stop = (chatId: string): Response => {
     chats.stop(chatId);
-    return new Response(null, { status: 204 });
+    return new Response(null, { status: 204, headers });
   };
   const respond = (request: Request): Observable<Response> => {
-    const act = { GET: join, DELETE: stop }[request.method];
+    const { method } = request;
+    if (method === 'POST') return post(request);
+    if (method !== 'GET' && method !== 'DELETE') throw new RequestError(405, 'Send POST, GET or DELETE.');
     const chatId = chatIdOf(request);
-    if (request.method === 'POST') return post(request);
-    if (!act) throw new RequestError(405, 'Use POST, GET or DELETE.');
     if (chatId === undefined) throw new RequestError(404, 'Use the URL <api>/<id of the chat>/stream.');
-    return contextOf(request, chatId).pipe(map(() => act(chatId)));
+    return authorize(request, chatId).pipe(map(() => (method === 'GET' ? join(chatId) : stop(chatId))));
   };
   const handle = (request: Request) =>
     firstValueFrom(
       defer(() => respond(request)).pipe(
         catchError((thrown: unknown) => {
-          const response = problemResponse(thrown);
+          const response = problemResponse(thrown, headers);
           if (response.status === 500) options.onError?.(thrown);
           return of(response);
         }),
       ),
-      { defaultValue: problemResponse(undefined) }, // of a body or a store that emits nothing
+      { defaultValue: problemResponse(undefined, headers) }, // of a store that emits nothing
     );
   const shutdown = (how?: 'finish' | 'stop' | 'abandon') =>
     defer(() => {
@@ -143,25 +135,4 @@ export function uiChatHandler<C = undefined>(agent: ChatAgent<C>, options: UiCha
       return runs.shutdown(how);
     });
   return Object.assign(handle, { shutdown });
-}
-
-/** The kept responses among the messages, by their ids. */
-function keptResponses(
-  messages: ChatRequest['messages'],
-  store: ResponseStore,
-): Observable<ReadonlyMap<string, KeptResponse>> {
-  const ids = messages.flatMap((message: unknown) =>
-    isUiMessage(message) && message.role === 'assistant' ? [message.id] : [],
-  );
-  if (ids.length === 0) return of(new Map());
-  const read = (id: string) => defer(() => settled(store.get(id))).pipe(map((response) => [id, response] as const));
-  return forkJoin([...new Set(ids)].map(read)).pipe(
-    map((entries) => new Map(entries.filter((entry): entry is [string, KeptResponse] => entry[1] !== undefined))),
-  );
-}
-
-/** A value, or what a Promise or an Observable emits. An array is one value. */
-function settled<T>(value: T | ObservableInput<T>): Observable<T> {
-  if (isObservable(value)) return value;
-  return value instanceof Promise ? from(value as Promise<T>) : of(value as T);
 }

@@ -4,7 +4,6 @@ import * as z from 'zod';
 import { createAgent } from '../../../lib/agent.js';
 import { uiChatHandler } from '../../../lib/bridges/aiSdkUi/index.js';
 import type {
-  ChatAgent,
   KeptResponse,
   UiChatHandler,
   UiChatOptions,
@@ -16,6 +15,7 @@ import { repairHistory } from '../../../lib/core/history.js';
 import { modelMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import type { HandledAgent } from '../../../lib/ui/agentHandler.js';
 import { readUiMessage } from './readUiMessage.js';
 import type { ReadMessage } from './readUiMessage.js';
 
@@ -138,7 +138,7 @@ describe('uiChatHandler', () => {
     const who = tool({ name: 'who', description: 'Who.', execute: (_, { context }) => seen.push(context) });
     const agent = createAgent({ model: scriptedModel([[toolCall('who')], 'You.']), tools: [who] });
     const context = ({ headers }: Request, chatId: string) => Promise.resolve(`${headers.get('x-user')} in ${chatId}`);
-    const handler = uiChatHandler(agent as ChatAgent<string>, { context });
+    const handler = uiChatHandler(agent as HandledAgent<string>, { context });
     const body = JSON.stringify({ id: 'chat', messages: [user('Who?')] });
     await read(handler(new Request(api, { method: 'POST', body, headers: { 'x-user': 'ann' } })));
     expect(seen).toEqual(['ann in chat']);
@@ -198,6 +198,20 @@ describe('uiChatHandler and a run that waits', () => {
     const second = await post(handler, messages);
     expect(second.status).toBe(400);
     expect(await second.text()).toMatch(/not kept any more/);
+    expect(execute).toHaveBeenCalledTimes(1);
+  });
+
+  it('uiChatHandler refuses an approval that is sent twice at the same time, with a slow store', async () => {
+    const records = new Map<string, KeptResponse>();
+    const store = {
+      get: (id: string) => Promise.resolve(records.get(id)),
+      set: (id: string, kept: KeptResponse) => Promise.resolve(records.set(id, kept)),
+    };
+    const { handler, message } = await begin({ store });
+    const messages = [user('Pay.'), answered(message, granted)] as const;
+    const responses = await Promise.all([post(handler, messages), post(handler, messages)]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 409]);
+    await read(responses[0] as Response, messages[1]);
     expect(execute).toHaveBeenCalledTimes(1);
   });
 
@@ -368,18 +382,21 @@ describe('uiChatHandler and requests that it refuses', () => {
     ['nothing to say', '', { method: 'POST', body: '{"id":"c","messages":[]}' }, {}, 400, /nothing to answer/],
     ['a message of another form', '', { method: 'POST', body: '{"id":"c","messages":[null]}' }, {}, 400, /Message 0/],
     ['a large body', '', { method: 'POST', body }, { maxBodyBytes: 20 }, 413, /at most 20 bytes/],
-    ['a user who may not', '', { method: 'POST', body }, { context: forbidden }, 403, /^This chat is not yours\.$/],
-    ['a user about whom nothing is said', '', { method: 'POST', body }, { context: () => EMPTY }, 403, /not yours/],
-    ['a join of a user who may not', '/chat/stream', {}, { context: forbidden }, 403, /not yours/],
+    ['a user who may not', '', { method: 'POST', body }, { context: forbidden }, 403, /^You may not use this agent\.$/],
+    ['a user about whom nothing is said', '', { method: 'POST', body }, { context: () => EMPTY }, 403, /may not/],
+    ['a join of a user who may not', '/chat/stream', {}, { context: forbidden }, 403, /may not/],
     ['a URL without a chat', '', {}, {}, 404, /<id of the chat>/],
     ['another method', '', { method: 'PUT', body }, {}, 405, /POST, GET or DELETE/],
+    ['the name of a property as a method', '/chat/stream', { method: 'constructor' }, {}, 405, /POST, GET or DELETE/],
     ['a store that fails', '', { method: 'POST', body: known }, { store: failing }, 500, /^The request failed\.$/],
   ])('uiChatHandler refuses %s', async (_, path, init, options, status, text) => {
     const onError = jest.fn();
-    const response = await handlerOf({ ...options, onError })(new Request(`${api}${path}`, init));
+    const headers = { 'access-control-allow-origin': '*' };
+    const response = await handlerOf({ ...options, onError, headers })(new Request(`${api}${path}`, init));
     expect(response.status).toBe(status);
     expect(await response.text()).toMatch(text);
-    expect(onError).toHaveBeenCalledTimes(status === 500 ? 1 : 0);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    expect(onError).toHaveBeenCalledTimes([403, 500].includes(status) ? 1 : 0); // what the browser must not learn
   });
 
   it('uiChatHandler decodes the id of a chat', async () => {

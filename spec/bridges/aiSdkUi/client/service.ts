@@ -2,8 +2,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { nodeListener } from 'rivulet';
+import type { HandledAgent } from 'rivulet';
 import { uiChatHandler } from 'rivulet/ai-sdk-ui';
-import type { ChatAgent, UiChatOptions } from 'rivulet/ai-sdk-ui';
+import type { UiChatOptions } from 'rivulet/ai-sdk-ui';
 
 const closing = new Set<() => void>();
 
@@ -14,7 +15,7 @@ export function closeServices(): void {
 }
 
 /** Starts a service, and returns the URL of its chat. */
-export async function serve<C>(agent: ChatAgent<C>, options: UiChatOptions<C> = {}): Promise<string> {
+export async function serve<C>(agent: HandledAgent<C>, options: UiChatOptions<C> = {}): Promise<string> {
   const handler = uiChatHandler(agent, options);
   const server = createServer(nodeListener(handler));
   closing.add(() => {
