@@ -20,6 +20,7 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet';", most: 285_000 },
   { code: "export * from 'rivulet/registry';", most: 165_000 },
   { code: "export * from 'rivulet/ai-sdk';", most: 52_000 },
+  { code: "export * from 'rivulet/ai-sdk-ui';", most: 33_000 },
   { code: "export * from 'rivulet/opentelemetry';", most: 45_000 },
   { code: "export * from 'rivulet/provider';", most: 60_000 },
   { code: "export * from 'rivulet/testing';", most: 40_000 },
