@@ -203,7 +203,7 @@ export const checks: readonly Check[] = [
     }),
   },
   {
-    name: 'The page follows what another tab does: a decision, a stop, a new chat',
+    name: 'The page follows what another tab does: a decision, and a stop',
     prepare: () => ({
       script: (turn) => (turn.turn < 3 ? noting(turn) : concat(of(text('Half')), NEVER)),
       tools: [note],
@@ -224,9 +224,6 @@ export const checks: readonly Check[] = [
         await chat.shows('You stopped');
         await chat.idle();
         assert.equal(await other.text(), await chat.text());
-        await page.getByRole('button', { name: 'New chat' }).click();
-        await second.bringToFront();
-        await second.getByText('Half').waitFor({ state: 'detached' });
       },
     }),
   },
@@ -387,4 +384,23 @@ export const checks: readonly Check[] = [
       },
     }),
   })),
+];
+
+/** What only examples/page does, which has one conversation. */
+export const pageChecks: readonly Check[] = [
+  {
+    name: 'The page begins a new chat in all tabs',
+    prepare: () => ({
+      script: ['One answer.'],
+      async act({ chat, openTab, page }) {
+        await chat.send('Hello');
+        await chat.shows('One answer.');
+        const second = await openTab();
+        await chatOn(second).shows('One answer.');
+        await page.getByRole('button', { name: 'New chat' }).click();
+        await second.bringToFront();
+        await second.getByText('One answer.').waitFor({ state: 'detached' });
+      },
+    }),
+  },
 ];

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { builtPage } from '../../examples/angular-chat/server/page.js';
 import { serve } from '../../examples/node-service/serve.js';
 import { angularChecks } from './angular.js';
-import { checks } from './checks.js';
+import { checks, pageChecks } from './checks.js';
 import { launch } from './chromium.js';
 import { checkNest } from './nest.js';
 import { onStage } from './stage.js';
@@ -11,7 +11,7 @@ import type { Example } from './stage.js';
 
 /** The examples with a page. Add yours here. */
 const examples: readonly Example[] = [
-  { name: 'page', serve: (agent) => serve(agent) },
+  { name: 'page', serve: (agent) => serve(agent), checks: pageChecks },
   { name: 'angular-chat', serve: (agent) => serve(agent, 0, angularPage), checks: angularChecks },
 ];
 

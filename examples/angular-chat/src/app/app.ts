@@ -6,6 +6,7 @@ import { Composer } from './composer';
 import { Exchange } from './exchange';
 import { answerOf, inputText, isBusy } from './text';
 import { applyTheme, restoreTheme } from './theme';
+import { Titles } from './titles';
 
 const suggestions = [
   'What can you do?',
@@ -55,7 +56,7 @@ const suggestions = [
               <ul>
                 @for (suggestion of suggestions; track suggestion) {
                   <li>
-                    <button (click)="chat.send(suggestion)">{{ suggestion }}</button>
+                    <button (click)="chat.current.send(suggestion)">{{ suggestion }}</button>
                   </li>
                 }
               </ul>
@@ -80,7 +81,7 @@ export class App {
   protected readonly inputText = inputText;
   protected readonly isListOpen = signal(false);
   protected readonly theme = signal(restoreTheme());
-  protected readonly title = computed(() => this.chat.titles()[this.chat.id()] ?? 'New chat');
+  protected readonly title = inject(Titles).current;
   protected readonly isBusy = computed(() => isBusy(this.chat.view().status));
   /** For a screen reader: the answer at once when it is complete, not word by word. */
   protected readonly announcement = computed(() => {

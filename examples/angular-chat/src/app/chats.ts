@@ -1,5 +1,6 @@
-import { Component, computed, inject, output } from '@angular/core';
+import { Component, inject, output } from '@angular/core';
 import { Chat } from './chat';
+import { Titles } from './titles';
 
 /** The list of conversations. */
 @Component({
@@ -8,7 +9,7 @@ import { Chat } from './chat';
     <button class="new" (click)="chat.open(); opened.emit()">New chat</button>
     <nav aria-label="Conversations">
       <ul>
-        @for (entry of entries(); track entry.id) {
+        @for (entry of titles.list(); track entry.id) {
           <li>
             <button
               class="entry"
@@ -17,7 +18,7 @@ import { Chat } from './chat';
             >
               {{ entry.title }}
             </button>
-            <button class="quiet remove" [attr.aria-label]="'Delete ' + entry.title" (click)="chat.remove(entry.id)">
+            <button class="quiet remove" [attr.aria-label]="'Delete ' + entry.title" (click)="titles.remove(entry.id)">
               ×
             </button>
           </li>
@@ -28,6 +29,6 @@ import { Chat } from './chat';
 })
 export class Chats {
   protected readonly chat = inject(Chat);
+  protected readonly titles = inject(Titles);
   readonly opened = output();
-  protected readonly entries = computed(() => Object.entries(this.chat.titles()).map(([id, title]) => ({ id, title })));
 }

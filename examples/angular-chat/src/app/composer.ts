@@ -39,6 +39,6 @@ export class Composer {
     if (prompt === '') return;
     text.value = '';
     this.isEmpty.set(true);
-    this.chat.send(prompt);
+    this.chat.current.send(prompt);
   }
 }
