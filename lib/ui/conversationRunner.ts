@@ -50,11 +50,9 @@ export class ConversationRunner implements Conversation {
     this.exchanges = new Exchanges(options.saved);
     this.queue = new CommandQueue(options.whenBusy ?? 'queue', () => this.changed());
     this.views = new BehaviorSubject(this.currentView());
+    const views = this.views.pipe(distinctUntilChanged<ConversationView>(isSameView));
     const runs = defer(() => this.run(prompts$));
-    this.view$ = merge(
-      this.views.pipe(distinctUntilChanged<ConversationView>(isSameView)),
-      runs.pipe(endWith(undefined)),
-    ).pipe(
+    this.view$ = merge(views, runs.pipe(endWith(undefined))).pipe(
       takeWhile((view) => view !== undefined),
       share({ connector: () => new ReplaySubject(1) }),
     );
@@ -74,8 +72,7 @@ export class ConversationRunner implements Conversation {
   }
 
   regenerate(id = this.exchanges.selected ?? ''): void {
-    const { parent, input } = this.exchanges.get(id);
-    this.queue.add(new Command((stop) => this.ask(parent, input, stop)));
+    this.edit(id, this.exchanges.get(id).input);
   }
 
   edit(id: string, input: Input): void {
