@@ -14,6 +14,8 @@ const notEnded = 'The call did not end.';
 /** Translates the events of one run. Whatever it opens (a text, a call, a step) it closes, however the run ends. */
 export class ChunkEncoder {
   private readonly tools: ToolChunks;
+  /** Whether the browser reads the chunks that version 6 does not know. */
+  private readonly isNewest: boolean;
   private hasEvents = false;
   private hasEnded = false;
   private isStepOpen = false;
@@ -30,6 +32,7 @@ export class ChunkEncoder {
     const clientTools = new Set(options.tools?.filter((tool) => !tool.execute).map(({ name }) => name));
     this.tools = new ToolChunks(clientTools, { add: (chunk) => this.addPart(chunk), change: emit });
     this.stepHasCalls = options.continues ?? false;
+    this.isNewest = options.version !== 6;
   }
 
   /** Begins a stream. It may continue what another one has sent. */
@@ -67,6 +70,9 @@ export class ChunkEncoder {
         break;
       case 'toolWaiting':
         this.tools.addWaiting(known);
+        break;
+      case 'toolStart':
+        if (this.isNewest) this.tools.addStart(known);
         break;
       case 'toolProgress':
         if (this.options.progress ?? true)
@@ -163,7 +169,7 @@ export class ChunkEncoder {
 
   /** `reset-step` removes the parts of the step. Without it they remain, and the next attempt is a step of its own. */
   private retract(): void {
-    if (this.options.resetSteps ?? true) {
+    if (this.isNewest) {
       this.closeBlock();
       this.tools.reset();
       if (this.isStepOpen) this.emit({ type: 'reset-step' });

@@ -3,8 +3,8 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 /**
  * One chunk of the AI SDK's UI message stream, as far as Rivulet sends it.
  *
- * Source: `ui-message-stream/ui-message-chunks.ts` of the package `ai`, versions 6.0.326 and 7.0.173. `reset-step` is
- * only in version 7.
+ * Source: `ui-message-stream/ui-message-chunks.ts` of the package `ai`, versions 6.0.326 and 7.0.173. `reset-step` and
+ * `tool-approval-response` are only in version 7.
  */
 export type UiMessageChunk =
   | { readonly type: 'start'; readonly messageId?: string }
@@ -63,6 +63,7 @@ export type UiToolChunk =
       readonly errorText: string;
     }
   | { readonly type: 'tool-approval-request'; readonly approvalId: string; readonly toolCallId: string }
+  | { readonly type: 'tool-approval-response'; readonly approvalId: string; readonly approved: boolean }
   | {
       readonly type: 'tool-output-available';
       readonly toolCallId: string;

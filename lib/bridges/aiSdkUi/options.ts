@@ -20,11 +20,11 @@ export interface UiMessageStreamOptions {
   /** Whether the progress of a tool is sent, as a preliminary output. Default: true. */
   readonly progress?: boolean | undefined;
   /**
-   * Whether a discarded attempt (`retract`) is removed from the message. AI SDK 6 and older fail on the chunk that does
-   * this: with `false`, what was discarded remains visible, and the next attempt follows in a step of its own.
-   * Default: true.
+   * The major version of the AI SDK at the browser. Version 6 fails on two chunks. Without them, what was discarded
+   * (`retract`) remains visible, and the next attempt follows in a step of its own; and a call that the server itself
+   * approves (`approve`) asks until it has its output. Default: 7.
    */
-  readonly resetSteps?: boolean | undefined;
+  readonly version?: 6 | 7 | undefined;
   /**
    * Returns metadata of the message for an event; undefined if it has none. `useChat` merges it. Default: finish
    * reason and usage for the `result`, and the model that answered if the run had a choice of models.

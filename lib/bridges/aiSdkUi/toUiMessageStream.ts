@@ -23,7 +23,7 @@ import type { UiMessageStreamOptions } from './options.js';
  * ```
  *
  * @param options `tools`: the tools of the agent, to know those that run in the browser. `messageId`, `continues`,
- * `reasoning`, `sources`, `progress`, `resetSteps` (false for AI SDK 6), `messageMetadata`, `errorText`, `onError`.
+ * `reasoning`, `sources`, `progress`, `version` (6 for AI SDK 6), `messageMetadata`, `errorText`, `onError`.
  * @returns A function that returns an Observable of chunks. It does not fail.
  */
 export function toUiMessageStream<E extends StreamEvent>(

@@ -1,6 +1,6 @@
 import type { WaitingCall } from '../../core/approval.js';
 import type { ToolCallFragment } from '../../core/chunk.js';
-import type { ToolCallEvent, ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
+import type { ToolCallEvent, ToolResultEvent, ToolStartEvent, ToolWaitingEvent } from '../../core/event.js';
 import { tryParseJson } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { ServerTool } from '../../core/metadata.js';
@@ -21,6 +21,8 @@ interface OpenCall {
   readonly input: JsonValue;
   /** Whether the browser has the complete input. */
   readonly isAvailable: boolean;
+  /** Whether the browser asks for an approval. */
+  readonly isAsking?: boolean;
 }
 
 /** A call of a tool that the provider runs. */
@@ -75,8 +77,19 @@ export class ToolChunks {
   }
 
   addWaiting({ id, name }: ToolWaitingEvent): void {
-    if (this.clientTools.has(name)) this.makeAvailable(id);
-    else this.out.change({ type: 'tool-approval-request', approvalId: id, toolCallId: id });
+    if (this.clientTools.has(name)) {
+      this.makeAvailable(id);
+      return;
+    }
+    const call = this.open.get(id);
+    if (call) this.open.set(id, { ...call, isAsking: true });
+    this.out.change({ type: 'tool-approval-request', approvalId: id, toolCallId: id });
+  }
+
+  /** A call that has waited in this run was approved by the server. */
+  addStart({ id }: ToolStartEvent): void {
+    const call = this.open.get(id);
+    if (call?.isAsking) this.out.change({ type: 'tool-approval-response', approvalId: id, approved: true });
   }
 
   addResult(result: ToolResultEvent): void {

@@ -104,6 +104,11 @@ export function readUiMessage(chunks: readonly UiMessageChunk[], before?: UiMess
       case 'tool-approval-request':
         Object.assign(call(chunk.toolCallId), { state: 'approval-requested', approval: { id: chunk.approvalId } });
         break;
+      case 'tool-approval-response': {
+        const asking = message.parts.find(({ state }) => state === 'approval-requested');
+        Object.assign(asking ?? fail('No call asks'), { state: 'approval-responded' });
+        break;
+      }
       case 'tool-output-available':
         Object.assign(call(chunk.toolCallId), { state: 'output-available', output: chunk.output });
         Object.assign(call(chunk.toolCallId), { preliminary: chunk.preliminary });

@@ -179,6 +179,18 @@ describe('toUiMessageStream and calls that wait', () => {
     });
   });
 
+  it.each([
+    [7, ['tool-approval-request', 'tool-approval-response', 'tool-output-available']],
+    [6, ['tool-approval-request', 'tool-output-available']],
+  ] as const)('toUiMessageStream says to version %i that the server has approved a call', (version, types) => {
+    const pay = tool({ name: 'pay', description: 'Pays.', needsApproval: true, execute: () => 'paid' });
+    const model = scriptedModel([[toolCall('pay', {}, 'c1')], 'Done.']);
+    const approving = createAgent({ model, tools: [pay], approve: () => of({ approve: true }) });
+    const chunks = chunksOf(approving.stream('Pay.'), { version });
+    expect(typesOf(chunks).filter((type) => /approval|output/.test(type))).toEqual(types);
+    expect(readUiMessage(chunks).parts[1]).toMatchObject({ state: 'output-available', output: 'paid' });
+  });
+
   it('toUiMessageStream gives a client tool its input when the call waits, since the browser executes it then', () => {
     const types = typesOf(chunksOf(events(call, { ...call, type: 'toolWaiting' }), { tools: [clientWeather] }));
     expect(types.slice(0, 4)).toEqual(['start', 'start-step', 'tool-input-start', 'tool-input-available']);
@@ -228,7 +240,7 @@ describe('toUiMessageStream and attempts that are discarded', () => {
   });
 
   it('toUiMessageStream leaves it in a step of its own if the client cannot remove it', () => {
-    const chunks = chunksOf(retracted(), { resetSteps: false });
+    const chunks = chunksOf(retracted(), { version: 6 });
     expect(typesOf(chunks)).not.toContain('reset-step');
     expect(readUiMessage(chunks).parts).toMatchObject([
       { type: 'step-start' },
@@ -297,14 +309,14 @@ describe('toUiMessageStream at the end of a run', () => {
   it('toUiMessageStream closes whatever is open, wherever a run ends', () => {
     const all = exampleEvents();
     for (let count = 0; count <= all.length; count++) {
-      for (const resetSteps of [true, false]) {
+      for (const version of [6, 7] as const) {
         const part = from(all.slice(0, count));
-        readUiMessage(chunksOf(part, { resetSteps }));
+        readUiMessage(chunksOf(part, { version }));
         const failed = concat(
           part,
           throwError(() => new Error('x')),
         );
-        expect(readUiMessage(chunksOf(failed, { resetSteps })).error).toBe(
+        expect(readUiMessage(chunksOf(failed, { version })).error).toBe(
           count < all.length ? 'The run failed.' : undefined,
         );
       }
@@ -338,8 +350,13 @@ describe('toUiMessageStream at the end of a run', () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(step, { maxLength: 8 }), { minLength: 1, maxLength: 4 }),
-        fc.record({ eager: fc.boolean(), fragments: fc.boolean(), resetSteps: fc.boolean(), stopAt: fc.nat(30) }),
-        (turns, { eager, fragments, resetSteps, stopAt }) => {
+        fc.record({
+          eager: fc.boolean(),
+          fragments: fc.boolean(),
+          version: fc.constantFrom<(6 | 7)[]>(6, 7),
+          stopAt: fc.nat(30),
+        }),
+        (turns, { eager, fragments, version, stopAt }) => {
           const agent = createAgent({ model: scriptedModel([...turns, 'End.']), tools, eagerTools: eager });
           const stop = new Subject<void>();
           const chunks: UiMessageChunk[] = [];
@@ -350,7 +367,7 @@ describe('toUiMessageStream at the end of a run', () => {
           };
           agent
             .stream('Go.', { fragments, stop })
-            .pipe(toUiMessageStream({ tools, resetSteps, messageMetadata }))
+            .pipe(toUiMessageStream({ tools, version, messageMetadata }))
             .subscribe((chunk) => chunks.push(chunk));
           readUiMessage(chunks);
         },

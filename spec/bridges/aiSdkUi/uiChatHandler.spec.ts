@@ -209,9 +209,9 @@ describe('uiChatHandler and a run that waits', () => {
     };
     const { handler, message } = await begin({ store });
     const messages = [user('Pay.'), answered(message, granted)] as const;
-    const responses = await Promise.all([post(handler, messages), post(handler, messages)]);
-    expect(responses.map(({ status }) => status)).toEqual([200, 409]);
-    await read(responses[0] as Response, messages[1]);
+    const [first, second] = await Promise.all([post(handler, messages), post(handler, messages)]);
+    expect([first.status, second.status]).toEqual([200, 409]);
+    await read(first, messages[1]);
     expect(execute).toHaveBeenCalledTimes(1);
   });
 

@@ -51,7 +51,7 @@ function payment() {
   return { pay, seen };
 }
 
-/** A tool that runs until it is aborted or told to end. */
+/** A tool that runs until it is aborted, or until `end` is called. */
 function longTool(options: { readonly needsApproval?: boolean } = {}) {
   const started = Promise.withResolvers<void>();
   const aborted = Promise.withResolvers<void>();
@@ -388,12 +388,27 @@ for (const sdk of sdks) {
     it('removes a discarded attempt, or shows it apart where it cannot be removed', async () => {
       const discarded: Chunk[] = [{ type: 'text', text: 'Void.' }, { type: 'retract' }];
       const agent = createAgent({ model: scriptedModel([[...discarded, 'Valid.']]) });
-      const page = await openChat(sdk, await serve(agent, { resetSteps: sdk.major >= 7 }));
+      const page = await openChat(sdk, await serve(agent, { version: sdk.major }));
       await page.chat.sendMessage({ text: 'Hi' });
       assert.deepEqual(
         shown(await page.until(isReady)),
         sdk.major >= 7 ? ['text Valid.'] : ['text Void.', 'text Valid.'],
       );
+    });
+
+    it('shows that the server approves a call, while its tool runs', async () => {
+      const { long, end, started } = longTool({ needsApproval: true });
+      const model = scriptedModel([[toolCall('long', {}, 'c1')], 'Done.']);
+      const agent = createAgent({ model, tools: [long], approve: () => of({ approve: true }) });
+      const page = await openChat(sdk, await serve(agent, { version: sdk.major }), whenDecided);
+      const sent = page.chat.sendMessage({ text: 'Go.' });
+      await started;
+      const state = sdk.major === 6 ? 'approval-requested' : 'approval-responded'; // version 6 has no chunk for it
+      await page.until((chat) => toolsOf(chat)[0]?.state === state);
+      end('ended');
+      await sent;
+      assert.deepEqual(shown(await page.until(says('Done.'))), ['tool-long output-available', 'text Done.']);
+      assert.equal(model.requests.length, 2);
     });
 
     it('passes a retry to onData, and a typed output as data', async () => {
