@@ -22,6 +22,8 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet/ai-sdk';", most: 52_000 },
   { code: "export * from 'rivulet/ai-sdk-ui';", most: 33_000 },
   { code: "export * from 'rivulet/opentelemetry';", most: 45_000 },
+  { code: "export { fetchAgUi, fromAgUi } from 'rivulet/ag-ui';", most: 36_000 },
+  { code: "export * from 'rivulet/ag-ui';", most: 64_000 },
   { code: "export * from 'rivulet/provider';", most: 60_000 },
   { code: "export * from 'rivulet/testing';", most: 40_000 },
 ];

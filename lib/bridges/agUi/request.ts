@@ -37,52 +37,53 @@ export function readAgUiRequest(body: unknown): RunAgentInput {
 
 type Check = (value: unknown) => boolean;
 
+// Functions without calls at the top level: a bundler could not remove those.
 const isText: Check = (value) => typeof value === 'string';
 const isName: Check = (value) => typeof value === 'string' && value !== '';
-const isListOf =
-  (isItem: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(isItem);
-const isObject =
-  (fields: Readonly<Record<string, Check>>): Check =>
-  (value) =>
-    isRecord(value) && Object.entries(fields).every(([field, isValid]) => isValid(value[field]));
-const isOptional =
-  (isValid: Check): Check =>
-  (value) =>
-    value === undefined || isValid(value);
+const isListOf = (value: unknown, isItem: Check) => Array.isArray(value) && value.every(isItem);
+const isAbsentOr = (value: unknown, isValid: Check) => value === undefined || isValid(value);
 
-const isPart: Check = (part) => isObject({ type: isText })(part) && (isTextPart(part) || isFilePart(part));
-const isTextPart = isObject({ type: (type) => type === 'text', text: isText });
-const isFilePart = isObject({
-  type: (type) => ['image', 'audio', 'video', 'document'].includes(type as string),
-  source: isObject({ type: isText, value: isText, mimeType: isOptional(isText) }),
-});
-const isContent: Check = (value) => isText(value) || isListOf(isPart)(value);
-const isCall = isObject({ id: isName, function: isObject({ name: isName, arguments: isText }) });
+function hasFields(value: unknown, fields: Readonly<Record<string, Check>>): boolean {
+  return isRecord(value) && Object.entries(fields).every(([field, isValid]) => isValid(value[field]));
+}
 
-const messageChecks: Readonly<Record<string, Check>> = {
-  developer: isObject({ content: isText }),
-  system: isObject({ content: isText }),
-  user: isObject({ content: isContent }),
-  assistant: isObject({ content: isOptional(isText), toolCalls: isOptional(isListOf(isCall)) }),
-  tool: isObject({ toolCallId: isName, content: isContent, error: isOptional(isText) }),
+const fileTypes: ReadonlySet<unknown> = new Set(['image', 'audio', 'video', 'document']);
+const isPart: Check = (part) => {
+  if (!isRecord(part)) return false;
+  if (part['type'] === 'text') return isText(part['text']);
+  const mimeType: Check = (value) => isAbsentOr(value, isText);
+  return fileTypes.has(part['type']) && hasFields(part['source'], { type: isText, value: isText, mimeType });
+};
+const isContent: Check = (value) => isText(value) || isListOf(value, isPart);
+const isOptionalText: Check = (value) => isAbsentOr(value, isText);
+const isFunction: Check = (value) => hasFields(value, { name: isName, arguments: isText });
+const isCall: Check = (value) => hasFields(value, { id: isName, function: isFunction });
+const isCallList: Check = (value) => isAbsentOr(value, (calls) => isListOf(calls, isCall));
+
+const messageFields: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
+  developer: { content: isText },
+  system: { content: isText },
+  user: { content: isContent },
+  assistant: { content: isOptionalText, toolCalls: isCallList },
+  tool: { toolCallId: isName, content: isContent, error: isOptionalText },
 };
 
 /** A message of another role (`reasoning`, `activity`, a later one) is not part of the history, and not checked. */
 const isMessage: Check = (message) =>
-  isObject({ id: isText, role: isText })(message) &&
-  (messageChecks[(message as { role: string }).role]?.(message) ?? true);
+  isRecord(message) && hasFields(message, { id: isText, role: isText, ...messageFields[String(message['role'])] });
+const isSchema: Check = (value) => isAbsentOr(value, isRecord);
+const isTool: Check = (value) => hasFields(value, { name: isName, description: isText, parameters: isSchema });
+const isFact: Check = (value) => hasFields(value, { description: isText, value: isText });
+const isStatus: Check = (value) => value === 'resolved' || value === 'cancelled';
+const isAnswer: Check = (value) => hasFields(value, { interruptId: isName, status: isStatus });
 
 const requestChecks: Readonly<Record<string, Check>> = {
   threadId: isName,
   runId: isName,
-  messages: isListOf(isMessage),
-  tools: isListOf(isObject({ name: isName, description: isText, parameters: isOptional(isRecord) })),
-  context: isListOf(isObject({ description: isText, value: isText })),
-  resume: isOptional(
-    isListOf(isObject({ interruptId: isName, status: (status) => status === 'resolved' || status === 'cancelled' })),
-  ),
+  messages: (value) => isListOf(value, isMessage),
+  tools: (value) => isListOf(value, isTool),
+  context: (value) => isListOf(value, isFact),
+  resume: (value) => isAbsentOr(value, (answers) => isListOf(answers, isAnswer)),
 };
 
 /** Some clients send null for a field that is absent. */
