@@ -68,7 +68,7 @@ export async function measureGrowth(
     const failure = found.get(rivulet)?.failure;
     if (failure !== undefined) throw new Error(`${kind} of ${size}: ${failure}`);
     for (const one of [floor, rivulet]) {
-      const cost = Math.min(...findingsOf(found, one).flatMap(({ cpu }) => cpu));
+      const cost = Math.min(...findingsOf(found, one).flatMap(({ costs }) => costs));
       points.set(one.title, [...(points.get(one.title) ?? []), [size, cost]]);
     }
   }

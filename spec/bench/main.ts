@@ -4,7 +4,7 @@
  *   npm run bench                       everything, with the peers if they are installed; writes results.json
  *   npm run bench -- --only text        the cases whose names contain it, also with --quick; keeps the other results
  *   npm run bench -- --rounds 1         fewer processes than the limits require, for a quick look
- *   npm run bench -- --ours             without the other libraries, whose earlier results are kept; not latency and memory
+ *   npm run bench -- --ours             without the other libraries, whose earlier results are kept; not first runs and memory
  *   npm run bench -- --quick            the floor and Rivulet, for CI; fails if a ratio is worse than its baseline
  *   npm run bench -- --quick --accept   writes the baseline
  *   npm run bench -- --profile text-50 --wire anthropic    where the floor and Rivulet spend the time of a case

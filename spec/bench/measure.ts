@@ -17,7 +17,7 @@ export interface Plan {
   /** The CPU milliseconds after which a process starts no more runs, half of them for warm-ups. Default: 1,500. */
   readonly budget?: number;
   /**
-   * Whether each contestant, and the floor, has processes of its own: for a first run, memory and latency. Default: the
+   * Whether each contestant, and the floor, has processes of its own: for a first run and for memory. Default: the
    * runs of a contestant and of the floor alternate in one process, so that other load affects both equally.
    */
   readonly alone?: true;
@@ -88,7 +88,7 @@ export async function runRounds(
 
 /** The findings about the floor in the processes of another contestant. */
 const floorIn = (findings: readonly Finding[]): readonly Finding[] =>
-  findings.map((finding) => ({ ...finding, cpu: finding.against, against: finding.against }));
+  findings.map((finding) => ({ ...finding, costs: finding.against, against: finding.against }));
 
 /** Returns the findings of each contestant; those of a floor are in the processes of the first of the others. */
 export function findingsOf(found: ReadonlyMap<Contestant, Found>, contestant: Contestant): readonly Finding[] {
@@ -107,9 +107,9 @@ export function scoresOf(found: ReadonlyMap<Contestant, Found>, read: Reading['r
     if (failure !== undefined) return { title, values, failure };
     const bases = findingsOf(found, base).map(read);
     const isPaired = findings.some(({ against }) => against.length > 0);
-    const ratios = findings.map(({ cpu, against }, round) =>
+    const ratios = findings.map(({ costs, against }, round) =>
       isPaired
-        ? median(cpu.map((one, at) => one / (against[at] ?? NaN)))
+        ? median(costs.map((one, at) => one / (against[at] ?? NaN)))
         : (values[round] ?? NaN) / (bases[round] ?? NaN),
     );
     const value = median(values);

@@ -61,7 +61,7 @@ async function profileOf({ module, library }: Contestant, name: string, server: 
     .filter(
       (sample): sample is readonly [Frame, number] => sample[0] !== undefined && sample[0].functionName !== '(idle)',
     );
-  return { cpu: median(finding.cpu), frames };
+  return { cpu: median(finding.costs), frames };
 }
 
 /** The last two parts of a path. */

@@ -67,7 +67,7 @@ async function quickCase(name: string, plan: Plan, pair: readonly Contestant[], 
       name,
       unit: 'CPU ms',
       ...measured(),
-      scores: scoresOf(found, ({ cpu }) => median(cpu)),
+      scores: scoresOf(found, ({ costs }) => median(costs)),
     };
     const problem = regressionOf(report);
     const hasFailed = report.scores.some(({ failure }) => failure !== undefined);

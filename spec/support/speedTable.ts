@@ -115,7 +115,7 @@ const promisedRatios = ({ cases }: Report): readonly LimitResult[] =>
 const aheadOfPeers = ({ cases }: Report): readonly LimitResult[] =>
   cases.flatMap((one) => {
     const [best] = one.scores
-      .filter((score) => isPeer(score) && score.ratio !== undefined)
+      .filter((score, place) => place > 0 && isPeer(score) && score.ratio !== undefined)
       .sort((a, b) => (a.ratio ?? 0) - (b.ratio ?? 0));
     if (!best) return [];
     const ratio = one.scores.find(({ title }) => title === rivulet)?.ratio ?? Infinity; // on the Node of the peers

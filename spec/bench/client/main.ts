@@ -2,6 +2,7 @@
  * The client process: one library, one case. It receives its task as JSON in the arguments, and prints its finding as
  * one line of JSON. It runs without a compiler, so that its times contain only the library and the case.
  */
+import { quantile } from '../statistics.js';
 import { measure, caseOf } from './cases.js';
 import type { Job, Library } from './job.js';
 
@@ -24,12 +25,10 @@ export interface Task {
 
 /** The measurements of a client process. */
 export interface Finding {
-  /** CPU milliseconds of each run. */
-  readonly cpu: readonly number[];
-  /** CPU milliseconds of the run of the other library before each. */
+  /** The cost of each run: CPU milliseconds, or in a latency case milliseconds from the write of a delta to its callback. */
+  readonly costs: readonly number[];
+  /** The cost of the run of the floor before each. */
   readonly against: readonly number[];
-  /** Milliseconds from the write of a delta to its callback. */
-  readonly latencies: readonly number[];
   /** CPU milliseconds of the import. */
   readonly imported: number;
   /** The largest resident size of the process, in MB. */
@@ -58,33 +57,30 @@ async function clockedRun(library: Library, scenario: string, latencies: number[
   if (latencies.length === before) throw new Error('no text');
 }
 
-/** The latency case `paced-50`: all deltas of 50 concurrent runs. */
-async function latenciesOf(library: Library): Promise<number[]> {
+/** The latency case `paced-50`: the 95th percentile of the deltas of 50 concurrent runs, in milliseconds. */
+async function latencyOf(library: Library): Promise<number> {
   const count = Number(task.case.split('-')[1]);
-  const found: number[][] = [];
-  for (let run = 0; run < task.warmups + task.runs; run++) {
-    const latencies: number[] = [];
-    await Promise.all(Array.from({ length: count }, () => clockedRun(library, 'paced', latencies)));
-    if (run >= task.warmups) found.push(latencies);
-  }
-  return found.flat();
+  const latencies: number[] = [];
+  await Promise.all(Array.from({ length: count }, () => clockedRun(library, 'paced', latencies)));
+  return quantile(latencies, 0.95);
 }
 
 /** Runs a case repeatedly. */
-async function runsOf(library: Library, other: Library | undefined): Promise<Pick<Finding, 'cpu' | 'against'>> {
-  const which = caseOf(task.case);
-  const cpu: number[] = [];
+async function runsOf(library: Library, other: Library | undefined): Promise<Pick<Finding, 'costs' | 'against'>> {
+  const which = task.case.startsWith('paced-') ? undefined : caseOf(task.case);
+  const costs: number[] = [];
   const against: number[] = [];
   const { user: begun } = process.cpuUsage();
   const spent = () => (process.cpuUsage().user - begun) / 1000;
-  const measured = async (one: Library | undefined) => (one ? [await measure(one, which, task.server)] : []);
+  const cost = (one: Library) => (which ? measure(one, which, task.server) : latencyOf(one));
+  const measured = async (one: Library | undefined) => (one ? [await cost(one)] : []);
   for (let warmup = 0; warmup < task.warmups && spent() < task.budget / 2; warmup++)
     for (const one of [other, library]) await measured(one);
   for (let run = 0; run < task.runs && (run === 0 || spent() < task.budget); run++) {
     against.push(...(await measured(other)));
-    cpu.push(...(await measured(library)));
+    costs.push(...(await measured(library)));
   }
-  return { cpu, against };
+  return { costs, against };
 }
 
 async function libraryOf({ module, library }: NonNullable<Task['against']>): Promise<Library> {
@@ -99,10 +95,8 @@ async function main(): Promise<Finding> {
   const { user, system } = process.cpuUsage(before);
   const imported = (user + system) / 1000;
   const other = task.against && (await libraryOf(task.against));
-  const clocked = task.case.startsWith('paced-');
-  const latencies = clocked ? await latenciesOf(library) : [];
-  const runs = clocked || task.runs === 0 ? { cpu: [], against: [] } : await runsOf(library, other);
-  return { ...runs, latencies, imported, memory: process.resourceUsage().maxRSS / 1024 };
+  const runs = task.runs === 0 ? { costs: [], against: [] } : await runsOf(library, other);
+  return { ...runs, imported, memory: process.resourceUsage().maxRSS / 1024 };
 }
 
 const output = await main().catch((thrown: unknown) => ({
