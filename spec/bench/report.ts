@@ -74,12 +74,14 @@ export function measured(): Measured {
   };
 }
 
-const number = (value: number) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+/** Formats a value with three digits or more. */
+export const formatNumber = (value: number) =>
+  value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 
 function row({ title, value, ratio, spread, failure }: Score): readonly string[] {
   if (value === undefined || ratio === undefined || spread === undefined)
     return [title, '-', '-', `failed: ${failure ?? ''}`];
-  return [title, number(value), ratio.toFixed(2), `${spread[0].toFixed(2)} - ${spread[1].toFixed(2)}`];
+  return [title, formatNumber(value), ratio.toFixed(2), `${spread[0].toFixed(2)} - ${spread[1].toFixed(2)}`];
 }
 
 /** Formats a table in Markdown. */
@@ -104,6 +106,6 @@ export const growthTable = (growth: readonly Growth[]): string =>
     growth.map(({ name, exponent, points }) => [
       name,
       exponent.toFixed(2),
-      points.map(([size, cost]) => `${size}: ${number(cost)}`).join(', '),
+      points.map(([size, cost]) => `${size}: ${formatNumber(cost)}`).join(', '),
     ]),
   );

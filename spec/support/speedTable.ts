@@ -1,3 +1,4 @@
+import { formatNumber } from '../bench/report.js';
 import type { CaseReport, Measured, Report } from '../bench/report.js';
 
 const rivulet = 'Rivulet';
@@ -54,7 +55,7 @@ function tableOf(table: string, cases: readonly CaseReport[]): string {
   const head = [table, 'floor', ...libraries.map((title) => (title === rivulet ? `**${title}**` : title)), 'limit'];
   const lines = rows.map((one) => [
     one.place?.[1] ?? '',
-    `${one.scores[0]?.value?.toPrecision(2)} ${one.unit === 'CPU ms' ? 'ms' : one.unit}`,
+    `${formatNumber(one.scores[0]?.value ?? NaN)} ${one.unit === 'CPU ms' ? 'ms' : one.unit}`,
     ...libraries.map((title) => cell(title, one)),
     one.limit?.toFixed(2) ?? '',
   ]);
