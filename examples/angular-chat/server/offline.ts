@@ -38,7 +38,7 @@ const rules: readonly Rule[] = [
     prompt: /colou?r/i,
     steps: () => [
       'Which one?',
-      toolCall('choose_colour', { colours: ['teal', 'steelblue', 'mediumvioletred', 'chocolate'] }),
+      toolCall('choose_colour', { colours: ['teal', 'darkslateblue', 'mediumvioletred', 'sienna'] }),
     ],
     answer: ([colour]) => `The colour of buttons and links is now ${JSON.stringify(colour)}.`,
   },

@@ -53,6 +53,6 @@ export class Approval {
   }
 
   protected deny(): void {
-    this.chat.current.decide(this.call().id, { approve: false, reason: 'The user has denied it.' });
+    this.chat.current.decide(this.call().id, { approve: false });
   }
 }

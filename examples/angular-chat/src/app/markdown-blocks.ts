@@ -27,6 +27,7 @@ const marked = new Marked({
     link({ href, tokens }) {
       return link(href, this.parser.parseInline(tokens));
     },
+    code: ({ text }) => `<pre tabindex="0"><code>${escape(text)}</code></pre>`, // keyboards can scroll it
     checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
   },
 });

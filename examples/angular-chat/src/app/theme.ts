@@ -20,5 +20,6 @@ export function applyTheme(theme: Theme): void {
 export function applyColour(colour: string): void {
   if (!CSS.supports('color', colour)) return;
   localStorage.setItem('colour', colour);
-  document.documentElement.style.setProperty('--accent', colour);
+  const brighter = `color-mix(in oklab, ${colour}, white 50%)`;
+  document.documentElement.style.setProperty('--accent', `light-dark(${colour}, ${brighter})`);
 }
