@@ -4,10 +4,11 @@ import { connect } from '../terminal/providers.js';
 import { tools } from '../terminal/tools.js';
 import { serve } from './serve.js';
 
+const port = Number(process.env['PORT'] ?? 3000);
 const options = { provider: process.argv[2] ?? 'openai', model: undefined, baseUrl: undefined };
 const { model, about, close } = await connect(options, process.env);
 const system = 'Answer briefly, in plain text without Markdown. Call several tools at once where you can.';
-const service = await serve(createAgent({ model, system, tools, toolConcurrency: Infinity }), 3000);
+const service = await serve(createAgent({ model, system, tools, toolConcurrency: Infinity }), port);
 
 console.log(`Rivulet: ${about}\nOpen ${service.url}`);
 

@@ -13,4 +13,5 @@ if (!existsSync(join(folder, 'node_modules')))
   });
 
 const { runChecks } = await import('./run.js'); // imports what was just installed
-process.exitCode = (await runChecks({ short: values.short, only: values.only })) > 0 ? 1 : 0;
+// A check that failed may have left a server open.
+process.exit((await runChecks({ short: values.short, only: values.only })) > 0 ? 1 : 0);

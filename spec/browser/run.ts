@@ -6,6 +6,7 @@ import { angularChecks } from './angular.js';
 import { checks, pageChecks } from './checks.js';
 import { launch } from './chromium.js';
 import { checkNest } from './nest.js';
+import { pageChecks } from './page.js';
 import { onStage } from './stage.js';
 import type { Example } from './stage.js';
 
