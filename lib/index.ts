@@ -302,14 +302,14 @@ export { fromServerSentEvents, RemoteRunError, RUN_ID_HEADER } from './ui/fromSe
 export type { FromServerSentEventsOptions, RunRequest } from './ui/fromServerSentEvents.js';
 export { conversation } from './ui/conversation.js';
 export type { Conversation, ConversationOptions, ConversationView } from './ui/conversationTypes.js';
-export type { ConversationAgent, ConversationRunOptions } from './ui/conversationAgent.js';
+export type { ConversationAgent, ConversationRunOptions, EarlierRun } from './ui/conversationAgent.js';
 export type { WhenBusy } from './ui/commandQueue.js';
 export type { Exchange, ExchangeView, SavedConversation } from './ui/exchanges.js';
 export { remoteAgent } from './ui/remoteAgent.js';
 export type { RemoteAgentOptions } from './ui/remoteAgent.js';
 export { agentHandler } from './ui/agentHandler.js';
 export type { AgentHandler } from './ui/agentHandler.js';
-export type { AgentHandlerOptions, HandledAgent, HandledRunOptions } from './ui/agentService.js';
+export type { AgentHandlerOptions, HandledAgent, HandledRunOptions } from './ui/agentHandlerOptions.js';
 export type { RunRecord, RunStore } from './ui/runStore.js';
 export { nodeListener } from './ui/nodeListener.js';
 export type { ListenedRequest, ListenedResponse } from './ui/nodeListener.js';

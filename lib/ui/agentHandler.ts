@@ -1,7 +1,7 @@
 import { firstValueFrom } from 'rxjs';
 import { errorResponse, refused } from './agentRequest.js';
 import { AgentService } from './agentService.js';
-import type { AgentHandlerOptions, HandledAgent } from './agentService.js';
+import type { AgentHandlerOptions, HandledAgent } from './agentHandlerOptions.js';
 import { createRuns } from './createRuns.js';
 import type { Runs } from './createRuns.js';
 
@@ -24,10 +24,11 @@ export interface AgentHandler {
  *
  * All requests go to one URL. The header `x-run-id` names the run, with an id of the client that nobody can guess.
  *
- * - `POST` with `input` (a text, or messages of the user) and `history` (ids of earlier runs) starts a run, and sends
+ * - `POST` with `input` (a text, or messages of the user) and `history` (the `id` and the `input` of
+ *   earlier runs) starts a run, and sends
  *   its events. The same request again joins it, from `Last-Event-ID`.
  * - `POST` with `resume` (the id of a run that waits), `decisions`, `results` and `errors` goes on with it, as another
- *   run.
+ *   run. If it was answered already, it must have the id of the run that went on, which it then joins; else: 409.
  * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.
  * - `DELETE` stops the run: 204, or 404 if it does not go on.
  *
@@ -39,10 +40,10 @@ export interface AgentHandler {
  *
  * @param agent What `createAgent` returns.
  * @param options `runs` (default: `createRuns()`), `store` (default: in memory), `checkpoints` (default: false),
- * `context` (default: everybody may
- * ask), `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `describeError`, `onError`.
- * @returns The handler. It answers 400 to a request that is not one of these, 403, 405 and 413; the Promise does not
- * reject.
+ * `context` (default: everybody may ask), `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default:
+ * 15000), `describeError`, `onError`.
+ * @returns The handler. It answers 400 to a request that is not one of these, 403, 405, 409 and 413; the Promise does
+ * not reject.
  */
 export function agentHandler<C = undefined>(
   agent: HandledAgent<C>,

@@ -3,13 +3,14 @@ import type { Observable, ObservableInput } from 'rxjs';
 import type { Answers } from '../core/approval.js';
 import type { Input } from '../core/input.js';
 import { isRecord, tryParseJson } from '../core/json/json.js';
+import type { EarlierRun } from './conversationAgent.js';
 
 /** Starts a run. */
 export interface StartRequest {
   readonly input: Input;
   readonly resume?: undefined;
-  /** The ids of the runs before it, oldest first. */
-  readonly history: readonly string[];
+  /** The runs before it, oldest first. */
+  readonly history: readonly EarlierRun[];
 }
 
 /** Joins a run. */
@@ -88,10 +89,13 @@ function toRequest(body: unknown): StartRequest | ResumeRequest | JoinRequest {
   if (input === undefined) return {};
   if (!isUserInput(input))
     throw new RequestError(400, 'Send `input` as a text, or as messages of the user with texts and files.');
-  if (!Array.isArray(history) || !history.every((id) => typeof id === 'string'))
-    throw new RequestError(400, 'Send `history` as a list of ids of runs.');
+  if (!Array.isArray(history) || !history.every(isEarlierRun))
+    throw new RequestError(400, 'Send `history` as a list of objects with the `id` and the `input` of earlier runs.');
   return { input, history };
 }
+
+const isEarlierRun = (value: unknown): value is EarlierRun =>
+  isRecord(value) && typeof value['id'] === 'string' && Array.isArray(value['input']) && isUserInput(value['input']);
 
 /** Whether a value is something that a user may say: not a system prompt, not an answer of the model, not a result. */
 function isUserInput(value: unknown): value is Input {

@@ -12,17 +12,15 @@ import {
   of,
   Subject,
 } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
-import type { Answers } from '../core/approval.js';
-import type { Checkpoint } from '../core/checkpoint.js';
+import type { Observable } from 'rxjs';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../core/eventGuards.js';
 import { runOf } from '../core/failedRun.js';
 import { messagesOf } from '../core/input.js';
-import type { Input } from '../core/input.js';
-import type { Message } from '../core/message.js';
+import type { AgentHandlerOptions, HandledAgent } from './agentHandlerOptions.js';
 import { errorResponse, readRequest, refused, RequestError } from './agentRequest.js';
 import type { ResumeRequest, StartRequest } from './agentRequest.js';
+import type { EarlierRun } from './conversationAgent.js';
 import { RunNotFoundError } from './createRuns.js';
 import type { Runs } from './createRuns.js';
 import { RUN_ID_HEADER } from './fromServerSentEvents.js';
@@ -39,46 +37,8 @@ import {
 import type { RunRecord, RunStore } from './runStore.js';
 import { runResponse } from './sendRun.js';
 import { describeError } from './serverSentEvents.js';
-import type { ServerSentEventsOptions } from './serverSentEvents.js';
 import type { SharedRun } from './shareRun.js';
 import { messagesOfFailed } from './viewChanges.js';
-
-/** Options of `agentHandler`. `C` is the type of the user's own value for tools. */
-export interface AgentHandlerOptions<C = unknown> extends ServerSentEventsOptions {
-  /** The runs that go on. Default: `createRuns()`. */
-  readonly runs?: Runs | undefined;
-  /** Where runs that have ended are kept. Default: in memory, until the process ends. */
-  readonly store?: RunStore | undefined;
-  /**
-   * Whether the store receives a checkpoint after each turn and each tool result. A run whose process ended then goes
-   * on when its page comes back: no turn and no executed tool is repeated. Default: false, such a run is lost.
-   */
-  readonly checkpoints?: boolean | undefined;
-  /**
-   * Says who asks: the option `context` of the run. If it throws, the request is answered with 403. Default: everybody
-   * may ask, and the context is undefined.
-   */
-  readonly context?: ((request: Request) => C | ObservableInput<C>) | undefined;
-  /** The size of a request that is answered with 413, in bytes. Default: 1000000. */
-  readonly maxBodyBytes?: number | undefined;
-}
-
-/** What `agentHandler` needs of an agent: what `createAgent` returns. */
-export interface HandledAgent<C = unknown> {
-  stream(
-    input: Input,
-    options: HandledRunOptions<C> & { readonly history: readonly Message[] },
-  ): Observable<StreamEvent>;
-  resume(checkpoint: Checkpoint, options: HandledRunOptions<C> & Answers): Observable<StreamEvent>;
-}
-
-/** The options of a run that `agentHandler` starts. */
-export interface HandledRunOptions<C = unknown> {
-  readonly stop: Observable<void>;
-  readonly fragments: true;
-  readonly checkpoints: boolean;
-  readonly context: C;
-}
 
 /** Answers the requests of `remoteAgent`: see `agentHandler`. */
 export class AgentService<C> {
@@ -124,7 +84,7 @@ export class AgentService<C> {
     if (after !== undefined) throw new RunNotFoundError(); // its events are not kept any more
     return forkJoin([readRequest(request, this.options.maxBodyBytes), readRecord(this.store, id)]).pipe(
       mergeMap(([body, record]) => {
-        if (record) return of(this.recover(id, record, context));
+        if (record) return this.recover(id, record, context);
         if (body.resume !== undefined) return this.resume(id, body, context);
         if (body.input !== undefined) return this.start(id, body, context);
         throw new RunNotFoundError();
@@ -134,11 +94,12 @@ export class AgentService<C> {
 
   private start(id: string, { input, history }: StartRequest, context: C): Observable<Response> {
     const messages = messagesOf(input);
-    const records = history.length > 0 ? forkJoin(history.map((run) => this.record(run))) : of([]);
+    const records = history.length > 0 ? forkJoin(history.map((run) => this.earlierRecord(run))) : of([]);
     return records.pipe(
       map((earlier) => {
         const options = { ...this.runOptions(context), history: earlier.flatMap(messagesOfRecord) };
-        return this.launch(id, { input: messages }, (stop) => this.agent.stream(messages, { ...options, stop }));
+        const record = { input: messages, history };
+        return this.launch(id, record, (stop) => this.agent.stream(messages, { ...options, stop }));
       }),
     );
   }
@@ -148,8 +109,9 @@ export class AgentService<C> {
    * the same request, with the same id, the second one joins the run.
    */
   private resume(id: string, { resume, answers }: ResumeRequest, context: C): Observable<Response> {
-    return this.record(resume).pipe(
+    return readRecord(this.store, resume).pipe(
       mergeMap((record) => {
+        if (!record) throw new RunNotFoundError();
         const { checkpoint, ...result } = record.result ?? {};
         const other = this.resuming.get(resume);
         if (other || !checkpoint)
@@ -166,7 +128,7 @@ export class AgentService<C> {
           map(() =>
             this.launch(
               id,
-              { input: record.input },
+              { input: record.input, shown: record.result?.messages.length },
               (stop) => this.agent.resume(checkpoint, { ...options, stop }),
               refused,
             ),
@@ -187,25 +149,29 @@ export class AgentService<C> {
   }
 
   /** Sends a run that has ended again, and goes on with one whose process ended. */
-  private recover(id: string, record: RunRecord, context: C): Response {
-    const { result, failure, checkpoint } = record;
-    if (!checkpoint || result || failure) return this.send(replayRecord(record));
-    return this.launch(id, record, (stop) =>
-      concat(replayCheckpoint(checkpoint), this.agent.resume(checkpoint, { ...this.runOptions(context), stop })),
-    );
+  private recover(id: string, record: RunRecord, context: C): Observable<Response> {
+    const { result, failure, checkpoint, input, history } = record;
+    if (result || failure || !this.options.checkpoints) return of(this.send(replayRecord(record)));
+    if (checkpoint)
+      return of(
+        this.launch(id, record, (stop) =>
+          concat(
+            replayCheckpoint(checkpoint, record.shown),
+            this.agent.resume(checkpoint, { ...this.runOptions(context), stop }),
+          ),
+        ),
+      );
+    // The first checkpoint comes before the first tool, so nothing was executed.
+    return history ? this.start(id, { input, history }, context) : of(this.send(replayRecord(record)));
   }
 
   private runOptions(context: C) {
     return { context, fragments: true, checkpoints: this.options.checkpoints ?? false } as const;
   }
 
-  private record(id: string): Observable<RunRecord> {
-    return readRecord(this.store, id).pipe(
-      map((record) => {
-        if (!record) throw new RunNotFoundError();
-        return record;
-      }),
-    );
+  /** The record of an earlier run. If there is none, its prompt alone: the page shows it, and could not send it. */
+  private earlierRecord({ id, input }: EarlierRun): Observable<RunRecord> {
+    return readRecord(this.store, id).pipe(map((record) => record ?? { input }));
   }
 
   /** @param refused Called if the run fails before it begins. Default: nothing. */

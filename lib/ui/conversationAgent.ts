@@ -5,12 +5,18 @@ import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 
+/** A run that a server knows by its id. If it does not (the request never arrived), the prompt is used alone. */
+export interface EarlierRun {
+  readonly id: string;
+  readonly input: readonly Message[];
+}
+
 /** What a conversation passes to its agent. A local agent needs `history`, and a remote one the ids. */
 export interface ConversationRunOptions {
   /** The id of the run: 32 hexadecimal digits. */
   readonly id: string;
-  /** The ids of the runs before it, oldest first. */
-  readonly earlier: readonly string[];
+  /** The runs before it, oldest first. */
+  readonly earlier: readonly EarlierRun[];
   /** The messages before the input, oldest first. */
   readonly history: readonly Message[];
   /** Its first value stops the run, which then ends with its result. */

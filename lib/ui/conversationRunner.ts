@@ -11,7 +11,6 @@ import {
   merge,
   ReplaySubject,
   share,
-  skip,
   take,
   takeWhile,
   tap,
@@ -19,25 +18,27 @@ import {
 import type { Observable } from 'rxjs';
 import type { Decision } from '../core/approval.js';
 import type { StreamEvent } from '../core/event.js';
-import { isResult, isToolResult } from '../core/eventGuards.js';
+import { isToolResult } from '../core/eventGuards.js';
 import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
-import { isRecord } from '../core/json/json.js';
 import type { JsonValue } from '../core/json/json.js';
 import { Command, CommandQueue } from './commandQueue.js';
 import type { Conversation, ConversationOptions, ConversationView } from './conversationTypes.js';
 import type { ConversationAgent } from './conversationAgent.js';
+import { exchangeChanges } from './exchangeChanges.js';
 import { answerOf, executeCalls } from './executeCalls.js';
 import { Exchanges, historyOf } from './exchanges.js';
 import type { Exchange, SavedConversation } from './exchanges.js';
 import { followingId } from './randomId.js';
 import { toView } from './toView.js';
+import { viewOf } from './view.js';
 import type { View } from './view.js';
-import { cancelView, failView, isSameView, messagesOfFailed, shownMessages } from './viewChanges.js';
+import { cancelView, isSameView } from './viewChanges.js';
 
 /** A conversation: what its commands do to its exchanges. */
 export class ConversationRunner implements Conversation {
   readonly view$: Observable<ConversationView>;
+  readonly saved$: Observable<SavedConversation>;
   private readonly exchanges: Exchanges;
   private readonly views: BehaviorSubject<ConversationView>;
   private readonly queue: CommandQueue;
@@ -55,6 +56,11 @@ export class ConversationRunner implements Conversation {
     this.view$ = merge(views, runs.pipe(endWith(undefined))).pipe(
       takeWhile((view) => view !== undefined),
       share({ connector: () => new ReplaySubject(1) }),
+    );
+    this.saved$ = this.views.pipe(
+      map(() => this.exchanges.revision),
+      distinctUntilChanged(),
+      map(() => this.save()),
     );
   }
 
@@ -104,8 +110,7 @@ export class ConversationRunner implements Conversation {
 
   private run(prompts$: Observable<Input>): Observable<never> {
     const open = this.exchanges.open();
-    const goOn =
-      open && new Command((stop) => (open.base ? this.join(open, stop) : this.waitForAnswers(open.id, stop)));
+    const goOn = open && new Command((stop) => this.goOn(open, stop));
     return this.queue.run(prompts$.pipe(map((input) => this.promptCommand(input))), goOn);
   }
 
@@ -114,23 +119,34 @@ export class ConversationRunner implements Conversation {
   }
 
   private ask(parent: string | undefined, input: Input, stop: Observable<void>): Observable<unknown> {
+    return this.start(this.exchanges.add(parent, messagesOf(input)), stop);
+  }
+
+  private start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
+    const base = viewOf(input);
     const path = this.exchanges.path(parent);
-    const { id, run, view } = this.exchanges.add(parent, messagesOf(input));
-    this.update(id, { base: view, view: { ...view, status: 'sending' } });
-    const earlier = path.map((exchange) => exchange.run);
-    const options = { ...this.runOptions(stop), id: run, earlier, history: path.flatMap(historyOf) };
-    return this.follow(id, view, stop, () => this.agent.stream(input, options));
+    const options = { ...this.runOptions(stop), id: run, earlier: path.map(runOf), history: path.flatMap(historyOf) };
+    this.update(id, { base, view: { ...base, status: 'sending' } });
+    return this.follow({ id, base }, run, stop, () => this.agent.stream(input, options));
   }
 
   /** Goes on with an exchange whose calls have answers. */
-  private resume({ id, parent, run, view, ...exchange }: Exchange, stop: Observable<void>): Observable<unknown> {
-    const { checkpoint, answers } = exchange;
+  private resume(exchange: Exchange, stop: Observable<void>): Observable<unknown> {
+    const { id, parent, run, view, checkpoint, answers } = exchange;
     const nextRun = followingId(run);
-    const earlier = [...this.exchanges.path(parent).map((other) => other.run), run];
+    const earlier = [...this.exchanges.path(parent), exchange].map(runOf);
     const options = { ...this.runOptions(stop), ...answers, id: nextRun, earlier };
     const base: View = { ...view, status: 'waiting' };
-    this.update(id, { run: nextRun, answers: undefined, base, view: { ...view, status: 'sending' } });
-    return this.follow(id, base, stop, () => this.agent.resume(checkpoint, options));
+    this.update(id, { base, view: { ...view, status: 'sending' } });
+    return this.follow({ id, base }, nextRun, stop, () => this.agent.resume(checkpoint, options));
+  }
+
+  /** Goes on with an exchange of a saved conversation. A request that may not have arrived is sent again. */
+  private goOn(exchange: Exchange, stop: Observable<void>): Observable<unknown> {
+    const { id, base, hasBegun, answers } = exchange;
+    if (!base) return this.waitForAnswers(id, stop);
+    if (!this.agent.join || hasBegun) return this.join(exchange, stop);
+    return answers ? this.resume({ ...exchange, view: base }, stop) : this.start(exchange, stop);
   }
 
   /** Joins a run that goes on without this page. */
@@ -140,47 +156,28 @@ export class ConversationRunner implements Conversation {
       return EMPTY;
     }
     this.update(id, { view: { ...view, status: 'sending' } });
-    return this.follow(id, base ?? view, stop, () => this.agent.join?.(run, { stop }) ?? EMPTY);
+    return this.follow({ id, base: base ?? view }, run, stop, () => this.agent.join?.(run, { stop }) ?? EMPTY);
   }
 
   private runOptions(stop: Observable<void>) {
     return { stop, fragments: true as const, context: this.options.context };
   }
 
-  /** Shows the events of a run in the view of its exchange, and keeps what the next run needs. */
+  /** Shows the events of a run in its exchange. */
   private follow(
-    id: string,
-    base: View,
+    { id, base }: { readonly id: string; readonly base: View },
+    run: string,
     stop: Observable<void>,
     events: () => Observable<StreamEvent>,
   ): Observable<unknown> {
-    let end: Partial<Exchange> | undefined;
-    let hasBegun = false;
-    let isForgotten = false;
-    const onError = (thrown: unknown) => {
-      isForgotten = hasBegun && this.agent.join !== undefined && isRunNotFound(thrown);
-      end = { messages: messagesOfFailed(thrown) ?? shownMessages(this.exchanges.get(id).view) };
-    };
-    const onEvent = (event: StreamEvent) => {
-      hasBegun = true;
-      if (isResult(event)) end = { messages: event.result.messages, checkpoint: event.result.checkpoint };
-    };
-    // A run that fails before its first event (the server cannot be reached) leaves what is shown.
-    const ended = (view: View) => (hasBegun ? view : failView(this.exchanges.get(id).view, view.error));
     return concat(
       defer(events).pipe(
-        tap({ next: onEvent, error: onError }),
-        toView(base),
-        skip(1), // the base: of a run that is joined again, more is shown already
-        // One update, so that what is saved at the last view is complete.
-        filter(() => !isForgotten),
-        tap((view) => this.update(id, end ? { ...end, base: undefined, view: ended(view) } : { view })),
+        exchangeChanges(base, () => this.exchanges.get(id).view),
+        tap((change) => this.update(id, change.hasBegun ? { ...change, run } : change)),
       ),
       defer(() => {
-        // The page was suspended for so long that the server cannot go on after its last event. It starts over.
-        if (isForgotten) return this.join(this.exchanges.get(id), stop);
-        if (!end) this.exchanges.interrupt(id); // the agent ended without a result
-        return this.waitForAnswers(id, stop);
+        const exchange = this.exchanges.get(id);
+        return exchange.base ? this.join(exchange, stop) : this.waitForAnswers(id, stop);
       }),
     );
   }
@@ -247,4 +244,4 @@ export class ConversationRunner implements Conversation {
   }
 }
 
-const isRunNotFound = (thrown: unknown): boolean => isRecord(thrown) && thrown['code'] === 'run_not_found';
+const runOf = ({ run, input }: Exchange) => ({ id: run, input });

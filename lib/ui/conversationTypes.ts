@@ -15,10 +15,10 @@ export interface ConversationOptions {
    */
   readonly whenBusy?: WhenBusy | undefined;
   /** What `save` returned. A run that goes on at a server is joined again. Default: a new conversation. */
-  readonly saved?: SavedConversation | undefined;
+  readonly saved?: SavedConversation | null | undefined;
   /**
    * Tools that are executed here when a run waits for their result. At the server, they are declared without `execute`.
-   * Default: none.
+   * If two tabs show the same run, each executes them, and the first result counts. Default: none.
    */
   readonly tools?: readonly Tool[] | undefined;
   /** The option `context` of each run, for a local agent. Default: undefined. */
@@ -47,6 +47,11 @@ export interface Conversation {
   readonly view$: Observable<ConversationView>;
   /** The current view. */
   readonly view: ConversationView;
+  /**
+   * What `save` returns, now and whenever it should be stored: when a prompt was sent, when its run begins, waits and
+   * ends, and when another version is shown. Not with each delta: a run that goes on at a server is joined again.
+   */
+  readonly saved$: Observable<SavedConversation>;
   /** Sends a prompt, as `prompts$` does. */
   send(input: Input): void;
   /** Ends the run with what it has, and drops the prompts that wait. */

@@ -73,7 +73,7 @@ export class RunNotFoundError extends RivuletError {
   readonly code = 'run_not_found';
 
   constructor() {
-    super('There is no run with this id, or it ended some time ago. Start another run.');
+    super('The run is not known: it ended some time ago, or the service has restarted. Ask again.');
   }
 }
 

@@ -21,6 +21,8 @@ export interface Exchange {
   readonly view: View;
   /** The view from which its run started. Present while the run goes on. */
   readonly base?: View | undefined;
+  /** Whether the run has emitted something. Before that, nobody knows whether its request arrived. */
+  readonly hasBegun?: boolean | undefined;
   /** Where a waiting run goes on. Absent if the server keeps it. */
   readonly checkpoint?: Checkpoint | undefined;
   /** The answers to waiting calls that were given, while others are missing. */
@@ -50,11 +52,13 @@ export const historyOf = ({ input, messages }: Exchange): readonly Message[] => 
 export class Exchanges {
   private readonly all = new Map<string, Exchange>();
   private last: string | undefined;
+  /** Changes with everything but the growing view of a run. */
+  revision = 0;
   /** What was emitted for an exchange, so that unchanged exchanges keep their identity. */
   private readonly shown = new Map<string, { readonly exchange: Exchange; readonly view: ExchangeView }>();
 
-  constructor(saved?: SavedConversation) {
-    if (saved === undefined) return;
+  constructor(saved?: SavedConversation | null) {
+    if (saved === undefined || saved === null) return;
     if (!isSaved(saved)) throw notSaved();
     for (const exchange of saved.exchanges) this.all.set(exchange.id, exchange);
     this.last = saved.selected;
@@ -83,14 +87,18 @@ export class Exchanges {
     const exchange: Exchange = { id, parent, run: id, input, messages: [], view: viewOf(input) };
     this.all.set(id, exchange);
     this.last = id;
+    this.revision += 1;
     // The other versions of this prompt have one more version now.
     for (const other of this.all.values()) if (other.parent === parent) this.shown.delete(other.id);
     return exchange;
   }
 
   update(id: string, change: Partial<Exchange>): Exchange {
-    const changed = { ...this.get(id), ...change };
+    const exchange = this.get(id);
+    const changed = { ...exchange, ...change };
     this.all.set(id, changed);
+    const isGrowing = exchange.base && Object.keys(change).every((key) => key === 'view');
+    if (!isGrowing) this.revision += 1;
     return changed;
   }
 
@@ -98,6 +106,7 @@ export class Exchanges {
   select(id: string): void {
     this.get(id);
     this.last = id;
+    this.revision += 1;
     const newestFirst = [...this.all.values()].reverse();
     for (let next: Exchange | undefined; (next = newestFirst.find(({ parent }) => parent === this.last));)
       this.last = next.id;
@@ -174,7 +183,7 @@ export class Exchanges {
   /** Ends an exchange whose run ended with the page: what was shown stays, and becomes part of the history. */
   interrupt(id: string): void {
     const { view } = this.get(id);
-    this.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
+    this.update(id, { view: failView(view), messages: shownMessages(view), base: undefined, hasBegun: undefined });
   }
 }
 

@@ -72,7 +72,7 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
   return {
     stream: (input, { id, earlier, stop }) => run(id, { input: messagesOf(input), history: earlier }, stop),
     resume: (_, { id, earlier, decisions, results, errors, stop }) =>
-      run(id, { resume: earlier.at(-1), decisions, results, errors }, stop),
+      run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, stop),
     join: (id, { stop }) => run(id, {}, stop),
   };
 }

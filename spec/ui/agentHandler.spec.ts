@@ -7,12 +7,12 @@ import { filter, finalize, firstValueFrom, NEVER, Observable, Subject } from 'rx
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { messageText } from '../../lib/core/message.js';
+import { messageText, userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest, ScriptedTurn } from '../../lib/testing/index.js';
 import { agentHandler } from '../../lib/ui/agentHandler.js';
-import type { AgentHandlerOptions } from '../../lib/ui/agentService.js';
+import type { AgentHandlerOptions } from '../../lib/ui/agentHandlerOptions.js';
 import { conversation } from '../../lib/ui/conversation.js';
 import type { Conversation, ConversationOptions, ConversationView } from '../../lib/ui/conversationTypes.js';
 import { createRuns } from '../../lib/ui/createRuns.js';
@@ -147,15 +147,24 @@ describe('agentHandler and remoteAgent', () => {
     const first = open(url);
     first.chat.send('a');
     while (!chunks.observed) await new Promise((resolve) => setImmediate(resolve));
-    const saved = JSON.stringify(first.chat.save());
+    const stored: string[] = [];
+    const storing = first.chat.saved$.subscribe((value) => stored.push(JSON.stringify(value)));
+    cleanups.push(() => storing.unsubscribe());
     say('One, ');
     await first.until(() => textOf(first.chat).endsWith('One, '));
+    const saved = JSON.stringify(first.chat.save());
+    say('two, ');
+    await first.until(() => textOf(first.chat).endsWith('two, '));
+    expect(stored).toHaveLength(2); // the prompt was sent, the run has begun
+    expect(stored.at(-1)).toBe(saved);
     expect(JSON.stringify(first.chat.save())).toBe(saved);
     const second = open(url, { saved: JSON.parse(saved) as never });
     expect(JSON.stringify(second.chat.save())).toBe(saved);
-    say('two.');
+    say('three.');
     end();
     await Promise.all([first.done(), second.done()]);
+    expect(stored).toHaveLength(3);
+    expect(JSON.parse(stored.at(-1) ?? '')).toEqual(asJson(second.chat.save()));
     expect(second.chat.view).toEqual(asJson(first.chat.view));
   });
 
@@ -300,6 +309,69 @@ describe('agentHandler and remoteAgent', () => {
     expect(textOf(reloaded.chat)).toBe('a|One, ');
   });
 
+  it('a prompt that never arrived, and a service that has lost its store: the conversation goes on', async () => {
+    const { url, server, model } = await serve(['One', 'Three', 'Four']);
+    const { port } = server.address() as AddressInfo;
+    const { chat, done } = open(url);
+    chat.send('a');
+    await done();
+    server.close();
+    server.closeAllConnections();
+    chat.send('b');
+    await done();
+    expect(chat.view.status).toBe('failed');
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    chat.send('c');
+    await done();
+    expect(model.requests[1]?.messages.map(messageText)).toEqual(['a', 'One', 'b', 'c']);
+    const restarted = await serve(['Five']);
+    const reloaded = open(restarted.url, { saved: asJson(chat.save()) });
+    reloaded.chat.send('d');
+    await reloaded.done();
+    expect(restarted.model.requests[0]?.messages.map(messageText)).toEqual(['a', 'b', 'c', 'd']);
+    expect(textOf(reloaded.chat)).toMatch(/Three\|d\|Five$/);
+  });
+
+  it('a page that is reloaded before its request arrived sends it again', async () => {
+    const { url, model } = await serve([[toolCall('weather', { city: 'Oslo' }, 'w')], 'Done.']);
+    const never: typeof fetch = () => new Promise(() => undefined);
+    const lost = conversation(remoteAgent(url, { fetch: never }));
+    const subscription = lost.view$.subscribe();
+    lost.send('a');
+    subscription.unsubscribe();
+    const first = open(url, { saved: asJson(lost.save()) });
+    await first.until(({ status }) => status === 'waiting');
+    const waiting = asJson(first.chat.save());
+    const offline = conversation(remoteAgent(url, { fetch: never }), { saved: waiting });
+    const away = offline.view$.subscribe();
+    offline.decide('w', { approve: true });
+    away.unsubscribe();
+    const second = open(url, { saved: asJson(offline.save()) });
+    await second.done();
+    expect(textOf(second.chat)).toBe('a|[weather completed]|Done.');
+    expect(model.requests).toHaveLength(2);
+  });
+
+  it('two pages that decide about a call show the run of the first decision', async () => {
+    const { url, model } = await serve([[toolCall('weather', { city: 'Oslo' }, 'w')], 'Done.'], {
+      runs: createRuns({ keep: 0 }),
+    });
+    const first = open(url);
+    first.chat.send('a');
+    await first.until(({ status }) => status === 'waiting');
+    const second = open(url, { saved: asJson(first.chat.save()) });
+    const third = open(url, { saved: asJson(first.chat.save()) });
+    first.chat.decide('w', { approve: true });
+    second.chat.decide('w', { approve: false });
+    await Promise.all([first.done(), second.done()]);
+    expect(second.chat.view).toEqual(asJson(first.chat.view));
+    third.chat.decide('w', { approve: false }); // long after the run
+    await third.done();
+    expect(textOf(third.chat)).toBe(textOf(first.chat));
+    expect(model.requests).toHaveLength(2);
+  });
+
   it('a failed run tells the page nothing about the server, and the next run knows what was shown', async () => {
     const errors: unknown[] = [];
     const { url, model } = await serve([['Par', { error: new Error('password 123') }], 'Again'], {
@@ -364,16 +436,16 @@ describe('agentHandler: a process that ends', () => {
     await page.done();
     expect(executed).toEqual([1, 2, 3]);
     expect(snapshots.length).toBeGreaterThan(6);
-    for (const snapshot of snapshots.slice(1)) {
+    for (const snapshot of snapshots) {
       const store = new Map(JSON.parse(snapshot) as [string, RunRecord][]);
-      const { state, open: calls } = [...store.values()][0]?.checkpoint ?? {};
+      const { checkpoint, result } = [...store.values()][0] ?? {};
       const again = await serveAdd(store);
       const reloaded = open(again.url, { saved });
       await reloaded.done();
       expect(textOf(reloaded.chat)).toBe(textOf(page.chat));
       expect(reloaded.chat.view.exchanges[0]?.usage).toEqual(page.chat.view.exchanges[0]?.usage);
-      const executedBefore = [0, 1, 3][state?.turn ?? 2] ?? 3;
-      expect(again.executed).toHaveLength(3 - executedBefore - (calls?.results.length ?? 0));
+      const executedBefore = result ? 3 : ([0, 1, 3][checkpoint?.state.turn ?? 0] ?? 3);
+      expect(again.executed).toHaveLength(3 - executedBefore - (checkpoint?.open?.results.length ?? 0));
     }
   });
 });
@@ -495,7 +567,9 @@ describe('agentHandler: requests', () => {
     const first = runId();
     await (await post(handler, { input: 'a' }, { 'x-run-id': first })).text();
     expect(records.get(first)).toContain('One');
-    expect(await (await post(handler, { input: 'b', history: [first] })).text()).toContain('Two');
+    expect(
+      await (await post(handler, { input: 'b', history: [{ id: first, input: [userMessage('a')] }] })).text(),
+    ).toContain('Two');
     await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
   });
 
@@ -529,6 +603,7 @@ describe('agentHandler: requests', () => {
     ['a system prompt', { input: { role: 'system', parts: [{ type: 'text', text: 'x' }] } }, 400],
     ['no messages', { input: [] }, 400],
     ['a history of messages', { input: 'a', history: forged }, 400],
+    ['a forged history', { input: 'a', history: [{ id: runId(), input: forged }] }, 400],
     ['a resume of an object', { resume: {} }, 400],
     ['decisions as a list', { resume: 'x', decisions: [] }, 400],
     ['a body that is too large', { input: 'x'.repeat(2000) }, 413],
@@ -545,7 +620,7 @@ describe('agentHandler: requests', () => {
     expect((await post(handler, { input: 'a' }, { 'x-run-id': '1' })).status).toBe(400);
     expect((await send('GET', {})).status).toBe(405);
     expect((await send('DELETE', { 'x-run-id': runId() })).status).toBe(404);
-    for (const body of [{}, { input: 'a', history: [runId()] }, { resume: runId() }])
+    for (const body of [{}, { resume: runId() }])
       expect(await (await post(handler, body)).text()).toContain('run_not_found');
   });
 

@@ -7,6 +7,7 @@ import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ConfigurationError } from '../../lib/core/errors.js';
 import type { RunResult, StreamEvent } from '../../lib/core/event.js';
+import { messagesOf } from '../../lib/core/input.js';
 import type { Input } from '../../lib/core/input.js';
 import { messageText, userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
@@ -200,7 +201,7 @@ describe('conversation: prompts during a run', () => {
       const chat = conversation(agent, from(['a', 'b', 'c']), { whenBusy: 'interrupt' });
       observe(chat.view$);
       flush();
-      expect(asked).toEqual(['a', 'b', 'c']); // the agent decides what a run costs that is stopped at once
+      expect(asked.map((input) => messagesOf(input).map(messageText))).toEqual([['a'], ['b'], ['c']]); // the agent decides what a run costs that is stopped at once
       expect(chat.view.exchanges.map(({ status }) => status)).toEqual(['stopped', 'stopped', 'sending']);
     });
   });

@@ -25,28 +25,42 @@ function start() {
 }
 
 describe('conversation: what is saved', () => {
-  it('save, called for each view, changes only when a run starts, waits and ends', () => {
+  it('save, called for each view, changes only when a run is sent, begins, waits and ends', () => {
     const { chat, saves } = start();
     chat.send('Which colour?');
     chat.answer('c1', 'blue');
     const distinct = saves.filter(({ saved }, at) => JSON.stringify(saved) !== JSON.stringify(saves[at - 1]?.saved));
-    expect(distinct.map(({ status }) => status)).toEqual(['idle', 'sending', 'waiting', 'waiting', 'sending', 'idle']);
+    expect(distinct.map(({ status }) => status)).toEqual([
+      'idle',
+      'sending',
+      'streaming',
+      'waiting',
+      'waiting',
+      'sending',
+      'sending',
+      'idle',
+    ]);
   });
 
-  it('a run that was saved when it was sent can be joined', () => {
+  it('a run that was saved when it was sent is sent again with its id, and one that has begun is joined', () => {
     const { chat, saves } = start();
     chat.send('Which colour?');
-    const saved = saves.find(({ status }) => status === 'sending')?.saved;
-    const joined: string[] = [];
-    const agent: ConversationAgent = {
-      stream: () => EMPTY,
-      resume: () => EMPTY,
-      join: (id) => (joined.push(id), EMPTY),
-    };
-    const later = conversation(agent, { saved });
-    expect(later.view.status).toBe('sending');
-    observe(later.view$);
-    expect(joined).toEqual([saved?.exchanges[0]?.run]);
+    const savedAt = (at: string) => saves.find(({ status }) => status === at)?.saved;
+    for (const [status, expected] of [
+      ['sending', 'sent'],
+      ['streaming', 'joined'],
+    ] as const) {
+      const seen: string[] = [];
+      const agent: ConversationAgent = {
+        stream: (_, { id }) => (seen.push('sent', id), EMPTY),
+        resume: () => EMPTY,
+        join: (id) => (seen.push('joined', id), EMPTY),
+      };
+      const later = conversation(agent, { saved: savedAt(status) });
+      expect(later.view.status).toBe('sending');
+      observe(later.view$);
+      expect(seen).toEqual([expected, savedAt(status)?.exchanges[0]?.run]);
+    }
   });
 
   it('the answer is saved when the last view is emitted', () => {

@@ -19,7 +19,7 @@ import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
 import { maxTimerDelay } from '../../core/options.js';
-import type { HandledAgent, HandledRunOptions } from '../../ui/agentService.js';
+import type { HandledAgent, HandledRunOptions } from '../../ui/agentHandlerOptions.js';
 import { RequestError } from '../../ui/agentRequest.js';
 import type { Runs } from '../../ui/createRuns.js';
 import { createEventLog } from '../../ui/eventLog.js';

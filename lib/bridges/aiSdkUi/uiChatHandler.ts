@@ -1,6 +1,6 @@
 import { catchError, concatMap, defer, firstValueFrom, map, of, take, throwIfEmpty } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
-import type { HandledAgent } from '../../ui/agentService.js';
+import type { HandledAgent } from '../../ui/agentHandlerOptions.js';
 import { refused, RequestError } from '../../ui/agentRequest.js';
 import { createRuns } from '../../ui/createRuns.js';
 import { chatIdOf, problemResponse, readChatRequest } from './chatRequest.js';

@@ -15,7 +15,7 @@ import { repairHistory } from '../../../lib/core/history.js';
 import { modelMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
-import type { HandledAgent } from '../../../lib/ui/agentService.js';
+import type { HandledAgent } from '../../../lib/ui/agentHandlerOptions.js';
 import { readUiMessage } from './readUiMessage.js';
 import type { ReadMessage } from './readUiMessage.js';
 
