@@ -385,22 +385,3 @@ export const checks: readonly Check[] = [
     }),
   })),
 ];
-
-/** What only examples/page does, which has one conversation. */
-export const pageChecks: readonly Check[] = [
-  {
-    name: 'The page begins a new chat in all tabs',
-    prepare: () => ({
-      script: ['One answer.'],
-      async act({ chat, openTab, page }) {
-        await chat.send('Hello');
-        await chat.shows('One answer.');
-        const second = await openTab();
-        await chatOn(second).shows('One answer.');
-        await page.getByRole('button', { name: 'New chat' }).click();
-        await second.bringToFront();
-        await second.getByText('One answer.').waitFor({ state: 'detached' });
-      },
-    }),
-  },
-];

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { Subject } from 'rxjs';
+import { NEVER, Subject, concat, of } from 'rxjs';
 import type { Chunk } from 'rivulet';
 import type { Page } from 'playwright-core';
 import type { Check } from './checks.js';
+import { chatOn } from './stage.js';
 
 /** The accessible name of the focused element. */
 const focusedName = (page: Page) =>
@@ -90,5 +91,25 @@ export const pageChecks: readonly Check[] = [
         },
       };
     },
+  },
+  {
+    name: 'The page begins a new chat in every tab, and leaves the answer that went on',
+    prepare: () => ({
+      script: () => concat(of<Chunk>({ type: 'text', text: 'Half' }), NEVER),
+      async act({ chat, openTab, page, provider }) {
+        const stopped = new Promise((resolve) =>
+          provider.events.subscribe(({ type }) => (type === 'closed' ? resolve(type) : undefined)),
+        );
+        await chat.send('Go on');
+        await chat.shows('Half');
+        const second = await openTab();
+        await chatOn(second).shows('Half');
+        await page.bringToFront();
+        await page.getByRole('button', { name: 'New chat' }).click();
+        await stopped;
+        await second.bringToFront();
+        await second.getByText('Ask something').waitFor();
+      },
+    }),
   },
 ];

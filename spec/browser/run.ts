@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { builtPage } from '../../examples/angular-chat/server/page.js';
 import { serve } from '../../examples/node-service/serve.js';
 import { angularChecks } from './angular.js';
-import { checks, pageChecks } from './checks.js';
+import { checks } from './checks.js';
 import { launch } from './chromium.js';
 import { checkNest } from './nest.js';
 import { pageChecks } from './page.js';
