@@ -17,6 +17,7 @@ it('rivulet/provider exports these names', () => {
     'encodeSystem',
     'encodeText',
     'encodeUserContent',
+    'extractTextCalls',
     'finiteNumber',
     'functionCall',
     'functionTool',
