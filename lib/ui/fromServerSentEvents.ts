@@ -1,9 +1,9 @@
 import { createParser } from 'eventsource-parser';
 import type { EventSourceMessage } from 'eventsource-parser';
-import { defer, filter, map, retry, timer } from 'rxjs';
+import { catchError, defer, filter, map, retry, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
-import { ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
+import { ConnectionError, HttpError, ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { Fields } from '../core/json/json.js';
@@ -110,7 +110,12 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
         body: JSON.stringify(body),
         accept: 'text/event-stream',
         fetch,
-      }).pipe(readMessages());
+      }).pipe(
+        catchError((thrown: unknown) => {
+          throw forReaders(thrown);
+        }),
+        readMessages(),
+      );
     });
     return connect.pipe(
       filter(({ id, event }) => {
@@ -134,6 +139,15 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       }),
     );
   });
+}
+
+/** The messages of the transport speak of keys, models and proxies. A page shows these to its user. */
+function forReaders(thrown: unknown): unknown {
+  if (thrown instanceof ConnectionError)
+    return new ConnectionError('the server', 'The server cannot be reached. Try again when the connection is back.');
+  if (thrown instanceof HttpError)
+    return new HttpError(`The server did not accept the request (status ${thrown.status}).`, thrown);
+  return thrown;
 }
 
 /** Whether the run goes on: the connection broke, and either nothing was received or the events have ids. */

@@ -303,7 +303,10 @@ describe('agentHandler and remoteAgent', () => {
     server.close();
     server.closeAllConnections();
     await done();
-    expect(chat.view).toMatchObject({ status: 'failed', exchanges: [{ error: { code: 'connection' } }] });
+    expect(chat.view).toMatchObject({
+      status: 'failed',
+      exchanges: [{ error: { code: 'connection', message: expect.stringContaining('The server cannot be reached.') } }],
+    });
     expect(textOf(chat)).toBe('a|One, ');
     const reloaded = open(url, { saved: asJson({ ...chat.save() }) });
     expect(textOf(reloaded.chat)).toBe('a|One, ');

@@ -19,7 +19,6 @@ import {
   toArray,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { HttpError } from '../../lib/core/errors.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { fromServerSentEvents, RemoteRunError } from '../../lib/ui/fromServerSentEvents.js';
@@ -234,7 +233,11 @@ describe('a run over a real socket', () => {
 
   it('fromServerSentEvents reports a status, and retries one that may pass', async () => {
     const forbidden = await serve((_, response) => response.writeHead(403).end('no'));
-    await expect(receive(forbidden)).rejects.toBeInstanceOf(HttpError);
+    await expect(receive(forbidden)).rejects.toMatchObject({
+      code: 'http',
+      status: 403,
+      message: 'The server did not accept the request (status 403).',
+    });
     const busy = await serve((_, response, count) => {
       if (count < 3) response.writeHead(503).end('busy');
       else sendRun(exampleRun(), response);
