@@ -6,7 +6,7 @@ import { toolCall } from '../lib/testing/index.js';
 import { serveModel } from '../lib/testing/server/index.js';
 import { readResults } from './bench/results.js';
 import { withCapabilityTable } from './support/capabilityTable.js';
-import { withSpeedTable } from './support/speedTable.js';
+import { speedSummary, speedTables, withSpeed } from './support/speedTable.js';
 import type { LoopbackServer } from '../lib/testing/server/index.js';
 
 /** The code blocks of the README: each is compiled with the strictest settings, and run with the loopback server. */
@@ -118,7 +118,9 @@ describe('the README', () => {
 
   it('the README has up-to-date tables of the benchmark (npm run readme writes them)', () => {
     const readme = readFileSync('README.md', 'utf8');
-    expect(withSpeedTable(readme, readResults())).toBe(readme);
+    expect(withSpeed(readme, speedSummary(readResults()))).toBe(readme);
+    const bench = readFileSync('spec/bench/README.md', 'utf8');
+    expect(withSpeed(bench, speedTables(readResults()))).toBe(bench);
     expect(readme).toContain('| **Rivulet** |');
   });
 

@@ -24,7 +24,7 @@ import { profile } from './profile.js';
 import { quick } from './quick.js';
 import { caseTable, growthTable, measured } from './report.js';
 import type { CaseReport } from './report.js';
-import { speedTable } from '../support/speedTable.js';
+import { speedTables } from '../support/speedTable.js';
 import { asText, openResults, readResults } from './results.js';
 import { bundleSizes } from './sizes.js';
 import { soak } from './soak.js';
@@ -73,7 +73,7 @@ async function full(server: string): Promise<void> {
     }
   }
   if (wanted('sizes')) results.add({ sizes: await bundleSizes() });
-  console.log(speedTable(readResults()));
+  console.log(speedTables(readResults()));
 }
 
 async function checked(server: string): Promise<boolean> {

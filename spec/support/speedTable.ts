@@ -10,31 +10,51 @@ interface LimitResult {
   readonly met: boolean;
 }
 
-/** Returns the README's tables of the benchmark. */
-export function speedTable(report: Report): string {
+/** The tables of the README of the project; the README of the benchmark has all of them. */
+const mainTables = ["CPU time, OpenAI's wire", "CPU time, Anthropic's wire"];
+
+/** Returns the figures of the benchmark for the README of the project. */
+export function speedSummary(report: Report): string {
+  const limits = limitsOf(report);
+  return joined([
+    circumstances(report),
+    ...mainTables.map((title) => tableOf(title, report.cases)),
+    bundles(report),
+    `${limits.filter(({ met }) => met).length} of the project's ${limits.length} limits are met. ` +
+      '[spec/bench](spec/bench/README.md) lists those that are missed, and has the tables of latency, memory and growth.',
+  ]);
+}
+
+/** Returns all figures of the benchmark. */
+export function speedTables(report: Report): string {
   const tables = [...new Set(report.cases.flatMap(({ place }) => (place ? [place[0]] : [])))];
-  const limits = [...promisedRatios(report), ...aheadOfPeers(report), ...promisedGrowth(report)];
-  const missed = limits.filter(({ met }) => !met).map(({ what, found }) => `${what}: ${found}`);
-  return [
+  const missed = limitsOf(report).filter(({ met }) => !met);
+  return joined([
     circumstances(report),
     ...tables.map((title) => tableOf(title, report.cases)),
     ...(report.growth.length > 0 ? [growthOf(report)] : []),
     elsewhere(report),
-    ...(report.sizes.length > 0 ? [bundles(report)] : []),
-    `${limits.length - missed.length} of the project's ${limits.length} limits are met. ` +
-      (missed.length === 0 ? 'None is missed.' : `Missed:\n\n${missed.map((one) => `- ${one}`).join('\n')}`),
-  ]
-    .filter((text) => text !== '')
-    .join('\n\n');
+    missed.length === 0
+      ? 'No limit is missed.'
+      : `Limits that are missed:\n\n${missed.map(({ what, found }) => `- ${what}: ${found}`).join('\n')}`,
+  ]);
 }
 
-/** Replaces the tables between their markers in the README. */
-export function withSpeedTable(readme: string, report: Report): string {
+/** Replaces the figures between their markers in a README. */
+export function withSpeed(readme: string, figures: string): string {
   return readme.replace(
     /(<!-- speed -->\n)[\s\S]*?(\n<!-- end -->)/,
-    (_, begin: string, end: string) => begin + speedTable(report) + end,
+    (_, begin: string, end: string) => begin + figures + end,
   );
 }
+
+const joined = (texts: readonly string[]) => texts.filter((text) => text !== '').join('\n\n');
+
+const limitsOf = (report: Report): readonly LimitResult[] => [
+  ...promisedRatios(report),
+  ...aheadOfPeers(report),
+  ...promisedGrowth(report),
+];
 
 const all = (values: readonly string[]) => [...new Set(values)].join(', ');
 const parts = ({ cases, growth }: Report): readonly Measured[] => [...cases, ...growth];

@@ -1,6 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readResults } from '../bench/results.js';
 import { withCapabilityTable } from './capabilityTable.js';
-import { withSpeedTable } from './speedTable.js';
+import { speedSummary, speedTables, withSpeed } from './speedTable.js';
 
-writeFileSync('README.md', withSpeedTable(withCapabilityTable(readFileSync('README.md', 'utf8')), readResults()));
+const results = readResults();
+const change = (file: string, update: (text: string) => string) =>
+  writeFileSync(file, update(readFileSync(file, 'utf8')));
+
+change('README.md', (readme) => withSpeed(withCapabilityTable(readme), speedSummary(results)));
+change('spec/bench/README.md', (readme) => withSpeed(readme, speedTables(results)));
