@@ -8,6 +8,8 @@ import {
   finalize,
   ignoreElements,
   merge,
+  observeOn,
+  queueScheduler,
   ReplaySubject,
   startWith,
   Subject,
@@ -47,7 +49,9 @@ export class CommandQueue {
   private readonly commands = new Subject<Command>();
   /** The command that is executed, then those that wait. */
   private pending: Command[] = [];
-  private isSubscribed = false;
+  /** Commands that were added by a subscriber of the first view, before `run` is subscribed. */
+  private early: Command[] = [];
+  private state: 'idle' | 'connecting' | 'running' = 'idle';
 
   /** @param changed Called when a command was added or removed. */
   constructor(
@@ -60,15 +64,21 @@ export class CommandQueue {
     return this.pending.slice(1).flatMap(({ prompt }) => (prompt === undefined ? [] : [prompt]));
   }
 
-  /** @throws ConfigurationError `options` if `run` is not subscribed. */
-  add(command: Command): void {
-    if (!this.commands.observed) throw notSubscribed();
-    this.commands.next(command);
+  /** Announces that `run` will be subscribed: from now on, commands can be added. */
+  connect(): void {
+    this.state = 'connecting';
   }
 
-  /** @throws ConfigurationError `options` if `run` is not subscribed. */
+  /** @throws ConfigurationError `options` if nobody is subscribed, or the prompts have completed. */
+  add(command: Command): void {
+    if (this.state === 'connecting') this.early.push(command);
+    else if (this.commands.observed) this.commands.next(command);
+    else throw notSubscribed();
+  }
+
+  /** @throws ConfigurationError `options` if nobody is subscribed. */
   requireSubscriber(): void {
-    if (!this.isSubscribed) throw notSubscribed();
+    if (this.state === 'idle') throw notSubscribed();
   }
 
   /** Stops the command that is executed, and drops those that wait. */
@@ -85,14 +95,15 @@ export class CommandQueue {
    */
   run(prompts: Observable<Command>, first?: Command): Observable<never> {
     return defer(() => {
-      const waiting = this.pending.splice(0).slice(1);
-      this.isSubscribed = true;
+      const waiting = [...this.pending.splice(0).slice(1), ...this.early.splice(0)];
+      this.state = 'running';
       const earlier = first ? [first, ...waiting] : waiting;
       return merge(prompts.pipe(startWith(...earlier), endWith(undefined)), this.commands).pipe(
         takeWhile((command) => command !== undefined),
+        observeOn(queueScheduler), // a subscriber that adds a command at a change does not overtake the command before
         filter((command) => this.accept(command)),
         concatMap((command) => this.execute(command)),
-        finalize(() => (this.isSubscribed = false)),
+        finalize(() => (this.state = 'idle')),
       );
     });
   }
@@ -100,10 +111,11 @@ export class CommandQueue {
   /** Adds a command to those that wait. Returns false if it is ignored. */
   private accept(command: Command): boolean {
     const [current] = this.pending;
-    const whenBusy = command.prompt === undefined ? 'interrupt' : this.whenBusy;
-    if (current && whenBusy === 'ignore') return false;
+    const isPrompt = command.prompt !== undefined;
+    if (current && isPrompt && this.whenBusy === 'ignore') return false;
+    if (!isPrompt) this.pending.splice(1); // the prompts that wait continue what is replaced
     this.pending.push(command);
-    if (current && whenBusy === 'interrupt') current.stop();
+    if (current && (!isPrompt || this.whenBusy === 'interrupt')) current.stop();
     this.changed();
     return true;
   }
@@ -115,8 +127,8 @@ export class CommandQueue {
       return concat(
         command.execute().pipe(ignoreElements()),
         defer(() => {
-          this.pending.shift();
-          this.changed();
+          this.pending = this.pending.filter((other) => other !== command);
+          if (this.pending.length === 0) this.changed(); // else, the next command changes the view at its start
           return EMPTY;
         }),
       );

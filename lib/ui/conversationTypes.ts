@@ -31,7 +31,7 @@ export interface ConversationView {
   readonly status: ViewStatus;
   /** The selected branch, oldest first. Unchanged exchanges keep their identity. */
   readonly exchanges: readonly ExchangeView[];
-  /** The calls of the last exchange that wait for `decide` or `answer`. */
+  /** The calls that wait for `decide` or `answer`. */
   readonly waiting: readonly ToolCallView[];
   /** The prompts that wait for the end of the run. */
   readonly queued: readonly Input[];
@@ -57,7 +57,8 @@ export interface Conversation {
   /** Ends the run with what it has, and drops the prompts that wait. */
   stop(): void;
   /**
-   * Asks for another answer to a prompt, as another version of the exchange. A run that is going on is stopped.
+   * Asks for another answer to a prompt, as another version of the exchange. A run that is going on is stopped,
+   * and prompts that wait are dropped.
    *
    * @param exchange The id of the exchange. Default: the last one.
    */

@@ -24,11 +24,11 @@ export function exchangeChanges(base: View, shown: () => View): OperatorFunction
     let isOver = false;
     const end = (change: Partial<Exchange>) => {
       isOver = true;
-      out.next({ ...change, base: undefined, hasBegun: undefined });
+      out.next({ ...change, base: undefined });
     };
     return {
       next(event) {
-        if (!hasBegun) out.next({ hasBegun: true, answers: undefined });
+        if (!hasBegun) out.next({ hasBegun: true });
         hasBegun = true;
         const before = fold.view;
         fold.add(event);
@@ -37,7 +37,7 @@ export function exchangeChanges(base: View, shown: () => View): OperatorFunction
         else if (view !== before) out.next({ view });
       },
       error(thrown) {
-        if (!hasBegun || !isRunNotFound(thrown)) {
+        if (!isOver && (!hasBegun || !isRunNotFound(thrown))) {
           fold.fail(thrown);
           const view = hasBegun ? fold.view : failView(shown(), fold.view.error);
           end({ view, messages: messagesOfFailed(thrown) ?? shownMessages(view) });

@@ -3,10 +3,11 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
+import type { EarlierRun } from './conversationAgent.js';
 import { randomId } from './randomId.js';
-import type { ToolCallView, View } from './view.js';
+import type { ToolCallView, View, ViewStatus } from './view.js';
 import { viewOf } from './view.js';
-import { callsOf, changeCall, failView, shownMessages, waitingCalls } from './viewChanges.js';
+import { callsOf, changeCall, failView, shownMessages, textsOf, waitingCalls } from './viewChanges.js';
 
 /** A prompt and its answer, as `save` stores it. */
 export interface Exchange {
@@ -21,7 +22,7 @@ export interface Exchange {
   readonly view: View;
   /** The view from which its run started. Present while the run goes on. */
   readonly base?: View | undefined;
-  /** Whether the run has emitted something. Before that, nobody knows whether its request arrived. */
+  /** Whether its last run has emitted something. Before that, nobody knows whether the request arrived. */
   readonly hasBegun?: boolean | undefined;
   /** Where a waiting run goes on. Absent if the server keeps it. */
   readonly checkpoint?: Checkpoint | undefined;
@@ -47,6 +48,18 @@ export interface ExchangeView extends View {
 
 /** What the next run knows of an exchange. */
 export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];
+
+/**
+ * An exchange for the service that has its run. A service that has received the prompt needs at most its texts, if its
+ * store was lost: files are not sent again.
+ */
+export const earlierRun = ({ run, input, hasBegun }: Exchange): EarlierRun => ({
+  id: run,
+  input: hasBegun ? textsOf(input) : input,
+});
+
+/** The statuses of a run that has not ended. */
+const openStatuses: ReadonlySet<ViewStatus> = new Set<ViewStatus>(['sending', 'runningTools', 'waiting']);
 
 /** The exchanges of a conversation: a tree, of which one branch is shown. */
 export class Exchanges {
@@ -76,9 +89,9 @@ export class Exchanges {
     return exchange;
   }
 
-  /** The exchange whose run goes on, or waits. */
+  /** The exchange whose run goes on, or waits for a tool or a user. */
   open(): Exchange | undefined {
-    return [...this.all.values()].find(({ base, view }) => base ?? view.status === 'waiting');
+    return [...this.all.values()].find(({ base, view }) => base ?? openStatuses.has(view.status));
   }
 
   /** Adds an exchange, and shows its branch. */
@@ -97,14 +110,15 @@ export class Exchanges {
     const exchange = this.get(id);
     const changed = { ...exchange, ...change };
     this.all.set(id, changed);
-    const isGrowing = exchange.base && Object.keys(change).every((key) => key === 'view');
+    const isSameStatus = exchange.base !== undefined || change.view?.status === exchange.view.status;
+    const isGrowing = isSameStatus && Object.keys(change).every((key) => key === 'view');
     if (!isGrowing) this.revision += 1;
     return changed;
   }
 
   /** Shows the branch of an exchange, up to its newest end. */
   select(id: string): void {
-    this.get(id);
+    if (this.path(this.last).includes(this.get(id))) return;
     this.last = id;
     this.revision += 1;
     const newestFirst = [...this.all.values()].reverse();
@@ -142,12 +156,12 @@ export class Exchanges {
   /**
    * Adds the user's answer to a call that waits. A call that has an answer keeps it: a button may be clicked twice.
    *
-   * @throws ConfigurationError `options` if the branch that is shown has no such call.
+   * @throws ConfigurationError `options` if there is no such call.
    */
   answer(callId: string, answer: Answers): void {
-    const path = this.path(this.last);
-    if (!path.some(({ view }) => callsOf(view).some(({ id }) => id === callId))) throw unknownCall(callId);
-    const waiting = path.find((exchange) => this.openCalls(exchange.id).some(({ id }) => id === callId));
+    const all = [...this.all.values()];
+    if (!all.some(({ view }) => callsOf(view).some(({ id }) => id === callId))) throw unknownCall(callId);
+    const waiting = all.findLast((exchange) => this.openCalls(exchange.id).some(({ id }) => id === callId));
     if (waiting) this.addAnswer(waiting.id, callId, answer);
   }
 
@@ -183,7 +197,7 @@ export class Exchanges {
   /** Ends an exchange whose run ended with the page: what was shown stays, and becomes part of the history. */
   interrupt(id: string): void {
     const { view } = this.get(id);
-    this.update(id, { view: failView(view), messages: shownMessages(view), base: undefined, hasBegun: undefined });
+    this.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
   }
 }
 

@@ -7,6 +7,7 @@ import {
   merge,
   mergeMap,
   repeat,
+  retry,
   take,
   takeWhile,
   tap,
@@ -62,6 +63,7 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       tap(({ ok, status }) => {
         if (!ok && status !== 404) throw notStopped(`It answered with the status ${status}.`);
       }),
+      retry({ count: options.retries ?? 5, delay: options.retryDelay ?? 1000 }),
       repeat({ delay: STOP_INTERVAL }),
       takeWhile(({ status }) => status === 404), // the request that starts the run has not arrived yet
       ignoreElements(),

@@ -17,12 +17,24 @@ export const waitingCalls = (view: View): readonly ToolCallView[] =>
 export const changeCall = (view: View, id: string, change: Partial<ToolCallView>): View =>
   mapCalls(view, (call) => (call.id === id ? { ...call, ...change } : call));
 
+/** The view of a waiting run whose page was left while it executed calls. */
+export const waitAgain = (view: View): View => ({
+  ...mapCalls(view, (call) => (call.status === 'running' ? { ...call, status: 'waiting' } : call)),
+  status: 'waiting',
+});
+
 /** The view of a waiting run that is not continued: the user stopped it, or went on with another prompt. */
 export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view), status: 'stopped' }, 'stopped');
 
 /** The view of a run that failed. What is shown stays, and its calls are cancelled. */
 export const failView = (view: View, error: JsonObject = { ...interruption }): View =>
   endAnswer({ ...cancelCalls(withoutRetry(view)), status: 'failed', error }, 'failed');
+
+/** Messages without their files. */
+export const textsOf = (messages: readonly Message[]): readonly Message[] =>
+  messages
+    .map((message) => ({ ...message, parts: message.parts.filter(({ type }) => type === 'text') }))
+    .filter(({ parts }) => parts.length > 0);
 
 /** What is shown of an answer, as messages for the history of the next run: its text. */
 export function shownMessages(view: View): readonly Message[] {

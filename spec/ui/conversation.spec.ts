@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { defer, delay, finalize, from, map, NEVER, of, Subject, take, throwError } from 'rxjs';
+import { concat, defer, delay, finalize, from, map, NEVER, of, Subject, take, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
@@ -15,7 +15,9 @@ import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
 import { conversation } from '../../lib/ui/conversation.js';
 import type { Conversation, ConversationOptions } from '../../lib/ui/conversationTypes.js';
+import { progress } from '../../lib/core/progress.js';
 import type { ConversationAgent } from '../../lib/ui/conversationAgent.js';
+import type { SavedConversation } from '../../lib/ui/exchanges.js';
 import type { PartView } from '../../lib/ui/view.js';
 import { observe } from '../support/observe.js';
 
@@ -406,6 +408,105 @@ describe('conversation: calls that wait', () => {
   });
 });
 
+describe('conversation: subscribers that act', () => {
+  it('a prompt that a subscriber sends does not overtake the prompt before it', () => {
+    const { chat, requests, end } = controlled();
+    let isSent = false;
+    chat.view$.subscribe(({ queued }) => {
+      if (queued.length === 0 || isSent) return;
+      isSent = true;
+      chat.send('c');
+    });
+    for (const prompt of ['a', 'b']) chat.send(prompt);
+    for (const index of [0, 1, 2]) end(index);
+    expect(requests().at(-1)).toEqual(['a', 'b', 'c']);
+    expect(chat.view).toMatchObject({ status: 'idle', queued: [] });
+  });
+
+  it('all subscribers see the views in one order, also if the first one stops the run', () => {
+    const { chat, say } = controlled();
+    chat.view$.subscribe(({ status }) => status === 'streaming' && chat.stop());
+    const second = observe(chat.view$);
+    chat.send('a');
+    say(0, 'One');
+    expect(second.values.map(({ status }) => status)).toEqual(['idle', 'sending', 'streaming', 'stopped']);
+  });
+
+  it('a subscriber may send and decide at its first view', () => {
+    const { chat } = start([[toolCall('weather', { city: 'Oslo' }, 'w')]]);
+    chat.send('a');
+    const agent = createAgent({ model: scriptedModel(['Done', 'Next']), tools: [weather] });
+    const reloaded = conversation(agent, { saved: asJson(chat.save()) });
+    let isFirst = true;
+    reloaded.view$.subscribe(({ waiting }) => {
+      for (const { id } of waiting) reloaded.decide(id, { approve: true });
+      if (isFirst) reloaded.send('b');
+      isFirst = false;
+    });
+    expect(shown(reloaded)).toEqual(['a', '[weather completed 5 °C in Oslo]Done', 'b', 'Next']);
+  });
+
+  it('a call that waits in a version that is not shown can be decided', () => {
+    const { chat, say, end } = controlled();
+    chat.send('a');
+    end(0);
+    chat.regenerate();
+    const [first] = chat.view.exchanges[0]?.versions ?? [];
+    say(1, 'One');
+    chat.select(first ?? '');
+    end(1);
+    const other = start(['One', [toolCall('weather', { city: 'Oslo' }, 'w')], 'Done']).chat;
+    other.send('a');
+    other.regenerate();
+    other.select(other.view.exchanges[0]?.versions[0] ?? '');
+    expect(other.view).toMatchObject({ status: 'idle', waiting: [{ id: 'w' }] });
+    other.decide('w', { approve: true });
+    other.select(other.view.exchanges[0]?.versions[1] ?? '');
+    expect(shown(other)[1]).toBe('[weather completed 5 °C in Oslo]Done');
+  });
+
+  it('select of the version that is shown changes nothing', () => {
+    const { chat } = start([[toolCall('weather', { city: 'Oslo' }, 'w')], 'Done']);
+    chat.send('a');
+    chat.send('b');
+    const before = chat.view;
+    chat.select(chat.view.exchanges[0]?.id ?? '');
+    expect(chat.view).toEqual(before);
+  });
+
+  it('regenerate drops the prompts that wait, since they continue what it replaces', () => {
+    const { chat, requests, say, end } = controlled();
+    for (const prompt of ['a', 'b']) chat.send(prompt);
+    chat.regenerate();
+    say(1, 'Two');
+    end(1);
+    expect(requests()).toEqual([['a'], ['a']]);
+    expect(chat.view).toMatchObject({ status: 'idle', queued: [] });
+  });
+
+  it('an error after the result does not make the answer a failure', () => {
+    const result = { finishReason: 'stop', messages: [] } as unknown as RunResult;
+    const agent: ConversationAgent = {
+      stream: () =>
+        concat(
+          of<StreamEvent>({ type: 'result', result } as StreamEvent),
+          throwError(() => new Error('late')),
+        ),
+      resume: () => NEVER,
+    };
+    const chat = conversation(agent);
+    observe(chat.view$);
+    chat.send('a');
+    expect(chat.view.status).toBe('idle');
+  });
+
+  it('tools that this page cannot execute are refused', () => {
+    const agent = createAgent({ model: scriptedModel([]) });
+    for (const invalid of [remoteZone, weather])
+      expect(() => conversation(agent, { tools: [invalid] })).toThrow('has no `execute`, or needs an approval');
+  });
+});
+
 describe('conversation: save', () => {
   it('a saved conversation shows what was seen: versions, thinking, usage, stopped and failed runs', () => {
     const { chat } = start([
@@ -437,6 +538,28 @@ describe('conversation: save', () => {
     const { chat: reloaded } = start(script.slice(1), { saved: asJson(chat.save()) });
     reloaded.decide('v', { approve: true });
     expect(shown(reloaded)[1]).toBe('[weather completed 5 °C in Oslo][weather completed 5 °C in Rome]Done');
+  });
+
+  it('a conversation that is saved at any view goes on to the same end', () => {
+    const calls = [toolCall('zone'), toolCall('weather', { city: 'Oslo' }, 'w')];
+    const script: Script<ScriptedRequest> = ({ messages }) => (messages.length === 1 ? ['Wait. ', ...calls] : 'Done');
+    const progressing = tool({ ...zone, execute: () => of(progress('asking'), 'Europe/Oslo') });
+    const { chat } = start(script, { tools: [progressing] });
+    const saves: SavedConversation[] = [];
+    const stored = observe(chat.saved$);
+    chat.view$.subscribe(() => saves.push(asJson(chat.save())));
+    chat.send('a');
+    chat.decide('w', { approve: true });
+    expect(saves.length).toBeGreaterThan(15);
+    expect(stored.values.length).toBeLessThan(saves.length);
+    const ends = saves.slice(1).map((saved) => {
+      const { chat: reloaded } = start(script, { saved, tools: [progressing] });
+      if (reloaded.view.waiting.length > 0) reloaded.decide('w', { approve: true });
+      return reloaded.view.status === 'failed' ? 'interrupted' : shown(reloaded)[1];
+    });
+    const expected = saves.slice(1).map(({ exchanges }) => (exchanges[0]?.base ? 'interrupted' : shown(chat)[1]));
+    expect(ends).toEqual(expected); // a local run ends with its page, a call that waits or is executed here does not
+    expect(expected.filter((end) => end !== 'interrupted').length).toBeGreaterThan(5);
   });
 
   it('a local run ends with its page: what was shown stays, and is part of the history', () => {
