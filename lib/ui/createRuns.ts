@@ -5,11 +5,11 @@ import {
   ignoreElements,
   merge,
   onErrorResumeNext,
-  Subject,
+  ReplaySubject,
   Subscription,
   throwError,
 } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { Observable, Subject } from 'rxjs';
 import { RivuletError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { maxTimerDelay, requireNumber } from '../core/options.js';
@@ -110,7 +110,7 @@ export function createRuns({ grace = 60_000, keep = 60_000 }: RunsOptions = {}):
   const start = <E extends StreamEvent>(create: (stop: Observable<void>) => Observable<E>, id = randomId()) => {
     const known = entries.get(id);
     if (known) return { id, run: known.run as SharedRun<E> };
-    const stop = new Subject<void>();
+    const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
     const run = shareRun(defer(() => create(stop)).pipe(finalize(() => forgetLater(id))), {
       grace,
       stop: () => stop.next(),

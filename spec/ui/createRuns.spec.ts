@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { concat, finalize, NEVER, of, Subject, take } from 'rxjs';
+import { concat, defer, finalize, ignoreElements, NEVER, of, Subject, take, timer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../lib/agent.js';
 import type { StreamEvent } from '../../lib/core/event.js';
@@ -56,6 +56,26 @@ describe('createRuns', () => {
       expect(values.at(-1)).toMatchObject({ event: { result: { text: 'Hel', finishReason: 'stopped' } } });
       expect(runs.stop('unknown')).toBe(false);
       observe(runs.shutdown());
+    });
+  });
+
+  it.each(['stop', 'shutdown'] as const)('createRuns keeps a %s for a run whose agent begins later', (how) => {
+    virtual((flush) => {
+      const model = scriptedModel(() => NEVER);
+      const runs = createRuns();
+      const { id } = runs.start((stop) =>
+        concat(
+          timer(10).pipe(ignoreElements()),
+          defer(() => createAgent({ model }).stream('Hi', { stop })),
+        ),
+      );
+      const { values } = observe(runs.attach(id));
+      const ended = observe(how === 'stop' ? (runs.stop(id), runs.shutdown('finish')) : runs.shutdown());
+      expect(ended.completed).toBe(false);
+      flush();
+      expect(values.at(-1)).toMatchObject({ event: { result: { text: '', finishReason: 'stopped' } } });
+      expect(model.requests).toEqual([]);
+      expect(ended.completed).toBe(true);
     });
   });
 
