@@ -16,7 +16,9 @@ export interface ListenedRequest {
 
 /** What `nodeListener` uses of a response of `node:http`. */
 export interface ListenedResponse {
-  writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
+  /** Whether the connection is closed already. */
+  readonly destroyed?: boolean | undefined;
+  writeHead(status: number, headers: Readonly<Record<string, string | string[]>>): unknown;
   /** Returns false if the response is full. */
   write(bytes: Uint8Array): boolean;
   end(text?: string): unknown;
@@ -34,20 +36,27 @@ export interface ListenedResponse {
  * app.use('/api/chat', nodeListener(agentHandler(agent))); // Express, Nest
  * ```
  *
- * @param handler The handler. If it rejects, the response is 500.
+ * @param handler The handler. If it rejects, the response is 500; it is 400 to a request that is not a web request.
  * @returns The listener.
  */
 export function nodeListener(
   handler: (request: Request) => Promise<Response>,
 ): (request: ListenedRequest, response: ListenedResponse) => void {
+  const answer = (request: Request) =>
+    Promise.resolve(request)
+      .then(handler)
+      .catch(() => new Response(null, { status: 500 }));
   return (incoming, outgoing) => {
+    const closed = new Promise<void>((resolve) => {
+      if (outgoing.destroyed) resolve();
+      else outgoing.once('close', resolve);
+    });
     Promise.resolve(incoming)
       .then(toRequest)
-      .then(handler)
-      .then(
-        (response) => sendResponse(response, outgoing),
-        () => outgoing.writeHead(500, {}) && outgoing.end(),
-      );
+      .then(answer, () => new Response(null, { status: 400 }))
+      .then((response) => sendResponse(response, outgoing, closed))
+      // A response that Node refuses (status 0, sent already) must not end the process.
+      .catch((error: unknown) => outgoing.destroy(error as Error));
   };
 }
 
@@ -56,7 +65,9 @@ function toRequest(incoming: ListenedRequest): Request {
   const headers = new Headers();
   for (const [name, value = []] of Object.entries(incoming.headers))
     for (const one of [value].flat()) if (!name.startsWith(':')) headers.append(name, one);
-  const target = new URL(originalUrl, 'http://localhost');
+  const origin = 'http://localhost';
+  // A path that begins with two slashes is not the name of a host.
+  const target = originalUrl.startsWith('/') ? new URL(origin + originalUrl) : new URL(originalUrl, origin);
   const hasBody = method !== 'GET' && method !== 'HEAD';
   return new Request(target, { method, headers, ...(hasBody ? { body: bodyOf(incoming), duplex: 'half' } : {}) });
 }
@@ -84,20 +95,31 @@ function bodyOf(incoming: ListenedRequest): BodyInit {
   });
 }
 
-function sendResponse({ status, headers, body }: Response, outgoing: ListenedResponse): void {
-  outgoing.writeHead(status, Object.fromEntries(headers));
-  if (!body) {
+function sendResponse({ status, headers, body }: Response, outgoing: ListenedResponse, closed: Promise<void>): void {
+  const reader = body?.getReader();
+  // The client may have left before there was a response. A body that has failed cannot be cancelled any more.
+  if (reader) closed.then(() => reader.cancel()).catch(() => undefined);
+  outgoing.writeHead(status, headersOf(headers));
+  if (!reader) {
     outgoing.end();
     return;
   }
-  const reader = body.getReader();
   const send = ({ done, value }: ReadableStreamReadResult<Uint8Array>) => {
     if (done) outgoing.end();
     else if (outgoing.write(value)) sendNext();
     else outgoing.once('drain', sendNext);
   };
   // A body that fails breaks the connection, so that the client does not take what it has for everything.
-  const sendNext = () => void reader.read().then(send, (error: unknown) => outgoing.destroy(error as Error));
-  outgoing.once('close', () => void reader.cancel());
+  const sendNext = () =>
+    void reader
+      .read()
+      .then(send)
+      .catch((error: unknown) => outgoing.destroy(error as Error));
   sendNext();
+}
+
+/** The headers for Node. Each cookie is a header of its own. */
+function headersOf(headers: Headers): Record<string, string | string[]> {
+  const cookies = headers.getSetCookie();
+  return { ...Object.fromEntries(headers), ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}) };
 }

@@ -95,6 +95,49 @@ describe('nodeListener', () => {
     expect((await send(throwing)).status).toBe(500);
   });
 
+  it.each(['//[', '//other.example/api', '/a b'])('nodeListener takes %s for a path', async (url) => {
+    const answer = await send(
+      (request) => Promise.resolve(new Response(request.url)),
+      {},
+      (request) => Object.assign(request, { url }),
+    );
+    expect(answer.text).toBe(`http://localhost${url.replace(' ', '%20')}`);
+  });
+
+  it.each([{ url: 'http://[' }, { method: 'TRACE' }])('nodeListener answers 400 to %j', async (change) => {
+    const ok = () => Promise.resolve(new Response('ok'));
+    expect((await send(ok, {}, (request) => Object.assign(request, change))).status).toBe(400);
+  });
+
+  it('nodeListener sends each cookie', async () => {
+    const headers = new Headers([
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=2'],
+    ]);
+    const answer = await send(() => Promise.resolve(new Response('x', { headers })));
+    expect(answer.headers.getSetCookie()).toEqual(['a=1', 'b=2']);
+  });
+
+  it('nodeListener breaks the connection for a response that Node refuses', async () => {
+    await expect(send(() => Promise.resolve(Response.error()))).rejects.toThrow('fetch failed');
+  });
+
+  it('nodeListener cancels the body if something else has answered', async () => {
+    let cancel: () => void = () => undefined;
+    const isCancelled = new Promise<void>((resolve) => (cancel = resolve));
+    const listener = nodeListener(() => Promise.resolve(new Response(new ReadableStream({ cancel }))));
+    const server = createServer((incoming, outgoing) => {
+      listener(incoming, outgoing);
+      outgoing.writeHead(503).end('timeout');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    expect([response.status, await response.text()]).toEqual([503, 'timeout']);
+    await isCancelled;
+    server.closeAllConnections();
+    server.close();
+  });
+
   it('nodeListener answers a request without a body and a response without a body', async () => {
     expect(await send(() => Promise.resolve(new Response(null, { status: 204 })))).toMatchObject({
       status: 204,
@@ -130,6 +173,30 @@ describe('nodeListener', () => {
     await settled();
     expect(isCancelled).toBe(true);
     expect(log.destroyed).toBeUndefined();
+  });
+
+  it.each(['before the handler is called', 'before the response'])(
+    'nodeListener cancels the body if the client left %s',
+    async (when) => {
+      let isCancelled = false;
+      let respond: (response: Response) => void = () => undefined;
+      const body = new ReadableStream<Uint8Array>({ cancel: () => void (isCancelled = true) });
+      const { response, emit } = fullResponse();
+      const outgoing = when === 'before the response' ? response : { ...response, destroyed: true };
+      nodeListener(() => new Promise((resolve) => (respond = resolve)))(getRequest, outgoing);
+      await settled();
+      if (outgoing === response) emit('close');
+      respond(new Response(body));
+      await settled();
+      expect(isCancelled).toBe(true);
+    },
+  );
+
+  it('nodeListener breaks a connection whose body fails, and goes on with the next one', async () => {
+    const failing = () => new ReadableStream({ pull: (controller) => controller.error(new Error('broken')) });
+    await expect(send(() => Promise.resolve(new Response(failing())))).rejects.toThrow(/fetch failed|terminated/);
+    await settled();
+    expect((await send(() => Promise.resolve(new Response('next')))).text).toBe('next');
   });
 
   it('nodeListener breaks the connection if the body fails', async () => {
