@@ -24,9 +24,9 @@ export interface AgentHandler {
  *
  * All requests go to one URL. The header `x-run-id` names the run, with an id of the client that nobody can guess.
  *
- * - `POST` with `input` (a text, or messages of the user) and `history` (the `id` and the `input` of
- *   earlier runs) starts a run, and sends
- *   its events. The same request again joins it, from `Last-Event-ID`.
+ * - `POST` with `input` (a text, or messages of the user) and `history` (the `id` and the `input` of at most 1000
+ *   earlier runs) starts a run, and sends its events. The same request again joins it, from `Last-Event-ID`. Of the
+ *   messages, the texts and the files are used: no `metadata`, no `providerOptions`.
  * - `POST` with `resume` (the id of a run that waits), `decisions`, `results` and `errors` goes on with it, as another
  *   run. If it was answered already, it must have the id of the run that went on, which it then joins; else: 409.
  * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.

@@ -1,13 +1,17 @@
 import { defer, from, map, reduce } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Answers } from '../core/approval.js';
-import type { Input } from '../core/input.js';
-import { isRecord, tryParseJson } from '../core/json/json.js';
+import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
+import { userMessage } from '../core/message.js';
+import type { FilePart, Message, TextPart } from '../core/message.js';
 import type { EarlierRun } from './conversationAgent.js';
+
+/** The number of earlier runs that a request may name. */
+const MAX_HISTORY = 1000;
 
 /** Starts a run. */
 export interface StartRequest {
-  readonly input: Input;
+  readonly input: readonly Message[];
   readonly resume?: undefined;
   /** The runs before it, oldest first. */
   readonly history: readonly EarlierRun[];
@@ -87,31 +91,52 @@ function toRequest(body: unknown): StartRequest | ResumeRequest | JoinRequest {
     return { resume, answers: { decisions, results, errors } } as ResumeRequest;
   }
   if (input === undefined) return {};
-  if (!isUserInput(input))
-    throw new RequestError(400, 'Send `input` as a text, or as messages of the user with texts and files.');
-  if (!Array.isArray(history) || !history.every(isEarlierRun))
+  return { input: toUserMessages(input), history: toEarlierRuns(history) };
+}
+
+/** The earlier runs of a request. Each id is read from the store, so a run may be named once. */
+function toEarlierRuns(value: unknown): readonly EarlierRun[] {
+  if (!Array.isArray(value) || value.length > MAX_HISTORY)
+    throw new RequestError(400, `Send \`history\` as a list of at most ${MAX_HISTORY} earlier runs.`);
+  const runs = value.map(toEarlierRun);
+  if (new Set(runs.map(({ id }) => id)).size < runs.length)
+    throw new RequestError(400, 'Send each run of `history` once.');
+  return runs;
+}
+
+function toEarlierRun(value: unknown): EarlierRun {
+  const { id, input } = objectOrEmpty(value);
+  if (typeof id !== 'string' || !Array.isArray(input))
     throw new RequestError(400, 'Send `history` as a list of objects with the `id` and the `input` of earlier runs.');
-  return { input, history };
+  return { id, input: input.map(toUserMessage) };
 }
 
-const isEarlierRun = (value: unknown): value is EarlierRun =>
-  isRecord(value) && typeof value['id'] === 'string' && Array.isArray(value['input']) && isUserInput(value['input']);
-
-/** Whether a value is something that a user may say: not a system prompt, not an answer of the model, not a result. */
-function isUserInput(value: unknown): value is Input {
-  if (typeof value === 'string') return true;
-  const messages: readonly unknown[] = Array.isArray(value) ? value : [value];
-  return messages.length > 0 && messages.every((message) => isRecord(message) && isUserMessage(message));
+function toUserMessages(input: unknown): readonly Message[] {
+  if (typeof input === 'string') return [userMessage(input)];
+  const messages: readonly unknown[] = Array.isArray(input) ? input : [input];
+  if (messages.length === 0) throw wrongInput();
+  return messages.map(toUserMessage);
 }
 
-function isUserMessage({ role, parts }: Record<string, unknown>): boolean {
-  return (
-    role === 'user' &&
-    Array.isArray(parts) &&
-    parts.length > 0 &&
-    parts.every((part) => isRecord(part) && isUserPart(part))
-  );
+/**
+ * What a user may say: not a system prompt, not an answer of the model, not a result. Only these fields are copied:
+ * with `providerOptions` or `providerData`, a page could write any of the others into the request to the provider.
+ */
+function toUserMessage(value: unknown): Message {
+  const { role, parts } = objectOrEmpty(value);
+  if (role !== 'user' || !Array.isArray(parts) || parts.length === 0) throw wrongInput();
+  return userMessage(parts.map(toUserPart));
 }
 
-const isUserPart = ({ type, text, mediaType }: Record<string, unknown>) =>
-  type === 'text' ? typeof text === 'string' : type === 'file' && typeof mediaType === 'string';
+function toUserPart(value: unknown): TextPart | FilePart {
+  const { type, text, mediaType, name, data, url } = objectOrEmpty(value);
+  if (type === 'text' && typeof text === 'string') return { type, text };
+  if (type !== 'file' || typeof mediaType !== 'string') throw wrongInput();
+  const file = { type, mediaType, ...(typeof name === 'string' ? { name } : {}) } as const;
+  if (typeof data === 'string' && url === undefined) return { ...file, data };
+  if (typeof url === 'string' && data === undefined) return { ...file, url };
+  throw wrongInput();
+}
+
+const wrongInput = () =>
+  new RequestError(400, 'Send `input` as a text, or as messages of the user with texts and files.');

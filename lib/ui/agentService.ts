@@ -11,12 +11,13 @@ import {
   mergeMap,
   of,
   Subject,
+  take,
+  tap,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../core/eventGuards.js';
 import { runOf } from '../core/failedRun.js';
-import { messagesOf } from '../core/input.js';
 import type { AgentHandlerOptions, HandledAgent } from './agentHandlerOptions.js';
 import { errorResponse, readRequest, refused, RequestError } from './agentRequest.js';
 import type { ResumeRequest, StartRequest } from './agentRequest.js';
@@ -65,6 +66,7 @@ export class AgentService<C> {
 
   private authorize(request: Request): Observable<C> {
     return defer(() => settle(this.options.context?.(request)) as Observable<C>).pipe(
+      take(1),
       catchError((thrown: unknown) => {
         this.options.onError?.(thrown);
         throw refused();
@@ -93,13 +95,12 @@ export class AgentService<C> {
   }
 
   private start(id: string, { input, history }: StartRequest, context: C): Observable<Response> {
-    const messages = messagesOf(input);
     const records = history.length > 0 ? forkJoin(history.map((run) => this.earlierRecord(run))) : of([]);
     return records.pipe(
       map((earlier) => {
         const options = { ...this.runOptions(context), history: earlier.flatMap(messagesOfRecord) };
-        const record = { input: messages, history };
-        return this.launch(id, record, (stop) => this.agent.stream(messages, { ...options, stop }));
+        const record = { input, history };
+        return this.launch(id, record, (stop) => this.agent.stream(input, { ...options, stop }));
       }),
     );
   }
@@ -174,7 +175,7 @@ export class AgentService<C> {
     return readRecord(this.store, id).pipe(map((record) => record ?? { input }));
   }
 
-  /** @param refused Called if the run fails before it begins. Default: nothing. */
+  /** @param refused Called if the run fails before it begins, so that no call was executed. Default: nothing. */
   private launch(
     id: string,
     record: RunRecord,
@@ -182,9 +183,14 @@ export class AgentService<C> {
     refused = (): Observable<never> => EMPTY,
   ): Response {
     const write = (end: Partial<RunRecord>) => writeRecord(this.store, id, { ...record, ...end });
+    let hasBegun = false;
     const fail = (thrown: unknown) => {
       const failure = { messages: messagesOfFailed(thrown) ?? [], error: this.describe(thrown) };
-      return concat(runOf(thrown) ? EMPTY : refused(), write({ failure, checkpoint: undefined }), failWith(thrown));
+      return concat(
+        hasBegun || runOf(thrown) ? EMPTY : refused(),
+        write({ failure, checkpoint: undefined }),
+        failWith(thrown),
+      );
     };
     // What the store keeps is written before the reader learns of it: the reader's next request may need it.
     const record$ = (event: StreamEvent) => {
@@ -193,10 +199,10 @@ export class AgentService<C> {
       return checkpoint ? concat(write({ checkpoint }), of(event)) : of(event);
     };
     const run = (stop: Observable<void>) =>
-      concat(
-        write({}),
-        defer(() => events(stop)),
-      ).pipe(concatMap(record$), catchError(fail));
+      concat(write({}), defer(() => events(stop)).pipe(tap(() => (hasBegun = true)))).pipe(
+        concatMap(record$),
+        catchError(fail),
+      );
     return this.send(this.runs.start(run, id).run);
   }
 
