@@ -4,10 +4,8 @@ import type { Answers } from '../core/approval.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { userMessage } from '../core/message.js';
 import type { FilePart, Message, TextPart } from '../core/message.js';
+import { MAX_EARLIER_RUNS } from './conversationAgent.js';
 import type { EarlierRun } from './conversationAgent.js';
-
-/** The number of earlier runs that a request may name. */
-const MAX_HISTORY = 1000;
 
 /** Starts a run. */
 export interface StartRequest {
@@ -96,8 +94,8 @@ function toRequest(body: unknown): StartRequest | ResumeRequest | JoinRequest {
 
 /** The earlier runs of a request. Each id is read from the store, so a run may be named once. */
 function toEarlierRuns(value: unknown): readonly EarlierRun[] {
-  if (!Array.isArray(value) || value.length > MAX_HISTORY)
-    throw new RequestError(400, `Send \`history\` as a list of at most ${MAX_HISTORY} earlier runs.`);
+  if (!Array.isArray(value) || value.length > MAX_EARLIER_RUNS)
+    throw new RequestError(400, `Send \`history\` as a list of at most ${MAX_EARLIER_RUNS} earlier runs.`);
   const runs = value.map(toEarlierRun);
   if (new Set(runs.map(({ id }) => id)).size < runs.length)
     throw new RequestError(400, 'Send each run of `history` once.');

@@ -11,6 +11,9 @@ export interface EarlierRun {
   readonly input: readonly Message[];
 }
 
+/** How many earlier runs a request names at most: the newest ones. */
+export const MAX_EARLIER_RUNS = 1000;
+
 /** What a conversation passes to its agent. A local agent needs `history`, and a remote one the ids. */
 export interface ConversationRunOptions {
   /** The id of the run: 32 hexadecimal digits. */

@@ -17,6 +17,7 @@ import type { Observable } from 'rxjs';
 import { errorText, StreamInterruptedError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
+import { MAX_EARLIER_RUNS } from './conversationAgent.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from './fromServerSentEvents.js';
 import type { FromServerSentEventsOptions, RunRequest } from './fromServerSentEvents.js';
@@ -72,7 +73,8 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       ),
     );
   return {
-    stream: (input, { id, earlier, stop }) => run(id, { input: messagesOf(input), history: earlier }, stop),
+    stream: (input, { id, earlier, stop }) =>
+      run(id, { input: messagesOf(input), history: earlier.slice(-MAX_EARLIER_RUNS) }, stop),
     resume: (_, { id, earlier, decisions, results, errors, stop }) =>
       run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, stop),
     join: (id, { stop }) => run(id, {}, stop),
