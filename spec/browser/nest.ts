@@ -29,7 +29,7 @@ async function startService() {
   return { url, child };
 }
 
-/** The service keeps the files of two users apart, refuses a request without a user, and ends when it is told to. */
+/** The service separates the files of two users, refuses a request without a user, and ends when it is told to. */
 export async function checkNest(browser: Browser): Promise<void> {
   const { url, child } = await startService();
   const ended = once(child, 'close');

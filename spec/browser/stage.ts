@@ -32,7 +32,7 @@ export interface Settings {
   readonly accepted?: RegExp;
 }
 
-/** A page of the example in a browser, and everything behind it. */
+/** A page of the example in a browser, its service and its provider. */
 export interface Stage {
   readonly browser: Browser;
   readonly context: BrowserContext;
