@@ -14,7 +14,7 @@ import {
   take,
   tap,
 } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../core/eventGuards.js';
 import { runOf } from '../core/failedRun.js';
@@ -32,12 +32,12 @@ import {
   readRecord,
   replayCheckpoint,
   replayRecord,
-  settle,
   writeRecord,
 } from './runStore.js';
 import type { RunRecord, RunStore } from './runStore.js';
 import { runResponse } from './sendRun.js';
 import { describeError } from './serverSentEvents.js';
+import { settled } from './settled.js';
 import type { SharedRun } from './shareRun.js';
 import { messagesOfFailed } from './viewChanges.js';
 
@@ -65,7 +65,7 @@ export class AgentService<C> {
   }
 
   private authorize(request: Request): Observable<C> {
-    return defer(() => settle(this.options.context?.(request)) as Observable<C>).pipe(
+    return defer(() => settled(this.options.context?.(request) as C | ObservableInput<C>)).pipe(
       take(1),
       catchError((thrown: unknown) => {
         this.options.onError?.(thrown);
@@ -123,7 +123,7 @@ export class AgentService<C> {
         const resumed = new Subject<never>();
         this.resuming.set(resume, resumed);
         const options = { ...this.runOptions(context), ...answers };
-        const refused = () => writeRecord(this.store, resume, record);
+        const restore = () => writeRecord(this.store, resume, record);
         return writeRecord(this.store, resume, { ...record, result: result as RunResult }).pipe(
           endWith(undefined),
           map(() =>
@@ -131,7 +131,7 @@ export class AgentService<C> {
               id,
               { input: record.input, shown: record.result?.messages.length },
               (stop) => this.agent.resume(checkpoint, { ...options, stop }),
-              refused,
+              restore,
             ),
           ),
           finalize(() => {
@@ -175,19 +175,19 @@ export class AgentService<C> {
     return readRecord(this.store, id).pipe(map((record) => record ?? { input }));
   }
 
-  /** @param refused Called if the run fails before it begins, so that no call was executed. Default: nothing. */
+  /** @param restore Called if the run fails before it begins, so that no call was executed. Default: nothing. */
   private launch(
     id: string,
     record: RunRecord,
     events: (stop: Observable<void>) => Observable<StreamEvent>,
-    refused = (): Observable<never> => EMPTY,
+    restore = (): Observable<never> => EMPTY,
   ): Response {
     const write = (end: Partial<RunRecord>) => writeRecord(this.store, id, { ...record, ...end });
     let hasBegun = false;
     const fail = (thrown: unknown) => {
       const failure = { messages: messagesOfFailed(thrown) ?? [], error: this.describe(thrown) };
       return concat(
-        hasBegun || runOf(thrown) ? EMPTY : refused(),
+        hasBegun || runOf(thrown) ? EMPTY : restore(),
         write({ failure, checkpoint: undefined }),
         failWith(thrown),
       );

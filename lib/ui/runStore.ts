@@ -1,4 +1,4 @@
-import { concat, defaultIfEmpty, defer, from, ignoreElements, isObservable, map, take, throwError } from 'rxjs';
+import { concat, defaultIfEmpty, defer, from, ignoreElements, take, throwError } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { eventOfPart } from '../core/event.js';
@@ -8,6 +8,7 @@ import type { Message } from '../core/message.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
 import type { EarlierRun } from './conversationAgent.js';
 import { RunNotFoundError } from './createRuns.js';
+import { settled } from './settled.js';
 
 /** What a service keeps of a run, for its later runs and for pages that come back. Plain JSON. */
 export interface RunRecord {
@@ -39,15 +40,11 @@ export class RecordedFailure extends Error {
 
 /** Reads a record; undefined if there is none. */
 export const readRecord = (store: RunStore, id: string): Observable<RunRecord | undefined> =>
-  defer(() => settle(store.get(id))).pipe(
-    map((record) => record as RunRecord | undefined),
-    take(1),
-    defaultIfEmpty(undefined),
-  );
+  defer(() => settled(store.get(id))).pipe(take(1), defaultIfEmpty(undefined));
 
 /** Writes a record, and completes when it is written. */
 export const writeRecord = (store: RunStore, id: string, record: RunRecord): Observable<never> =>
-  defer(() => settle(store.set(id, record))).pipe(ignoreElements());
+  defer(() => settled(store.set(id, record))).pipe(ignoreElements());
 
 /** What the next run knows of a run. */
 export const messagesOfRecord = ({ input, result, failure }: RunRecord): readonly Message[] => [
@@ -94,7 +91,3 @@ const eventsOfMessage = (message: Message): RunEvent[] => [
   ...message.parts.map(eventOfPart),
   { type: 'message', message },
 ];
-
-/** A value, or what a Promise or an Observable emits first. */
-export const settle = (value: unknown): Observable<unknown> =>
-  isObservable(value) ? value : from(Promise.resolve(value));

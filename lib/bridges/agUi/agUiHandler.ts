@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../core/checkpoint.js';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import { errorResponse, readText, refused, RequestError } from '../../ui/agentRequest.js';
-import { settle } from '../../ui/runStore.js';
+import { settled } from '../../ui/settled.js';
 import type { RunAgentInput } from './protocol.js';
 import { AgUiRequestError, clientTools, readAgUiRequest } from './request.js';
 import { runAgUi } from './runAgUi.js';
@@ -65,7 +65,7 @@ export function agUiHandler<C = unknown>(
   } = options;
 
   const authorize = (request: Request): Observable<C> =>
-    defer(() => settle(context?.(request)) as Observable<C>).pipe(
+    defer(() => settled(context?.(request) as C | ObservableInput<C>)).pipe(
       take(1),
       throwIfEmpty(),
       catchError((thrown: unknown) => {

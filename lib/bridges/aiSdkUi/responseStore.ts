@@ -1,9 +1,10 @@
-import { defer, forkJoin, from, ignoreElements, isObservable, map, of } from 'rxjs';
+import { defer, forkJoin, ignoreElements, map, of } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isRecord } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
+import { settled } from '../../ui/settled.js';
 
 /** What a server keeps of a response, as plain JSON. */
 export interface KeptResponse {
@@ -50,13 +51,3 @@ export function readResponses(
 /** Writes a response, and completes when it is written. */
 export const writeResponse = (store: ResponseStore, id: string, response: KeptResponse): Observable<never> =>
   defer(() => settled(store.set(id, response))).pipe(ignoreElements());
-
-/** A value, or what a Promise or an Observable emits. A value is emitted at once, and an array is one value. */
-export function settled<T>(value: T | ObservableInput<T>): Observable<T> {
-  if (isObservable(value)) return value;
-  return isThenable(value) ? from(value) : of(value as T);
-}
-
-/** The query builders of databases are thenable, and not Promises. */
-const isThenable = (value: unknown): value is PromiseLike<never> =>
-  typeof (value as PromiseLike<never> | null)?.then === 'function';
