@@ -39,6 +39,7 @@ export class ExchangeRuns {
     this.answers.next();
   }
 
+  /** Starts the run of an exchange. */
   start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
     const base = viewOf(input);
     const path = this.exchanges.path(parent);

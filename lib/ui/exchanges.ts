@@ -68,7 +68,7 @@ export class Exchanges {
   /** Changes with everything but the growing view of a run. */
   revision = 0;
   /** What was emitted for an exchange, so that unchanged exchanges keep their identity. */
-  private readonly shown = new Map<string, { readonly exchange: Exchange; readonly view: ExchangeView }>();
+  private readonly shown = new Map<string, { readonly source: View; readonly view: ExchangeView }>();
 
   constructor(saved?: SavedConversation | null) {
     if (saved === undefined || saved === null) return;
@@ -91,7 +91,9 @@ export class Exchanges {
 
   /** The exchange whose run goes on, or waits for a tool or a user. */
   open(): Exchange | undefined {
-    return [...this.all.values()].find(({ base, view }) => base ?? openStatuses.has(view.status));
+    for (const exchange of this.all.values())
+      if (exchange.base || openStatuses.has(exchange.view.status)) return exchange;
+    return undefined;
   }
 
   /** Adds an exchange, and shows its branch. */
@@ -106,14 +108,12 @@ export class Exchanges {
     return exchange;
   }
 
-  update(id: string, change: Partial<Exchange>): Exchange {
+  update(id: string, change: Partial<Exchange>): void {
     const exchange = this.get(id);
-    const changed = { ...exchange, ...change };
-    this.all.set(id, changed);
+    this.all.set(id, { ...exchange, ...change });
     const isSameStatus = exchange.base !== undefined || change.view?.status === exchange.view.status;
     const isGrowing = isSameStatus && Object.keys(change).every((key) => key === 'view');
     if (!isGrowing) this.revision += 1;
-    return changed;
   }
 
   /** Shows the branch of an exchange, up to its newest end. */
@@ -137,11 +137,11 @@ export class Exchanges {
   view(): readonly ExchangeView[] {
     return this.path(this.last).map((exchange) => {
       const known = this.shown.get(exchange.id);
-      if (known?.exchange.view === exchange.view) return known.view;
+      if (known?.source === exchange.view) return known.view;
       const siblings = [...this.all.values()].filter(({ parent }) => parent === exchange.parent);
       const versions = known?.view.versions ?? siblings.map(({ id }) => id);
       const view = { ...exchange.view, id: exchange.id, versions };
-      this.shown.set(exchange.id, { exchange, view });
+      this.shown.set(exchange.id, { source: exchange.view, view });
       return view;
     });
   }

@@ -27,7 +27,7 @@ export const waitAgain = (view: View): View => ({
 export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view), status: 'stopped' }, 'stopped');
 
 /** The view of a run that failed. What is shown stays, and its calls are cancelled. */
-export const failView = (view: View, error: JsonObject = { ...interruption }): View =>
+export const failView = (view: View, error: JsonObject = interruption): View =>
   endAnswer({ ...cancelCalls(withoutRetry(view)), status: 'failed', error }, 'failed');
 
 /** Messages without their files. */
@@ -51,7 +51,7 @@ export function messagesOfFailed(thrown: unknown): readonly Message[] | undefine
   return run.partialText === '' ? run.messages : [...run.messages, modelMessage(run.partialText)];
 }
 
-const interruption = {
+const interruption: JsonObject = {
   code: 'stream_interrupted',
   message: 'The answer ended when the page was left. Ask again.',
   retryable: true,
