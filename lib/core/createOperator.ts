@@ -44,38 +44,14 @@ export function createOperator<In, Out>(
   return (source) =>
     new Observable<Out>((out) => {
       const handlers = start(out);
-      if (out.closed) return;
-      const { afterTeardown } = handlers;
-      let completed = false;
-      const continueAfter = afterTeardown && (() => completed && attempt(out, afterTeardown));
-      subscribeUntilClosed(out, source, { next, error, complete }, continueAfter);
-
-      function next(value: In) {
-        try {
-          handlers.next(value);
-        } catch (thrown) {
-          out.error(thrown);
-        }
-      }
-      function error(thrown: unknown) {
-        const { error: handle } = handlers;
-        if (handle) attempt(out, () => handle(thrown));
-        else out.error(thrown);
-      }
-      function complete() {
-        completed = true;
-        if (handlers.complete) attempt(out, handlers.complete);
-        else if (!afterTeardown) out.complete();
-      }
+      if (!out.closed) subscribeUntilClosed(out, source, handlers);
     });
 }
 
-function attempt(out: Subscriber<unknown>, work: () => void): void {
-  try {
-    work();
-  } catch (thrown) {
-    out.error(thrown);
-  }
+/** The handlers of a source; after `afterFailure`, another source can be subscribed, too. */
+export interface SourceHandlers<In> extends OperatorHandlers<In> {
+  /** Called when the source has failed and all of its resources have been released. Not called if the output is closed. */
+  afterFailure?: () => void;
 }
 
 /**
@@ -85,71 +61,102 @@ function attempt(out: Subscriber<unknown>, work: () => void): void {
  * The Observable in between provides a subscriber that exists before the source is subscribed. `takeUntil` with a
  * Subject does the same, with two more calls per value and five more objects per subscription.
  *
- * @param out The output; when it closes, the source is unsubscribed.
+ * The resources of the source have been released when `afterTeardown` or `afterFailure` is called. This includes the
+ * resources of a source that is subscribed later (by `retry`, `catchError` or `switchMap`), unless that source completes
+ * synchronously: it returns its teardown function only after it has completed.
+ *
+ * @param out The output; when it closes, the source is unsubscribed. It fails with what a handler throws.
  * @param source The source.
- * @param observer Receives the notifications. It must not throw: RxJS would report the exception as unhandled, and no
- * subscriber would be notified.
- * @param afterTeardown Called when the source has completed or failed and all of its resources have been released,
- * unless the output is closed by then. This includes the resources of a source that is subscribed later (by `retry`,
- * `catchError` or `switchMap`), unless that source completes synchronously: it returns its teardown function only after
- * it has completed. Default: nothing is called.
+ * @param handlers Receive the notifications.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,
   source: Observable<T>,
-  observer: Observer<T>,
-  afterTeardown?: () => void,
+  handlers: SourceHandlers<T>,
 ): void {
-  const subscribe = (subscriber: Subscriber<T>) => {
-    // First, so that the source is torn down before anything that is added to the output later (`finalize`).
-    out.add(subscriber);
-    source.subscribe(subscriber);
-  };
-  if (afterTeardown) subscribeAndTearDown(out, subscribe, observer, afterTeardown);
-  else new Observable<T>(subscribe).subscribe(observer);
+  const observer = new SourceObserver(out, source, handlers);
+  new Observable<T>((subscriber) => observer.start(subscriber)).subscribe(observer);
 }
 
-function subscribeAndTearDown<T>(
-  out: Subscriber<unknown>,
-  subscribe: (subscriber: Subscriber<T>) => void,
-  observer: Observer<T>,
-  afterTeardown: () => void,
-): void {
-  let subscriber: Subscriber<T> | undefined; // set when the first `subscribe` has returned
-  let ended = false;
-  const tearDown = () => {
-    if (!ended || !subscriber) return;
+/**
+ * Receives the notifications of a source, for its handlers.
+ *
+ * A class, and not closures: V8 keeps the optimized code of a closure only while such a closure exists. Between two
+ * requests there is none, so each garbage collection threw away the code of every operator.
+ */
+class SourceObserver<T> implements Observer<T> {
+  /** Set when the first `subscribe` has returned. */
+  private subscriber: Subscriber<T> | undefined;
+  private ended: 'completed' | 'failed' | undefined;
+
+  constructor(
+    private readonly out: Subscriber<unknown>,
+    private readonly source: Observable<T>,
+    private readonly handlers: SourceHandlers<T>,
+  ) {}
+
+  start(subscriber: Subscriber<T>): void {
+    // First, so that the source is torn down before anything that is added to the output later (`finalize`).
+    this.out.add(subscriber);
+    try {
+      this.source.subscribe(subscriber);
+    } catch (thrown) {
+      if (!this.ended) throw thrown;
+      reportUnhandled(thrown); // a teardown function threw after the source had ended
+    }
+    this.subscriber = subscriber;
+    this.tearDown();
+  }
+
+  next(value: T): void {
+    try {
+      this.handlers.next(value);
+    } catch (thrown) {
+      this.out.error(thrown);
+    }
+  }
+
+  error(thrown: unknown): void {
+    try {
+      if (this.handlers.error) this.handlers.error(thrown);
+      else this.out.error(thrown);
+    } catch (another) {
+      this.out.error(another);
+    }
+    this.ended = 'failed';
+    this.tearDown();
+  }
+
+  complete(): void {
+    try {
+      if (this.handlers.complete) this.handlers.complete();
+      else if (!this.handlers.afterTeardown) this.out.complete();
+    } catch (thrown) {
+      this.out.error(thrown);
+    }
+    this.ended = 'completed';
+    this.tearDown();
+  }
+
+  private tearDown(): void {
+    if (!this.ended || !this.subscriber) return;
     try {
       // RxJS would unsubscribe only after this notification, and in the order in which teardowns were added, so a
       // source that was subscribed later would still be open.
-      subscriber.unsubscribe();
+      this.subscriber.unsubscribe();
     } finally {
-      if (!out.closed) afterTeardown(); // even if a teardown function throws; RxJS reports that error
+      if (!this.out.closed) this.goOn(); // even if a teardown function throws; RxJS reports that error
     }
-  };
-  const start = (inner: Subscriber<T>) => {
+  }
+
+  private goOn(): void {
     try {
-      subscribe(inner);
+      if (this.ended === 'completed') this.handlers.afterTeardown?.();
+      else this.handlers.afterFailure?.();
     } catch (thrown) {
-      if (!ended) throw thrown;
-      reportUnhandled(thrown); // a teardown function threw after the source had ended
+      this.out.error(thrown);
     }
-    subscriber = inner;
-    tearDown();
-  };
-  new Observable<T>(start).subscribe({
-    next: observer.next, // passed on directly, to save one call per value
-    error(thrown: unknown) {
-      observer.error(thrown);
-      ended = true;
-      tearDown();
-    },
-    complete() {
-      observer.complete();
-      ended = true;
-      tearDown();
-    },
-  });
+  }
 }
 
 /** Reports an error as RxJS reports one that no subscriber handles. */

@@ -57,7 +57,7 @@ export function firstToAnswer(
         decided.next(index);
         for (const chunk of held) out.next(chunk);
       };
-      const observer = {
+      const handlers = {
         next(chunk: Chunk) {
           if (winner === index || chunk.type === 'retry') {
             out.next(chunk);
@@ -73,12 +73,13 @@ export function firstToAnswer(
           if (winner === undefined) win();
           if (winner === index) out.complete();
         },
+        afterFailure() {
+          const failure = failures.get(index);
+          if (failure) replace(failure, winner === index);
+        },
       };
       const lost = decided.pipe(filter((decision) => decision !== index));
-      subscribeUntilClosed(out, streamOf(model, request).pipe(takeUntil(lost)), observer, () => {
-        const failure = failures.get(index);
-        if (failure) replace(failure, winner === index);
-      });
+      subscribeUntilClosed(out, streamOf(model, request).pipe(takeUntil(lost)), handlers);
     };
     /** Goes on after a failure: with the next model, or, after the one that was answering, with all that remain. */
     const replace = ({ error }: Failure, isWinner: boolean) => {

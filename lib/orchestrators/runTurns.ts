@@ -1,5 +1,5 @@
 import { AsyncSubject, EMPTY, asyncScheduler, defer, expand, map, observeOn, of, queueScheduler } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { Observable, Subscriber } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
@@ -123,47 +123,42 @@ export function runTurns<E extends StreamEvent>(
  * It works like `concatMap(({ events }) => events)`, but waits for the teardown of the turn, and needs no queue, since
  * a turn arrives only when the previous turn has ended. Each delta passes through one subscriber rather than two.
  */
-function emitEvents<E extends StreamEvent>(provider: string, endAt: EndAt) {
-  return createOperator<Turn<E>, E>((out) => ({
-    next({ events, settle }) {
-      let turnEvent: (E & TurnEvent) | undefined;
-      let waiting: E | undefined;
-      const observer = {
-        next(event: E) {
-          try {
-            if (isTurn(event)) turnEvent = event;
-            else if (isOpenCalls(event) && event.waits) waiting = event;
-            else out.next(event);
-          } catch (thrown) {
-            out.error(thrown); // a value that is not an event
-          }
-        },
-        error: (thrown: unknown) => out.error(thrown),
-        complete: () => undefined,
-      };
-      subscribeUntilClosed(out, events, observer, () => {
-        if (waiting) {
-          out.next(waiting);
-          settle(null);
-          return;
-        }
-        if (!turnEvent) {
-          out.error(interrupted(provider));
-          return;
-        }
-        const { next = null } = turnEvent;
-        let end: End | undefined;
-        try {
-          if (next) end = endAt(next);
-        } catch (thrown) {
-          out.error(thrown); // a condition of the user
-          return;
-        }
-        out.next(end ? { ...turnEvent, ...end, next: null } : turnEvent);
-        settle(end ? null : next); // no effect if the output is closed: `next` has no subscriber then
-      });
-    },
+const emitEvents = <E extends StreamEvent>(provider: string, endAt: EndAt) =>
+  createOperator<Turn<E>, E>((out) => ({
+    next: (turn) => subscribeUntilClosed(out, turn.events, new TurnEmitter(out, turn.settle, provider, endAt)),
   }));
+
+/** Emits the events of one turn, and settles the next turn. */
+class TurnEmitter<E extends StreamEvent> {
+  private turnEvent: (E & TurnEvent) | undefined;
+  private waiting: E | undefined;
+
+  constructor(
+    private readonly out: Subscriber<E>,
+    private readonly settle: Turn<E>['settle'],
+    private readonly provider: string,
+    private readonly endAt: EndAt,
+  ) {}
+
+  next(event: E): void {
+    if (isTurn(event)) this.turnEvent = event;
+    else if (isOpenCalls(event) && event.waits) this.waiting = event;
+    else this.out.next(event);
+  }
+
+  afterTeardown(): void {
+    const { out, waiting, turnEvent } = this;
+    if (waiting) {
+      out.next(waiting);
+      this.settle(null);
+      return;
+    }
+    if (!turnEvent) throw interrupted(this.provider);
+    const { next = null } = turnEvent;
+    const end = next ? this.endAt(next) : undefined;
+    out.next(end ? { ...turnEvent, ...end, next: null } : turnEvent);
+    this.settle(end ? null : next); // no effect if the output is closed: `next` has no subscriber then
+  }
 }
 
 const interrupted = (provider: string) =>

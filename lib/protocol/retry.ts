@@ -128,18 +128,14 @@ export function continueAfterError<T>(
       };
       // A loop, and not a `catchError` around the next one, so that any number of retries does not nest.
       const subscribeTo = (current: Observable<T>) => {
-        let failure: { readonly error: unknown } | undefined;
-        const observer = { next, error: (error: unknown) => (failure = { error }), complete: () => out.complete() };
-        subscribeUntilClosed(out, current, observer, () => failure && proceed(failure.error));
+        let failure: unknown;
+        const error = (thrown: unknown) => (failure = thrown);
+        subscribeUntilClosed(out, current, { next, error, afterFailure: () => proceed(failure) });
       };
       const proceed = (error: unknown) => {
-        try {
-          const other = select(error, hasEmitted);
-          if (other) subscribeTo(other);
-          else out.error(error);
-        } catch (thrown) {
-          out.error(thrown);
-        }
+        const other = select(error, hasEmitted);
+        if (other) subscribeTo(other);
+        else out.error(error);
       };
       subscribeTo(source);
     });

@@ -242,19 +242,16 @@ describe('subscribeUntilClosed', () => {
     const log: string[] = [];
     const output = observe(
       new Observable<T>((out) =>
-        subscribeUntilClosed(
-          out,
-          source,
-          {
-            next(value) {
-              out.next(value);
-              if (value === last) out.complete();
-            },
-            error: (error: unknown) => log.push(`error ${String(error)}`),
-            complete: () => log.push('complete'),
+        subscribeUntilClosed(out, source, {
+          next(value) {
+            out.next(value);
+            if (value === last) out.complete();
           },
-          () => log.push('torn down'),
-        ),
+          error: (error: unknown) => log.push(`error ${String(error)}`),
+          complete: () => log.push('complete'),
+          afterTeardown: () => log.push('torn down'),
+          afterFailure: () => log.push('torn down after the error'),
+        }),
       ),
     );
     return { ...output, log };
@@ -270,12 +267,12 @@ describe('subscribeUntilClosed', () => {
     expect(log).toEqual(['complete', 'source gone', 'torn down']);
   });
 
-  it('subscribeUntilClosed calls afterTeardown for a synchronous source and after an error', () => {
+  it('subscribeUntilClosed calls afterTeardown for a synchronous source, and afterFailure after an error', () => {
     expect(subscribeLogged(of(1)).log).toEqual(['complete', 'torn down']);
     const failed = new Subject();
     const { log } = subscribeLogged(failed);
     failed.error(new Error('broken'));
-    expect(log).toEqual(['error Error: broken', 'torn down']);
+    expect(log).toEqual(['error Error: broken', 'torn down after the error']);
   });
 
   it('subscribeUntilClosed unsubscribes the source with the output, without afterTeardown', () => {
