@@ -50,7 +50,7 @@ export function createOperator<In, Out>(
 
 /** The handlers of a source; after `afterFailure`, another source can be subscribed, too. */
 export interface SourceHandlers<In> extends OperatorHandlers<In> {
-  /** Called when the source has failed and all of its resources have been released. Not called if the output is closed. */
+  /** As `afterTeardown`, after an error: called when all resources of the source have been released. */
   afterFailure?: () => void;
 }
 
@@ -62,8 +62,8 @@ export interface SourceHandlers<In> extends OperatorHandlers<In> {
  * Subject does the same, with two more calls per value and five more objects per subscription.
  *
  * The resources of the source have been released when `afterTeardown` or `afterFailure` is called. This includes the
- * resources of a source that is subscribed later (by `retry`, `catchError` or `switchMap`), unless that source completes
- * synchronously: it returns its teardown function only after it has completed.
+ * resources of a source that is subscribed later (by `retry`, `catchError` or `switchMap`), unless that source
+ * completes synchronously: it returns its teardown function only after it has completed.
  *
  * @param out The output; when it closes, the source is unsubscribed. It fails with what a handler throws.
  * @param source The source.

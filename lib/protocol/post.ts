@@ -1,4 +1,5 @@
-import { defer, Observable, throwError } from 'rxjs';
+import { Observable, throwError } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { isRecord } from '../core/json/json.js';
 import { causes, connectionError, notAResponse } from './connectionError.js';
 import { contentTypeError, isStreamType, statusError } from './errorResponse.js';
@@ -39,26 +40,58 @@ export interface PostRequest {
  */
 export function post(request: PostRequest): Observable<Uint8Array> {
   return new Observable<Uint8Array>((out) => {
-    if (out.closed) return; // RxJS subscribes for a closed subscriber too, and a request is billed.
-    const controller = new AbortController();
-    let isOver = false;
-    // A request that has failed, or whose response has ended, is not aborted. An abort after a failure ended the
-    // process: undici answers a response of six content encodings with a rejection, and the abort with an uncaught
-    // AbortError. After a complete response, the abort's error and listeners took a tenth of a small request's time.
-    out.add(() => isOver || controller.abort());
-    const onEnd = () => (isOver = true);
-    send(request, controller.signal).then(
-      (response) => {
-        if (!isResponse(response)) out.error(notAResponse(request, response));
-        else if (out.closed) cancelStream(response.body);
-        else defer(() => read(request, response, onEnd)).subscribe(out);
-      },
+    if (out.closed) return undefined; // RxJS subscribes for a closed subscriber too, and a request is billed.
+    const exchange = new Exchange(request, out);
+    exchange.start();
+    return () => exchange.abort();
+  });
+}
+
+/** A request and its response. */
+class Exchange {
+  private readonly controller = new AbortController();
+  private isOver = false;
+
+  constructor(
+    private readonly request: PostRequest,
+    private readonly out: Subscriber<Uint8Array>,
+  ) {}
+
+  start(): void {
+    send(this.request, this.controller.signal).then(
+      (response) => this.receive(response),
       (thrown: unknown) => {
-        onEnd();
-        out.error(connectionError(request, thrown));
+        this.isOver = true;
+        this.out.error(connectionError(this.request, thrown));
       },
     );
-  });
+  }
+
+  /**
+   * A request that has failed, or whose response has ended, is not aborted. An abort after a failure ended the process:
+   * undici answers a response of six content encodings with a rejection, and the abort with an uncaught AbortError.
+   * After a complete response, the abort's error and listeners took a tenth of a small request's time.
+   */
+  abort(): void {
+    if (!this.isOver) this.controller.abort();
+  }
+
+  private receive(response: unknown): void {
+    const { request, out } = this;
+    if (!isResponse(response)) {
+      out.error(notAResponse(request, response));
+      return;
+    }
+    if (out.closed) {
+      cancelStream(response.body);
+      return;
+    }
+    try {
+      read(request, response, () => (this.isOver = true)).subscribe(out);
+    } catch (thrown) {
+      out.error(thrown);
+    }
+  }
 }
 
 function send(
@@ -119,35 +152,62 @@ export function readStream<T>(
   toError: (thrown: unknown) => unknown,
   onEnd?: () => void,
 ): Observable<T> {
-  return new Observable((out) => {
-    const reader = stream.getReader();
-    let isOver = false;
-    out.add(() => isOver || cancelStream(reader));
-    const end = () => {
-      isOver = true;
-      onEnd?.();
-    };
-    // `then`, and not `await`: under zone.js, the code after a native `await` runs in the root zone. `Promise.resolve`
-    // is free for a native promise, and gives zone.js a promise that it knows where the stream is a polyfill or of
-    // another realm.
-    const readNext = () => {
-      if (!out.closed) void Promise.resolve(reader.read()).then(onRead, onError);
-    };
-    const onRead = ({ done, value }: ReadableStreamReadResult<T>) => {
-      if (done) {
-        end();
-        out.complete();
-        return;
-      }
-      out.next(value);
-      readNext();
-    };
-    const onError = (thrown: unknown) => {
-      end();
-      out.error(toError(thrown));
-    };
-    readNext();
+  return new Observable<T>((out) => {
+    const reader = new StreamReader(stream, out, toError, onEnd);
+    out.add(() => reader.cancel()); // before the first read, whose subscriber may leave
+    reader.readNext();
   });
+}
+
+class StreamReader<T> {
+  private readonly reader: ReadableStreamDefaultReader<T>;
+  private isOver = false;
+
+  constructor(
+    stream: ReadableStream<T>,
+    private readonly out: Subscriber<T>,
+    private readonly toError: (thrown: unknown) => unknown,
+    private readonly onEnd: (() => void) | undefined,
+  ) {
+    this.reader = stream.getReader();
+  }
+
+  /**
+   * `then`, and not `await`: under zone.js, the code after a native `await` runs in the root zone. `Promise.resolve` is
+   * free for a native promise, and gives zone.js a promise that it knows where the stream is a polyfill or of another
+   * realm.
+   */
+  readNext(): void {
+    if (this.out.closed) return;
+    void Promise.resolve(this.reader.read()).then(
+      (result) => this.emit(result),
+      (thrown: unknown) => this.fail(thrown),
+    );
+  }
+
+  cancel(): void {
+    if (!this.isOver) cancelStream(this.reader);
+  }
+
+  private emit({ done, value }: ReadableStreamReadResult<T>): void {
+    if (done) {
+      this.end();
+      this.out.complete();
+      return;
+    }
+    this.out.next(value);
+    this.readNext();
+  }
+
+  private fail(thrown: unknown): void {
+    this.end();
+    this.out.error(this.toError(thrown));
+  }
+
+  private end(): void {
+    this.isOver = true;
+    this.onEnd?.();
+  }
 }
 
 /** Cancels a stream that is not read any further. If that fails, nobody is left to be notified. */
