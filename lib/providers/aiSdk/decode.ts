@@ -6,7 +6,7 @@ import type { Request } from '../../core/model.js';
 import { redactThrown } from '../../protocol/redact.js';
 import type { Redaction } from '../../protocol/redact.js';
 import { untilFinish } from '../../protocol/untilFinish.js';
-import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { createContentDecoder } from './content.js';
 import { isLibraryError, partError } from './errors.js';
 import { toFinish } from './finish.js';
@@ -33,8 +33,8 @@ export function decodeParts(
 ): OperatorFunction<SdkPart, Chunk> {
   const offered = new Set(tools.map(({ name }) => name));
   return untilFinish(provider, (output) => {
-    const emitter = createChunkEmitter(provider, output.emit);
-    const content = createContentDecoder(provider, offered, emitter.emit);
+    const emitter = new ChunkEmitter(provider, output.emit);
+    const content = createContentDecoder(provider, offered, (chunk) => emitter.emit(chunk));
     const decode = (part: SdkPart) => {
       checkPart(part);
       switch (part.type) {

@@ -1,8 +1,7 @@
 import type { Chunk, FileChunk, SourceChunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { createCallFragments } from '../shared/callFragments.js';
-import type { CallFragments } from '../shared/callFragments.js';
+import { CallFragments } from '../shared/callFragments.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { createBlockReports, isKnownBlock } from './blockReports.js';
 import { readCitedSource, readResultChunks } from './sources.js';
@@ -70,7 +69,7 @@ export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
   const openBlocks = new Map<unknown, OpenBlock>();
   const openOtherBlocks = new Set<OpenBlock>(); // those that are not tool calls
   const emittedOnce = new Set<string>();
-  const calls = createCallFragments(emit);
+  const calls = new CallFragments({ emit });
   const reports = createBlockReports(emit);
   /** Whether text was emitted after the last marker. */
   let hasTextSinceMarker = false;

@@ -3,7 +3,7 @@ import { isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { createBlockDecoder } from './blocks.js';
 import { createUsageCounter, finishReasonOf } from './finish.js';
@@ -18,8 +18,8 @@ import { createUsageCounter, finishReasonOf } from './finish.js';
  * @param emit Receives the chunks, in order.
  */
 export function decodeAnthropic(emit: (chunk: Chunk) => void): Decoder {
-  const emitter = createChunkEmitter('anthropic', emit);
-  const blocks = createBlockDecoder(emitter.emit);
+  const emitter = new ChunkEmitter('anthropic', emit);
+  const blocks = createBlockDecoder((chunk) => emitter.emit(chunk));
   const usage = createUsageCounter();
   const endMetadata: Record<string, JsonValue> = {};
 

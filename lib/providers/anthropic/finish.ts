@@ -3,7 +3,7 @@ import { isRecord, finiteNumber, objectOrEmpty } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
-import { createUsageReports, sumOfCounts } from '../shared/usageReports.js';
+import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
 
 /**
  * The finish reasons for the stop reasons of the Messages API (platform.claude.com, "Handling stop reasons"). After
@@ -38,7 +38,7 @@ export interface UsageCounter {
  * tokens; `output_tokens` includes thinking.
  */
 export function createUsageCounter(): UsageCounter {
-  const reports = createUsageReports(inputCounts, outputCounts);
+  const reports = new UsageReports(inputCounts, outputCounts);
   return {
     add(usage) {
       if (isRecord(usage)) reports.add(usage);

@@ -3,8 +3,7 @@ import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createChunkEmitter } from '../shared/chunkEmitter.js';
-import type { ChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
 import { createDeltaDecoder } from './delta.js';
 import { readCost, readError, toFinishReason, readRawReason, readUsage } from './finish.js';
@@ -21,8 +20,8 @@ import { readFrameSources } from './sources.js';
  * @param emit Receives the chunks, in order.
  */
 export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
-  const emitter = createChunkEmitter(provider, emit);
-  const deltas = createDeltaDecoder(provider, emitter.emit);
+  const emitter = new ChunkEmitter(provider, emit);
+  const deltas = createDeltaDecoder(provider, (chunk) => emitter.emit(chunk));
   let cost: number | undefined;
 
   const readChoice = (choice: JsonObject) => {

@@ -3,8 +3,8 @@ import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUnd
 import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createCallFragments } from '../shared/callFragments.js';
-import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { CallFragments } from '../shared/callFragments.js';
+import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { readError, toFinishReason, readUsage } from './finish.js';
 import { readSources } from './sources.js';
@@ -17,8 +17,8 @@ import { readSources } from './sources.js';
  * @param emit Receives the chunks, in order.
  */
 export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
-  const emitter = createChunkEmitter('cohere', emit);
-  const calls = createCallFragments(emitter.emit);
+  const emitter = new ChunkEmitter('cohere', emit);
+  const calls = new CallFragments(emitter);
   const sourceKeys = new Set<string>();
   const textStarts = new Map<unknown, number>(); // by the index of the content block
   let textLength = 0;

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
 import { createUsageCounter, finishReasonOf } from './finish.js';
 import { createPartReports } from './partReports.js';
@@ -27,10 +27,13 @@ import { readSources } from './sources.js';
  * @param emit Receives the chunks, in order.
  */
 export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
-  const emitter = createChunkEmitter(provider, emit);
+  const emitter = new ChunkEmitter(provider, emit);
   let responseId: string | undefined;
-  const reports = createPartReports(emitter.emit, () => responseId);
-  const parts = createPartDecoder(emitter.emit, reports);
+  const reports = createPartReports(
+    (chunk) => emitter.emit(chunk),
+    () => responseId,
+  );
+  const parts = createPartDecoder((chunk) => emitter.emit(chunk), reports);
   const usage = createUsageCounter();
   const emittedSources = new Set<string>();
   const grounding: Record<string, JsonValue> = {};

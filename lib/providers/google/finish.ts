@@ -3,7 +3,7 @@ import { finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
-import { createUsageReports, sumOfCounts } from '../shared/usageReports.js';
+import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
 
 /**
  * The finish reasons for the values of the enum `FinishReason` (SDK 3.1), except `FINISH_REASON_UNSPECIFIED`. After
@@ -51,7 +51,7 @@ export interface UsageCounter {
  * thoughts, and `promptTokenCount` includes cached tokens but not the results of the API's own tools.
  */
 export function createUsageCounter(): UsageCounter {
-  const reports = createUsageReports(inputCounts, outputCounts);
+  const reports = new UsageReports(inputCounts, outputCounts);
   return {
     add: (counts) => reports.add(counts),
     total() {

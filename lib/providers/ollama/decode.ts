@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { toFinishReason, readUsage } from './finish.js';
 
@@ -15,7 +15,7 @@ import { toFinishReason, readUsage } from './finish.js';
  * @param emit Receives the chunks, in order.
  */
 export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
-  const emitter = createChunkEmitter('ollama', emit);
+  const emitter = new ChunkEmitter('ollama', emit);
   let thinking = '';
   let hasCalls = false;
   let hasUnknownCalls = false;

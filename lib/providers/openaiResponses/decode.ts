@@ -3,7 +3,7 @@ import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { createChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { readEndStatus, readFinish, isErrorEvent, createResponseError, readUsage } from './finish.js';
 import { provider } from './models.js';
 import { createOutputDecoder } from './output.js';
@@ -18,8 +18,8 @@ import { isServerItem } from './serverItems.js';
  * @param emit Receives the chunks, in order.
  */
 export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
-  const emitter = createChunkEmitter(provider, emit);
-  const output = createOutputDecoder(emitter.emit);
+  const emitter = new ChunkEmitter(provider, emit);
+  const output = createOutputDecoder((chunk) => emitter.emit(chunk));
   let responseId: string | undefined;
   let stored: boolean | undefined;
 

@@ -5,20 +5,54 @@ import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 
+/** Receives the chunks of a response. */
+export interface ChunkReceiver {
+  emit(chunk: Chunk): void;
+}
+
 /**
  * Emits the chunks of one response and applies the rules that all wires share: metadata first, one finish reason, one
  * usage, and an error if the response ends too early.
  */
-export interface ChunkEmitter {
+export class ChunkEmitter implements ChunkReceiver {
+  /** Whether a chunk was emitted. Metadata that is added after that is not emitted. */
+  hasEmitted = false;
+  /** The usage that was stored; undefined if there is none. */
+  usage: Usage | undefined;
+  private metadata: Record<string, JsonValue> | undefined;
+  private characters = 0;
+  private fragments = 0;
+  private reason: FinishReason | undefined;
+  private rawReason: string | undefined;
+  private hasContinued = false;
+
+  /**
+   * @param provider The model's provider, for errors.
+   * @param out Receives the chunks, in order.
+   */
+  constructor(
+    private readonly provider: string,
+    private readonly out: (chunk: Chunk) => void,
+  ) {}
+
   /** Adds a field to the response's metadata. The first value of a name wins; undefined adds nothing. */
-  addMetadata(name: string, value: JsonValue | undefined): void;
+  addMetadata(name: string, value: JsonValue | undefined): void {
+    if (value !== undefined && !this.hasEmitted) (this.metadata ??= {})[name] ??= value;
+  }
+
   /**
    * Emits a chunk. The metadata is emitted directly before the first chunk: if the first event is an error, nothing has
    * been emitted yet, and the request can be retried.
    */
-  readonly emit: (chunk: Chunk) => void;
-  /** Whether a chunk was emitted. Metadata that is added after that is not emitted. */
-  readonly hasEmitted: boolean;
+  emit(chunk: Chunk): void {
+    if (!this.hasEmitted && this.metadata) this.out({ type: 'metadata', metadata: this.metadata });
+    this.hasEmitted = true;
+    if (chunk.type === 'text' || chunk.type === 'thinking') this.characters += chunk.text.length;
+    else if (chunk.type === 'toolCallFragment') this.fragments++;
+    this.hasContinued ||= this.reason !== undefined && isContent(chunk);
+    this.out(chunk);
+  }
+
   /**
    * Stores the finish reason. The first finish reason wins, unless text, thinking, a fragment or a file arrives after
    * it. In that case it did not end the response (translators to Google's API add `STOP` to chunks without content,
@@ -27,20 +61,30 @@ export interface ChunkEmitter {
    * @param reason The finish reason.
    * @param rawReason The finish reason as the provider sent it.
    */
-  setFinishReason(reason: FinishReason, rawReason: string): void;
+  setFinishReason(reason: FinishReason, rawReason: string): void {
+    if (this.reason !== undefined && !this.hasContinued) return;
+    this.reason = reason;
+    this.rawReason = rawReason;
+    this.hasContinued = false;
+  }
+
   /**
    * Stores the usage. Later input counts replace all earlier input counts, and later output counts replace all earlier
    * output counts. A usage without counts is ignored.
    */
-  setUsage(usage: Usage): void;
-  /** The usage that was stored; undefined if there is none. */
-  readonly usage: Usage | undefined;
+  setUsage(usage: Usage): void {
+    if (Object.keys(usage).length > 0) this.usage = this.usage ? mergeUsage(this.usage, usage) : usage;
+  }
+
   /**
    * Whether the response is complete.
    *
    * @param terminal Whether the protocol's terminal marker arrived.
    */
-  isComplete(terminal: boolean): boolean;
+  isComplete(terminal: boolean): boolean {
+    return this.reason !== undefined || terminal;
+  }
+
   /**
    * Returns the reason why the response ended. Call it after the last frame.
    *
@@ -48,74 +92,36 @@ export interface ChunkEmitter {
    * @returns The finish reason; `unspecified` if only the terminal marker arrived.
    * @throws StreamInterruptedError if neither a finish reason nor the terminal marker arrived.
    */
-  finishReason(terminal: boolean): FinishReason;
+  finishReason(terminal: boolean): FinishReason {
+    if (this.isComplete(terminal)) return this.reason ?? 'unspecified';
+    throw interrupted(
+      this.provider,
+      `The response of ${this.provider} ended without a finish reason, ` +
+        `after ${this.characters} characters of text and thinking and ${this.fragments} fragments of tool calls.`,
+    );
+  }
+
   /**
    * Emits the `finish`.
    *
    * @param reason Replaces the stored finish reason. Default: the stored finish reason.
    */
-  emitFinish(reason?: FinishReason): void;
+  emitFinish(reason: FinishReason = this.reason ?? 'unspecified'): void {
+    const { rawReason, usage } = this;
+    this.emit({ type: 'finish', reason, ...omitUndefined({ rawReason, usage }) });
+  }
 }
 
 /**
- * Creates the emitter of one response.
+ * Creates the emitter of one response. Its `emit` may be passed on without the emitter.
  *
  * @param provider The model's provider, for errors.
  * @param out Receives the chunks, in order.
  */
 export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void): ChunkEmitter {
-  const metadata: Record<string, JsonValue> = {};
-  let hasEmitted = false;
-  let characters = 0;
-  let fragments = 0;
-  let finish: { readonly reason: FinishReason; readonly rawReason: string } | undefined;
-  let hasContinued = false;
-  let usage: Usage | undefined;
-
-  const emit = (chunk: Chunk) => {
-    if (!hasEmitted && Object.keys(metadata).length > 0) out({ type: 'metadata', metadata: { ...metadata } });
-    hasEmitted = true;
-    if (chunk.type === 'text' || chunk.type === 'thinking') characters += chunk.text.length;
-    else if (chunk.type === 'toolCallFragment') fragments++;
-    hasContinued ||= finish !== undefined && isContent(chunk);
-    out(chunk);
-  };
-  const endedEarly = () =>
-    interrupted(
-      provider,
-      `The response of ${provider} ended without a finish reason, ` +
-        `after ${characters} characters of text and thinking and ${fragments} fragments of tool calls.`,
-    );
-  const isComplete = (terminal: boolean) => finish !== undefined || terminal;
-
-  return {
-    addMetadata(name, value) {
-      if (value !== undefined) metadata[name] ??= value;
-    },
-    emit,
-    get hasEmitted() {
-      return hasEmitted;
-    },
-    setFinishReason(reason, rawReason) {
-      if (finish && !hasContinued) return;
-      finish = { reason, rawReason };
-      hasContinued = false;
-    },
-    setUsage(reported) {
-      if (Object.keys(reported).length > 0) usage = usage ? mergeUsage(usage, reported) : reported;
-    },
-    get usage() {
-      return usage;
-    },
-    isComplete,
-    finishReason(terminal) {
-      if (!isComplete(terminal)) throw endedEarly();
-      return finish?.reason ?? 'unspecified';
-    },
-    emitFinish(reason) {
-      emit({ type: 'finish', reason: 'unspecified', ...finish, ...omitUndefined({ reason, usage }) });
-    },
-  };
+  const emitter = new ChunkEmitter(provider, out);
+  emitter.emit = emitter.emit.bind(emitter);
+  return emitter;
 }
 
 /** Whether a chunk continues the response: it has content for the subscriber, or a fragment of a tool call. */

@@ -30,6 +30,14 @@ describe('createChunkEmitter', () => {
     expect(chunks).toEqual([{ type: 'metadata', metadata: { model: 'a' } }, text('x'), text('y')]);
   });
 
+  it('createChunkEmitter returns an emitter whose emit may be passed on without it', () => {
+    const { chunks, emitter } = setUp();
+    emitter.addMetadata('model', 'a');
+    const { emit } = emitter as { readonly emit: (chunk: Chunk) => void };
+    emit(text('x'));
+    expect(chunks).toEqual([{ type: 'metadata', metadata: { model: 'a' } }, text('x')]);
+  });
+
   it('createChunkEmitter keeps the first finish reason if nothing, or nothing with content, follows it', () => {
     const first = { type: 'finish', reason: 'stop', rawReason: 'STOP' };
     expect(finishAfter()).toEqual(first);
