@@ -1,33 +1,22 @@
-import { defer, EMPTY, filter, identity, map, mergeMap, takeUntil } from 'rxjs';
+import { defer, filter, map, mergeMap } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Checkpoint, ResumedTurn } from './core/checkpoint.js';
+import type { Checkpoint } from './core/checkpoint.js';
 import type { ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
 import { createStartState } from './core/input.js';
 import type { Input } from './core/input.js';
-import type { ResultEvent, RunEvent, RunResult, RunState } from './core/event.js';
+import type { ResultEvent, RunEvent, RunResult } from './core/event.js';
 import type { Model, ToolChoiceOption } from './core/model.js';
 import { readCheckpoint } from './core/readCheckpoint.js';
 import type { Infer, Schema } from './core/schema.js';
 import type { EventsOf, Tool, UserContextOf } from './core/tool.js';
-import { timeLimit } from './core/timeLimit.js';
-import { endRun } from './operators/endRun.js';
-import { prefixAfterTools } from './operators/prefixAfterTools.js';
-import type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
-import { endStopped } from './orchestrators/endStopped.js';
-import { leaveOn } from './orchestrators/leaveOn.js';
-import { collectPrompts, joinPrompts } from './orchestrators/prompts.js';
-import type { PromptQueue } from './orchestrators/prompts.js';
-import { preparedTurn } from './orchestrators/prepareTurn.js';
+import { startRun } from './orchestrators/agentRun.js';
+import type { AgentSettings, RunStart } from './orchestrators/agentRun.js';
+import type { Orchestrator, TurnOptions } from './orchestrators/orchestrator.js';
 import type { PrepareTurn } from './orchestrators/prepareTurn.js';
-import { dropReplay } from './orchestrators/replay.js';
-import { requireOutput } from './orchestrators/requireOutput.js';
 import { resumedTurn } from './orchestrators/resumedTurn.js';
 import type { ResumeOptions, RunArguments, RunOptions } from './orchestrators/runOptions.js';
-import { runTurns } from './orchestrators/runTurns.js';
-import type { TurnPosition } from './orchestrators/runTurns.js';
 import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
-import { rememberStop } from './orchestrators/stoppable.js';
 import type { StopWhen } from './orchestrators/stopWhen.js';
 
 export type { Input } from './core/input.js';
@@ -139,70 +128,21 @@ export function createAgent<
   S extends Schema | undefined = undefined,
   C = unknown,
 >(options: AgentOptions<T, S, C>): Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>> {
-  const { model, tools = [], output, prepareTurn, maxTurns, stopWhen, prefix, timeout } = options;
-  const { orchestrator = selectOrchestrator(model, { tools, output }) } = options;
-  const run = (
-    { state: start, checkpoint, resumed }: RunStart,
-    runOptions: RunOptions,
-    stop?: Observable<unknown>,
-    prompts?: PromptQueue,
-  ): Observable<RunEvent> => {
+  const { model, tools = [], output } = options;
+  const orchestrator = options.orchestrator ?? selectOrchestrator(model, { tools, output });
+  const settings: AgentSettings = { ...options, tools, orchestrator };
+  const start = (from: RunStart, runOptions: RunOptions) => {
     if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
-    const { checkpoints = false, fragments = false, signal, whenPrompted, wrapTurn } = runOptions;
-    const context: TurnContext = {
-      model,
-      tools,
-      context: runOptions.context,
-      options: { ...options, fragments },
-      checkpoints,
-      ...(output ? { output } : {}),
-      ...(stop ? { stop } : {}),
-    };
-    const runner = wrapTurn
-      ? { ...orchestrator, turn: wrapTurn((...turn) => orchestrator.turn(...turn)) }
-      : orchestrator;
-    const interrupts = whenPrompted === 'interrupt' ? prompts?.arrivals : undefined;
-    const turn = (state: RunState, { last }: TurnPosition) => {
-      const goesOn = resumed !== undefined && state === start;
-      const turnContext = { ...context, last, ...(goesOn ? { resumed } : {}) };
-      return preparedTurn(runner, prepareTurn, state, turnContext, interrupts).pipe(
-        timeLimit('turn', timeout?.turn),
-        stop ? endStopped(state, stop) : identity,
-        prompts ? joinPrompts(prompts, state, turnContext) : identity,
-        goesOn ? dropReplay(orchestrator.name) : identity,
-      );
-    };
-    const turns = runTurns(turn, start, { maxTurns, stopWhen, provider: model.provider });
-    const check = output ? requireOutput(orchestrator.name) : undefined;
-    return (checkpoint?.ended ? EMPTY : turns).pipe(
-      timeLimit('run', timeout?.run),
-      prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),
-      signal ? leaveOn<RunEvent>(signal) : identity,
-      prompts ? takeUntil<RunEvent>(prompts.failure) : identity,
-      endRun<RunEvent>(start, {
-        checkpoints,
-        orchestrator: orchestrator.name,
-        resumed: checkpoint,
-        unjoined: prompts?.take,
-        check,
-      }),
-    );
-  };
-  const startRun = (start: RunStart, runOptions: RunOptions): Observable<RunEvent> => {
-    const withStop = (prompts?: PromptQueue) =>
-      runOptions.stop
-        ? rememberStop(runOptions.stop, (stop) => run(start, runOptions, stop, prompts))
-        : run(start, runOptions, undefined, prompts);
-    return runOptions.prompts ? collectPrompts(runOptions.prompts, withStop) : withStop();
+    return startRun(settings, from, runOptions);
   };
   const stream = (input: Input, { history = [], ...runOptions }: RunOptions = {}) =>
-    defer(() => startRun({ state: createStartState(input, history) }, runOptions));
+    defer(() => start({ state: createStartState(input, history) }, runOptions));
   const resume = (stored: Checkpoint, runOptions: ResumeOptions = {}) =>
     defer(() => {
       const checkpoint = readCheckpoint(stored, orchestrator.name);
       const { state, open } = checkpoint;
       return resumedTurn(open, runOptions, tools).pipe(
-        mergeMap((resumed) => startRun({ state, checkpoint, resumed }, runOptions)),
+        mergeMap((resumed) => start({ state, checkpoint, resumed }, runOptions)),
       );
     });
   // The types of the events and the output follow from the tools and the schema; TypeScript cannot infer them from the
@@ -215,20 +155,11 @@ export function createAgent<
   } as Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>>;
 }
 
-/** Where a run starts: at a state, or at a checkpoint with the answers to its open calls. */
-interface RunStart {
-  readonly state: RunState;
-  readonly checkpoint?: Checkpoint;
-  readonly resumed?: ResumedTurn | undefined;
-}
-
 const onlyResult = (events: Observable<RunEvent>): Observable<RunResult> =>
   events.pipe(
     filter((event): event is ResultEvent => event.type === 'result'),
     map(({ result }) => result),
   );
-
-const prefixPosition = ({ emitted: { text, afterTools } }: Checkpoint) => ({ hasText: text !== '', afterTools });
 
 const invalidModel = (model: unknown) =>
   typeof model === 'string'

@@ -1,4 +1,4 @@
-import { AsyncSubject, EMPTY, asyncScheduler, defer, expand, map, observeOn, of, queueScheduler } from 'rxjs';
+import { AsyncSubject, asyncScheduler, defer, expand, map, observeOn, of, queueScheduler } from 'rxjs';
 import type { Observable, Subscriber } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
@@ -6,7 +6,7 @@ import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
 import { reachedLimit, toConditions } from './stopWhen.js';
-import type { StopWhen } from './stopWhen.js';
+import type { StopCondition, StopWhen } from './stopWhen.js';
 
 /** The position of a turn in its run. */
 export interface TurnPosition {
@@ -27,15 +27,24 @@ export interface RunTurnsOptions {
 /** Why no turn starts from a state. */
 type End = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
 
-/** Returns why no turn starts from a state, or undefined if one does. */
-type EndAt = (state: RunState) => End | undefined;
+/** A turn. */
+class Turn<E> {
+  /** The state from which the next turn starts. Not that turn: turns that reference the next would remain in memory. */
+  private readonly following = new AsyncSubject<RunState>();
 
-/** A turn. `next` emits the following turn when the events have ended and their resources have been released. */
-interface Turn<E> {
-  readonly events: Observable<E>;
-  readonly next: Observable<Turn<E>>;
+  /** @param events The events of the turn. */
+  constructor(readonly events: Observable<E>) {}
+
+  /** Emits the next turn when the events of this one have ended and their resources have been released. */
+  next(turns: TurnFactory<E>): Observable<Turn<E>> {
+    return this.following.pipe(map((state) => turns.from(state)));
+  }
+
   /** Makes `next` emit the turn that starts at this state, or complete without a turn. */
-  readonly settle: (next: RunState | null) => void;
+  settle(state: RunState | null): void {
+    if (state) this.following.next(state);
+    this.following.complete();
+  }
 }
 
 /**
@@ -90,31 +99,38 @@ export function runTurns<E extends StreamEvent>(
   start: RunState,
   { maxTurns = DEFAULT_MAX_TURNS, provider = 'unknown', stopWhen = [] }: RunTurnsOptions = {},
 ): Observable<E> {
-  const turnFrom = (state: RunState): Turn<E> => {
-    const last = state.turn + 1 >= maxTurns;
-    // It emits a state, not a turn: turns that reference the next turn would accumulate in memory.
-    const next = new AsyncSubject<RunState>();
-    const settle = (following: RunState | null) => {
-      if (following) next.next(following);
-      next.complete();
-    };
-    return { events: turn(state, { last }), next: next.pipe(map(turnFrom)), settle };
-  };
   return defer(() => {
     requireNumber('maxTurns', maxTurns, 0);
-    const conditions = toConditions(stopWhen);
-    const startTime = asyncScheduler.now();
-    const endAt: EndAt = (state) => {
-      if (state.turn >= maxTurns) return { finishReason: 'maxTurns' };
-      const limit = reachedLimit(conditions, state, asyncScheduler.now() - startTime);
-      return limit === undefined ? undefined : { finishReason: 'limit', rawReason: limit };
-    };
-    const end = start.turn > 0 || maxTurns === 0 ? endAt(start) : undefined;
-    return of(end ? noTurn<E>(start, end) : turnFrom(start)).pipe(
-      expand(({ next }) => next.pipe(observeOn(queueScheduler))), // so that synchronous turns do not nest
-      emitEvents(provider, endAt),
+    const turns = new TurnFactory(turn, maxTurns, toConditions(stopWhen));
+    const end = start.turn > 0 || maxTurns === 0 ? turns.endAt(start) : undefined;
+    if (end) return of(turnWithout(start, end) as StreamEvent as E);
+    return of(turns.from(start)).pipe(
+      expand((current) => current.next(turns).pipe(observeOn(queueScheduler))), // so that synchronous turns do not nest
+      emitEvents(turns, provider),
     );
   });
+}
+
+/** Makes the turns of a run, up to its limits. */
+class TurnFactory<E> {
+  private readonly startTime = asyncScheduler.now();
+
+  constructor(
+    private readonly turn: (state: RunState, position: TurnPosition) => Observable<E>,
+    private readonly maxTurns: number,
+    private readonly conditions: readonly StopCondition[],
+  ) {}
+
+  from(state: RunState): Turn<E> {
+    return new Turn(this.turn(state, { last: state.turn + 1 >= this.maxTurns }));
+  }
+
+  /** Returns why no turn starts from a state, or undefined if one does. */
+  endAt(state: RunState): End | undefined {
+    if (state.turn >= this.maxTurns) return { finishReason: 'maxTurns' };
+    const limit = reachedLimit(this.conditions, state, asyncScheduler.now() - this.startTime);
+    return limit === undefined ? undefined : { finishReason: 'limit', rawReason: limit };
+  }
 }
 
 /**
@@ -123,9 +139,9 @@ export function runTurns<E extends StreamEvent>(
  * It works like `concatMap(({ events }) => events)`, but waits for the teardown of the turn, and needs no queue, since
  * a turn arrives only when the previous turn has ended. Each delta passes through one subscriber rather than two.
  */
-const emitEvents = <E extends StreamEvent>(provider: string, endAt: EndAt) =>
+const emitEvents = <E extends StreamEvent>(turns: TurnFactory<E>, provider: string) =>
   createOperator<Turn<E>, E>((out) => ({
-    next: (turn) => subscribeUntilClosed(out, turn.events, new TurnEmitter(out, turn.settle, provider, endAt)),
+    next: (turn) => subscribeUntilClosed(out, turn.events, new TurnEmitter(out, turn, turns, provider)),
   }));
 
 /** Emits the events of one turn, and settles the next turn. */
@@ -135,9 +151,9 @@ class TurnEmitter<E extends StreamEvent> {
 
   constructor(
     private readonly out: Subscriber<E>,
-    private readonly settle: Turn<E>['settle'],
+    private readonly turn: Turn<E>,
+    private readonly turns: TurnFactory<E>,
     private readonly provider: string,
-    private readonly endAt: EndAt,
   ) {}
 
   next(event: E): void {
@@ -150,14 +166,14 @@ class TurnEmitter<E extends StreamEvent> {
     const { out, waiting, turnEvent } = this;
     if (waiting) {
       out.next(waiting);
-      this.settle(null);
+      this.turn.settle(null);
       return;
     }
     if (!turnEvent) throw interrupted(this.provider);
     const { next = null } = turnEvent;
-    const end = next ? this.endAt(next) : undefined;
+    const end = next ? this.turns.endAt(next) : undefined;
     out.next(end ? { ...turnEvent, ...end, next: null } : turnEvent);
-    this.settle(end ? null : next); // no effect if the output is closed: `next` has no subscriber then
+    this.turn.settle(end ? null : next); // no effect if the output is closed: `next` has no subscriber then
   }
 }
 
@@ -168,8 +184,5 @@ const interrupted = (provider: string) =>
       'or its orchestrator does not end with endTurn.',
   );
 
-/** The only event of a run that starts at its limit, as a turn. */
-function noTurn<E extends StreamEvent>({ turn }: RunState, end: End): Turn<E> {
-  const event: TurnEvent = { type: 'turn', turn, ...end, next: null };
-  return { events: of(event as StreamEvent as E), next: EMPTY, settle: () => undefined };
-}
+/** The only event of a run that starts at its limit. */
+const turnWithout = ({ turn }: RunState, end: End): TurnEvent => ({ type: 'turn', turn, ...end, next: null });

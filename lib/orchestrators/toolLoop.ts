@@ -41,26 +41,37 @@ export function modelTurn(
   context: TurnContext,
   fragments: boolean,
 ): Observable<RunEvent | ToolCallFragment> {
-  return defer(() => {
-    const { model, tools, options, last, stop, resumed, checkpoints, context: userContext } = context;
-    const { newId, toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve } = options;
-    const { messages } = state;
-    const wrapped = context.output !== undefined && isWrapped(jsonSchemaOf(context.output, 'The output'));
-    const answer = () =>
-      model
-        .stream(requestOf(state, context))
-        .pipe(
-          accumulateToolCalls({ fragments, usedIds: () => usedToolCallIds(messages), ...omitUndefined({ newId }) }),
-          wrapped ? unwrapOutput() : identity,
-          consolidate(),
-        );
-    const settings = { messages, context: userContext, concurrency, deadline, stop, approve, checkpoints, resumed };
-    const answered: Observable<RunEvent | ToolCallFragment | FinishChunk> = resumed ? replay(resumed.open) : answer();
-    return answered.pipe(
-      executeTools(tools, { ...settings, eager: eagerTools && !resumed }),
-      endTurn(state, { last, unfinished: () => unfinishedError(model) }),
+  return defer(() => startTurn(state, context, fragments));
+}
+
+function startTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {
+  const { model, tools, options, last, stop, resumed, checkpoints, context: userContext } = context;
+  const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve } = options;
+  const { messages } = state;
+  const settings = { messages, context: userContext, concurrency, deadline, stop, approve, checkpoints, resumed };
+  const answered = resumed ? replay(resumed.open) : answer(state, context, fragments);
+  return answered.pipe(
+    executeTools(tools, { ...settings, eager: eagerTools && !resumed }),
+    endTurn(state, { last, unfinished: () => unfinishedError(model) }),
+  );
+}
+
+/** The response of the model, as complete calls and one message. */
+function answer(
+  state: RunState,
+  context: TurnContext,
+  fragments: boolean,
+): Observable<RunEvent | ToolCallFragment | FinishChunk> {
+  const { model, output, options } = context;
+  const usedIds = () => usedToolCallIds(state.messages);
+  const isUnwrapped = output !== undefined && isWrapped(jsonSchemaOf(output, 'The output'));
+  return model
+    .stream(requestOf(state, context))
+    .pipe(
+      accumulateToolCalls({ fragments, usedIds, ...omitUndefined({ newId: options.newId }) }),
+      isUnwrapped ? unwrapOutput() : identity,
+      consolidate(),
     );
-  });
 }
 
 /**

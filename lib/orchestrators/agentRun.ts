@@ -1,0 +1,131 @@
+import { EMPTY, identity, takeUntil } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
+import type { RunEvent, RunState } from '../core/event.js';
+import type { Model } from '../core/model.js';
+import type { Schema } from '../core/schema.js';
+import type { Tool } from '../core/tool.js';
+import { timeLimit } from '../core/timeLimit.js';
+import { endRun } from '../operators/endRun.js';
+import { prefixAfterTools } from '../operators/prefixAfterTools.js';
+import { endStopped } from './endStopped.js';
+import { leaveOn } from './leaveOn.js';
+import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
+import { preparedTurn } from './prepareTurn.js';
+import type { PrepareTurn } from './prepareTurn.js';
+import { collectPrompts, joinPrompts } from './prompts.js';
+import type { PromptQueue } from './prompts.js';
+import { dropReplay } from './replay.js';
+import { requireOutput } from './requireOutput.js';
+import type { RunOptions } from './runOptions.js';
+import { runTurns } from './runTurns.js';
+import type { TurnPosition } from './runTurns.js';
+import { rememberStop } from './stoppable.js';
+import type { StopWhen } from './stopWhen.js';
+
+/** The options of an agent, with their defaults. See `AgentOptions`. */
+export interface AgentSettings extends TurnOptions {
+  readonly model: Model;
+  readonly tools: readonly Tool[];
+  readonly orchestrator: Orchestrator;
+  readonly output?: Schema | undefined;
+  readonly prepareTurn?: PrepareTurn | undefined;
+  readonly maxTurns?: number | undefined;
+  readonly stopWhen?: StopWhen | undefined;
+  readonly timeout?: { readonly turn?: number | undefined; readonly run?: number | undefined } | undefined;
+  readonly prefix?: string | undefined;
+}
+
+/**
+ * Starts a run of an agent.
+ *
+ * @param settings The options of the agent.
+ * @param start Where the run starts.
+ * @param options The options of the run. Its notifiers are subscribed with the run.
+ */
+export function startRun(settings: AgentSettings, start: RunStart, options: RunOptions): Observable<RunEvent> {
+  const begin = (notifiers: Notifiers) => new AgentRun(settings, start, options, notifiers).events();
+  const withStop = (prompts?: PromptQueue) =>
+    options.stop ? rememberStop(options.stop, (stop) => begin({ stop, prompts })) : begin({ prompts });
+  return options.prompts ? collectPrompts(options.prompts, withStop) : withStop();
+}
+
+/** Where a run starts: at a state, or at a checkpoint with the answers to its open calls. */
+export interface RunStart {
+  readonly state: RunState;
+  readonly checkpoint?: Checkpoint;
+  readonly resumed?: ResumedTurn | undefined;
+}
+
+/** What reaches a run from outside. */
+interface Notifiers {
+  readonly stop?: Observable<unknown>;
+  readonly prompts?: PromptQueue | undefined;
+}
+
+/** One run of an agent. */
+class AgentRun {
+  private readonly context: TurnContext;
+  private readonly runner: Orchestrator;
+
+  constructor(
+    private readonly settings: AgentSettings,
+    private readonly start: RunStart,
+    private readonly runOptions: RunOptions,
+    private readonly notifiers: Notifiers,
+  ) {
+    const { model, tools, output, orchestrator } = settings;
+    const { context, checkpoints = false, fragments = false, wrapTurn } = runOptions;
+    const { stop } = notifiers;
+    this.context = {
+      model,
+      tools,
+      context,
+      options: { ...settings, fragments },
+      checkpoints,
+      ...(output ? { output } : {}),
+      ...(stop ? { stop } : {}),
+    };
+    this.runner = wrapTurn
+      ? { ...orchestrator, turn: wrapTurn((...turn) => orchestrator.turn(...turn)) }
+      : orchestrator;
+  }
+
+  events(): Observable<RunEvent> {
+    const { maxTurns, stopWhen, prefix, timeout, model, output } = this.settings;
+    const { checkpoints, signal } = this.runOptions;
+    const { state, checkpoint } = this.start;
+    const { prompts } = this.notifiers;
+    const orchestrator = this.runner.name;
+    const turns = runTurns((from: RunState, position: TurnPosition) => this.turn(from, position), state, {
+      maxTurns,
+      stopWhen,
+      provider: model.provider,
+    });
+    const check = output ? requireOutput(orchestrator) : undefined;
+    return (checkpoint?.ended ? EMPTY : turns).pipe(
+      timeLimit('run', timeout?.run),
+      prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),
+      signal ? leaveOn<RunEvent>(signal) : identity,
+      prompts ? takeUntil<RunEvent>(prompts.failure) : identity,
+      endRun<RunEvent>(state, { checkpoints, orchestrator, resumed: checkpoint, unjoined: prompts?.take, check }),
+    );
+  }
+
+  private turn(state: RunState, { last }: TurnPosition): Observable<RunEvent> {
+    const { prepareTurn, timeout } = this.settings;
+    const { resumed } = this.start;
+    const { stop, prompts } = this.notifiers;
+    const goesOn = resumed !== undefined && state === this.start.state;
+    const context = { ...this.context, last, ...(goesOn ? { resumed } : {}) };
+    const interrupts = this.runOptions.whenPrompted === 'interrupt' ? prompts?.arrivals : undefined;
+    return preparedTurn(this.runner, prepareTurn, state, context, interrupts).pipe(
+      timeLimit('turn', timeout?.turn),
+      stop ? endStopped(state, stop) : identity,
+      prompts ? joinPrompts(prompts, state, context) : identity,
+      goesOn ? dropReplay(this.runner.name) : identity,
+    );
+  }
+}
+
+const prefixPosition = ({ emitted: { text, afterTools } }: Checkpoint) => ({ hasText: text !== '', afterTools });
