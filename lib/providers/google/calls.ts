@@ -1,21 +1,9 @@
-import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
+import type { ToolCallFragment } from '../../core/chunk.js';
 import { MAX_JSON_DEPTH } from '../../core/json/depth.js';
 import { asArray, isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { toProviderData } from './providerData.js';
-
-/** Turns the `functionCall` parts of one response into fragments of tool calls. */
-export interface CallDecoder {
-  /**
-   * Adds the `functionCall` of a part.
-   *
-   * @param call The `functionCall`.
-   * @param signature The `thoughtSignature` of the part.
-   */
-  add(call: JsonObject, signature: string | undefined): void;
-  /** Ends the response, and completes the last call unless the response was truncated. */
-  end(truncated: boolean): void;
-}
 
 /** A call that is not known to be complete. */
 interface OpenCall {
@@ -43,7 +31,7 @@ interface CallFields {
 }
 
 /**
- * Creates a decoder for the calls of one response.
+ * Turns the `functionCall` parts of one response into fragments of tool calls.
  *
  * A part with a name and arguments is a complete call (API reference, `FunctionCall`). Two forms of a call take several
  * parts, of which only the first has a name:
@@ -56,61 +44,72 @@ interface CallFields {
  *
  * Arguments at paths are emitted when they are complete. A partial object looks complete, so a call with partial
  * arguments would run if the response were truncated.
- *
- * @param emit Receives the fragments.
  */
-export function createCallDecoder(emit: (chunk: Chunk) => void): CallDecoder {
-  let openCall: OpenCall | undefined;
-  let count = 0;
+export class CallDecoder {
+  private openCall: OpenCall | undefined;
+  private count = 0;
 
-  const emitFragment = ({ index, id, data }: OpenCall, fields: Omit<ToolCallFragment, 'type'>) => {
-    const providerData = Object.keys(data).length > 0 ? { providerData: toProviderData(data) } : {};
-    emit({ type: 'toolCallFragment', index, ...(id === undefined ? {} : { id }), ...fields, ...providerData });
-  };
-  const closeCall = () => {
-    if (openCall)
-      emitFragment(openCall, { ...omitUndefined({ arguments: openCall.pathArguments?.value() }), done: true });
-    openCall = undefined;
-  };
+  /** @param emitter Receives the fragments. */
+  constructor(private readonly emitter: ChunkReceiver) {}
 
-  const extendCall = (call: OpenCall, fields: CallFields) => {
+  /**
+   * Adds the `functionCall` of a part.
+   *
+   * @param functionCall The `functionCall`.
+   * @param signature The `thoughtSignature` of the part.
+   */
+  add(functionCall: JsonObject, signature: string | undefined): void {
+    const { openCall } = this;
+    const fields = readFields(functionCall);
+    const data = omitUndefined({ id: fields.id, thoughtSignature: signature });
+    if (openCall && isContinuation(openCall, fields)) {
+      openCall.data = { ...openCall.data, ...data };
+      this.extend(openCall, fields);
+    } else if (fields.id !== undefined || hasContent(fields)) this.start(fields, data);
+  }
+
+  /** Ends the response, and completes the last call unless the response was truncated. */
+  end(truncated: boolean): void {
+    if (!truncated) this.close();
+  }
+
+  private start(fields: CallFields, data: JsonObject): void {
+    this.close();
+    const { id, name, args, partialArgs, willContinue } = fields;
+    const index = this.count++;
+    const call: OpenCall = { index, name, id, data, sawWillContinue: false, pathArguments: undefined };
+    if (name !== undefined && args !== undefined && partialArgs.length === 0 && !willContinue) {
+      this.emitFragment(call, { name, arguments: args, done: true });
+      return;
+    }
+    this.openCall = call;
+    if (name !== undefined) this.emitFragment(call, { name });
+    this.extend(call, fields);
+  }
+
+  private extend(call: OpenCall, fields: CallFields): void {
     const { args, partialArgs, willContinue } = fields;
     const isEnd = (call.sawWillContinue && !willContinue) || isEndMarker(fields);
     call.sawWillContinue ||= willContinue;
-    if (partialArgs.length > 0) call.pathArguments ??= createPathArguments();
+    if (partialArgs.length > 0) call.pathArguments ??= new PathArguments();
     if (call.pathArguments && isJsonObject(args)) call.pathArguments.merge(args);
-    else if (args !== undefined) emitFragment(call, { arguments: args });
+    else if (args !== undefined) this.emitFragment(call, { arguments: args });
     for (const partial of partialArgs) call.pathArguments?.add(partial);
-    if (isEnd) closeCall();
-  };
-  const startCall = (fields: CallFields, data: JsonObject) => {
-    closeCall();
-    const { id, name, args, partialArgs, willContinue } = fields;
-    const call: OpenCall = { index: count++, name, id, data, sawWillContinue: false, pathArguments: undefined };
-    if (name !== undefined && args !== undefined && partialArgs.length === 0 && !willContinue) {
-      emitFragment(call, { name, arguments: args, done: true });
-      return;
-    }
-    openCall = call;
-    if (name !== undefined) emitFragment(call, { name });
-    extendCall(call, fields);
-  };
+    if (isEnd) this.close();
+  }
 
-  return {
-    add(functionCall, signature) {
-      const fields = readFields(functionCall);
-      const data = omitUndefined({ id: fields.id, thoughtSignature: signature });
-      if (openCall && isContinuation(openCall, fields)) {
-        openCall.data = { ...openCall.data, ...data };
-        extendCall(openCall, fields);
-        return;
-      }
-      if (fields.id !== undefined || hasContent(fields)) startCall(fields, data);
-    },
-    end(truncated) {
-      if (!truncated) closeCall();
-    },
-  };
+  private close(): void {
+    const { openCall } = this;
+    if (openCall)
+      this.emitFragment(openCall, { ...omitUndefined({ arguments: openCall.pathArguments?.value() }), done: true });
+    this.openCall = undefined;
+  }
+
+  private emitFragment({ index, id, data }: OpenCall, fields: Omit<ToolCallFragment, 'type'>): void {
+    const providerData = Object.keys(data).length > 0 ? { providerData: toProviderData(data) } : {};
+    const idField = id === undefined ? {} : { id };
+    this.emitter.emit({ type: 'toolCallFragment', index, ...idField, ...fields, ...providerData });
+  }
 }
 
 function readFields(call: JsonObject): CallFields {
@@ -156,39 +155,36 @@ function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
  *
  * The values are stored in maps, not in objects, because a path may contain `__proto__`, or an index in the billions.
  */
-interface PathArguments {
+class PathArguments {
+  private readonly root: PathNode = new Map();
+  private tooDeepPath: string | undefined;
+
   /** Adds arguments that arrived as an object. */
-  merge(args: JsonObject): void;
+  merge(args: JsonObject): void {
+    for (const [key, value] of Object.entries(args)) this.root.set(key, toNode(value));
+  }
+
   /** Adds an entry of `partialArgs`. An entry without a path or a value is ignored. */
-  add(partial: unknown): void;
+  add(partial: unknown): void {
+    if (!isRecord(partial) || typeof partial['jsonPath'] !== 'string') return;
+    const keys = parsePath(partial['jsonPath']);
+    const value = readValue(partial);
+    if (keys.length > MAX_JSON_DEPTH) this.tooDeepPath = partial['jsonPath'];
+    const lastKey = keys.pop();
+    if (lastKey === undefined || value === undefined || this.tooDeepPath !== undefined) return;
+    const parent = keys.reduce<PathNode>(getOrCreateChild, this.root);
+    const previous = parent.get(lastKey);
+    parent.set(lastKey, typeof previous === 'string' && typeof value === 'string' ? previous + value : value);
+  }
+
   /** Returns the arguments so far; a path that has too many levels, which is not JSON, makes them invalid. */
-  value(): JsonObject | string;
+  value(): JsonObject | string {
+    return this.tooDeepPath ?? toObject(this.root);
+  }
 }
 
 type Key = string | number;
 type PathNode = Map<Key, PathNode | JsonValue>;
-
-function createPathArguments(): PathArguments {
-  const root: PathNode = new Map();
-  let tooDeepPath: string | undefined;
-  return {
-    merge(args) {
-      for (const [key, value] of Object.entries(args)) root.set(key, toNode(value));
-    },
-    add(partial) {
-      if (!isRecord(partial) || typeof partial['jsonPath'] !== 'string') return;
-      const keys = parsePath(partial['jsonPath']);
-      const value = readValue(partial);
-      if (keys.length > MAX_JSON_DEPTH) tooDeepPath = partial['jsonPath'];
-      const lastKey = keys.pop();
-      if (lastKey === undefined || value === undefined || tooDeepPath !== undefined) return;
-      const parent = keys.reduce<PathNode>(getOrCreateChild, root);
-      const previous = parent.get(lastKey);
-      parent.set(lastKey, typeof previous === 'string' && typeof value === 'string' ? previous + value : value);
-    },
-    value: () => tooDeepPath ?? toObject(root),
-  };
-}
 
 function getOrCreateChild(node: PathNode, key: Key): PathNode {
   const child = node.get(key);

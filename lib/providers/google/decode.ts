@@ -2,13 +2,14 @@ import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
+import type { Usage } from '../../core/usage.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
-import { createUsageCounter, finishReasonOf } from './finish.js';
-import { createPartReports } from './partReports.js';
-import { createPartDecoder } from './parts.js';
+import { finishReasonOf, UsageCounter } from './finish.js';
+import { PartReports } from './partReports.js';
+import { PartDecoder } from './parts.js';
 import { provider } from './providerData.js';
 import { readSources } from './sources.js';
 
@@ -26,66 +27,100 @@ import { readSources } from './sources.js';
  *
  * @param emit Receives the chunks, in order.
  */
-export function decodeGoogle(emit: (chunk: Chunk) => void): Decoder {
-  const emitter = new ChunkEmitter(provider, emit);
-  let responseId: string | undefined;
-  const reports = createPartReports(
-    (chunk) => emitter.emit(chunk),
-    () => responseId,
-  );
-  const parts = createPartDecoder((chunk) => emitter.emit(chunk), reports);
-  const usage = createUsageCounter();
-  const emittedSources = new Set<string>();
-  const grounding: Record<string, JsonValue> = {};
-  const explanation: Record<string, JsonValue> = {};
-  let continuationToken: string | undefined;
+export const decodeGoogle = (emit: (chunk: Chunk) => void): Decoder => new GoogleDecoder(emit);
 
-  const emitSource = (source: SourcePart) => {
-    const key = source.url ?? `${source.title}\n${source.text}`;
-    if (!emittedSources.has(key)) emitter.emit({ type: 'source', source });
-    emittedSources.add(key);
-  };
-  const readCandidate = (candidate: JsonObject) => {
-    for (const part of asArray(objectOrEmpty(candidate['content'])['parts'])) if (isJsonObject(part)) parts.add(part);
-    readSources(candidate).forEach(emitSource);
-    copyNonEmpty(candidate, ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'], grounding);
-    copyNonEmpty(candidate, ['finishMessage', 'safetyRatings'], explanation);
-    continuationToken = nonEmptyString(candidate['continuationToken']) ?? continuationToken;
+class GoogleDecoder implements Decoder {
+  private readonly emitter: ChunkEmitter;
+  private readonly reports: PartReports;
+  private readonly parts: PartDecoder;
+  private readonly counter = new UsageCounter();
+  private readonly grounding: Record<string, JsonValue> = {};
+  private readonly explanation: Record<string, JsonValue> = {};
+  private emittedSources: Set<string> | undefined;
+  private continuationToken: string | undefined;
+
+  constructor(emit: (chunk: Chunk) => void) {
+    this.emitter = new ChunkEmitter(provider, emit);
+    this.reports = new PartReports(this.emitter);
+    this.parts = new PartDecoder(this.emitter, this.reports);
+  }
+
+  next(frame: JsonObject): void {
+    this.reports.responseId ??= nonEmptyString(frame['responseId']);
+    if (!this.emitter.hasEmitted) {
+      this.emitter.addMetadata('responseId', this.reports.responseId);
+      this.emitter.addMetadata('model', nonEmptyString(frame['modelVersion']));
+    }
+    const candidate = firstChoice(frame['candidates']);
+    if (candidate) this.readCandidate(candidate);
+    if (frame['promptFeedback'] !== undefined) this.readFeedback(frame);
+    if (isRecord(frame['usageMetadata'])) this.counter.add(frame['usageMetadata']);
+    if (frame['error'] !== undefined && hasErrorField(frame)) throw providerError(provider, frame);
+  }
+
+  end(terminal: boolean): void {
+    const { emitter, grounding } = this;
+    const reason = emitter.finishReason(terminal);
+    this.parts.end(truncatingReasons.has(reason));
+    this.reports.end(grounding);
+    if (reason === 'paused' && this.continuationToken !== undefined)
+      emitter.emit({ type: 'providerData', provider, data: { continuationToken: this.continuationToken } });
+    const metadata = reason === 'stop' || reason === 'length' ? grounding : { ...grounding, ...this.explanation };
+    if (Object.keys(metadata).length > 0) emitter.emit({ type: 'metadata', metadata: { ...metadata } });
+    emitter.setUsage(this.usage());
+    // An end that looks normal would hide the call.
+    emitter.emitFinish(this.reports.hasUnknownCall && reason === 'stop' ? 'other' : undefined);
+  }
+
+  usage(): Usage {
+    return this.counter.total();
+  }
+
+  private readCandidate(candidate: JsonObject): void {
+    const content = candidate['content'];
+    if (isJsonObject(content))
+      for (const part of asArray(content['parts'])) if (isJsonObject(part)) this.parts.add(part);
+    if (hasDetails(candidate)) this.readDetails(candidate);
     const rawReason = nonEmptyString(candidate['finishReason']);
     if (rawReason !== undefined && rawReason !== 'FINISH_REASON_UNSPECIFIED')
-      emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
-  };
+      this.emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
+  }
 
-  return {
-    next(frame) {
-      responseId ??= nonEmptyString(frame['responseId']);
-      emitter.addMetadata('responseId', responseId);
-      emitter.addMetadata('model', nonEmptyString(frame['modelVersion']));
-      const candidate = firstChoice(frame['candidates']);
-      if (candidate) readCandidate(candidate);
-      const blockReason = nonEmptyString(objectOrEmpty(frame['promptFeedback'])['blockReason']);
-      if (blockReason !== undefined) {
-        copyNonEmpty(frame, ['promptFeedback'], explanation);
-        emitter.setFinishReason('contentFilter', blockReason);
-      }
-      if (isRecord(frame['usageMetadata'])) usage.add(frame['usageMetadata']);
-      if (hasErrorField(frame)) throw providerError(provider, frame);
-    },
-    end(terminal) {
-      const reason = emitter.finishReason(terminal);
-      parts.end(truncatingReasons.has(reason));
-      reports.end(grounding);
-      if (reason === 'paused' && continuationToken !== undefined)
-        emitter.emit({ type: 'providerData', provider, data: { continuationToken } });
-      const metadata = reason === 'stop' || reason === 'length' ? grounding : { ...grounding, ...explanation };
-      if (Object.keys(metadata).length > 0) emitter.emit({ type: 'metadata', metadata: { ...metadata } });
-      emitter.setUsage(usage.total());
-      // An end that looks normal would hide the call.
-      emitter.emitFinish(reports.hasUnknownCall && reason === 'stop' ? 'other' : undefined);
-    },
-    usage: () => usage.total(),
-  };
+  private readDetails(candidate: JsonObject): void {
+    for (const source of readSources(candidate)) this.emitSource(source);
+    copyNonEmpty(candidate, groundingFields, this.grounding);
+    copyNonEmpty(candidate, explanationFields, this.explanation);
+    this.continuationToken = nonEmptyString(candidate['continuationToken']) ?? this.continuationToken;
+  }
+
+  private emitSource(source: SourcePart): void {
+    const key = source.url ?? `${source.title}\n${source.text}`;
+    this.emittedSources ??= new Set();
+    if (!this.emittedSources.has(key)) this.emitter.emit({ type: 'source', source });
+    this.emittedSources.add(key);
+  }
+
+  /** Reads why the prompt was refused. */
+  private readFeedback(frame: JsonObject): void {
+    const blockReason = nonEmptyString(objectOrEmpty(frame['promptFeedback'])['blockReason']);
+    if (blockReason === undefined) return;
+    copyNonEmpty(frame, ['promptFeedback'], this.explanation);
+    this.emitter.setFinishReason('contentFilter', blockReason);
+  }
 }
+
+const groundingFields = ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'] as const;
+const explanationFields = ['finishMessage', 'safetyRatings'] as const;
+
+/** Whether a candidate contains more than its parts and its finish reason. Nearly none does. */
+const hasDetails = (candidate: JsonObject): boolean =>
+  candidate['groundingMetadata'] !== undefined ||
+  candidate['citationMetadata'] !== undefined ||
+  candidate['urlContextMetadata'] !== undefined ||
+  candidate['url_context_metadata'] !== undefined ||
+  candidate['finishMessage'] !== undefined ||
+  candidate['safetyRatings'] !== undefined ||
+  candidate['continuationToken'] !== undefined;
 
 /** The finish reasons after which the last call may be incomplete. */
 const truncatingReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error'] as const);

@@ -3,7 +3,7 @@ import { finiteNumber } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
-import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
+import { UsageReports, sumOfCounts } from '../shared/usageReports.js';
 
 /**
  * The finish reasons for the values of the enum `FinishReason` (SDK 3.1), except `FINISH_REASON_UNSPECIFIED`. After
@@ -37,35 +37,31 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 export const finishReasonOf = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
-/** Collects the token counts of one response. */
-export interface UsageCounter {
-  /** Adds the `usageMetadata` of a frame. */
-  add(counts: Record<string, unknown>): void;
-  total(): Usage;
-}
-
 /**
- * Creates a usage counter.
+ * Collects the token counts of one response.
  *
  * The counts are cumulative. According to `UsageMetadata` in the API reference, `candidatesTokenCount` does not include
  * thoughts, and `promptTokenCount` includes cached tokens but not the results of the API's own tools.
  */
-export function createUsageCounter(): UsageCounter {
-  const reports = new UsageReports(inputCounts, outputCounts);
-  return {
-    add: (counts) => reports.add(counts),
-    total() {
-      const { input, output } = reports;
-      return usageOf({
-        input: sumOfCounts(input['promptTokenCount'], input['toolUsePromptTokenCount']),
-        output: sumOfCounts(output['candidatesTokenCount'], output['thoughtsTokenCount']),
-        // A total belongs to the counts of its report.
-        total: input === output ? finiteNumber(input['totalTokenCount']) : undefined,
-        cachedInput: finiteNumber(input['cachedContentTokenCount']),
-        reasoning: finiteNumber(output['thoughtsTokenCount']),
-      });
-    },
-  };
+export class UsageCounter {
+  private readonly reports = new UsageReports(inputCounts, outputCounts);
+
+  /** Adds the `usageMetadata` of a frame. */
+  add(counts: Record<string, unknown>): void {
+    this.reports.add(counts);
+  }
+
+  total(): Usage {
+    const { input, output } = this.reports;
+    return usageOf({
+      input: sumOfCounts(input['promptTokenCount'], input['toolUsePromptTokenCount']),
+      output: sumOfCounts(output['candidatesTokenCount'], output['thoughtsTokenCount']),
+      // A total belongs to the counts of its report.
+      total: input === output ? finiteNumber(input['totalTokenCount']) : undefined,
+      cachedInput: finiteNumber(input['cachedContentTokenCount']),
+      reasoning: finiteNumber(output['thoughtsTokenCount']),
+    });
+  }
 }
 
 const inputCounts = ['promptTokenCount', 'toolUsePromptTokenCount', 'cachedContentTokenCount'] as const;

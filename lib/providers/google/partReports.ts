@@ -1,100 +1,107 @@
-import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { serverToolChunk } from '../../core/metadata.js';
 import type { ServerTool } from '../../core/metadata.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 
-/** Reports, as metadata, what one response contains besides texts, calls of the user's functions and files. */
-export interface PartReports {
-  /** Reads the content of a part: its fields without those that describe it. */
-  add(content: JsonObject): void;
-  /**
-   * Reads the final metadata of the candidate: its searches and the pages that it read. Call it at the end.
-   *
-   * @param candidate The metadata, by field of the candidate.
-   */
-  end(candidate: Readonly<Record<string, unknown>>): void;
-  /** Whether a part of an unknown kind looks like a call of a tool that Google does not run. */
-  readonly hasUnknownCall: boolean;
-}
+/** A call of a tool that Google runs. */
+type Call = Pick<ServerTool, 'id' | 'name' | 'input'>;
 
 /**
- * Creates the reports of one response.
+ * Reports, as metadata, what one response contains besides texts, calls of the user's functions and files.
  *
  * Code and its result (`executableCode`, `codeExecutionResult`) and the calls of other tools that Google runs
  * (`toolCall`, `toolResponse`) become `serverTools`. Without these parts, which are sent only on request, the searches
  * and the pages that were read become `serverTools` at the end. Transcriptions become metadata, and a part of an
  * unknown kind becomes `unknown`.
- *
- * @param emit Receives the metadata.
- * @param responseId Returns the id of the response, which makes the ids of calls without one unique in a run.
  */
-export function createPartReports(emit: (chunk: Chunk) => void, responseId: () => string | undefined): PartReports {
-  const calls = new Map<string, Pick<ServerTool, 'id' | 'name' | 'input'>>();
-  let executions = 0;
-  let hasUnknownCall = false;
+export class PartReports {
+  /** The id of the response, which makes the ids of calls without one unique in a run. */
+  responseId: string | undefined;
+  /** Whether a part of an unknown kind looks like a call of a tool that Google does not run. */
+  hasUnknownCall = false;
+  private executions = 0;
+  private calls: Map<string, Call> | undefined;
 
-  const idFor = (name: string) => [responseId(), name].filter((text) => text !== undefined).join('_');
-  const start = (call: Pick<ServerTool, 'id' | 'name' | 'input'>, raw: JsonObject) => {
-    calls.set(call.id, call);
-    emit(serverToolChunk({ ...call, status: 'running', raw }));
-  };
-  const complete = (id: string, name: string, result: Pick<ServerTool, 'status' | 'output'>, raw: JsonObject) =>
-    emit(serverToolChunk({ id, name, ...calls.get(id), ...result, raw }));
+  /** @param emitter Receives the metadata. */
+  constructor(private readonly emitter: ChunkReceiver) {}
 
-  const addCode = (code: JsonObject, raw: JsonObject) => {
-    executions += 1;
-    const id = nonEmptyString(code['id']) ?? idFor(`code_execution_${executions}`);
-    start({ id, name: 'code_execution', input: omit(code, 'id') }, raw);
-  };
-  const addCodeResult = (result: JsonObject, raw: JsonObject) => {
-    const id = nonEmptyString(result['id']) ?? idFor(`code_execution_${Math.max(1, executions)}`);
+  /** Reads the content of a part: its fields without those that describe it. */
+  add(content: JsonObject): void {
+    const { executableCode, codeExecutionResult, toolCall, toolResponse, audioTranscription } = content;
+    if (isJsonObject(executableCode)) this.addCode(executableCode, content);
+    else if (isJsonObject(codeExecutionResult)) this.addCodeResult(codeExecutionResult, content);
+    else if (isJsonObject(toolCall)) this.addCall(toolCall, content);
+    else if (isJsonObject(toolResponse)) this.addResponse(toolResponse, content);
+    else if (audioTranscription !== undefined)
+      this.emitter.emit({ type: 'metadata', metadata: { audioTranscription } });
+    else this.addUnknown(content);
+  }
+
+  /**
+   * Reads the final metadata of the candidate: its searches and the pages that it read. Call it at the end.
+   *
+   * @param candidate The metadata, by field of the candidate.
+   */
+  end({ groundingMetadata, urlContextMetadata }: Readonly<Record<string, unknown>>): void {
+    const calls = [...(this.calls?.values() ?? [])];
+    if (calls.some(({ name }) => name !== 'code_execution')) return; // reported by their parts
+    const grounding = objectOrEmpty(groundingMetadata);
+    const queries = asArray(grounding['webSearchQueries']).filter((query) => typeof query === 'string');
+    if (queries.length > 0) {
+      const output = grounding['groundingChunks'] ?? [];
+      const search = { id: this.idFor('google_search'), name: 'google_search', input: { queries }, output } as const;
+      this.emitter.emit(serverToolChunk({ ...search, status: 'completed', raw: grounding }));
+    }
+    const pages = asArray(objectOrEmpty(urlContextMetadata)['urlMetadata']).filter(isJsonObject);
+    if (pages.length > 0) {
+      const urls = pages.map((page) => nonEmptyString(page['retrievedUrl']) ?? '');
+      const status = pages.some(wasRead) ? 'completed' : 'failed';
+      const reading = { id: this.idFor('url_context'), name: 'url_context', input: { urls }, output: pages } as const;
+      this.emitter.emit(serverToolChunk({ ...reading, status, raw: objectOrEmpty(urlContextMetadata) }));
+    }
+  }
+
+  private addCode(code: JsonObject, raw: JsonObject): void {
+    this.executions += 1;
+    const id = nonEmptyString(code['id']) ?? this.idFor(`code_execution_${this.executions}`);
+    this.start({ id, name: 'code_execution', input: omit(code, 'id') }, raw);
+  }
+
+  private addCodeResult(result: JsonObject, raw: JsonObject): void {
+    const id = nonEmptyString(result['id']) ?? this.idFor(`code_execution_${Math.max(1, this.executions)}`);
     const status = result['outcome'] === 'OUTCOME_OK' ? 'completed' : 'failed';
-    complete(id, 'code_execution', { status, output: omit(result, 'id') }, raw);
-  };
-  const addCall = (call: JsonObject, raw: JsonObject) =>
-    start({ id: idOf(call), name: nameOf(call), input: call['args'] ?? {} }, raw);
-  const addResponse = (response: JsonObject, raw: JsonObject) => {
-    const status = objectOrEmpty(response['response'])['error'] === undefined ? 'completed' : 'failed';
-    complete(idOf(response), nameOf(response), { status, output: response['response'] ?? null }, raw);
-  };
-  const addUnknown = (content: JsonObject) => {
-    hasUnknownCall ||= Object.keys(content).some((field) => /call$/i.test(field));
-    emit(unknownChunk(content));
-  };
+    this.complete(id, 'code_execution', { status, output: omit(result, 'id') }, raw);
+  }
 
-  return {
-    add(content) {
-      const { executableCode, codeExecutionResult, toolCall, toolResponse, audioTranscription } = content;
-      if (isJsonObject(executableCode)) addCode(executableCode, content);
-      else if (isJsonObject(codeExecutionResult)) addCodeResult(codeExecutionResult, content);
-      else if (isJsonObject(toolCall)) addCall(toolCall, content);
-      else if (isJsonObject(toolResponse)) addResponse(toolResponse, content);
-      else if (audioTranscription !== undefined) emit({ type: 'metadata', metadata: { audioTranscription } });
-      else addUnknown(content);
-    },
-    end({ groundingMetadata, urlContextMetadata }) {
-      if ([...calls.values()].some(({ name }) => name !== 'code_execution')) return; // reported by their parts
-      const grounding = objectOrEmpty(groundingMetadata);
-      const queries = asArray(grounding['webSearchQueries']).filter((query) => typeof query === 'string');
-      if (queries.length > 0) {
-        const output = grounding['groundingChunks'] ?? [];
-        const search = { id: idFor('google_search'), name: 'google_search', input: { queries }, output } as const;
-        emit(serverToolChunk({ ...search, status: 'completed', raw: grounding }));
-      }
-      const pages = asArray(objectOrEmpty(urlContextMetadata)['urlMetadata']).filter(isJsonObject);
-      if (pages.length > 0) {
-        const urls = pages.map((page) => nonEmptyString(page['retrievedUrl']) ?? '');
-        const status = pages.some(wasRead) ? 'completed' : 'failed';
-        const reading = { id: idFor('url_context'), name: 'url_context', input: { urls }, output: pages } as const;
-        emit(serverToolChunk({ ...reading, status, raw: objectOrEmpty(urlContextMetadata) }));
-      }
-    },
-    get hasUnknownCall() {
-      return hasUnknownCall;
-    },
-  };
+  private addCall(call: JsonObject, raw: JsonObject): void {
+    this.start({ id: idOf(call), name: nameOf(call), input: call['args'] ?? {} }, raw);
+  }
+
+  private addResponse(response: JsonObject, raw: JsonObject): void {
+    const status = objectOrEmpty(response['response'])['error'] === undefined ? 'completed' : 'failed';
+    this.complete(idOf(response), nameOf(response), { status, output: response['response'] ?? null }, raw);
+  }
+
+  private addUnknown(content: JsonObject): void {
+    this.hasUnknownCall ||= Object.keys(content).some((field) => /call$/i.test(field));
+    this.emitter.emit(unknownChunk(content));
+  }
+
+  private start(call: Call, raw: JsonObject): void {
+    this.calls ??= new Map();
+    this.calls.set(call.id, call);
+    this.emitter.emit(serverToolChunk({ ...call, status: 'running', raw }));
+  }
+
+  private complete(id: string, name: string, result: Pick<ServerTool, 'status' | 'output'>, raw: JsonObject): void {
+    this.emitter.emit(serverToolChunk({ id, name, ...this.calls?.get(id), ...result, raw }));
+  }
+
+  private idFor(name: string): string {
+    return this.responseId === undefined ? name : `${this.responseId}_${name}`;
+  }
 }
 
 const idOf = ({ id }: JsonObject): string => nonEmptyString(id) ?? '';

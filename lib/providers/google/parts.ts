@@ -2,20 +2,10 @@ import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
-import { createCallDecoder } from './calls.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
+import { CallDecoder } from './calls.js';
 import type { PartReports } from './partReports.js';
 import { toProviderData } from './providerData.js';
-
-/** Turns the parts of one response (text, thoughts, calls, files and others) into chunks. */
-export interface PartDecoder {
-  add(part: JsonObject): void;
-  /**
-   * Ends the response.
-   *
-   * @param truncated Whether the last call may be incomplete.
-   */
-  end(truncated: boolean): void;
-}
 
 /** The fields of a part that describe its content. All other fields are content. */
 const descriptiveFields: ReadonlySet<string> = new Set([
@@ -29,7 +19,7 @@ const descriptiveFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Creates a decoder for the parts of one response.
+ * Turns the parts of one response (text, thoughts, calls, files and others) into chunks.
  *
  * Text, thoughts, calls and files become chunks of the corresponding types. Any other part (`executableCode`,
  * `codeExecutionResult`, calls of the API's own tools) becomes metadata. It is also stored in the message, because the
@@ -40,68 +30,93 @@ const descriptiveFields: ReadonlySet<string> = new Set([
  * characters at its end that were signed. A part that a message cannot represent (a signed thought, code) is stored in
  * the provider data of an empty text. Empty texts alone are not a reply, so they are held back until content arrives,
  * and dropped if no content arrives.
- *
- * @param emit Receives the chunks, in order.
- * @param reports Receives the other parts, and emits their metadata.
  */
-export function createPartDecoder(emit: (chunk: Chunk) => void, reports: PartReports): PartDecoder {
-  let heldChunks: Chunk[] = [];
-  let hasContent = false;
-  const emitHeld = () => {
-    const chunks = heldChunks;
-    heldChunks = [];
-    for (const chunk of chunks) emit(chunk);
-  };
-  const emitContent = (chunk: Chunk) => {
-    hasContent = true;
-    if (heldChunks.length > 0) emitHeld();
-    emit(chunk);
-  };
-  const holdEmptyText = (data: JsonObject) =>
-    heldChunks.push({ type: 'text', text: '', providerData: toProviderData(data) });
-  const calls = createCallDecoder(emitContent);
+export class PartDecoder implements ChunkReceiver {
+  private hasContent = false;
+  private heldChunks: Chunk[] | undefined;
+  private calls: CallDecoder | undefined;
 
-  const addThought = (text: string, part: JsonObject, signature: string | undefined) => {
-    if (text !== '') emit({ type: 'thinking', text });
-    if (signature !== undefined) holdEmptyText({ part });
-  };
-  const addText = (text: string, thoughtSignature: string | undefined) => {
+  /**
+   * @param emitter Receives the chunks, in order.
+   * @param reports Receives the other parts, and emits their metadata.
+   */
+  constructor(
+    private readonly emitter: ChunkReceiver,
+    private readonly reports: PartReports,
+  ) {}
+
+  add(part: JsonObject): void {
+    const { text, functionCall, thought } = part;
+    const signature = nonEmptyString(part['thoughtSignature']);
+    if (isJsonObject(functionCall)) this.addCall(functionCall, signature);
+    else if (typeof text === 'string' && thought === true) this.addThought(text, part, signature);
+    else if (typeof text === 'string') this.addText(text, signature);
+    else {
+      const file = readFilePart(part, signature);
+      if (file) this.addFile(file, thought === true);
+      else this.addOther(part, signature);
+    }
+  }
+
+  /**
+   * Ends the response.
+   *
+   * @param truncated Whether the last call may be incomplete.
+   */
+  end(truncated: boolean): void {
+    this.calls?.end(truncated);
+    if (this.hasContent) this.emitHeld();
+  }
+
+  /** Emits content, after the empty texts that waited for it. */
+  emit(chunk: Chunk): void {
+    this.hasContent = true;
+    this.emitHeld();
+    this.emitter.emit(chunk);
+  }
+
+  private addCall(call: JsonObject, signature: string | undefined): void {
+    this.calls ??= new CallDecoder(this);
+    this.calls.add(call, signature);
+  }
+
+  private addThought(text: string, part: JsonObject, signature: string | undefined): void {
+    if (text !== '') this.emitter.emit({ type: 'thinking', text });
+    if (signature !== undefined) this.holdEmptyText({ part });
+  }
+
+  private addText(text: string, thoughtSignature: string | undefined): void {
     if (thoughtSignature === undefined) {
-      if (text !== '') emitContent({ type: 'text', text });
+      if (text !== '') this.emit({ type: 'text', text });
       return;
     }
     const data = { thoughtSignature, signed: text.length };
-    if (text === '') holdEmptyText(data);
-    else emitContent({ type: 'text', text, providerData: toProviderData(data) });
-  };
-  const addFile = (file: FilePart, isThought: boolean) => {
-    if (isThought) emit({ type: 'metadata', metadata: { thoughtFile: { ...file } } });
-    else emitContent({ type: 'file', file });
-  };
-  const addOther = (part: JsonObject, signature: string | undefined) => {
-    const content = Object.entries(part).filter(([field]) => !descriptiveFields.has(field));
-    if (content.length > 0) reports.add(Object.fromEntries(content));
-    if (content.length > 0 || signature !== undefined) holdEmptyText({ part });
-  };
+    if (text === '') this.holdEmptyText(data);
+    else this.emit({ type: 'text', text, providerData: toProviderData(data) });
+  }
 
-  return {
-    add(part) {
-      const { text, functionCall, thought } = part;
-      const signature = nonEmptyString(part['thoughtSignature']);
-      if (isJsonObject(functionCall)) calls.add(functionCall, signature);
-      else if (typeof text === 'string' && thought === true) addThought(text, part, signature);
-      else if (typeof text === 'string') addText(text, signature);
-      else {
-        const file = readFilePart(part, signature);
-        if (file) addFile(file, thought === true);
-        else addOther(part, signature);
-      }
-    },
-    end(truncated) {
-      calls.end(truncated);
-      if (hasContent) emitHeld();
-    },
-  };
+  private addFile(file: FilePart, isThought: boolean): void {
+    if (isThought) this.emitter.emit({ type: 'metadata', metadata: { thoughtFile: { ...file } } });
+    else this.emit({ type: 'file', file });
+  }
+
+  private addOther(part: JsonObject, signature: string | undefined): void {
+    const content = Object.entries(part).filter(([field]) => !descriptiveFields.has(field));
+    if (content.length > 0) this.reports.add(Object.fromEntries(content));
+    if (content.length > 0 || signature !== undefined) this.holdEmptyText({ part });
+  }
+
+  private holdEmptyText(data: JsonObject): void {
+    this.heldChunks ??= [];
+    this.heldChunks.push({ type: 'text', text: '', providerData: toProviderData(data) });
+  }
+
+  private emitHeld(): void {
+    const { heldChunks } = this;
+    if (!heldChunks) return;
+    this.heldChunks = undefined;
+    for (const chunk of heldChunks) this.emitter.emit(chunk);
+  }
 }
 
 /** Reads the file of a part, as bytes or as a URL; undefined if the part has no file. */

@@ -5,20 +5,20 @@ import { call, frame, read, replayed, stop } from './frames.js';
 const calls = (...frames: readonly JsonObject[]) =>
   read(...frames, stop).calls.map(({ name, arguments: args }) => [name, args]);
 
-describe('createCallDecoder', () => {
-  it('createCallDecoder emits a call at once when its part has a name and arguments', () => {
+describe('CallDecoder', () => {
+  it('CallDecoder emits a call at once when its part has a name and arguments', () => {
     const { chunks } = read(call({ name: 'f', args: { a: 1 } }), stop);
     expect(chunks).toContainEqual({ type: 'toolCallFragment', index: 0, name: 'f', arguments: { a: 1 }, done: true });
   });
 
-  it('createCallDecoder makes arguments at a path with too many levels invalid', () => {
+  it('CallDecoder makes arguments at a path with too many levels invalid', () => {
     const jsonPath = `$${'.a'.repeat(100_000)}`;
     expect(calls(call({ name: 'f', partialArgs: [{ jsonPath, stringValue: 'v' }] }))).toEqual([
       ['f', { _raw: jsonPath, _error: 'invalid_json' }],
     ]);
   });
 
-  it('createCallDecoder keeps equal calls without ids apart', () => {
+  it('CallDecoder keeps equal calls without ids apart', () => {
     const twice = call({ name: 'f', args: { a: 1 } });
     expect(calls(twice, twice, call({ name: 'f' }), call({ name: 'f', args: {} }))).toEqual([
       ['f', { a: 1 }],
@@ -28,7 +28,7 @@ describe('createCallDecoder', () => {
     ]);
   });
 
-  it('createCallDecoder joins arguments of several parts after a name with empty arguments', () => {
+  it('CallDecoder joins arguments of several parts after a name with empty arguments', () => {
     expect(
       calls(
         call({ name: 'f', args: {} }),
@@ -46,7 +46,7 @@ describe('createCallDecoder', () => {
     ]);
   });
 
-  it('createCallDecoder completes a call without arguments when the next one begins', () => {
+  it('CallDecoder completes a call without arguments when the next one begins', () => {
     const { chunks } = read(call({ name: 'now', args: {} }), call({ name: 'f', args: { a: 1 } }), stop);
     expect(chunks.filter(({ type }) => type === 'toolCallFragment')).toEqual([
       { type: 'toolCallFragment', index: 0, name: 'now' },
@@ -55,7 +55,7 @@ describe('createCallDecoder', () => {
     ]);
   });
 
-  it('createCallDecoder joins arguments at paths, with the name in each part or only in the first', () => {
+  it('CallDecoder joins arguments at paths, with the name in each part or only in the first', () => {
     const fragment = (text: string, fields: JsonObject = {}) => ({
       partialArgs: [{ jsonPath: '$.text', stringValue: text }],
       ...fields,
@@ -82,7 +82,7 @@ describe('createCallDecoder', () => {
     ]);
   });
 
-  it('createCallDecoder reads any path, also one that names the prototype or an index in the billions', () => {
+  it('CallDecoder reads any path, also one that names the prototype or an index in the billions', () => {
     const args = [
       '$.__proto__.polluted',
       '$[\'a.b\']["c"]',
@@ -106,7 +106,7 @@ describe('createCallDecoder', () => {
   });
 
   it.each(['MAX_TOKENS', 'SAFETY', 'MALFORMED_FUNCTION_CALL'])(
-    'createCallDecoder exposes no call whose arguments were truncated by %s',
+    'CallDecoder exposes no call whose arguments were truncated by %s',
     (finishReason) => {
       const whole = call({ name: 'f', args: { a: 1 } });
       const half = call({ name: 'g', partialArgs: [{ jsonPath: '$.a', numberValue: 1 }], willContinue: true });
@@ -115,7 +115,7 @@ describe('createCallDecoder', () => {
     },
   );
 
-  it('createCallDecoder keeps each signature on its call, and an id only if the API sent one', () => {
+  it('CallDecoder keeps each signature on its call, and an id only if the API sent one', () => {
     expect(
       replayed(
         frame([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createUsageCounter, finishReasonOf } from '../../../lib/providers/google/finish.js';
+import { UsageCounter, finishReasonOf } from '../../../lib/providers/google/finish.js';
 import { frame, read } from './frames.js';
 
 describe('finishReasonOf', () => {
@@ -39,14 +39,14 @@ describe('finishReasonOf', () => {
   });
 });
 
-describe('createUsageCounter', () => {
+describe('UsageCounter', () => {
   const total = (...reports: readonly Record<string, unknown>[]) => {
-    const usage = createUsageCounter();
+    const usage = new UsageCounter();
     reports.forEach((report) => usage.add(report));
     return usage.total();
   };
 
-  it('createUsageCounter replaces the input counts and the output counts each as a whole', () => {
+  it('UsageCounter replaces the input counts and the output counts each as a whole', () => {
     const full = {
       promptTokenCount: 3,
       cachedContentTokenCount: 2,
@@ -59,7 +59,7 @@ describe('createUsageCounter', () => {
     expect(total(full, { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 })).toEqual(total(full));
   });
 
-  it('createUsageCounter counts thoughts as output, and the results of server tools as input', () => {
+  it('UsageCounter counts thoughts as output, and the results of server tools as input', () => {
     expect(
       total({
         promptTokenCount: 10,
@@ -72,7 +72,7 @@ describe('createUsageCounter', () => {
     ).toEqual({ input: 15, output: 27, total: 42, cachedInput: 4, reasoning: 20 });
   });
 
-  it('createUsageCounter returns no count that is not a number', () => {
+  it('UsageCounter returns no count that is not a number', () => {
     expect(total({ promptTokenCount: null, candidatesTokenCount: '3' })).toEqual({});
   });
 });

@@ -14,8 +14,8 @@ const metadataIn = (...frames: readonly JsonObject[]) =>
     .chunks.flatMap((chunk) => (chunk.type === 'metadata' ? [chunk.metadata] : []))
     .slice(1);
 
-describe('createPartReports: tools that Google runs', () => {
-  it('createPartReports reports code and its results by their ids, and a failed execution', () => {
+describe('PartReports: tools that Google runs', () => {
+  it('PartReports reports code and its results by their ids, and a failed execution', () => {
     const code = (id: string) => frame([{ executableCode: { id, language: 'PYTHON', code: `print(${id})` } }]);
     const result = (id: string, outcome: string) => frame([{ codeExecutionResult: { id, outcome, output: id } }]);
     const reported = metadataIn(code('1'), code('2'), result('2', 'OUTCOME_FAILED'), result('1', 'OUTCOME_OK'));
@@ -29,7 +29,7 @@ describe('createPartReports: tools that Google runs', () => {
     );
   });
 
-  it('createPartReports reports a search from the grounding only if no part reported it', () => {
+  it('PartReports reports a search from the grounding only if no part reported it', () => {
     const groundingMetadata = { webSearchQueries: ['tide Brest'], groundingChunks: [{ web: { uri: 'https://t' } }] };
     const grounded = frame([{ text: 'Low.' }], { groundingMetadata });
     expect(metadataIn(grounded)[0]).toEqual({
@@ -52,7 +52,7 @@ describe('createPartReports: tools that Google runs', () => {
     ]);
   });
 
-  it('createPartReports reports the pages that the URL context read', () => {
+  it('PartReports reports the pages that the URL context read', () => {
     const page = (status: string) => ({
       retrievedUrl: 'https://t',
       urlRetrievalStatus: `URL_RETRIEVAL_STATUS_${status}`,
@@ -67,8 +67,8 @@ describe('createPartReports: tools that Google runs', () => {
   });
 });
 
-describe('createPartReports: other parts', () => {
-  it('createPartReports reports a transcription, and a part of an unknown kind, which is sent back', () => {
+describe('PartReports: other parts', () => {
+  it('PartReports reports a transcription, and a part of an unknown kind, which is sent back', () => {
     const transcription = { audioTranscription: { text: 'Hello.' } };
     const unknown = { hologram: { pixels: [1, 2] }, thoughtSignature: 's' };
     expect(metadataIn(frame([transcription, unknown, { text: 'Hi' }]))).toEqual([
@@ -78,7 +78,7 @@ describe('createPartReports: other parts', () => {
     expect(replayed(frame([unknown, { text: 'Hi' }]), stop)).toEqual([unknown, { text: 'Hi' }]);
   });
 
-  it('createPartReports never lets an unknown call end as if nothing was open', () => {
+  it('PartReports never lets an unknown call end as if nothing was open', () => {
     const { finish, chunks } = read(frame([{ computerCall: { action: 'click' } }]), stop);
     expect(finish).toMatchObject({ reason: 'other', rawReason: 'STOP' });
     expect(chunks).toContainEqual({

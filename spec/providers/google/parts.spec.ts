@@ -7,8 +7,8 @@ import { google } from '../../../lib/providers/google/google.js';
 import { answering } from '../answering.js';
 import { frame, read, replayed, stop } from './frames.js';
 
-describe('createPartDecoder', () => {
-  it('createPartDecoder keeps the signature of a text on its part, also of an empty one', () => {
+describe('PartDecoder', () => {
+  it('PartDecoder keeps the signature of a text on its part, also of an empty one', () => {
     const text = (part: string, thoughtSignature?: string) =>
       frame([{ text: part, ...(thoughtSignature ? { thoughtSignature } : {}) }]);
     expect(replayed(text('The '), text('sea'), text('', 's'), stop)).toEqual([
@@ -24,7 +24,7 @@ describe('createPartDecoder', () => {
     ]);
   });
 
-  it('createPartDecoder keeps signed thoughts, code and its result in their places', () => {
+  it('PartDecoder keeps signed thoughts, code and its result in their places', () => {
     const thought = { text: 'Hm.', thought: true, thoughtSignature: 's' };
     const code = { executableCode: { language: 'PYTHON', code: 'print(1)' } };
     const result = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1\n' } };
@@ -44,11 +44,11 @@ describe('createPartDecoder', () => {
     expect(raws.map(({ raw }) => raw)).toEqual([code, result]);
   });
 
-  it('createPartDecoder makes no message of a signature alone, so that an empty reply is recognized', () => {
+  it('PartDecoder makes no message of a signature alone, so that an empty reply is recognized', () => {
     expect(read(frame([{ text: '', thoughtSignature: 's' }]), stop).message).toBeUndefined();
   });
 
-  it('createPartDecoder emits files, and keeps their signatures', () => {
+  it('PartDecoder emits files, and keeps their signatures', () => {
     const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0K' } };
     const { chunks } = read(
       frame([image, { ...image, thought: true }, { fileData: { mimeType: 'video/mp4', fileUri: 'https://x/y' } }]),
@@ -61,7 +61,7 @@ describe('createPartDecoder', () => {
     expect(replayed(frame([{ ...image, thoughtSignature: 's' }]), stop)).toEqual([{ ...image, thoughtSignature: 's' }]);
   });
 
-  it('createPartDecoder holds a signature on an empty text, which consolidate does not show to readers', async () => {
+  it('PartDecoder holds a signature on an empty text, which consolidate does not show to readers', async () => {
     const { fetch, requests } = answering({
       candidates: [
         { content: { parts: [{ text: 'Loire' }, { text: '', thoughtSignature: 's' }] }, finishReason: 'STOP' },
