@@ -111,48 +111,57 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
   const isSeparate = (message: Message) =>
     message.providerOptions?.[provider] !== undefined || (wire.isUnmergeable?.(message) ?? false);
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
-  return {
-    ...model,
-    stream: (request) =>
-      defer(() => {
-        requireCapabilities(model, request, capabilityTable);
-        const key = findKey(definition, options);
-        const send = (encoded: WireRequest): Observable<Chunk> => {
-          const chunks = streamResponse(definition, options, request, encoded, key);
-          const { fallback } = encoded;
-          if (!fallback) return chunks;
-          return chunks.pipe(
-            catchBeforeFirst((error) => {
-              const fallbackRequest = fallback(error);
-              return fallbackRequest && send(fallbackRequest);
-            }),
-          );
-        };
-        try {
-          const encoded = wire.encode({ ...request, messages: repairHistory(request.messages, isSeparate) });
-          return send(encoded).pipe(timeLimit('turn', options.timeout?.turn));
-        } catch (thrown) {
-          throw encodingError(thrown, provider);
-        }
-      }),
-  };
+  const settings = { definition, options, model, isSeparate };
+  return { ...model, stream: (request) => defer(() => openStream(settings, request)) };
+}
+
+interface ModelSettings {
+  readonly definition: HttpModelDefinition;
+  readonly options: ModelOptions;
+  readonly model: Omit<Model, 'stream'>;
+  readonly isSeparate: (message: Message) => boolean;
+}
+
+/** An encoded request of a model, and the key. */
+interface HttpCall extends ModelSettings {
+  readonly request: Request;
+  readonly encoded: WireRequest;
+  readonly key: string | undefined;
+}
+
+function openStream(settings: ModelSettings, request: Request): Observable<Chunk> {
+  const { definition, options, model, isSeparate } = settings;
+  requireCapabilities(model, request, capabilityTable);
+  const key = findKey(definition, options);
+  try {
+    const encoded = definition.wire.encode({ ...request, messages: repairHistory(request.messages, isSeparate) });
+    return send({ ...settings, request, encoded, key }).pipe(timeLimit('turn', options.timeout?.turn));
+  } catch (thrown) {
+    throw encodingError(thrown, definition.provider);
+  }
+}
+
+/** Sends a request; if it fails before its first chunk, its `fallback` instead, if it has one. */
+function send(call: HttpCall): Observable<Chunk> {
+  const { fallback } = call.encoded;
+  if (!fallback) return streamResponse(call);
+  return streamResponse(call).pipe(
+    catchBeforeFirst((error) => {
+      const encoded = fallback(error);
+      return encoded && send({ ...call, encoded });
+    }),
+  );
 }
 
 /** Sends one encoded request, with its retries, and decodes the response. */
-function streamResponse(
-  definition: HttpModelDefinition,
-  options: ModelOptions,
-  request: Request,
-  encoded: WireRequest,
-  key: string | undefined,
-): Observable<Chunk> {
+function streamResponse(call: HttpCall): Observable<Chunk> {
+  const { definition, options, request, encoded, key } = call;
   const { provider, wire, baseUrl } = definition;
   const { timeout, maxEventBytes, thinkTags, retry, debug } = options;
-  const prepared = preparePost(definition, options, request, encoded, key);
-  const keys = key === undefined ? [] : [key];
+  const prepared = preparePost(call);
   const redaction = (): Redaction => ({
     provider,
-    secrets: [...keys, ...secretsOf(options.baseUrl ?? baseUrl, prepared.headers), ...(encoded.secrets ?? [])],
+    secrets: [key ?? [], secretsOf(options.baseUrl ?? baseUrl, prepared.headers), encoded.secrets ?? []].flat(),
     conversation: () => conversationTexts(request),
     debug,
   });
@@ -171,13 +180,8 @@ function streamResponse(
   );
 }
 
-function preparePost(
-  { provider, baseUrl, wire, authorize = bearer }: HttpModelDefinition,
-  options: ModelOptions,
-  request: Request,
-  encoded: WireRequest,
-  key: string | undefined,
-): PostRequest {
+function preparePost({ definition, options, request, encoded, key }: HttpCall): PostRequest {
+  const { provider, baseUrl, wire, authorize = bearer } = definition;
   const accept = wire.framing.mediaType;
   const url = joinUrl(requireBaseUrl(options.baseUrl ?? baseUrl, provider), encoded.path);
   const headers = mergeHeaders(
