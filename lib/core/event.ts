@@ -171,8 +171,8 @@ export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly 
 const followed = /* @__PURE__ */ new WeakSet<TurnEvent>();
 
 /** A `turn` event without the state of the next turn. `turnFollows` still knows whether there is one. */
-export function withoutNext({ next, ...rest }: TurnEvent, added: Pick<TurnEvent, 'checkpoint'> = {}): TurnEvent {
-  const turn = { ...rest, ...added };
+export function withoutNext({ next, ...rest }: TurnEvent, added?: Pick<TurnEvent, 'checkpoint'>): TurnEvent {
+  const turn = added ? { ...rest, ...added } : rest;
   if (next) followed.add(turn);
   return turn;
 }

@@ -44,9 +44,7 @@ export function serverToolChunk(tool: ServerTool): MetadataChunk {
 export class MetadataCollector {
   private merged: Record<string, JsonValue> | undefined;
   /** The `serverTools` of `merged`. */
-  private tools: JsonValue[] = [];
-  /** Where in `tools` an id is. */
-  private readonly places = new Map<unknown, number>();
+  private tools: ToolList | undefined;
 
   constructor(initial?: Metadata) {
     if (initial) this.add(initial);
@@ -67,24 +65,27 @@ export class MetadataCollector {
     const before = this.merged?.[key];
     if (key === 'cost') return typeof before === 'number' && typeof value === 'number' ? before + value : value;
     if (key !== 'serverTools' || !Array.isArray(value)) return value;
-    if (before !== this.tools) {
-      this.tools = [];
-      this.places.clear();
-    }
-    for (const entry of value as readonly JsonValue[]) this.addTool(entry);
-    return this.tools;
+    if (!this.tools || before !== this.tools.entries) this.tools = new ToolList();
+    for (const entry of value as readonly JsonValue[]) this.tools.add(entry);
+    return this.tools.entries;
   }
+}
 
-  /** Merges the entries with the same id, at the position of the first of them; the last value of a field wins. */
-  private addTool(entry: JsonValue): void {
+/** Merges the entries with the same id, at the position of the first of them; the last value of a field wins. */
+class ToolList {
+  readonly entries: JsonValue[] = [];
+  /** Where in `entries` an id is. */
+  private readonly places = new Map<unknown, number>();
+
+  add(entry: JsonValue): void {
     const id = isRecord(entry) ? entry['id'] : undefined;
     const place = this.places.get(id);
     if (place !== undefined) {
-      this.tools[place] = { ...(this.tools[place] as Metadata), ...(entry as Metadata) };
+      this.entries[place] = { ...(this.entries[place] as Metadata), ...(entry as Metadata) };
       return;
     }
-    if (id !== undefined) this.places.set(id, this.tools.length);
-    this.tools.push(entry);
+    if (id !== undefined) this.places.set(id, this.entries.length);
+    this.entries.push(entry);
   }
 }
 

@@ -26,7 +26,7 @@ type Counts = { readonly [Count in keyof Usage]?: number | undefined };
 export function usageOf(known: Counts): Usage {
   const total =
     known.total ?? (known.input !== undefined && known.output !== undefined ? known.input + known.output : undefined);
-  return pickKnown((count) => (count === 'total' ? total : known[count]));
+  return addUsage(undefined, { ...known, total });
 }
 
 /**
@@ -37,19 +37,13 @@ export function usageOf(known: Counts): Usage {
  * @param b Usage to add; undefined adds nothing.
  * @returns A new usage; neither argument is changed.
  */
-export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage {
-  const sum = (count: keyof Usage) => (a?.[count] === undefined ? b?.[count] : a[count] + (b?.[count] ?? 0));
-  return pickKnown(sum);
-}
-
-const counts: readonly (keyof Usage)[] = ['input', 'output', 'total', 'cachedInput', 'cacheWriteInput', 'reasoning'];
-
-/** Creates a usage without keys for unknown counts. */
-function pickKnown(countOf: (count: keyof Usage) => number | undefined): Usage {
+export function addUsage(a: Counts | undefined, b: Counts | undefined): Usage {
   const usage: { -readonly [Count in keyof Usage]: Usage[Count] } = {};
   for (const count of counts) {
-    const tokens = countOf(count);
+    const tokens = a?.[count] === undefined ? b?.[count] : a[count] + (b?.[count] ?? 0);
     if (tokens !== undefined) usage[count] = tokens;
   }
   return usage;
 }
+
+const counts: readonly (keyof Usage)[] = ['input', 'output', 'total', 'cachedInput', 'cacheWriteInput', 'reasoning'];

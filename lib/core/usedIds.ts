@@ -22,7 +22,7 @@ export function usedToolCallIds(messages: readonly Message[]): UsedIds {
  * them.
  */
 export function appendMessages(messages: readonly Message[], added: readonly Message[]): readonly Message[] {
-  const all = [...messages, ...added];
+  const all = messages.concat(added);
   const index = indexes.get(messages)?.continueWith(added);
   if (index) indexes.set(all, index);
   return all;

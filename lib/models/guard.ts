@@ -9,7 +9,7 @@ import { requireNumber } from '../core/options.js';
 import { collectRemainder, setUsageOfError } from '../core/remainder.js';
 import type { Remainder } from '../core/remainder.js';
 import { GuardError } from '../core/runErrors.js';
-import { createToolCallAccumulator } from '../operators/toolCalls/accumulator.js';
+import { ToolCallAccumulator } from '../operators/toolCalls/accumulator.js';
 
 /** The text of a response so far. */
 export interface GuardedText {
@@ -88,7 +88,7 @@ function checkChunks(
   rejected: Subject<void>,
 ): MonoTypeOperatorFunction<Chunk> {
   return createOperator((out) => {
-    const calls = createToolCallAccumulator();
+    const calls = new ToolCallAccumulator();
     const remainder: Remainder = { chunks: [], usage: undefined };
     let tail = '';
     let length = 0;

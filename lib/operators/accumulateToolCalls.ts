@@ -1,9 +1,10 @@
-import type { OperatorFunction } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { createToolCallAccumulator } from './toolCalls/accumulator.js';
+import { ToolCallAccumulator } from './toolCalls/accumulator.js';
 import type { AccumulateOptions } from './toolCalls/accumulator.js';
 
 /**
@@ -42,49 +43,63 @@ export function accumulateToolCalls<E extends StreamEvent>(
 export function accumulateToolCalls(
   options: AccumulateOptions & { readonly fragments?: boolean | undefined } = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out) => {
-    const calls = createToolCallAccumulator(options);
-    let hasCalls = false; // in this turn
+  return createOperator<StreamEvent, StreamEvent>((out) => new Accumulation(out, options));
+}
 
-    const emit = (complete: readonly ToolCallEvent[]) => {
-      for (const call of complete) out.next(call);
-    };
-    const add = (fragment: ToolCallFragment) => {
-      const call = calls.add(fragment);
-      if (!call) return;
-      const labelled = options.fragments ? calls.label(fragment, call) : undefined;
-      const done = calls.takeDone();
-      hasCalls ||= done.length > 0;
-      if (labelled) out.next(labelled);
-      emit(done);
-    };
-    const finish = (event: FinishChunk) => {
-      const remaining = calls.finish(event.reason);
-      const becomesToolCalls =
-        (hasCalls || remaining.length > 0) && (event.reason === 'stop' || event.reason === 'unspecified');
-      hasCalls = false; // before anything is emitted: a handler may push the next turn into a Subject
-      emit(remaining);
-      out.next(becomesToolCalls ? { ...event, reason: 'toolCalls' as const } : event);
-    };
-    return {
-      next(event) {
-        const known = asKnownEvent(event);
-        switch (known.type) {
-          case 'toolCallFragment':
-            add(known);
-            break;
-          case 'finish':
-            finish(known);
-            break;
-          case 'retract':
-            calls.retract();
-            hasCalls = false;
-            out.next(event);
-            break;
-          default:
-            out.next(event);
-        }
-      },
-    };
-  });
+class Accumulation implements OperatorHandlers<StreamEvent> {
+  private readonly calls: ToolCallAccumulator;
+  private readonly emitsFragments: boolean;
+  /** Whether a call of this turn was emitted. */
+  private hasCalls = false;
+
+  constructor(
+    private readonly out: Subscriber<StreamEvent>,
+    options: AccumulateOptions & { readonly fragments?: boolean | undefined },
+  ) {
+    this.calls = new ToolCallAccumulator(options);
+    this.emitsFragments = options.fragments ?? false;
+  }
+
+  next(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'toolCallFragment':
+        this.add(known);
+        break;
+      case 'finish':
+        this.finish(known);
+        break;
+      case 'retract':
+        this.calls.retract();
+        this.hasCalls = false;
+        this.out.next(event);
+        break;
+      default:
+        this.out.next(event);
+    }
+  }
+
+  private add(fragment: ToolCallFragment): void {
+    const { calls, out } = this;
+    const call = calls.add(fragment);
+    if (!call) return;
+    const labelled = this.emitsFragments ? calls.label(fragment, call) : undefined;
+    const done = calls.takeDone();
+    if (done.length > 0) this.hasCalls = true;
+    if (labelled) out.next(labelled);
+    this.emit(done);
+  }
+
+  private finish(event: FinishChunk): void {
+    const remaining = this.calls.finish(event.reason);
+    const becomesToolCalls =
+      (this.hasCalls || remaining.length > 0) && (event.reason === 'stop' || event.reason === 'unspecified');
+    this.hasCalls = false; // before anything is emitted: a handler may push the next turn into a Subject
+    this.emit(remaining);
+    this.out.next(becomesToolCalls ? { ...event, reason: 'toolCalls' as const } : event);
+  }
+
+  private emit(complete: readonly ToolCallEvent[]): void {
+    for (const call of complete) this.out.next(call);
+  }
 }

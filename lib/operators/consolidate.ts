@@ -1,10 +1,11 @@
-import type { OperatorFunction } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { FileChunk, ProviderDataChunk, SourceChunk, TextChunk, ThinkingChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { JsonMerger } from '../core/json/merge.js';
-import type { FilePart, Message, Metadata, Part, SourcePart, TextPart } from '../core/message.js';
+import type { FilePart, Message, Metadata, Part, ProviderData, SourcePart, TextPart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
 /**
@@ -30,49 +31,58 @@ import { StringBuilder } from '../core/stringBuilder.js';
  */
 export function consolidate<E extends StreamEvent>(): OperatorFunction<E, Exclude<E, ProviderDataChunk> | MessageEvent>;
 export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out) => {
-    let collector = new MessageCollector();
-    return {
-      next(event) {
-        const known = asKnownEvent(event);
-        switch (known.type) {
-          case 'text':
-            collector.addText(known);
-            if (known.text !== '') out.next(withoutProviderData(known));
-            return;
-          case 'thinking':
-            if (known.text !== '') out.next(withoutProviderData(known));
-            return;
-          case 'toolCall':
-            collector.addPart(known);
-            out.next(withoutProviderData(known));
-            return;
-          case 'file':
-            collector.addPart(known.file);
-            out.next(withoutPartData(known));
-            return;
-          case 'source':
-            collector.addPart(known.source);
-            out.next(withoutPartData(known));
-            return;
-          case 'providerData':
-            collector.addProviderData(known);
-            return;
-          case 'finish': {
-            const message = collector.message();
-            collector = new MessageCollector(); // the emitted message is immutable
-            if (message) out.next({ type: 'message', message } as MessageEvent);
-            break;
-          }
-          case 'retract':
-            collector = new MessageCollector();
-            break;
-          default:
-        }
-        out.next(event);
-      },
-    };
-  });
+  return createOperator<StreamEvent, StreamEvent>((out) => new Consolidation(out));
+}
+
+class Consolidation implements OperatorHandlers<StreamEvent> {
+  /** The content of the turn; created with its first part. */
+  private collector: MessageCollector | undefined;
+
+  constructor(private readonly out: Subscriber<StreamEvent>) {}
+
+  next(event: StreamEvent): void {
+    const { out } = this;
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+        this.content().addText(known);
+        if (known.text !== '') out.next(withoutProviderData(known));
+        return;
+      case 'thinking':
+        if (known.text !== '') out.next(withoutProviderData(known));
+        return;
+      case 'toolCall':
+        this.content().addPart(known);
+        out.next(withoutProviderData(known));
+        return;
+      case 'file':
+        this.content().addPart(known.file);
+        out.next(withoutPartData(known));
+        return;
+      case 'source':
+        this.content().addPart(known.source);
+        out.next(withoutPartData(known));
+        return;
+      case 'providerData':
+        this.content().addProviderData(known);
+        return;
+      case 'finish': {
+        const message = this.collector?.message();
+        this.collector = undefined; // the emitted message is immutable
+        if (message) out.next({ type: 'message', message } as MessageEvent);
+        break;
+      }
+      case 'retract':
+        this.collector = undefined;
+        break;
+      default:
+    }
+    out.next(event);
+  }
+
+  private content(): MessageCollector {
+    return (this.collector ??= new MessageCollector());
+  }
 }
 
 type Collected = TextChunk | ThinkingChunk | ToolCallEvent | FilePart | SourcePart;
@@ -98,14 +108,16 @@ function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChun
 class MessageCollector {
   private readonly parts: Part[] = [];
   private providerData: JsonMerger | undefined;
-  private openText: { readonly text: StringBuilder; providerData?: TextPart['providerData'] } | undefined;
+  /** The text part that is still open. */
+  private text: StringBuilder | undefined;
+  private textData: ProviderData | undefined;
 
   addText({ text, providerData }: TextChunk): void {
     if (text === '' && !providerData) return;
-    if (this.openText?.providerData) this.closeText(); // the signature covers only the text before it
-    this.openText ??= { text: new StringBuilder() };
-    this.openText.text.add(text);
-    if (providerData) this.openText.providerData = providerData;
+    if (this.textData) this.closeText(); // the signature covers only the text before it
+    this.text ??= new StringBuilder();
+    this.text.add(text);
+    if (providerData) this.textData = providerData;
   }
 
   addPart(part: Part): void {
@@ -121,15 +133,17 @@ class MessageCollector {
   /** The message; undefined if it has no parts. */
   message(): Message | undefined {
     this.closeText();
-    if (this.parts.length === 0) return undefined;
+    const { parts } = this;
+    if (parts.length === 0) return undefined;
     const metadata = this.providerData?.value as Metadata | undefined;
-    return { role: 'model', parts: this.parts, ...(metadata ? { metadata } : {}) };
+    return metadata ? { role: 'model', parts, metadata } : { role: 'model', parts };
   }
 
   private closeText(): void {
-    if (!this.openText) return;
-    const { text, providerData } = this.openText;
-    this.parts.push({ type: 'text', text: text.toString(), ...(providerData ? { providerData } : {}) });
-    this.openText = undefined;
+    if (!this.text) return;
+    const part: TextPart = { type: 'text', text: this.text.toString() };
+    this.parts.push(this.textData ? { ...part, providerData: this.textData } : part);
+    this.text = undefined;
+    this.textData = undefined;
   }
 }

@@ -1,6 +1,7 @@
-import type { OperatorFunction } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { Checkpoint, Emitted, OpenCalls } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import { startState, stateAfter, withoutNext } from '../core/event.js';
 import type { CheckpointEvent, ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
@@ -58,105 +59,126 @@ export function endRun<E extends StreamEvent>(
   options?: EndRunOptions,
 ): OperatorFunction<E, E | ResultEvent>;
 export function endRun(
-  start?: RunState,
-  { checkpoints = false, orchestrator, unjoined = () => [], resumed, check }: EndRunOptions = {},
+  start: RunState = startState([]),
+  options: EndRunOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out) => {
-    const run = new RunContent(resumed?.emitted);
-    let state = start ?? startState([]);
-    let usage = addUsage(state.usage, undefined);
-    let last: TurnEvent | undefined = resumed?.ended && {
-      type: 'turn',
-      turn: state.turn,
-      next: null,
-      ...resumed.ended,
-    };
-    let waiting: OpenCalls | undefined;
-
-    const checkpointOf = (rest: Pick<Checkpoint, 'open' | 'ended'>): Checkpoint => {
-      return { version: 1, orchestrator: orchestrator ?? 'custom', state, emitted: run.copy(), ...rest };
-    };
-    const endTurn = (event: TurnEvent) => {
-      const { next } = event;
-      const turn = withoutNext(event);
-      last = event;
-      usage = addUsage(usage, turn.usage);
-      if (checkpoints) state = next ?? stateAfter(state, turn, run.turn.messages);
-      run.endTurn();
-      const rest = checkpoints && (next ? {} : endedCheckpoint(turn));
-      out.next(rest ? withoutNext(event, { checkpoint: checkpointOf(rest) }) : turn);
-    };
-    const emitResult = (outcome: Outcome) => {
-      const { afterTools: _, ...emitted } = run.copy();
-      const result = { ...emitted, ...outcome, ...promptsField(unjoined()) };
-      try {
-        check?.(result);
-      } catch (thrown) {
-        fail(thrown);
-        return;
-      }
-      out.next({ type: 'result', result } as ResultEvent);
-    };
-    const fail = (thrown: unknown) => {
-      const { messages, text, thinking } = run.copy();
-      const failedRun: FailedRun = {
-        messages,
-        partialText: run.turn.streamed.toString(),
-        text,
-        thinking,
-        usage: addUsage(addUsage(usage, run.turn.usage), usageOfError(thrown)),
-        turn: last && !last.next ? last.turn : (last ?? state).turn + 1,
-        ...omitUndefined({ orchestrator }),
-        ...promptsField(unjoined()),
-      };
-      out.error(recordRun(thrown, failedRun));
-    };
-    return {
-      error: fail,
-      next(event) {
-        const known = asKnownEvent(event);
-        switch (known.type) {
-          case 'text':
-            run.turn.addText(known.text);
-            break;
-          case 'thinking':
-            run.turn.thinking.add(known.text);
-            break;
-          case 'message':
-            run.turn.addMessage(known.message);
-            break;
-          case 'metadata':
-            run.turn.metadata.add(known.metadata);
-            break;
-          case 'retract':
-            run.retract(known.usage);
-            break;
-          case 'toolUsage':
-            run.turn.usage = addUsage(run.turn.usage, known.usage);
-            break;
-          case 'turn':
-            endTurn(known);
-            return;
-          case 'openCalls':
-            state = known.state ?? state;
-            if (known.waits) waiting = known.open;
-            else if (checkpoints)
-              out.next({ type: 'checkpoint', checkpoint: checkpointOf({ open: known.open }) } as CheckpointEvent);
-            return;
-          default:
-        }
-        out.next(event);
-      },
-      complete() {
-        if (waiting) emitResult(waitingOutcome(waiting, usage, checkpointOf({ open: waiting })));
-        else if (last && !last.next) emitResult(outcomeOf(last, usage));
-        out.complete();
-      },
-    };
-  });
+  return createOperator<StreamEvent, StreamEvent>((out) => new RunEnd(out, start, options));
 }
 
-const promptsField = (prompts: readonly Message[]) => (prompts.length > 0 ? { prompts } : {});
+class RunEnd implements OperatorHandlers<StreamEvent> {
+  private readonly run: RunContent;
+  private usage: Usage;
+  private last: TurnEvent | undefined;
+  private waiting: OpenCalls | undefined;
+
+  constructor(
+    private readonly out: Subscriber<StreamEvent>,
+    private state: RunState,
+    private readonly options: EndRunOptions,
+  ) {
+    const { emitted, ended } = options.resumed ?? {};
+    this.run = new RunContent(emitted);
+    this.usage = addUsage(state.usage, undefined);
+    if (ended) this.last = { type: 'turn', turn: state.turn, next: null, ...ended };
+  }
+
+  next(event: StreamEvent): void {
+    const { run } = this;
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+        run.turn.addText(known.text);
+        break;
+      case 'thinking':
+        run.turn.addThinking(known.text);
+        break;
+      case 'message':
+        run.turn.addMessage(known.message);
+        break;
+      case 'metadata':
+        run.turn.metadata.add(known.metadata);
+        break;
+      case 'retract':
+        run.retract(known.usage);
+        break;
+      case 'toolUsage':
+        run.turn.usage = addUsage(run.turn.usage, known.usage);
+        break;
+      case 'turn':
+        this.endTurn(known);
+        return;
+      case 'openCalls':
+        this.state = known.state ?? this.state;
+        if (known.waits) this.waiting = known.open;
+        else if (this.options.checkpoints)
+          this.out.next({ type: 'checkpoint', checkpoint: this.checkpoint({ open: known.open }) } as CheckpointEvent);
+        return;
+      default:
+    }
+    this.out.next(event);
+  }
+
+  error(thrown: unknown): void {
+    const { run, last, state, options } = this;
+    const { messages, text, thinking } = run.copy();
+    const failedRun: FailedRun = {
+      messages,
+      partialText: run.turn.partialText(),
+      text,
+      thinking,
+      usage: addUsage(addUsage(this.usage, run.turn.usage), usageOfError(thrown)),
+      turn: last && !last.next ? last.turn : (last ?? state).turn + 1,
+      ...omitUndefined({ orchestrator: options.orchestrator }),
+      ...this.prompts(),
+    };
+    this.out.error(recordRun(thrown, failedRun));
+  }
+
+  complete(): void {
+    const { waiting, last, usage } = this;
+    if (waiting) this.emitResult(waitingOutcome(waiting, usage, this.checkpoint({ open: waiting })));
+    else if (last && !last.next) this.emitResult(outcomeOf(last, usage));
+    this.out.complete();
+  }
+
+  private endTurn(event: TurnEvent): void {
+    const { run, out } = this;
+    const { next } = event;
+    this.last = event;
+    this.usage = addUsage(this.usage, event.usage);
+    if (!this.options.checkpoints) {
+      run.endTurn();
+      out.next(withoutNext(event));
+      return;
+    }
+    this.state = next ?? stateAfter(this.state, event, run.turn.messages);
+    run.endTurn();
+    const rest = next ? {} : endedCheckpoint(event);
+    out.next(withoutNext(event, rest && { checkpoint: this.checkpoint(rest) }));
+  }
+
+  private emitResult(outcome: Outcome): void {
+    const { afterTools: _, ...emitted } = this.run.copy();
+    const result = { ...emitted, ...outcome, ...this.prompts() };
+    try {
+      this.options.check?.(result);
+    } catch (thrown) {
+      this.error(thrown);
+      return;
+    }
+    this.out.next({ type: 'result', result } as ResultEvent);
+  }
+
+  private checkpoint(rest: Pick<Checkpoint, 'open' | 'ended'>): Checkpoint {
+    const { orchestrator = 'custom' } = this.options;
+    return { version: 1, orchestrator, state: this.state, emitted: this.run.copy(), ...rest };
+  }
+
+  private prompts(): Pick<RunResult, 'prompts'> {
+    const prompts = this.options.unjoined?.() ?? [];
+    return prompts.length > 0 ? { prompts } : {};
+  }
+}
 
 /** The outcome of a run, without its content. */
 type Outcome = Omit<RunResult, keyof Emitted>;

@@ -1,15 +1,16 @@
-import type { OperatorFunction } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import { vetoReasons } from '../core/chunk.js';
 import type { FinishChunk, FinishReason } from '../core/chunk.js';
 import type { OpenCallsEvent } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { omitUndefined } from '../core/json/json.js';
-import { hasToolResults, toolCallsOf } from '../core/message.js';
-import type { Message, Metadata } from '../core/message.js';
+import type { JsonObject } from '../core/json/json.js';
+import { hasToolResults } from '../core/message.js';
+import type { Message } from '../core/message.js';
 import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
-import { turnMessages } from '../core/turnMessages.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { appendMessages } from '../core/usedIds.js';
@@ -58,62 +59,85 @@ export function endTurn<E extends StreamEvent>(
   state: RunState,
   options?: EndTurnOptions,
 ): OperatorFunction<E, Exclude<E, FinishChunk> | (TurnEvent & { readonly next: RunState | null })>;
-export function endTurn(
-  state: RunState,
-  { last = false, unfinished }: EndTurnOptions = {},
-): OperatorFunction<StreamEvent, StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out) => {
-    let messages: readonly Message[] = [];
-    let metadata = new MetadataCollector();
-    let otherUsage: Usage | undefined; // of retracted attempts and of tools
-    let finish: FinishChunk | undefined;
-    let waits = false;
-    const withTurn = (event: OpenCallsEvent): OpenCallsEvent => {
-      const usage = sumOfKnown(otherUsage, event.open.finish.usage);
-      const open = { ...event.open, messages, finish: { ...event.open.finish, ...omitUndefined({ usage }) } };
-      const merged = metadata.metadata && mergeMetadata(undefined, metadata.metadata); // a copy: more may be added
-      return { ...event, state, open: { ...open, ...omitUndefined({ metadata: merged }) } };
-    };
+export function endTurn(state: RunState, options: EndTurnOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
+  return createOperator<StreamEvent, StreamEvent>((out) => new TurnEnd(out, state, options));
+}
+
+class TurnEnd implements OperatorHandlers<StreamEvent> {
+  private messages: Message[] = [];
+  private metadata = new MetadataCollector();
+  private otherUsage: Usage | undefined; // of retracted attempts and of tools
+  private finish: FinishChunk | undefined;
+  private waits = false;
+
+  constructor(
+    private readonly out: Subscriber<StreamEvent>,
+    private readonly state: RunState,
+    private readonly options: EndTurnOptions,
+  ) {}
+
+  next(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'finish':
+        this.finish ??= known;
+        return;
+      case 'metadata':
+        this.metadata.add(known.metadata);
+        break;
+      case 'retract':
+        this.metadata = new MetadataCollector(metadataOfRetracted(this.metadata.metadata));
+        this.otherUsage = sumOfKnown(this.otherUsage, sumOfKnown(this.finish?.usage, known.usage));
+        this.finish = undefined;
+        this.messages = [];
+        break;
+      case 'message':
+        this.messages.push(known.message);
+        break;
+      case 'toolUsage':
+        this.otherUsage = sumOfKnown(this.otherUsage, known.usage);
+        break;
+      case 'openCalls':
+        this.waits = known.waits;
+        this.out.next(this.withTurn(known));
+        return;
+      default:
+    }
+    this.out.next(event);
+  }
+
+  complete(): void {
+    const { finish, options } = this;
+    if (!finish && options.unfinished && !this.waits) throw options.unfinished();
+    if (finish) this.out.next(this.turnEvent(finish));
+    this.out.complete();
+  }
+
+  private withTurn(event: OpenCallsEvent): OpenCallsEvent {
+    const { finish } = event.open;
+    const usage = sumOfKnown(this.otherUsage, finish.usage);
+    const open = { ...event.open, messages: [...this.messages], finish: { ...finish, ...omitUndefined({ usage }) } };
+    const { metadata } = this.metadata;
+    const merged = metadata && mergeMetadata(undefined, metadata); // a copy: more may be added
+    return { ...event, state: this.state, open: { ...open, ...omitUndefined({ metadata: merged }) } };
+  }
+
+  private turnEvent({ reason, rawReason, usage: reported }: FinishChunk): TurnEvent {
+    const { state } = this;
+    const { metadata } = this.metadata;
+    const usage = sumOfKnown(this.otherUsage, reported);
+    const follows = isFollowed(state, this.messages, reason);
+    const reachesLimit = follows && this.options.last === true;
     return {
-      next(event) {
-        const known = asKnownEvent(event);
-        switch (known.type) {
-          case 'finish':
-            finish ??= known;
-            return;
-          case 'metadata':
-            metadata.add(known.metadata);
-            break;
-          case 'retract':
-            metadata = new MetadataCollector(metadataOfRetracted(metadata.metadata));
-            otherUsage = sumOfKnown(otherUsage, sumOfKnown(finish?.usage, known.usage));
-            finish = undefined;
-            messages = turnMessages(messages, event);
-            break;
-          case 'message':
-            messages = turnMessages(messages, event);
-            break;
-          case 'toolUsage':
-            otherUsage = sumOfKnown(otherUsage, known.usage);
-            break;
-          case 'openCalls':
-            waits = known.waits;
-            out.next(withTurn(known));
-            return;
-          default:
-        }
-        out.next(event);
-      },
-      complete() {
-        if (!finish && unfinished && !waits) throw unfinished();
-        if (finish) {
-          const usage = sumOfKnown(otherUsage, finish.usage);
-          out.next(turnEvent(state, messages, { ...finish, usage }, metadata.metadata, last));
-        }
-        out.complete();
-      },
+      type: 'turn',
+      turn: state.turn + 1,
+      finishReason: reachesLimit ? 'maxTurns' : reason,
+      ...(rawReason === undefined ? undefined : { rawReason }),
+      ...(usage && { usage }),
+      ...(metadata && { metadata }),
+      next: follows && !reachesLimit ? nextState(state, this.messages, usage) : null,
     };
-  });
+  }
 }
 
 /** The sum of two usages; unknown if both are. */
@@ -121,57 +145,36 @@ function sumOfKnown(a: Usage | undefined, b: Usage | undefined): Usage | undefin
   return a && b ? addUsage(a, b) : (a ?? b);
 }
 
-interface Outcome {
-  readonly reason: FinishReason;
-  readonly rawReason?: string;
-  readonly usage: Usage | undefined;
+/** Whether another turn follows a turn with these messages. */
+function isFollowed(state: RunState, messages: readonly Message[], reason: FinishReason): boolean {
+  if (vetoReasons.has(reason)) return false;
+  if (messages.length === 0) return !state.memo?.[EMPTY_REPLY] && hasToolResults(state.messages.at(-1));
+  return (reason === 'paused' || messages.some(hasToolResults)) && !hasCallWithoutResult(messages);
 }
 
-function turnEvent(
-  state: RunState,
-  messages: readonly Message[],
-  { reason, rawReason, usage }: Outcome,
-  metadata: Metadata | undefined,
-  last: boolean,
-): TurnEvent {
-  const next = nextState(state, messages, reason, usage);
-  const reachesLimit = next !== null && last;
-  return {
-    type: 'turn',
-    turn: state.turn + 1,
-    finishReason: reachesLimit ? 'maxTurns' : reason,
-    ...(rawReason === undefined ? {} : { rawReason }),
-    ...(usage ? { usage } : {}),
-    ...(metadata ? { metadata } : {}),
-    next: reachesLimit ? null : next,
-  };
-}
-
-function nextState(
-  state: RunState,
-  messages: readonly Message[],
-  reason: FinishReason,
-  usage: Usage | undefined,
-): RunState | null {
-  if (vetoReasons.has(reason)) return null;
-  const { [EMPTY_REPLY]: wasEmpty, ...memo } = state.memo ?? {};
+function nextState(state: RunState, messages: readonly Message[], usage: Usage | undefined): RunState {
   const next = {
     messages: appendMessages(state.messages, messages),
     turn: state.turn + 1,
     usage: addUsage(state.usage, usage),
   };
-  if (messages.length === 0) {
-    const asksAgain = !wasEmpty && hasToolResults(state.messages.at(-1));
-    return asksAgain ? { ...next, memo: { ...memo, [EMPTY_REPLY]: true } } : null;
-  }
-  const continues = reason === 'paused' || messages.some(hasToolResults);
-  if (!continues || hasCallWithoutResult(messages)) return null;
-  return Object.keys(memo).length > 0 ? { ...next, memo } : next;
+  const memo = nextMemo(state.memo, messages.length === 0);
+  return memo ? { ...next, memo } : next;
+}
+
+/** The memo of the next turn; undefined if it is empty. */
+function nextMemo(memo: JsonObject | undefined, isEmptyReply: boolean): JsonObject | undefined {
+  if (isEmptyReply) return { ...memo, [EMPTY_REPLY]: true };
+  if (!memo) return undefined; // nearly every run
+  const { [EMPTY_REPLY]: _, ...others } = memo;
+  return Object.keys(others).length > 0 ? others : undefined;
 }
 
 /** Whether a call has no result. Providers reject a history with such a call. */
 function hasCallWithoutResult(messages: readonly Message[]): boolean {
   const resultIds = new Set<string>();
   for (const { parts } of messages) for (const part of parts) if (part.type === 'toolResult') resultIds.add(part.id);
-  return messages.flatMap(toolCallsOf).some(({ id }) => !resultIds.has(id));
+  for (const { parts } of messages)
+    for (const part of parts) if (part.type === 'toolCall' && !resultIds.has(part.id)) return true;
+  return false;
 }

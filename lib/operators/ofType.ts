@@ -1,5 +1,6 @@
-import type { OperatorFunction } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 
 /** The events of a union that have one of the types. */
@@ -31,9 +32,16 @@ export function ofType<E extends StreamEvent, T extends E['type']>(
   ...types: readonly [T, ...T[]]
 ): OperatorFunction<E, EventOfType<E, T>> {
   const wanted: ReadonlySet<string> = new Set(types);
-  return createOperator<E, EventOfType<E, T>>((out) => ({
-    next(event) {
-      if (wanted.has(event.type)) out.next(event as EventOfType<E, T>);
-    },
-  }));
+  return createOperator<E, EventOfType<E, T>>((out) => new TypeFilter(out, wanted));
+}
+
+class TypeFilter<Out extends StreamEvent> implements OperatorHandlers<StreamEvent> {
+  constructor(
+    private readonly out: Subscriber<Out>,
+    private readonly wanted: ReadonlySet<string>,
+  ) {}
+
+  next(event: StreamEvent): void {
+    if (this.wanted.has(event.type)) this.out.next(event as Out);
+  }
 }

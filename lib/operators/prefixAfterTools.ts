@@ -1,5 +1,6 @@
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 
@@ -27,36 +28,43 @@ export function prefixAfterTools<E extends StreamEvent>(
   prefix = '\n',
   start: PrefixPosition = { hasText: false, afterTools: false },
 ): MonoTypeOperatorFunction<E> {
-  return createOperator<E, E>((out) => {
-    let position = start;
-    let turnStart = position;
-    return {
-      next(event) {
-        const known = asKnownEvent(event);
-        switch (known.type) {
-          case 'text': {
-            if (known.text === '') break;
-            const due = position.hasText && position.afterTools;
-            if (!position.hasText || position.afterTools) position = { hasText: true, afterTools: false };
-            if (!due) break;
-            out.next({ ...event, text: prefix + known.text });
-            return;
-          }
-          case 'message':
-            if (known.message.role === 'user') position = { ...position, afterTools: true };
-            break;
-          case 'turn':
-            turnStart = position;
-            break;
-          case 'retract':
-            position = turnStart;
-            break;
-          default:
-        }
-        out.next(event);
-      },
-    };
-  });
+  return createOperator<E, E>((out) => new Prefixer(out, prefix, start));
+}
+
+class Prefixer<E extends StreamEvent> implements OperatorHandlers<E> {
+  private turnStart: PrefixPosition;
+
+  constructor(
+    private readonly out: Subscriber<E>,
+    private readonly prefix: string,
+    private position: PrefixPosition,
+  ) {
+    this.turnStart = position;
+  }
+
+  next(event: E): void {
+    const { position } = this;
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+        if (known.text === '' || (position.hasText && !position.afterTools)) break; // nearly every delta
+        this.position = { hasText: true, afterTools: false };
+        if (!position.hasText) break;
+        this.out.next({ ...event, text: this.prefix + known.text });
+        return;
+      case 'message':
+        if (known.message.role === 'user') this.position = { ...position, afterTools: true };
+        break;
+      case 'turn':
+        this.turnStart = position;
+        break;
+      case 'retract':
+        this.position = this.turnStart;
+        break;
+      default:
+    }
+    this.out.next(event);
+  }
 }
 
 /** Where a run is: whether it has emitted text, and whether a tool round or a prompt has followed. */

@@ -37,9 +37,8 @@ export class RunContent {
   /** Adds the current turn, and begins the next one. */
   endTurn(): void {
     const { turn } = this;
-    turn.endText();
-    this.text.add(turn.text.toString());
-    this.thinking.add(turn.thinking.toString());
+    this.text.add(turn.allText());
+    this.thinking.add(turn.thinkingText());
     for (const message of turn.messages) this.messages.push(message);
     if (turn.metadata.metadata) this.metadata.add(turn.metadata.metadata);
     this.afterTools = turn.afterTools;
@@ -52,8 +51,8 @@ export class RunContent {
     const earlier = this.metadata.metadata;
     const added = turn.metadata.metadata ?? {};
     return {
-      text: this.text.toString() + turn.text.toString() + turn.streamed.toString(),
-      thinking: this.thinking.toString() + turn.thinking.toString(),
+      text: this.text.toString() + turn.allText(),
+      thinking: this.thinking.toString() + turn.thinkingText(),
       messages: [...this.messages, ...turn.messages],
       ...omitUndefined({ metadata: (earlier ?? turn.metadata.metadata) ? mergeMetadata(earlier, added) : undefined }),
       afterTools: turn.afterTools,
@@ -63,13 +62,13 @@ export class RunContent {
 
 /** The content of the current turn so far. */
 class TurnContent {
-  /** The text since the last message. */
-  streamed = new StringBuilder();
-  /** The text before the last message. */
-  readonly text = new StringBuilder();
-  readonly thinking = new StringBuilder();
   readonly messages: Message[] = [];
   readonly metadata: MetadataCollector;
+  /** The text before the last message. */
+  private text = '';
+  /** The text since the last message. */
+  private streamed: StringBuilder | undefined;
+  private thinking: StringBuilder | undefined;
 
   /**
    * @param afterTools Whether tool results or a prompt followed the last text.
@@ -84,26 +83,44 @@ class TurnContent {
   }
 
   addText(text: string): void {
-    if (text !== '') this.afterTools = false;
+    if (text === '') return;
+    this.afterTools = false;
+    this.streamed ??= new StringBuilder();
     this.streamed.add(text);
+  }
+
+  addThinking(text: string): void {
+    this.thinking ??= new StringBuilder();
+    this.thinking.add(text);
   }
 
   addMessage(message: Message): void {
     this.messages.push(message);
-    this.endText(messageText(message));
+    if (this.streamed) this.endText(this.streamed.toString(), messageText(message));
     if (message.role === 'user') this.afterTools = true;
+  }
+
+  /** The text so far. */
+  allText(): string {
+    return this.text + this.partialText();
+  }
+
+  /** The text since the last message. */
+  partialText(): string {
+    return this.streamed?.toString() ?? '';
+  }
+
+  thinkingText(): string {
+    return this.thinking?.toString() ?? '';
   }
 
   /**
    * Adds the streamed text. If it ends with the text of the message, the message's string is kept instead of a second
    * copy. The text before it is the prefix after a tool round.
    */
-  endText(ofMessage = ''): void {
-    if (this.streamed.length === 0) return;
-    const streamed = this.streamed.toString();
+  private endText(streamed: string, ofMessage: string): void {
     const shared = streamed.endsWith(ofMessage) ? ofMessage : '';
-    this.text.add(streamed.slice(0, streamed.length - shared.length));
-    this.text.add(shared);
-    this.streamed = new StringBuilder();
+    this.text += streamed.slice(0, streamed.length - shared.length) + shared;
+    this.streamed = undefined;
   }
 }

@@ -1,5 +1,6 @@
-import type { OperatorFunction } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 
@@ -25,30 +26,34 @@ import { asKnownEvent } from '../core/eventGuards.js';
  * @returns A function that returns an Observable of the text so far.
  */
 export function text<E extends StreamEvent>(): OperatorFunction<E, string> {
-  return createOperator<E, string>((out) => {
-    let textSoFar = '';
-    let turnStart = '';
-    const change = (changed: string) => {
-      if (changed.length === textSoFar.length) return; // it only grows, or returns to its start
-      textSoFar = changed;
-      out.next(changed);
-    };
-    return {
-      next(event) {
-        const known = asKnownEvent(event);
-        switch (known.type) {
-          case 'text':
-            change(textSoFar + known.text);
-            break;
-          case 'turn':
-            turnStart = textSoFar;
-            break;
-          case 'retract':
-            change(turnStart);
-            break;
-          default:
-        }
-      },
-    };
-  });
+  return createOperator<E, string>((out) => new TextSoFar(out));
+}
+
+class TextSoFar implements OperatorHandlers<StreamEvent> {
+  private text = '';
+  private turnStart = '';
+
+  constructor(private readonly out: Subscriber<string>) {}
+
+  next(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+        this.change(this.text + known.text);
+        break;
+      case 'turn':
+        this.turnStart = this.text;
+        break;
+      case 'retract':
+        this.change(this.turnStart);
+        break;
+      default:
+    }
+  }
+
+  private change(changed: string): void {
+    if (changed.length === this.text.length) return; // it only grows, or returns to its start
+    this.text = changed;
+    this.out.next(changed);
+  }
 }

@@ -5,15 +5,7 @@ import type { ToolCallEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { checkObject } from './arguments.js';
-import {
-  append,
-  parseCallArguments,
-  createPendingToolCall,
-  isComplete,
-  isPlaceholder,
-  isRepeat,
-} from './pendingToolCall.js';
-import type { PendingToolCall } from './pendingToolCall.js';
+import { append, isComplete, isPlaceholder, isRepeat, parseCallArguments, PendingToolCall } from './pendingToolCall.js';
 import * as rules from './rules.js';
 
 /** Options of `accumulateToolCalls`. */
@@ -27,167 +19,181 @@ export interface AccumulateOptions {
   readonly newId?: () => string;
 }
 
-/** Joins fragments into calls, turn by turn. */
-export interface ToolCallAccumulator {
-  /**
-   * Adds a fragment. Returns the call to which the fragment belongs, or undefined if the fragment adds nothing to any
-   * call.
-   */
-  add(fragment: ToolCallFragment): PendingToolCall | undefined;
-  /**
-   * Returns the fragment labelled with its call: the position of the call in the turn, and its name and id if they are
-   * known.
-   */
-  label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment;
-  /** Returns the calls whose end the provider has marked, each once, in the order in which they began. */
-  takeDone(): readonly ToolCallEvent[];
-  /** Returns the remaining calls, and starts the next turn. */
-  finish(reason: FinishReason): readonly ToolCallEvent[];
-  /** Drops all calls of the current turn. */
-  retract(): void;
-}
-
 const none: readonly ToolCallEvent[] = [];
 
-/**
- * The id of a fragment, or `''`. Fragments come from any server and from users' code, so `null` and `"null"` are not
- * ids either.
- */
-const idOf = ({ id }: { readonly id?: string | null }): string =>
-  id === undefined || id === null || id === 'null' ? '' : id;
+/** The calls of a turn. Most turns have none, so this is created with the first fragment. */
+class TurnCalls {
+  readonly all: PendingToolCall[] = [];
+  readonly byId = new Map<string, PendingToolCall>();
+  readonly byIndex = new Map<number | string, PendingToolCall>();
+  /** The ids under which calls were emitted or labelled. */
+  readonly usedIds = new Set<string>();
+  /** The number of calls that have been emitted or dropped. */
+  takenCount = 0;
 
-/** A set is used as it is: copying the ids of a long conversation in each turn would be slow. */
-const toUsedIds = (ids: Iterable<string> | UsedIds): UsedIds => ('has' in ids ? ids : new Set(ids));
-
-/** The pure core of `accumulateToolCalls`. Which call a fragment belongs to is decided by the tables in `rules.ts`. */
-export function createToolCallAccumulator({
-  usedIds = [],
-  newId = nanoid,
-}: AccumulateOptions = {}): ToolCallAccumulator {
-  let conversationIds: UsedIds | undefined; // read at the first call
-  const earlierIds = new Set<string>(); // ids of earlier turns of the source
-  let turnIds = new Set<string>();
-  let calls: PendingToolCall[] = [];
-  let byId = new Map<string, PendingToolCall>();
-  let byIndex = new Map<number | string, PendingToolCall>();
-  let takenCount = 0; // the number of calls that have been emitted or dropped
-
-  const retract = () => {
-    turnIds = new Set();
-    calls = [];
-    byId = new Map();
-    byIndex = new Map();
-    takenCount = 0;
-  };
+  open(index: number | string | undefined, original?: PendingToolCall): PendingToolCall {
+    const call = new PendingToolCall(index, this.all.length, original);
+    this.all.push(call);
+    return call;
+  }
 
   /**
    * The call that a fragment continues; undefined if it opens a call. Implements the table at the top of `rules.ts`.
    */
-  const continuedCall = (fragment: ToolCallFragment, id: string): PendingToolCall | undefined => {
+  continuedCall(fragment: ToolCallFragment, id: string): PendingToolCall | undefined {
     const { index } = fragment;
-    const withId = id === '' ? undefined : byId.get(id);
-    const withIndex = index === undefined ? undefined : byIndex.get(index);
+    const withId = id === '' ? undefined : this.byId.get(id);
+    const withIndex = index === undefined ? undefined : this.byIndex.get(index);
     if (withId) {
       if (withIndex?.id === id) return decide(rules.sameCall, withIndex, fragment);
       const isOtherIndex = index !== undefined && withId.index !== undefined && withId.index !== index;
       return decide(isOtherIndex ? rules.otherIndex : rules.sameCall, withId, fragment);
     }
     if (withIndex) return decide(id === '' ? rules.sameCall : rules.newId, withIndex, fragment);
-    const current = calls.at(-1);
+    const current = this.all.at(-1);
     if (!current) return undefined;
     if (index !== undefined) return decide(rules.unusedIndex, current, fragment);
     if (id !== '') return decide(rules.newId, current, fragment);
     return decide(current.id === '' ? rules.noIdOrIndex : rules.sameCall, current, fragment);
-  };
-
-  const open = (index: number | string | undefined, original?: PendingToolCall): PendingToolCall => {
-    const call = createPendingToolCall(index, calls.length, original);
-    calls.push(call);
-    return call;
-  };
-
-  const assignId = (call: PendingToolCall): void => {
-    conversationIds ??= toUsedIds(typeof usedIds === 'function' ? usedIds() : usedIds);
-    let id = call.id;
-    while (id === '' || conversationIds.has(id) || earlierIds.has(id) || turnIds.has(id)) id = newId();
-    turnIds.add(id);
-    call.uniqueId = id;
-  };
-
-  const toEvent = (call: PendingToolCall): ToolCallEvent => {
-    if (call.uniqueId === '') assignId(call);
-    call.isEmitted = true;
-    const { uniqueId: id, name, providerData } = call;
-    const event = { type: 'toolCall', id, name, arguments: readArguments(call) } as const;
-    call.parsed = undefined; // whoever receives the arguments may write to them
-    return providerData ? { ...event, providerData } : event;
-  };
+  }
 
   /**
    * Whether arguments may still arrive for a call that is marked as done. This is so if it was announced at several
    * indexes, or if it has no id, so that a fragment without a name may follow
    * (smallmain/vscode-unify-chat-provider#49).
    */
-  const isProvisional = (call: PendingToolCall) =>
-    isPlaceholder(call) && (call.announcedAt !== undefined || (call.id === '' && call === calls.at(-1)));
+  isProvisional(call: PendingToolCall): boolean {
+    return isPlaceholder(call) && (call.announcedAt !== undefined || (call.id === '' && call === this.all.at(-1)));
+  }
+}
 
-  return {
-    add(fragment) {
-      const id = idOf(fragment);
-      let call = continuedCall(fragment, id);
-      if (!call) {
-        if (id === '' && !fragment.name && rules.isEmptyFragment(call, fragment)) return undefined;
-        call = open(fragment.index);
-      } else if (rules.opensTwin(call, fragment)) call = open(fragment.index ?? call.index, call);
-      else rules.noteAnnouncement(call, fragment);
-      if (fragment.index !== undefined) byIndex.set(fragment.index, call);
-      if (call.isEmitted) return undefined;
-      append(call, id, fragment);
-      if (id !== '') byId.set(id, call);
-      return call;
-    },
-    label(fragment, call) {
-      if (call.uniqueId === '' && call.id !== '') assignId(call);
-      const { uniqueId: id, name, position: index } = call;
-      const { arguments: args } = fragment;
-      return {
-        type: 'toolCallFragment',
-        index,
-        ...(id === '' ? {} : { id }),
-        ...(name === '' ? {} : { name }),
-        ...(args === undefined ? {} : { arguments: args }),
-      };
-    },
-    takeDone() {
-      let next = calls[takenCount];
-      if (!next?.isDone) return none; // the case for nearly every fragment
-      const done: ToolCallEvent[] = [];
-      for (; next?.isDone && next.name !== '' && !isProvisional(next); next = calls[++takenCount])
-        if (!isRepeat(next)) done.push(toEvent(next));
-      return done;
-    },
-    finish(reason) {
-      if (calls.length === 0) return none; // the case for nearly every turn without tools
-      const isTruncated = vetoReasons.has(reason); // an incomplete call is dropped, never repaired
-      const remaining = calls
-        .slice(takenCount)
-        .filter((call) => call.name !== '' && (!isTruncated || isComplete(call)) && !isRepeat(call))
-        .map(toEvent);
-      const finishedIds = turnIds;
-      retract();
-      for (const id of finishedIds) earlierIds.add(id);
-      return remaining;
-    },
-    retract,
-  };
+/**
+ * Joins fragments into calls, turn by turn: the pure core of `accumulateToolCalls`. Which call a fragment belongs to is
+ * decided by the tables in `rules.ts`.
+ */
+export class ToolCallAccumulator {
+  private readonly usedIds: NonNullable<AccumulateOptions['usedIds']>;
+  private readonly newId: () => string;
+  private conversationIds: UsedIds | undefined; // read at the first call
+  private earlierIds: Set<string> | undefined; // ids of earlier turns of the source
+  private turn: TurnCalls | undefined;
+
+  constructor({ usedIds = [], newId = nanoid }: AccumulateOptions = {}) {
+    this.usedIds = usedIds;
+    this.newId = newId;
+  }
+
+  /**
+   * Adds a fragment. Returns the call to which the fragment belongs, or undefined if the fragment adds nothing to any
+   * call.
+   */
+  add(fragment: ToolCallFragment): PendingToolCall | undefined {
+    const turn = (this.turn ??= new TurnCalls());
+    const id = idOf(fragment);
+    let call = turn.continuedCall(fragment, id);
+    if (!call) {
+      if (id === '' && !fragment.name && rules.isEmptyFragment(call, fragment)) return undefined;
+      call = turn.open(fragment.index);
+    } else if (rules.opensTwin(call, fragment)) call = turn.open(fragment.index ?? call.index, call);
+    else rules.noteAnnouncement(call, fragment);
+    if (fragment.index !== undefined) turn.byIndex.set(fragment.index, call);
+    if (call.isEmitted) return undefined;
+    append(call, id, fragment);
+    if (id !== '') turn.byId.set(id, call);
+    return call;
+  }
+
+  /**
+   * Returns the fragment labelled with its call: the position of the call in the turn, and its name and id if they are
+   * known.
+   */
+  label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment {
+    if (call.uniqueId === '' && call.id !== '') this.assignId(call);
+    const { uniqueId: id, name, position: index } = call;
+    const { arguments: args } = fragment;
+    return {
+      type: 'toolCallFragment',
+      index,
+      ...(id === '' ? {} : { id }),
+      ...(name === '' ? {} : { name }),
+      ...(args === undefined ? {} : { arguments: args }),
+    };
+  }
+
+  /** Returns the calls whose end the provider has marked, each once, in the order in which they began. */
+  takeDone(): readonly ToolCallEvent[] {
+    const { turn } = this;
+    let next = turn?.all[turn.takenCount];
+    if (!turn || !next?.isDone) return none; // the case for nearly every fragment
+    const done: ToolCallEvent[] = [];
+    for (; next?.isDone && next.name !== '' && !turn.isProvisional(next); next = turn.all[++turn.takenCount])
+      if (!isRepeat(next)) done.push(this.toEvent(next));
+    return done;
+  }
+
+  /** Returns the remaining calls, and starts the next turn. */
+  finish(reason: FinishReason): readonly ToolCallEvent[] {
+    const { turn } = this;
+    if (!turn) return none; // the case for nearly every turn without tools
+    const isTruncated = vetoReasons.has(reason); // an incomplete call is dropped, never repaired
+    const remaining: ToolCallEvent[] = [];
+    for (const call of turn.all.slice(turn.takenCount))
+      if (call.name !== '' && (!isTruncated || isComplete(call)) && !isRepeat(call)) remaining.push(this.toEvent(call));
+    this.retract();
+    if (!this.earlierIds) this.earlierIds = turn.usedIds;
+    else for (const id of turn.usedIds) this.earlierIds.add(id);
+    return remaining;
+  }
+
+  /** Drops all calls of the current turn. */
+  retract(): void {
+    this.turn = undefined;
+  }
+
+  private toEvent(call: PendingToolCall): ToolCallEvent {
+    if (call.uniqueId === '') this.assignId(call);
+    call.isEmitted = true;
+    const { uniqueId: id, name, providerData } = call;
+    const event = { type: 'toolCall', id, name, arguments: readArguments(call) } as const;
+    call.parsed = undefined; // whoever receives the arguments may write to them
+    return providerData ? { ...event, providerData } : event;
+  }
+
+  private assignId(call: PendingToolCall): void {
+    this.conversationIds ??= toUsedIds(typeof this.usedIds === 'function' ? this.usedIds() : this.usedIds);
+    let { id } = call;
+    while (id === '' || this.isUsed(id)) id = this.newId();
+    this.turn?.usedIds.add(id);
+    call.uniqueId = id;
+  }
+
+  private isUsed(id: string): boolean {
+    return [this.conversationIds, this.earlierIds, this.turn?.usedIds].some((ids) => ids?.has(id));
+  }
+}
+
+/**
+ * The id of a fragment, or `''`. Fragments come from any server and from users' code, so `null` and `"null"` are not
+ * ids either.
+ */
+function idOf({ id }: { readonly id?: string | null }): string {
+  return id === undefined || id === null || id === 'null' ? '' : id;
+}
+
+/** A set is used as it is: copying the ids of a long conversation in each turn would be slow. */
+function toUsedIds(ids: Iterable<string> | UsedIds): UsedIds {
+  return 'has' in ids ? ids : new Set(ids);
 }
 
 /** Arguments that arrived as an object were parsed with the event, which may have changed them. */
-const readArguments = (call: PendingToolCall): JsonObject =>
-  call.object ? checkObject(parseCallArguments(call)) : parseCallArguments(call);
+function readArguments(call: PendingToolCall): JsonObject {
+  return call.object ? checkObject(parseCallArguments(call)) : parseCallArguments(call);
+}
 
-const decide = (
+function decide(
   list: readonly rules.Rule[],
   call: PendingToolCall,
   fragment: ToolCallFragment,
-): PendingToolCall | undefined => (rules.continuesCall(list, call, fragment) ? call : undefined);
+): PendingToolCall | undefined {
+  return rules.continuesCall(list, call, fragment) ? call : undefined;
+}

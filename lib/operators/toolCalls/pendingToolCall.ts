@@ -5,48 +5,39 @@ import { setField } from '../../core/json/merge.js';
 import { BracketScanner } from '../../core/json/scan.js';
 import type { ProviderData } from '../../core/message.js';
 import { isInvalidArguments } from '../../core/invalidArguments.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
 import { isBlank, parseToolCallArguments } from './arguments.js';
 
 /** A tool call whose fragments are still arriving. */
-export interface PendingToolCall {
+export class PendingToolCall {
   /** The provider's id; `''` until it is known. */
-  id: string;
-  /** The provider's index in the first fragment. */
-  readonly index: number | string | undefined;
-  /** The position among the calls of the turn, from 0. */
-  readonly position: number;
+  id = '';
   /** The id under which the call is emitted, unique in the conversation; `''` until it is assigned. */
-  uniqueId: string;
-  name: string;
-  /**
-   * The arguments' JSON text so far. V8 keeps appended strings as a rope, and flattens it only when it is read: here
-   * once, when the text is parsed.
-   */
-  text: string;
+  uniqueId = '';
+  name = '';
+  /** The arguments' JSON text so far. */
+  readonly text = new StringBuilder();
   /** The arguments, if the provider sends them as an object. */
   object: Record<string, JsonValue> | undefined;
   /** The parsed `text`, as long as nothing is appended. */
   parsed: { readonly length: number; readonly value: JsonObject } | undefined;
   providerData: ProviderData | undefined;
   /** Whether the provider has marked the end of the call. */
-  isDone: boolean;
+  isDone = false;
   /** Whether the call has been emitted. A later fragment of it is a repeat. */
-  isEmitted: boolean;
-  readonly scanner: BracketScanner;
-  /**
-   * The fragments of `text` that the scanner has not read. Scanning `text` itself would flatten it for each fragment.
-   */
-  unscanned: string[];
+  isEmitted = false;
+  /** Has read all of `text`. Created when `isComplete` is called, which is not necessary for most calls. */
+  scanner: BracketScanner | undefined;
   /**
    * Some servers repeat all arguments so far in each fragment. This is the last fragment while all fragments fit that
    * pattern; undefined once they do not.
    */
-  cumulative: string | undefined;
+  cumulative: string | undefined = '';
   /**
    * The first characters of `text` without whitespace: enough to recognise a placeholder (`""`, `null` or `{}`, sent
    * before the real arguments).
    */
-  head: string;
+  head = '';
   /** The indexes at which the call was announced by name; undefined unless there is more than one index. */
   announcedAt: Set<number | string> | undefined;
   /** The index at which the arguments began, after any placeholder. */
@@ -55,37 +46,22 @@ export interface PendingToolCall {
    * Whether the name arrived again after the arguments had closed. An object that follows then belongs to a different
    * call.
    */
-  isAnnouncedAgain: boolean;
-  /** The call that this one repeats if its arguments turn out to be equal. */
-  readonly original: PendingToolCall | undefined;
-}
+  isAnnouncedAgain = false;
 
-export function createPendingToolCall(
-  index: number | string | undefined,
-  position: number,
-  original?: PendingToolCall,
-): PendingToolCall {
-  return {
-    id: original ? original.id : '',
-    index,
-    position,
-    uniqueId: '',
-    name: original ? original.name : '',
-    text: '',
-    object: undefined,
-    parsed: undefined,
-    providerData: undefined,
-    isDone: false,
-    isEmitted: false,
-    scanner: new BracketScanner(),
-    unscanned: [],
-    cumulative: '',
-    head: '',
-    announcedAt: undefined,
-    argumentsIndex: undefined,
-    isAnnouncedAgain: false,
-    original,
-  };
+  /**
+   * @param index The provider's index in the first fragment.
+   * @param position The position among the calls of the turn, from 0.
+   * @param original The call that this one repeats if its arguments turn out to be equal.
+   */
+  constructor(
+    readonly index: number | string | undefined,
+    readonly position: number,
+    readonly original?: PendingToolCall,
+  ) {
+    if (!original) return;
+    this.id = original.id;
+    this.name = original.name;
+  }
 }
 
 /** Longer than any placeholder. */
@@ -121,8 +97,8 @@ function appendText(call: PendingToolCall, text: string, index: number | string 
     call.head = (call.head + text.slice(0, HEAD_SOURCE_LENGTH).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
     if (isPlaceholderSoFar && !isBlank(call.head)) call.argumentsIndex = index;
   }
-  call.text += text;
-  call.unscanned.push(text);
+  call.text.add(text);
+  if (call.scanner) scan(call.scanner, text);
   // Cheap: for an ordinary fragment, `startsWith` fails at the first characters.
   if (call.cumulative !== undefined && text !== '')
     call.cumulative = text.startsWith(call.cumulative) ? text : undefined;
@@ -147,7 +123,7 @@ function mergeNames(name: string, next: string): string {
 }
 
 /** Whether no arguments have arrived, not even a blank text. */
-export const hasNoArguments = (call: PendingToolCall): boolean => call.text === '' && call.object === undefined;
+export const hasNoArguments = (call: PendingToolCall): boolean => call.text.length === 0 && call.object === undefined;
 
 /** Whether the call is only announced so far: it has no arguments, or a placeholder `""` or `null`. */
 export const isOnlyAnnounced = (call: PendingToolCall): boolean =>
@@ -164,13 +140,17 @@ export const isPlaceholder = (call: PendingToolCall): boolean =>
  */
 export function isComplete(call: PendingToolCall): boolean {
   if (call.isDone || call.object) return true;
-  const { scanner, unscanned } = call;
-  for (const text of unscanned) {
-    let offset = 0;
-    while (offset >= 0 && offset < text.length) offset = scanner.scan(text, offset); // -1 at the end of the text
+  if (!call.scanner) {
+    call.scanner = new BracketScanner();
+    scan(call.scanner, call.text.toString());
   }
-  if (unscanned.length > 0) call.unscanned = [];
-  return scanner.isClosed || call.head === 'null';
+  return call.scanner.isClosed || call.head === 'null';
+}
+
+/** Scans a complete text: the scanner itself stops after each value. */
+function scan(scanner: BracketScanner, text: string): void {
+  let offset = 0;
+  while (offset >= 0 && offset < text.length) offset = scanner.scan(text, offset); // -1 at the end of the text
 }
 
 /** Whether the fragment's arguments are absent or empty, or repeat the call's complete arguments. */
@@ -190,8 +170,8 @@ export function isRepeat(call: PendingToolCall): boolean {
 
 /** The parsed arguments: those of the joined text, or, if that is not JSON, those of the last cumulative fragment. */
 export function parseCallArguments(call: PendingToolCall): JsonObject {
-  const { text, object, cumulative } = call;
-  if (object) return isBlank(text) ? object : { ...object, ...parsedText(call) };
+  const { object, cumulative } = call;
+  if (object) return isBlank(call.text.toString()) ? object : { ...object, ...parsedText(call) };
   const joined = parsedText(call);
   if (!isInvalidArguments(joined) || !cumulative) return joined;
   const last = parseToolCallArguments(cumulative);
@@ -200,6 +180,6 @@ export function parseCallArguments(call: PendingToolCall): JsonObject {
 
 function parsedText(call: PendingToolCall): JsonObject {
   const { length } = call.text;
-  if (call.parsed?.length !== length) call.parsed = { length, value: parseToolCallArguments(call.text) };
+  if (call.parsed?.length !== length) call.parsed = { length, value: parseToolCallArguments(call.text.toString()) };
   return call.parsed.value;
 }
