@@ -1,39 +1,32 @@
-import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
+import { nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 
-/** Joins the audio of one response to a file. */
-export interface AudioCollector {
-  /** Adds the audio of a delta, or of a message that repeats the response. Returns its transcript. */
-  add(delta: JsonObject): string;
-  /** Whether no bytes were added. */
-  readonly isEmpty: boolean;
-  /** The audio; undefined if there is none. */
-  file(): FilePart | undefined;
-}
-
 /**
- * Creates the collector of one response's audio (`ChatCompletionChunk.Choice.Delta.Audio` in the SDK openai 7.57: an
- * id, base64 bytes and a transcript, in fragments). Each fragment is encoded by itself, so their bytes are joined.
+ * Joins the audio of one response to a file (`ChatCompletionChunk.Choice.Delta.Audio` in the SDK openai 7.57: an id,
+ * base64 bytes and a transcript, in fragments). Each fragment is encoded by itself, so their bytes are joined.
  */
-export function createAudioCollector(): AudioCollector {
-  const fragments: string[] = [];
-  return {
-    add({ audio }) {
-      if (!isJsonObject(audio)) return '';
-      const data = nonEmptyString(audio['data']);
-      if (data !== undefined) fragments.push(data);
-      return nonEmptyString(audio['transcript']) ?? '';
-    },
-    get isEmpty() {
-      return fragments.length === 0;
-    },
-    file() {
-      const [first] = fragments;
-      if (first === undefined) return undefined;
-      return { type: 'file', mediaType: audioMediaType(first), data: joinBase64(fragments) };
-    },
-  };
+export class AudioCollector {
+  private readonly fragments: string[] = [];
+
+  /** Whether no bytes were added. */
+  get isEmpty(): boolean {
+    return this.fragments.length === 0;
+  }
+
+  /** Adds the audio of a delta, or of a message that repeats the response. Returns its transcript. */
+  add(audio: JsonObject): string {
+    const data = nonEmptyString(audio['data']);
+    if (data !== undefined) this.fragments.push(data);
+    return nonEmptyString(audio['transcript']) ?? '';
+  }
+
+  /** The audio; undefined if there is none. */
+  file(): FilePart | undefined {
+    const [first] = this.fragments;
+    if (first === undefined) return undefined;
+    return { type: 'file', mediaType: audioMediaType(first), data: joinBase64(this.fragments) };
+  }
 }
 
 /** Padding is at the end of each fragment whose length is not a multiple of three bytes. */

@@ -1,74 +1,92 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 
-/** Reads the tool calls of one response. */
-export interface CallReader {
+/**
+ * Reads the tool calls of one response: one fragment per entry of `tool_calls`, or one for the older `function_call`.
+ * Fragments are not joined here. Empty entries are skipped. Calls of an unknown type become metadata.
+ */
+export class CallReader {
+  /** Whether a fragment was emitted. */
+  hasCalls = false;
+  /** Whether a call had an unknown type, so that the client cannot answer it. */
+  hasUnknownCalls = false;
+  private customCalls: CustomCallReader | undefined;
+
   /**
-   * Reads the fragments of tool calls in a delta or a message: one per entry of `tool_calls`, or one for the older
-   * `function_call`. Fragments are not joined here. Empty entries, and calls of an unknown type, are skipped.
+   * @param provider The key of the provider data.
+   * @param out Receives the fragments.
    */
-  read(delta: JsonObject): readonly ToolCallFragment[];
-  /** Returns the last fragments of the free-form calls. Call it at the end of a response that is not truncated. */
-  end(): readonly ToolCallFragment[];
+  constructor(
+    private readonly provider: string,
+    private readonly out: ChunkReceiver,
+  ) {}
+
+  /** Emits the fragments in a delta or a message. */
+  read(delta: JsonObject): void {
+    const { tool_calls, function_call } = delta;
+    if (!tool_calls && !function_call) return;
+    const toolCalls = asArray(tool_calls);
+    const calls = toolCalls.some(isJsonObject) ? toolCalls : asArray(function_call);
+    for (const call of calls) if (isJsonObject(call)) this.readCall(call);
+  }
+
+  /** Emits the last fragments of the free-form calls. Call it at the end of a response that is not truncated. */
+  end(): void {
+    this.customCalls?.end();
+  }
+
+  private readCall(call: JsonObject): void {
+    const { provider, out } = this;
+    if (isJsonObject(call['custom'])) {
+      this.hasCalls = true;
+      this.customCalls ??= new CustomCallReader(provider, out);
+      this.customCalls.read(call, call['custom']);
+    } else if (isUnknownCall(call)) {
+      this.hasUnknownCalls = true;
+      out.emit({ type: 'metadata', metadata: { [provider]: { toolCall: call } } });
+    } else {
+      const fragment = readFragment(call, provider);
+      if (!fragment) return;
+      this.hasCalls = true;
+      out.emit(fragment);
+    }
+  }
 }
 
 /**
- * Creates the reader of one response's tool calls.
- *
- * @param provider The key of the provider data.
- * @param onUnknown Receives the calls of an unknown type.
+ * Reads calls with a free-form input (`type: 'custom'`), whose arguments are `{ input }`. The input is text, so each
+ * fragment becomes a fragment of the JSON text of the arguments.
  */
-export function createCallReader(provider: string, onUnknown: (call: JsonObject) => void): CallReader {
-  const customCalls = createCustomCallReader(provider);
-  const readCall = (call: JsonObject): ToolCallFragment | undefined => {
-    const { custom } = call;
-    if (isJsonObject(custom)) return customCalls.read(call, custom);
-    if (!isUnknownCall(call)) return readFragment(call, provider);
-    onUnknown(call);
-    return undefined;
-  };
-  return {
-    read(delta) {
-      if (!delta['tool_calls'] && !delta['function_call']) return [];
-      const toolCalls = asArray(delta['tool_calls']).filter(isJsonObject);
-      const calls = toolCalls.length > 0 ? toolCalls : asArray(delta['function_call']).filter(isJsonObject);
-      const fragments: ToolCallFragment[] = [];
-      for (const call of calls) {
-        const fragment = readCall(call);
-        if (fragment) fragments.push(fragment);
-      }
-      return fragments;
-    },
-    end: customCalls.end,
-  };
-}
+class CustomCallReader {
+  private readonly open = new Map<string, Pick<ToolCallFragment, 'index' | 'id'>>();
 
-/**
- * Creates the reader of calls with a free-form input (`type: 'custom'`), whose arguments are `{ input }`. The input is
- * text, so each fragment becomes a fragment of the JSON text of the arguments.
- */
-function createCustomCallReader(provider: string) {
-  const open = new Map<string, Pick<ToolCallFragment, 'index' | 'id'>>();
-  return {
-    read(call: JsonObject, { name, input }: JsonObject): ToolCallFragment {
-      const index = typeof call['index'] === 'number' ? call['index'] : undefined;
-      const id = nonEmptyString(call['id']);
-      const key = String(index ?? id);
-      const begin = open.has(key) ? '' : '{"input":"';
-      const identity = omitUndefined({ index, id });
-      if (begin !== '') open.set(key, identity);
-      return {
-        type: 'toolCallFragment',
-        ...identity,
-        ...omitUndefined({ name: nonEmptyString(name) }),
-        arguments: begin + JSON.stringify(nonEmptyString(input) ?? '').slice(1, -1),
-        ...(begin === '' ? {} : { providerData: { [provider]: { type: 'custom' } } }),
-      };
-    },
-    end: (): readonly ToolCallFragment[] =>
-      [...open.values()].map((identity) => ({ type: 'toolCallFragment', ...identity, arguments: '"}', done: true })),
-  };
+  constructor(
+    private readonly provider: string,
+    private readonly out: ChunkReceiver,
+  ) {}
+
+  read(call: JsonObject, { name, input }: JsonObject): void {
+    const index = typeof call['index'] === 'number' ? call['index'] : undefined;
+    const id = nonEmptyString(call['id']);
+    const key = String(index ?? id);
+    const begin = this.open.has(key) ? '' : '{"input":"';
+    const identity = omitUndefined({ index, id });
+    if (begin !== '') this.open.set(key, identity);
+    this.out.emit({
+      type: 'toolCallFragment',
+      ...identity,
+      ...omitUndefined({ name: nonEmptyString(name) }),
+      arguments: begin + JSON.stringify(nonEmptyString(input) ?? '').slice(1, -1),
+      ...(begin === '' ? {} : { providerData: { [this.provider]: { type: 'custom' } } }),
+    });
+  }
+
+  end(): void {
+    for (const identity of this.open.values())
+      this.out.emit({ type: 'toolCallFragment', ...identity, arguments: '"}', done: true });
+  }
 }
 
 /** Whether a call is of an unknown type: it has neither a function nor a name, but other fields. */

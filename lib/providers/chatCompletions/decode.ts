@@ -1,11 +1,13 @@
 import { vetoReasons } from '../../core/chunk.js';
 import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
-import { createDeltaDecoder } from './delta.js';
+import { unknownCallReason } from '../shared/unknownChunk.js';
+import { DeltaDecoder } from './delta.js';
 import { readCost, readError, toFinishReason, readRawReason, readUsage } from './finish.js';
 import { readFrameSources } from './sources.js';
 
@@ -15,72 +17,80 @@ import { readFrameSources } from './sources.js';
  * The `finish` is emitted when the response ends, because usage (OpenAI) and even deltas (several gateways) may arrive
  * after the finish reason. The cost of the response, which OpenRouter reports with the usage, is emitted as the
  * metadata field `cost`, before the `finish`.
- *
- * @param provider The provider's name, used in errors and as the key of provider data.
- * @param emit Receives the chunks, in order.
  */
-export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
-  const emitter = new ChunkEmitter(provider, emit);
-  const deltas = createDeltaDecoder(provider, (chunk) => emitter.emit(chunk));
-  let cost: number | undefined;
+export class ChatCompletionsDecoder implements Decoder {
+  private readonly emitter: ChunkEmitter;
+  private readonly deltas: DeltaDecoder;
+  private cost: number | undefined;
 
-  const readChoice = (choice: JsonObject) => {
+  /**
+   * @param provider The provider's name, used in errors and as the key of provider data.
+   * @param emit Receives the chunks, in order.
+   */
+  constructor(
+    private readonly provider: string,
+    emit: (chunk: Chunk) => void,
+  ) {
+    this.emitter = new ChunkEmitter(provider, emit);
+    this.deltas = new DeltaDecoder(provider, this.emitter);
+  }
+
+  next(frame: JsonObject, event?: string): void {
+    const { emitter, deltas } = this;
+    if (!emitter.hasEmitted) addMetadata(emitter, frame);
+    const choice = firstChoice(frame['choices']);
+    if (choice) this.readChoice(choice);
+    else deltas.addUnknown(frame);
+    const error = readError(this.provider, frame, event, choice);
+    if (error) throw error;
+    for (const source of readFrameSources(frame)) deltas.emitSource(source);
+    const usage = readUsage(frame, choice);
+    if (usage) emitter.setUsage(usage);
+    this.cost = readCost(frame) ?? this.cost;
+  }
+
+  end(terminal: boolean): void {
+    const { provider, emitter, deltas, cost } = this;
+    const reason = emitter.finishReason(terminal);
+    deltas.end(vetoReasons.has(reason));
+    if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
+    const data = deltas.providerData();
+    if (data) emitter.emit({ type: 'providerData', provider, data });
+    emitter.emitFinish(this.finalReason(reason));
+  }
+
+  usage(): Usage | undefined {
+    return this.emitter.usage;
+  }
+
+  private readChoice(choice: JsonObject): void {
     const { delta, message, text } = choice;
-    if (isJsonObject(delta)) deltas.delta(delta);
-    if (isJsonObject(message)) deltas.message(message);
+    if (isJsonObject(delta)) this.deltas.delta(delta);
+    if (isJsonObject(message)) this.deltas.message(message);
     // The older Completions API sends `text`.
-    else if (typeof text === 'string' && !isJsonObject(delta)) deltas.delta({ content: text });
+    else if (typeof text === 'string' && !isJsonObject(delta)) this.deltas.delta({ content: text });
     const rawReason = readRawReason(choice);
-    if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
-  };
+    if (rawReason !== undefined) this.emitter.setFinishReason(toFinishReason(rawReason), rawReason);
+  }
 
   /** Replaces a normal end of a response that the model refused, or whose calls the client cannot answer. */
-  const finalReason = (reason: FinishReason): FinishReason => {
-    if (deltas.hasRefusal && reason !== 'error') return 'contentFilter';
-    const isEnd = reason === 'stop' || reason === 'toolCalls' || reason === 'unspecified';
-    return isEnd && deltas.hasOnlyUnknownCalls ? 'other' : reason;
-  };
-
-  return {
-    next(frame, event) {
-      if (!emitter.hasEmitted) addMetadata(emitter, frame);
-      const choice = firstChoice(frame['choices']);
-      if (choice) readChoice(choice);
-      else deltas.addUnknown(frame);
-      const error = readError(provider, frame, event, choice);
-      if (error) throw error;
-      readFrameSources(frame).forEach(deltas.emitSource);
-      const usage = readUsage(frame, choice);
-      if (usage) emitter.setUsage(usage);
-      cost = readCost(frame) ?? cost;
-    },
-    end(terminal) {
-      const reason = emitter.finishReason(terminal);
-      deltas.end(vetoReasons.has(reason));
-      if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
-      const data = deltas.providerData();
-      if (data) emitter.emit({ type: 'providerData', provider, data });
-      emitter.emitFinish(finalReason(reason));
-    },
-    usage: () => emitter.usage,
-  };
+  private finalReason(reason: FinishReason): FinishReason {
+    if (this.deltas.hasRefusal && reason !== 'error') return 'contentFilter';
+    return this.deltas.hasOnlyUnknownCalls ? unknownCallReason(reason) : reason;
+  }
 }
 
 /**
- * Fields of a frame and their names in the metadata. `provider` is the provider to which OpenRouter sent the request.
+ * Adds the fields of a frame that are metadata. `provider` is the provider to which OpenRouter sent the request. Skips
+ * empty values: the first frame of Azure has an empty id and model.
  */
-const metadataFields = [
-  ['id', 'responseId'],
-  ['model', 'model'],
-  ['system_fingerprint', 'systemFingerprint'],
-  ['service_tier', 'serviceTier'],
-  ['provider', 'upstreamProvider'],
-] as const;
-
-/** Skips empty values: the first frame of Azure has an empty id and model. */
 function addMetadata(emitter: ChunkEmitter, frame: JsonObject): void {
-  for (const [field, name] of metadataFields) {
-    const value = frame[field];
-    emitter.addMetadata(name, typeof value === 'number' ? String(value) : nonEmptyString(value));
-  }
+  emitter.addMetadata('responseId', nameOf(frame['id']));
+  emitter.addMetadata('model', nameOf(frame['model']));
+  emitter.addMetadata('systemFingerprint', nameOf(frame['system_fingerprint']));
+  emitter.addMetadata('serviceTier', nameOf(frame['service_tier']));
+  emitter.addMetadata('upstreamProvider', nameOf(frame['provider']));
 }
+
+const nameOf = (value: JsonValue | undefined): string | undefined =>
+  typeof value === 'number' ? String(value) : nonEmptyString(value);

@@ -54,8 +54,12 @@ export function readUsage(frame: JsonObject, choice: JsonObject | undefined): Us
   return [frame['usage'], objectOrEmpty(groq)['usage'], choice?.['usage']]
     .filter(isJsonObject)
     .map(toUsage)
-    .find((usage) => Object.values(usage).some((count) => count > 0));
+    .find(hasTokens);
 }
+
+const hasTokens = (usage: Usage): boolean => Object.values(usage).some(isPositive);
+
+const isPositive = (count: number): boolean => count > 0;
 
 /**
  * Servers report the number of cached tokens in four different fields: the field of OpenAI, the field of DeepSeek, the
@@ -84,8 +88,13 @@ function toUsage(usage: JsonObject): Usage {
   });
 }
 
-const firstCount = (...values: readonly unknown[]): number | undefined =>
-  values.map(finiteNumber).find((count) => count !== undefined);
+function firstCount(...values: readonly unknown[]): number | undefined {
+  for (const value of values) {
+    const count = finiteNumber(value);
+    if (count !== undefined) return count;
+  }
+  return undefined;
+}
 
 /**
  * Whether the reasoning tokens are not included in the completion tokens. xAI does not include them, OpenAI does. The

@@ -22,51 +22,45 @@ import { readText } from './content.js';
  * - `thoughts`: thinking parts within `content` (Mistral's `{ type: 'thinking', thinking: [...] }`), each with its
  *   offset in the text of the message.
  */
-export interface ReplayCollector {
+export class ReplayCollector {
+  private reasoningContent = '';
+  private readonly details: JsonObject[] = [];
+  private readonly thoughts: Thought[] = [];
+  private readonly files: JsonObject[] = [];
+
+  /** Whether no reasoning was added. */
+  get isEmpty(): boolean {
+    return this.reasoningContent === '' && this.details.length + this.thoughts.length === 0;
+  }
+
   /**
    * Adds the fields of a delta.
    *
    * @param delta The delta.
    * @param offset The number of characters of text before the delta.
    */
-  add(delta: JsonObject, offset: number): void;
-  /** Whether no reasoning was added. */
-  readonly isEmpty: boolean;
+  add(delta: JsonObject, offset: number): void {
+    this.reasoningContent += readText(delta['reasoning_content']);
+    for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(this.details, detail);
+    for (const annotation of asArray(delta['annotations']))
+      if (isJsonObject(annotation) && annotation['type'] === 'file') this.files.push(annotation);
+    addThoughts(this.thoughts, contentParts(delta['content']), offset);
+  }
+
   /**
    * The data to store with the message; undefined if there is none.
    *
    * @param hasCalls Whether the message has tool calls.
    */
-  data(hasCalls: boolean): JsonObject | undefined;
-}
-
-/** Creates the collector of one response. */
-export function createReplayCollector(): ReplayCollector {
-  let reasoningContent = '';
-  const details: JsonObject[] = [];
-  const thoughts: Thought[] = [];
-  const files: JsonObject[] = [];
-  return {
-    add(delta, offset) {
-      reasoningContent += readText(delta['reasoning_content']);
-      for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(details, detail);
-      for (const annotation of asArray(delta['annotations']))
-        if (isJsonObject(annotation) && annotation['type'] === 'file') files.push(annotation);
-      addThoughts(thoughts, contentParts(delta['content']), offset);
-    },
-    get isEmpty() {
-      return reasoningContent === '' && details.length + thoughts.length === 0;
-    },
-    data(hasCalls) {
-      const data = omitUndefined({
-        reasoning_content: hasCalls ? nonEmptyString(reasoningContent) : undefined,
-        reasoning_details: nonEmptyArray(details),
-        annotations: nonEmptyArray(files),
-        thoughts: nonEmptyArray(thoughts),
-      });
-      return Object.keys(data).length > 0 ? data : undefined;
-    },
-  };
+  data(hasCalls: boolean): JsonObject | undefined {
+    const data = omitUndefined({
+      reasoning_content: hasCalls ? nonEmptyString(this.reasoningContent) : undefined,
+      reasoning_details: nonEmptyArray(this.details),
+      annotations: nonEmptyArray(this.files),
+      thoughts: nonEmptyArray(this.thoughts),
+    });
+    return Object.keys(data).length > 0 ? data : undefined;
+  }
 }
 
 /**

@@ -81,9 +81,11 @@ function readAnnotation(annotation: unknown): SourcePart[] {
   return toSource(citation['url'], citation['title'], citation['content'], position);
 }
 
+const noSources: readonly SourcePart[] = [];
+
 /** Reads the sources of a frame: `search_results`, and the URLs in `citations` (documented by Perplexity and xAI). */
 export function readFrameSources(frame: JsonObject): readonly SourcePart[] {
-  if (!frame['search_results'] && !frame['citations']) return [];
+  if (!frame['search_results'] && !frame['citations']) return noSources; // nearly every frame
   return [
     ...asArray(frame['search_results'])
       .filter(isRecord)

@@ -53,38 +53,36 @@ const knownFrameFields: ReadonlySet<string> = new Set([
   'obfuscation',
 ]);
 
-/** Collects what a response contains beside the documented fields. */
-export interface UnknownCollector {
-  /** Adds the unknown fields and parts of a delta or a message. The last value of a field counts. */
-  addDelta(delta: JsonObject): void;
-  /** Adds the unknown fields of a frame without a choice. */
-  readonly addFrame: (frame: JsonObject) => void;
+/** Collects what one response contains beside the documented fields. */
+export class UnknownCollector {
   /** What was collected: `{ delta, frame, content }`; undefined if there is nothing. */
-  data(): JsonObject | undefined;
-}
+  data: Record<string, JsonValue> | undefined;
 
-const isEmpty = (value: JsonValue): boolean =>
-  value === null || value === '' || (Array.isArray(value) && value.length === 0);
+  /** Adds the unknown fields and parts of a delta or a message. The last value of a field counts. */
+  addDelta(delta: JsonObject): void {
+    this.addFields('delta', delta, knownFields);
+    for (const part of contentParts(delta['content']))
+      if (isJsonObject(part) && !knownParts.has(part['type'])) {
+        this.data ??= {};
+        this.data['content'] = [...((this.data['content'] ?? []) as readonly JsonValue[]), part];
+      }
+  }
 
-/** Creates the collector of one response. */
-export function createUnknownCollector(): UnknownCollector {
-  const groups: Record<string, JsonValue> = {};
-  const addFields = (group: string, fields: JsonObject, known: ReadonlySet<string>) => {
+  /** Adds the unknown fields of a frame without a choice. */
+  addFrame(frame: JsonObject): void {
+    this.addFields('frame', frame, knownFrameFields);
+  }
+
+  private addFields(group: string, fields: JsonObject, known: ReadonlySet<string>): void {
     for (const field in fields) {
       const value = fields[field];
-      if (known.has(field) || value === undefined || isEmpty(value)) continue;
-      const collected = (groups[group] ??= {}) as Record<string, JsonValue>;
-      setField(collected, field, value);
+      if (isEmpty(value) || known.has(field)) continue;
+      this.data ??= {};
+      setField((this.data[group] ??= {}) as Record<string, JsonValue>, field, value);
     }
-  };
-  return {
-    addDelta(delta) {
-      addFields('delta', delta, knownFields);
-      for (const part of contentParts(delta['content']))
-        if (isJsonObject(part) && !knownParts.has(part['type']))
-          groups['content'] = [...((groups['content'] ?? []) as readonly JsonValue[]), part];
-    },
-    addFrame: (frame) => addFields('frame', frame, knownFrameFields),
-    data: () => (Object.keys(groups).length > 0 ? groups : undefined),
-  };
+  }
 }
+
+/** Whether a field contains nothing: servers send all fields of a delta, also those that it does not need. */
+export const isEmpty = (value: JsonValue | undefined): value is undefined | null | '' | readonly never[] =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);

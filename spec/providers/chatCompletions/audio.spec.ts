@@ -9,11 +9,11 @@ import { delta, frame, read } from './reading.js';
 const files = (frames: Parameters<typeof read>[0]) =>
   read(frames).chunks.flatMap((chunk) => (chunk.type === 'file' ? [chunk.file] : []));
 
-describe('createAudioCollector', () => {
+describe('AudioCollector', () => {
   const bytes = Uint8Array.from({ length: 40 }, (_, at) => at);
   const audio = (fields: JsonObject) => delta({ audio: fields });
 
-  it('createAudioCollector joins the fragments of audio to one file, and emits the transcript as text', () => {
+  it('AudioCollector joins the fragments of audio to one file, and emits the transcript as text', () => {
     for (const cut of [3, 4, 20]) {
       const answer = read([
         audio({ id: 'audio_1' }),
@@ -36,18 +36,18 @@ describe('createAudioCollector', () => {
     ['audio/mpeg', 'ID3.'],
     ['audio/flac', 'fLaC'],
     ['audio/ogg', 'OggS'],
-  ])('createAudioCollector recognizes %s by its first bytes', (mediaType, text) => {
+  ])('AudioCollector recognizes %s by its first bytes', (mediaType, text) => {
     expect(files([audio({ data: btoa(text) })])).toEqual([{ type: 'file', mediaType, data: btoa(text) }]);
   });
 
-  it('createAudioCollector reads the audio of a complete message once', () => {
+  it('AudioCollector reads the audio of a complete message once', () => {
     const message = { content: null, audio: { id: 'a', data: 'AQID', transcript: 'Hi', expires_at: 1 } };
     const answer = read([frame({ message, finish_reason: 'stop' })]);
     expect(answer.text).toBe('Hi');
     expect(files([audio({ data: 'AQID', transcript: 'Hi' }), frame({ message })])).toHaveLength(1);
   });
 
-  it('createAudioCollector reads audio that a server sends', async () => {
+  it('AudioCollector reads audio that a server sends', async () => {
     const file = { type: 'file', mediaType: 'audio/pcm', data: base64(bytes) } as const;
     const server = await serveModel([[{ type: 'file', file }]]);
     const model = openai('gpt-audio-mini', { apiKey: 'k', baseUrl: server.url });

@@ -5,14 +5,14 @@ import type { JsonObject } from '../../../lib/core/json/json.js';
 import { accumulateToolCalls } from '../../../lib/operators/accumulateToolCalls.js';
 import { delta, frame, read } from './reading.js';
 
-describe('createCallReader', () => {
+describe('CallReader', () => {
   const fragments = (...deltas: JsonObject[]) =>
     read(deltas.map((fields) => delta(fields))).chunks.flatMap((chunk) => {
       if (chunk.type !== 'toolCallFragment') return [];
       return [Object.fromEntries(Object.entries(chunk).filter(([field]) => field !== 'type'))];
     });
 
-  it('createCallReader reads each entry as a fragment and joins nothing', () => {
+  it('CallReader reads each entry as a fragment and joins nothing', () => {
     expect(
       fragments(
         { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] },
@@ -32,7 +32,7 @@ describe('createCallReader', () => {
     ]);
   });
 
-  it('createCallReader skips lists that are null or empty, and empty entries', () => {
+  it('CallReader skips lists that are null or empty, and empty entries', () => {
     expect(
       fragments(
         { tool_calls: null },
@@ -42,7 +42,7 @@ describe('createCallReader', () => {
     ).toEqual([]);
   });
 
-  it('createCallReader reads the older function_call only without tool_calls', () => {
+  it('CallReader reads the older function_call only without tool_calls', () => {
     expect(fragments({ function_call: { name: 'f', arguments: '{' } }, { function_call: { arguments: '}' } })).toEqual([
       { name: 'f', arguments: '{' },
       { arguments: '}' },
@@ -53,13 +53,13 @@ describe('createCallReader', () => {
   });
 });
 
-describe('createCallReader: calls that are not functions', () => {
+describe('CallReader: calls that are not functions', () => {
   const custom = (index: number, fields: JsonObject, rest: JsonObject = {}) =>
     delta({ tool_calls: [{ index, ...rest, custom: fields }] });
   const begin = (index: number) => custom(index, { name: 'run_sql', input: '' }, { id: `c${index}`, type: 'custom' });
   const input = 'SELECT "a\\b"\n😀';
 
-  it('createCallReader reads a free-form input as the argument of its call, however it is cut', async () => {
+  it('CallReader reads a free-form input as the argument of its call, however it is cut', async () => {
     for (let at = 0; at <= input.length; at++) {
       const cut = [input.slice(0, at), input.slice(at)].map((piece) => custom(0, { input: piece }));
       const { chunks } = read([begin(0), ...cut, begin(1), delta({}, 'tool_calls')]);
@@ -71,19 +71,19 @@ describe('createCallReader: calls that are not functions', () => {
     }
   });
 
-  it('createCallReader reads the free-form calls of a complete message', async () => {
+  it('CallReader reads the free-form calls of a complete message', async () => {
     const call = { id: 'c0', type: 'custom', custom: { name: 'run_sql', input } };
     const { chunks } = read([frame({ message: { content: null, tool_calls: [call] }, finish_reason: 'tool_calls' })]);
     const calls = await lastValueFrom(from(chunks).pipe(accumulateToolCalls(), filter(isToolCall), toArray()));
     expect(calls).toMatchObject([{ id: 'c0', name: 'run_sql', arguments: { input } }]);
   });
 
-  it('createCallReader does not end a free-form call that is truncated', async () => {
+  it('CallReader does not end a free-form call that is truncated', async () => {
     const { chunks } = read([begin(0), custom(0, { input: 'SEL' }), delta({}, 'length')]);
     expect(await lastValueFrom(from(chunks).pipe(accumulateToolCalls(), filter(isToolCall), toArray()))).toEqual([]);
   });
 
-  it('createCallReader reports a call of an unknown type, and the response does not end with stop', () => {
+  it('CallReader reports a call of an unknown type, and the response does not end with stop', () => {
     const call = { index: 0, id: 'c0', type: 'browser', browser: { url: 'https://a.test' } };
     for (const reason of ['stop', 'tool_calls']) {
       const { chunks, finish: last } = read([delta({ tool_calls: [call] }), delta({}, reason)]);

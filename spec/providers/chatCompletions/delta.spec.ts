@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { delta, frame, read } from './reading.js';
 
-describe('createDeltaDecoder', () => {
-  it('createDeltaDecoder emits a refusal as text and finishes with contentFilter', () => {
+describe('DeltaDecoder', () => {
+  it('DeltaDecoder emits a refusal as text and finishes with contentFilter', () => {
     const { text, finish: last } = read([delta({ refusal: 'I must ' }), delta({ refusal: 'not.' }), delta({}, 'stop')]);
     expect(text).toBe('I must not.');
     expect(last).toMatchObject({ reason: 'contentFilter', rawReason: 'stop' });
   });
 
-  it('createDeltaDecoder emits from a complete message only what was not streamed', () => {
+  it('DeltaDecoder emits from a complete message only what was not streamed', () => {
     const message = {
       role: 'assistant',
       content: 'Hello world',
@@ -28,7 +28,7 @@ describe('createDeltaDecoder', () => {
     expect(unstreamed).toMatchObject({ text: 'Hello world', thinking: 'Hm', finish: { reason: 'toolCalls' } });
   });
 
-  it('createDeltaDecoder emits only the new text of messages that grow', () => {
+  it('DeltaDecoder emits only the new text of messages that grow', () => {
     const grown = ['He', 'Hello', 'Hello world'].map((content) => frame({ message: { content } }));
     expect(read(grown).text).toBe('Hello world');
     expect(read([delta({ content: '\n\nHello' }), frame({ message: { content: 'Hello' } })]).text).toBe('\n\nHello');

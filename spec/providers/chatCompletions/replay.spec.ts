@@ -35,7 +35,7 @@ const anyDelta = fc.record(
 );
 
 describe('replay', () => {
-  it('createReplayCollector reads frames of any shape, and its data can be sent back', () => {
+  it('ReplayCollector reads frames of any shape, and its data can be sent back', () => {
     fc.assert(
       fc.property(fc.array(anyDelta), (deltas) => {
         const { chunks, text, error } = read(
@@ -68,7 +68,7 @@ describe('replay', () => {
     );
   });
 
-  it('createReplayCollector stores reasoning only with a message that has calls; a signature is stored with its call', () => {
+  it('ReplayCollector stores reasoning only with a message that has calls; a signature is stored with its call', () => {
     const extra = { google: { thought_signature: 'sig' } };
     const call = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' }, extra_content: extra }] };
     const { chunks } = read(
@@ -90,7 +90,7 @@ describe('replay', () => {
     ).not.toContain('providerData');
   });
 
-  it('createReplayCollector joins the fragments of signed reasoning for the next request', () => {
+  it('ReplayCollector joins the fragments of signed reasoning for the next request', () => {
     const fragment = (fields: JsonObject) =>
       delta({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }] });
     const { chunks } = read([

@@ -8,11 +8,11 @@ const reports = (frames: readonly JsonObject[]) =>
     chunk.type === 'metadata' && 'server' in chunk.metadata ? [chunk.metadata['server']] : [],
   );
 
-describe('createUnknownCollector', () => {
+describe('UnknownCollector', () => {
   const word = fc.stringMatching(/^[a-z]{3,8}$/).map((name) => `new_${name}`);
   const value = fc.constantFrom<JsonObject | string | number>('x', 1, { a: [1] });
 
-  it('createUnknownCollector keeps unknown fields, parts and frames as metadata, and changes nothing else', () => {
+  it('UnknownCollector keeps unknown fields, parts and frames as metadata, and changes nothing else', () => {
     fc.assert(
       fc.property(word, word, word, word, value, (field, partType, frameField, reason, fields) => {
         const part = { type: partType, value: fields };
@@ -33,7 +33,7 @@ describe('createUnknownCollector', () => {
     );
   });
 
-  it('createUnknownCollector reports nothing for documented fields and empty values', () => {
+  it('UnknownCollector reports nothing for documented fields and empty values', () => {
     const known = { role: 'assistant', content: 'Hi', refusal: null, reasoning: 'Hm', new_field: null, other: '' };
     expect(reports([delta(known), { id: 'x', object: 'chat.completion.chunk', choices: [], usage: {} }])).toEqual([]);
   });
