@@ -47,20 +47,31 @@ export function preparedTurn(
   context: TurnContext,
   interrupts?: Observable<unknown>,
 ): Observable<RunEvent> {
-  const { stop } = context;
-  const ends = [stop, interrupts].filter((notifier) => notifier !== undefined);
-  const start = (changes?: TurnChanges) => {
-    const changed = changes ? applyChanges(context, changes) : context;
-    if (typeof (changed.model as Partial<Model>).stream !== 'function') throw invalidModel();
-    if (ends.length === 0) return orchestrator.turn(state, changed);
-    return orchestrator.turn(state, { ...changed, model: stoppable(changed.model, merge(...ends)) });
-  };
-  if (!prepareTurn) return start();
+  const turn: StartedTurn = { orchestrator, state, context, interrupts };
+  if (!prepareTurn) return startTurn(turn);
   return defer(() => {
     const changes = prepareTurn(state, context.context as never);
-    if (!isObservableInput(changes)) return start(changes);
-    return firstOf(changes, stop).pipe(concatMap(start));
+    if (!isObservableInput(changes)) return startTurn(turn, changes);
+    return firstOf(changes, context.stop).pipe(concatMap((first) => startTurn(turn, first)));
   });
+}
+
+interface StartedTurn {
+  readonly orchestrator: Orchestrator;
+  readonly state: RunState;
+  readonly context: TurnContext;
+  readonly interrupts: Observable<unknown> | undefined;
+}
+
+function startTurn(
+  { orchestrator, state, context, interrupts }: StartedTurn,
+  changes?: TurnChanges,
+): Observable<RunEvent> {
+  const changed = changes ? applyChanges(context, changes) : context;
+  const { model, stop } = changed;
+  if (typeof (model as Partial<Model>).stream !== 'function') throw invalidModel();
+  const end = stop && interrupts ? merge(stop, interrupts) : (stop ?? interrupts);
+  return orchestrator.turn(state, end ? { ...changed, model: stoppable(model, end) } : changed);
 }
 
 const invalidModel = () =>
