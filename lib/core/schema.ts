@@ -62,21 +62,23 @@ const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in 
  */
 export function jsonSchemaOf(schema: Schema, subject: string): JsonSchema {
   if (!isWeakKey(schema)) throw notASchema(subject); // the schemas of arktype are functions
-  if (isStandard(schema)) return convertOnce(schema, subject);
+  const known = converted.get(schema);
+  if (known) return known;
+  const jsonSchema = isStandard(schema) ? fromStandardSchema(schema, subject) : fromPlain(schema, subject);
+  converted.set(schema, jsonSchema);
+  return jsonSchema;
+}
+
+/** The JSON Schemas of schemas, which are immutable: each turn needs those of the tools and of the output. */
+const converted = new WeakMap<Schema, JsonSchema>();
+
+function fromPlain(schema: PlainSchema<unknown>, subject: string): JsonSchema {
   if (Object.values(schema).some(isStandardProperty)) throw notASchema(subject);
   return omit(schema as JsonSchema, 'validate');
 }
 
-/** The JSON Schemas of Standard Schemas. Schemas are immutable, and each turn needs the schema of each tool. */
-const converted = new WeakMap<StandardSchema, JsonSchema>();
-
-function convertOnce(schema: StandardSchema, subject: string): JsonSchema {
-  const cached = converted.get(schema);
-  if (cached) return cached;
-  const jsonSchema = omit(convert(schema, subject), '$schema', '~standard');
-  converted.set(schema, jsonSchema);
-  return jsonSchema;
-}
+const fromStandardSchema = (schema: StandardSchema, subject: string): JsonSchema =>
+  omit(convert(schema, subject), '$schema', '~standard');
 
 function convert(schema: StandardSchema, subject: string): JsonSchema {
   const { jsonSchema, vendor } = schema['~standard'];
@@ -126,18 +128,19 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
     return 'then' in result ? Promise.resolve(result).then(fromStandard<T>) : fromStandard<T>(result);
   }
   if (!isRecord(value)) return { invalid: `expected an object, got ${typeName(value)}` };
-  const missing = schema.validate ? [] : missingKeys(schema, value);
-  if (missing.length > 0) return { invalid: `missing required ${missing.map((key) => `"${key}"`).join(', ')}` };
+  if (!schema.validate) return withRequiredKeys<T>(schema, value);
   try {
-    return { value: schema.validate ? schema.validate(value) : (value as T) };
+    return { value: schema.validate(value) };
   } catch (error) {
     return { invalid: errorText(error) };
   }
 }
 
-function missingKeys({ required }: PlainSchema<unknown>, value: Record<string, unknown>): readonly string[] {
+function withRequiredKeys<T>({ required }: PlainSchema<unknown>, value: JsonObject): Validation<T> {
   const keys: readonly unknown[] = Array.isArray(required) ? required : [];
-  return keys.filter((key) => typeof key === 'string').filter((key) => !Object.hasOwn(value, key));
+  const missing: string[] = [];
+  for (const key of keys) if (typeof key === 'string' && !Object.hasOwn(value, key)) missing.push(`"${key}"`);
+  return missing.length > 0 ? { invalid: `missing required ${missing.join(', ')}` } : { value: value as T };
 }
 
 function typeName(value: JsonValue): string {

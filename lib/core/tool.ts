@@ -219,7 +219,9 @@ const definitions = new WeakMap<Tool, ToolDefinition>();
  * @throws ConfigurationError `schema` if the parameters do not describe an object.
  */
 export function toolDefinition(tool: Tool): ToolDefinition {
-  const definition = definitions.get(tool) ?? createDefinition(tool);
+  const known = definitions.get(tool);
+  if (known) return known;
+  const definition = createDefinition(tool);
   definitions.set(tool, definition);
   return definition;
 }

@@ -1,9 +1,10 @@
-import type { ObservableInput, OperatorFunction } from 'rxjs';
+import type { ObservableInput, OperatorFunction, Subscriber } from 'rxjs';
 import { vetoReasons } from '../core/chunk.js';
 import type { FinishChunk } from '../core/chunk.js';
 import type { Approve } from '../core/approval.js';
 import type { OpenCallsEvent, ResumedTurn } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import { isFinish, isModelMessage, isRetract, isToolCall } from '../core/eventGuards.js';
@@ -13,8 +14,8 @@ import type { Message, ToolCallPart } from '../core/message.js';
 import { onFirstValue } from '../core/notifier.js';
 import { requireNumber } from '../core/options.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
-import { startRound } from './toolCalls/toolRound.js';
-import type { CallsOfRound } from './toolCalls/toolRound.js';
+import { ToolRound } from './toolCalls/toolRound.js';
+import type { RoundObserver, RoundSettings } from './toolCalls/toolRound.js';
 
 /** Options of `executeTools`. `C` is the type of the user's own value. */
 export interface ExecuteToolsOptions<C = unknown> {
@@ -99,74 +100,122 @@ export function executeTools(
   tools: readonly Tool[],
   options: ExecuteToolsOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out) => {
-    const { eager = false, concurrency = 1, deadline, messages = [], context, stop } = options;
-    const { approve, checkpoints = false, resumed } = options;
+  return createOperator<StreamEvent, StreamEvent>((out) => new ToolExecution(out, tools, options));
+}
+
+/** The calls of a turn. Most turns have none, so their round is created with the first call. */
+class ToolExecution implements OperatorHandlers<StreamEvent>, RoundObserver {
+  private readonly settings: RoundSettings;
+  private round: ToolRound | undefined;
+  private calls: ToolCallPart[] = [];
+  private finish: FinishChunk | undefined;
+  private isStopped = false;
+  private sourceEnded = false;
+
+  constructor(
+    private readonly out: Subscriber<StreamEvent>,
+    tools: readonly Tool[],
+    private readonly options: ExecuteToolsOptions,
+  ) {
+    const { concurrency = 1, deadline = Infinity, messages = [], context, approve, stop, resumed } = options;
     requireNumber('concurrency', concurrency, 1);
-    if (deadline !== undefined) requireNumber('deadline', deadline, 0);
-    const changed = checkpoints ? (state: CallsOfRound) => emitOpenCalls(state, false) : undefined;
-    const settings = { tools: toolsByName(tools), messages, context, deadline, concurrency, approve, changed };
-    let round = startRound(out, { ...settings, resumed });
-    let calls: readonly ToolCallPart[] = [];
-    let finish: FinishChunk | undefined;
-    let isStopped = false;
-    let sourceEnded = false;
-    const startOver = () => {
-      const retracted = finish;
-      finish = undefined;
-      calls = [];
-      round.unsubscribe();
-      round = startRound(out, settings);
-      if (retracted) out.next(retracted); // so that the turn includes its usage
-    };
-    if (stop) {
-      onFirstValue(out, stop, () => {
-        isStopped = true;
-        round.veto();
-      });
+    requireNumber('deadline', deadline, 0);
+    this.settings = { tools: toolsByName(tools), messages, context, deadline, concurrency, approve };
+    if (resumed) this.round = new ToolRound(this.settings, this, resumed);
+    out.add(this);
+    if (stop) onFirstValue(out, stop, () => this.stop());
+  }
+
+  next(event: StreamEvent): void {
+    if (isFinish(event)) {
+      this.finish ??= event;
+      return;
     }
-    /** Before the source has ended, the model's message may be incomplete: there is nothing to resume yet. */
-    const emitOpenCalls = (state: CallsOfRound, waits: boolean) => {
-      if (finish && sourceEnded && calls.length > 0) out.next(openCalls(finish, state, waits));
-    };
-    const endTurn = (heldFinish: FinishChunk, state: CallsOfRound) => {
-      if (state.waiting.size > 0) {
-        emitOpenCalls(state, true);
-      } else {
-        const parts = calls.flatMap(({ id }) => state.results.get(id) ?? []);
-        if (parts.length > 0) out.next({ type: 'message', message: { role: 'user', parts } } as MessageEvent);
-        out.next(isStopped && calls.length > 0 ? stoppedFinish(heldFinish) : heldFinish);
-      }
-      out.complete();
-    };
-    return {
-      next(event) {
-        if (isFinish(event)) {
-          finish ??= event;
-          return;
-        }
-        if (isRetract(event)) startOver();
-        if (isModelMessage(event)) calls = [...calls, ...toolCallsOf(event.message)];
-        // Read before the event is emitted: a handler may push a `retract` into the source, which starts another round.
-        const { begin } = round;
-        out.next(event);
-        if (eager && !isStopped && isToolCall(event)) begin(event);
-      },
-      afterTeardown() {
-        if (!finish) {
-          round.unsubscribe();
-          out.complete();
-          return;
-        }
-        sourceEnded = true;
-        if (isStopped || vetoReasons.has(finish.reason)) round.veto();
-        if (!resumed) changed?.(round.calls);
-        calls.forEach(round.begin);
-        const heldFinish = finish;
-        round.end((state) => endTurn(heldFinish, state));
-      },
-    };
-  });
+    if (isRetract(event)) this.startOver();
+    if (isModelMessage(event)) this.calls.push(...toolCallsOf(event.message));
+    if (this.options.eager && isToolCall(event)) this.beginEarly(event);
+    else this.out.next(event);
+  }
+
+  afterTeardown(): void {
+    const { finish, calls, options } = this;
+    if (!finish) {
+      this.unsubscribe();
+      this.out.complete();
+      return;
+    }
+    this.sourceEnded = true;
+    if (calls.length === 0 && !this.round) {
+      this.endTurn(finish);
+      return;
+    }
+    const round = this.currentRound();
+    if (this.isStopped || vetoReasons.has(finish.reason)) round.veto();
+    if (!options.resumed) this.changed(round);
+    for (const call of calls) round.begin(call);
+    round.complete();
+  }
+
+  unsubscribe(): void {
+    this.round?.unsubscribe();
+  }
+
+  emit(event: StreamEvent): void {
+    this.out.next(event);
+  }
+
+  changed(round: ToolRound): void {
+    if (this.options.checkpoints) this.emitOpenCalls(round, false);
+  }
+
+  ended(round: ToolRound): void {
+    const { calls, finish } = this;
+    if (!finish) return;
+    if (round.waiting.size > 0) {
+      this.emitOpenCalls(round, true);
+      this.out.complete();
+      return;
+    }
+    const parts = calls.flatMap(({ id }) => round.results.get(id) ?? []);
+    if (parts.length > 0) this.out.next({ type: 'message', message: { role: 'user', parts } } as MessageEvent);
+    this.endTurn(this.isStopped && calls.length > 0 ? stoppedFinish(finish) : finish);
+  }
+
+  private beginEarly(call: ToolCallEvent): void {
+    // Before the event is emitted: a handler may push a `retract` into the source, which starts another round.
+    const round = this.currentRound();
+    this.out.next(call);
+    if (!this.isStopped) round.begin(call);
+  }
+
+  private currentRound(): ToolRound {
+    return (this.round ??= new ToolRound(this.settings, this));
+  }
+
+  private stop(): void {
+    this.isStopped = true;
+    this.round?.veto();
+  }
+
+  private startOver(): void {
+    const { finish } = this;
+    this.finish = undefined;
+    this.calls = [];
+    this.round?.unsubscribe();
+    this.round = undefined;
+    if (finish) this.out.next(finish); // so that the turn includes its usage
+  }
+
+  /** Before the source has ended, the model's message may be incomplete: there is nothing to resume yet. */
+  private emitOpenCalls(round: ToolRound, waits: boolean): void {
+    const { finish, sourceEnded, calls } = this;
+    if (finish && sourceEnded && calls.length > 0) this.out.next(openCalls(finish, round, waits));
+  }
+
+  private endTurn(finish: FinishChunk): void {
+    this.out.next(finish);
+    this.out.complete();
+  }
 }
 
 /** The finish of a turn whose calls were stopped. Another reason that vetoes execution remains. */
@@ -176,19 +225,24 @@ function stoppedFinish(finish: FinishChunk): FinishChunk {
   return { ...rest, reason: 'stopped' };
 }
 
-function openCalls({ reason, rawReason, usage }: FinishChunk, calls: CallsOfRound, waits: boolean): OpenCallsEvent {
-  const [results, waiting] = [[...calls.results.values()], [...calls.waiting.values()]];
+function openCalls({ reason, rawReason, usage }: FinishChunk, round: ToolRound, waits: boolean): OpenCallsEvent {
+  const [results, waiting] = [[...round.results.values()], [...round.waiting.values()]];
   const finish = { reason, ...omitUndefined({ rawReason, usage }) };
   return { type: 'openCalls', waits, open: { messages: [], finish, results, waiting } };
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
-  const byName = new Map(tools.map((tool) => [tool.name, tool]));
-  if (byName.size === tools.length) return byName;
-  const duplicate = tools.find(({ name }, index) => tools.findIndex((other) => other.name === name) < index);
-  throw new ConfigurationError(
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    if (byName.has(tool.name)) throw duplicateName(tool.name);
+    byName.set(tool.name, tool);
+  }
+  return byName;
+}
+
+const duplicateName = (name: string) =>
+  new ConfigurationError(
     'tools',
-    `Two tools are named "${duplicate?.name}".`,
+    `Two tools are named "${name}".`,
     'A model identifies tools by name only: rename one of them.',
   );
-}

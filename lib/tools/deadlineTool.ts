@@ -1,5 +1,4 @@
 import { requireNumber } from '../core/options.js';
-import { timeLimit } from '../core/timeLimit.js';
 import type { Tool } from '../core/tool.js';
 import { executionOf } from '../operators/toolCalls/execution.js';
 import type { ArgumentsOf, ContextOf } from './wrapTool.js';
@@ -30,7 +29,6 @@ export function deadlineTool<T extends Tool>(tool: T, deadline: number): T {
   if (!tool.execute) return tool;
   return {
     ...tool,
-    execute: (args: ArgumentsOf<T>, context: ContextOf<T>) =>
-      executionOf(tool, args, context, timeLimit('tool', deadline)),
+    execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => executionOf(tool, args, context, deadline),
   };
 }

@@ -1,17 +1,18 @@
-import { catchError, concat, defaultIfEmpty, defer, EMPTY, from, map, mergeMap, of, take } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, concat, defaultIfEmpty, defer, EMPTY, from, map, mergeMap, Observable, of, take } from 'rxjs';
+import type { Observer, Subscriber } from 'rxjs';
 import { isDecision } from '../../core/approval.js';
 import type { Approve, Decision } from '../../core/approval.js';
 import type { ResumedTurn } from '../../core/checkpoint.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
+import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import type { ApprovalContext, Tool } from '../../core/tool.js';
-import { cancellation, codeOf, failWhen, ToolFailure } from './toolFailure.js';
-import { validArguments } from './validArguments.js';
+import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
+import { validateArguments, validValue } from './validArguments.js';
 
 /** The settings of the decision about one call. */
 export interface ApprovalOptions {
@@ -20,8 +21,6 @@ export interface ApprovalOptions {
   readonly approve?: Approve | undefined;
   /** The answers for a turn that is resumed. */
   readonly resumed?: ResumedTurn | undefined;
-  /** Cancels the decision when it emits. */
-  readonly cancelled: Observable<unknown>;
 }
 
 /** A call that may run, with the approved arguments. */
@@ -30,7 +29,17 @@ export interface ApprovedCall {
   readonly call: ToolCallPart;
 }
 
-/** Whether a call may have to wait. Other calls need not pass through `approveCall`. */
+/** The events of a decision. */
+export type DecisionEvent = ToolWaitingEvent | ToolResultEvent | ApprovedCall;
+
+/** Receives the events of a decision. */
+export interface DecisionObserver {
+  emit(event: DecisionEvent): void;
+  /** Called when the decision has been made, has failed, or is left open, and its resources have been released. */
+  decided(call: ToolCallPart): void;
+}
+
+/** Whether a call may have to wait. Other calls need no decision. */
 export const mayWait = (tool: Tool, { id }: ToolCallPart, resumed: ResumedTurn | undefined): boolean =>
   !tool.execute || Boolean(tool.needsApproval) || isAnnounced(id, resumed);
 
@@ -38,17 +47,53 @@ const isAnnounced = (id: string, resumed: ResumedTurn | undefined): boolean =>
   resumed?.open.waiting.some((waiting) => waiting.id === id) ?? false;
 
 /**
- * Decides about a call. It emits `toolWaiting` if the call waits, and then an `approvedCall`, or the result of a call
- * that does not run. If it emits neither of these, the call waits for an answer from outside the run.
+ * The decision about a call. It emits `toolWaiting` if the call waits, and then an `approvedCall`, or the result of a
+ * call that does not run. If it emits neither of these, the call waits for an answer from outside the run.
  *
  * A call that was announced before the run was resumed is not announced again, and its tool is not asked again whether
  * it needs an approval.
  */
-export function approveCall(
-  call: ToolCallPart,
-  tool: Tool,
-  options: ApprovalOptions,
-): Observable<ToolWaitingEvent | ToolResultEvent | ApprovedCall> {
+export class OpenDecision implements Observer<DecisionEvent> {
+  private subscriber: Subscriber<DecisionEvent> | undefined;
+
+  constructor(
+    private readonly call: ToolCallPart,
+    private readonly observer: DecisionObserver,
+  ) {}
+
+  start(tool: Tool, options: ApprovalOptions): void {
+    new Observable<DecisionEvent>((subscriber) => {
+      this.subscriber = subscriber; // now, so that it can be unsubscribed while `subscribe` still runs
+      // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
+      decide(this.call, tool, options).subscribe(subscriber);
+      subscriber.add(() => this.observer.decided(this.call));
+    }).subscribe(this);
+  }
+
+  /** Unsubscribes `approve`; the result is an error. */
+  cancel(): void {
+    ignoreTeardownErrors(() => this.subscriber?.error(cancellation()));
+  }
+
+  /** Unsubscribes `approve`; nothing more is emitted. */
+  unsubscribe(): void {
+    ignoreTeardownErrors(() => this.subscriber?.unsubscribe());
+  }
+
+  next(event: DecisionEvent): void {
+    this.observer.emit(event);
+  }
+
+  error(thrown: unknown): void {
+    this.observer.emit(failedResult(this.call, thrown));
+  }
+
+  complete(): void {
+    // The subscriber calls `decided` when it is torn down.
+  }
+}
+
+function decide(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<DecisionEvent> {
   const { id, name } = call;
   const { messages, context } = options;
   const announced = isAnnounced(id, options.resumed);
@@ -64,11 +109,12 @@ export function approveCall(
           )
         : of<ApprovedCall>({ type: 'approvedCall', call }),
     ),
-    failWhen(options.cancelled, cancellation),
-    catchError((thrown: unknown) =>
-      of<ToolResultEvent>({ type: 'toolResult', id, name, error: errorText(thrown), code: codeOf(thrown) }),
-    ),
   );
+}
+
+function validArguments(tool: Tool, call: ToolCallPart): Observable<unknown> {
+  const validation = validateArguments(tool, call);
+  return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(validValue));
 }
 
 /** Whether the call waits. Synchronous if `needsApproval` is. */

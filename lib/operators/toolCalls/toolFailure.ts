@@ -1,7 +1,7 @@
-import { map, takeUntil } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { errorText } from '../../core/errors.js';
+import type { ToolResultEvent } from '../../core/event.js';
 import { toolErrorTexts } from '../../core/message.js';
-import type { ToolErrorCode } from '../../core/message.js';
+import type { ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
 /** A failure of a call with a specific code. Any other exception has the code `failed`. */
@@ -15,7 +15,7 @@ export class ToolFailure extends Error {
 }
 
 /** The code of an error. A tool may throw anything, also a Proxy: `instanceof` then throws what its trap throws. */
-export function codeOf(thrown: unknown): ToolErrorCode {
+function codeOf(thrown: unknown): ToolErrorCode {
   try {
     if (thrown instanceof TimeoutError && thrown.phase === 'tool') return 'timeout';
     return thrown instanceof ToolFailure ? thrown.code : 'failed';
@@ -27,13 +27,11 @@ export function codeOf(thrown: unknown): ToolErrorCode {
 /** The failure of a call that is cancelled. */
 export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
 
-/** Fails as soon as the notifier emits. */
-export function failWhen<T>(notifier: Observable<unknown>, failure: () => ToolFailure): MonoTypeOperatorFunction<T> {
-  return takeUntil(
-    notifier.pipe(
-      map(() => {
-        throw failure();
-      }),
-    ),
-  );
-}
+/** The result of a call that has failed. */
+export const failedResult = ({ id, name }: ToolCallPart, thrown: unknown): ToolResultEvent => ({
+  type: 'toolResult',
+  id,
+  name,
+  error: errorText(thrown),
+  code: codeOf(thrown),
+});

@@ -1,118 +1,146 @@
-import { finalize, mergeAll, of, Subject } from 'rxjs';
-import type { Observable, Subscriber } from 'rxjs';
 import type { Approve, WaitingCall } from '../../core/approval.js';
 import type { ResumedTurn } from '../../core/checkpoint.js';
-import type { StreamEvent, ToolWaitingEvent } from '../../core/event.js';
+import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
 import { unfinishedResult } from '../../core/message.js';
-import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { Tool } from '../../core/tool.js';
-import { approveCall, mayWait } from './approveCall.js';
-import type { ApprovedCall } from './approveCall.js';
-import { runTool } from './runTool.js';
-import type { RunningToolEvent } from './runTool.js';
+import { mayWait, OpenDecision } from './approveCall.js';
+import type { DecisionEvent, DecisionObserver } from './approveCall.js';
+import { RunningCall } from './runningCall.js';
+import type { CallObserver, CallSettings, RunningCallEvent } from './runningCall.js';
 
 /** The settings of all calls of a turn. */
-export interface RoundSettings {
-  readonly tools: ReadonlyMap<string, Tool>;
-  readonly messages: readonly Message[];
-  readonly context: unknown;
-  readonly deadline: number | undefined;
+export interface RoundSettings extends CallSettings {
   readonly concurrency: number;
-  readonly approve?: Approve | undefined;
-  readonly resumed?: ResumedTurn | undefined;
-  /** Called after each `toolWaiting` and each `toolResult`. */
-  readonly changed?: ((calls: CallsOfRound) => void) | undefined;
+  readonly approve: Approve | undefined;
 }
 
-/** The calls of a turn that have ended, and those that wait for an answer. */
-export interface CallsOfRound {
-  /** The results by the ids of the calls. */
-  readonly results: ReadonlyMap<string, ToolResultPart>;
-  /** The waiting calls by id. Empty if the round was vetoed. */
-  readonly waiting: ReadonlyMap<string, WaitingCall>;
+/** Receives the events of a round. */
+export interface RoundObserver {
+  emit(event: RunningCallEvent | ToolWaitingEvent): void;
+  /** Called after each `toolWaiting` and each `toolResult`. */
+  changed(round: ToolRound): void;
+  /** Called when all calls have ended, except those that wait for an answer from outside the run. */
+  ended(round: ToolRound): void;
 }
 
 /** The calls of one attempt at a turn; `retract` starts another round. */
-export interface ToolRound {
+export class ToolRound implements CallObserver, DecisionObserver {
+  /** The results by the ids of the calls. */
+  readonly results: Map<string, ToolResultPart>;
+  /** The waiting calls by id. Empty if the round was vetoed. */
+  readonly waiting: Map<string, WaitingCall>;
+  private readonly begun: Set<string>;
+  private readonly queue: ToolCallPart[] = [];
+  /** The calls that run, and those whose approval has not ended, by id. */
+  private readonly open = new Map<string, RunningCall | OpenDecision>();
+  /** The number of calls that run. */
+  private active = 0;
+  private isStarting = false;
+  private isVetoed = false;
+  private isClosed = false;
+  /** Whether the round ends with the calls that have begun. */
+  private isComplete = false;
+
+  /** @param resumed The turn that is resumed: the calls that it has recorded are not repeated. Default: none. */
+  constructor(
+    private readonly settings: RoundSettings,
+    private readonly observer: RoundObserver,
+    private readonly resumed?: ResumedTurn,
+  ) {
+    this.results = new Map(resumed?.open.results.map((result) => [result.id, result]));
+    this.waiting = new Map(resumed?.open.waiting.map((call) => [call.id, call]));
+    this.begun = new Set(this.results.keys());
+  }
+
   /** Runs the call as soon as `concurrency` allows; does nothing if `begin` was already called for it. */
-  readonly begin: (call: ToolCallPart) => void;
+  begin(call: ToolCallPart): void {
+    if (this.isClosed || this.begun.has(call.id)) return;
+    this.begun.add(call.id);
+    const tool = this.settings.tools.get(call.name);
+    if (tool && !this.isVetoed && mayWait(tool, call, this.resumed)) {
+      this.decide(call, tool);
+    } else {
+      this.queue.push(call);
+      this.startQueued();
+    }
+  }
+
   /** Cancels the running calls and the open decisions; calls that have not started get a `not_executed` result. */
-  readonly veto: () => void;
+  veto(): void {
+    this.isVetoed = true;
+    const undecided = [...this.waiting.values()].filter(({ id }) => !this.open.has(id));
+    // Before the running calls are cancelled: the last of them ends the round.
+    for (const call of undecided) this.emit(unfinishedResult(call, 'not_executed'));
+    for (const call of this.open.values()) call.cancel();
+  }
+
   /** Unsubscribes the running tools and the open decisions, and discards all results. */
-  readonly unsubscribe: () => void;
-  /** Calls back when all calls have ended, except those that wait for an answer from outside the run. */
-  readonly end: (ended: (calls: CallsOfRound) => void) => void;
-  /** The calls so far; changed by later events. */
-  readonly calls: CallsOfRound;
-}
+  unsubscribe(): void {
+    this.isClosed = true;
+    for (const call of this.open.values()) call.unsubscribe();
+  }
 
-type RoundEvent = RunningToolEvent | ToolWaitingEvent | ApprovedCall;
+  /** No further call begins: the observer is told when all calls have ended. */
+  complete(): void {
+    this.isComplete = true;
+    this.startQueued();
+  }
 
-/** Starts to accept the calls of an attempt at a turn; emits their events. */
-export function startRound(out: Subscriber<StreamEvent>, settings: RoundSettings): ToolRound {
-  const { tools, concurrency, resumed, changed } = settings;
-  const queue: ToolCallPart[] = [];
-  const started = new Subject<Observable<RoundEvent>>();
-  const cancelled = new Subject<void>();
-  const results = new Map(resumed?.open.results.map((result) => [result.id, result]));
-  const waiting = new Map(resumed?.open.waiting.map((call) => [call.id, call]));
-  const calls = { results, waiting };
-  const begun = new Set(results.keys());
-  let active = 0;
-  /** The calls whose approval has not ended. */
-  const deciding = new Set<string>();
-  let isStarting = false;
-  let vetoed = false;
-  let allEnded: ((calls: CallsOfRound) => void) | undefined;
-  const running = started.pipe(mergeAll()).subscribe({
-    next: emit,
-    error: (thrown: unknown) => out.error(thrown),
-  });
-  out.add(running);
-
-  function emit(event: RoundEvent) {
+  emit(event: RunningCallEvent | DecisionEvent): void {
+    if (this.isClosed) return;
     switch (event.type) {
       case 'approvedCall':
-        waiting.delete(event.call.id);
-        queue.push(event.call);
-        return;
+        this.waiting.delete(event.call.id);
+        this.queue.push(event.call);
+        break;
       case 'toolResult':
-        waiting.delete(event.id);
-        results.set(event.id, event);
+        this.setResult(event);
         break;
       case 'toolWaiting':
-        waiting.set(event.id, { id: event.id, name: event.name, arguments: event.arguments });
+        this.waiting.set(event.id, { id: event.id, name: event.name, arguments: event.arguments });
+        this.observer.emit(event);
+        this.observer.changed(this);
         break;
       default:
+        this.observer.emit(event);
     }
-    out.next(event);
-    if (event.type === 'toolResult' || event.type === 'toolWaiting') changed?.(calls);
   }
 
-  function decide(call: ToolCallPart, tool: Tool) {
-    deciding.add(call.id);
-    const events = approveCall(call, tool, { ...settings, cancelled });
-    started.next(
-      events.pipe(
-        finalize(() => {
-          deciding.delete(call.id);
-          startQueued();
-        }),
-      ),
-    );
+  decided({ id }: ToolCallPart): void {
+    this.open.delete(id);
+    this.startQueued();
   }
 
-  function run(call: ToolCallPart) {
-    active++;
-    const events = vetoed ? of(unfinishedResult(call, 'not_executed')) : runTool(call, { ...settings, cancelled });
-    started.next(
-      events.pipe(
-        finalize(() => {
-          active--;
-          startQueued();
-        }),
-      ),
-    );
+  ended({ id }: ToolCallPart): void {
+    this.open.delete(id);
+    this.active--;
+    this.startQueued();
+  }
+
+  private setResult(event: ToolResultEvent): void {
+    this.waiting.delete(event.id);
+    this.results.set(event.id, event);
+    this.observer.emit(event);
+    this.observer.changed(this);
+  }
+
+  private decide(call: ToolCallPart, tool: Tool): void {
+    const { messages, context, approve } = this.settings;
+    const decision = new OpenDecision(call, this);
+    this.open.set(call.id, decision);
+    decision.start(tool, { messages, context, approve, resumed: this.resumed });
+  }
+
+  private run(call: ToolCallPart): void {
+    if (this.isVetoed) {
+      this.emit(unfinishedResult(call, 'not_executed'));
+      return;
+    }
+    const running = new RunningCall(call, this.settings, this);
+    this.active++;
+    this.open.set(call.id, running);
+    running.start();
   }
 
   /**
@@ -120,38 +148,15 @@ export function startRound(out: Subscriber<StreamEvent>, settings: RoundSettings
    * call inside the completion of the previous call: 160 synchronous calls after an asynchronous call overflowed the
    * stack, and RxJS dropped the error.
    */
-  function startQueued() {
-    if (isStarting || running.closed) return;
-    isStarting = true;
-    for (let call; active < concurrency && (call = queue.shift());) run(call);
-    isStarting = false;
-    if (active + deciding.size + queue.length === 0) allEnded?.(calls);
+  private startQueued(): void {
+    if (this.isStarting) return;
+    this.isStarting = true;
+    for (let call; this.canStart() && (call = this.queue.shift());) this.run(call);
+    this.isStarting = false;
+    if (this.isComplete && !this.isClosed && this.open.size + this.queue.length === 0) this.observer.ended(this);
   }
 
-  return {
-    calls,
-    begin(call) {
-      if (begun.has(call.id)) return;
-      begun.add(call.id);
-      const tool = tools.get(call.name);
-      if (tool && !vetoed && mayWait(tool, call, resumed)) {
-        decide(call, tool);
-        return;
-      }
-      queue.push(call);
-      startQueued();
-    },
-    veto() {
-      vetoed = true;
-      const undecided = [...waiting.values()].filter(({ id }) => !deciding.has(id));
-      // Before the running calls are cancelled: the last of them ends the round.
-      for (const call of undecided) emit(unfinishedResult(call, 'not_executed'));
-      cancelled.next();
-    },
-    unsubscribe: () => running.unsubscribe(),
-    end(ended) {
-      allEnded = ended;
-      startQueued();
-    },
-  };
+  private canStart(): boolean {
+    return !this.isClosed && this.active < this.settings.concurrency;
+  }
 }

@@ -44,8 +44,8 @@ const interop = (key: PropertyKey) => ({ [key]: () => of(1, 2) });
 // eslint-disable-next-line @typescript-eslint/no-empty-function -- it yields nothing
 function* emptyGenerator() {}
 
-describe('runTool', () => {
-  it('runTool answers a call whose tool throws a Proxy that cannot be examined', async () => {
+describe('RunningCall', () => {
+  it('RunningCall answers a call whose tool throws a Proxy that cannot be examined', async () => {
     const { proxy, revoke } = Proxy.revocable(new Error('x'), {});
     revoke();
     const throwProxy = () => {
@@ -77,11 +77,11 @@ describe('runTool', () => {
       ['an empty Observable', EMPTY, null],
       ['an interop Observable under @@observable', interop('@@observable'), 2],
       ['a generator without values', emptyGenerator(), null],
-    ])('runTool returns the result of %s', async (_, output, result) => {
+    ])('RunningCall returns the result of %s', async (_, output, result) => {
       expect((await runCalls([anyTool('f', () => output)], [callOf('f')])).answers).toEqual([{ result }]);
     });
 
-    it('runTool follows an interop Observable under a Symbol.observable that is defined after RxJS is loaded', async () => {
+    it('RunningCall follows an interop Observable under a Symbol.observable that is defined after RxJS is loaded', async () => {
       const key = Symbol('observable');
       Object.defineProperty(Symbol, 'observable', { value: key, configurable: true });
       try {
@@ -91,7 +91,7 @@ describe('runTool', () => {
       }
     });
 
-    it('runTool copies the result, so that later changes to it do not reach the history', () => {
+    it('RunningCall copies the result, so that later changes to it do not reach the history', () => {
       const list = [1];
       const { values } = observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => list)])));
       list.push(2);
@@ -129,7 +129,7 @@ describe('runTool', () => {
       ['an invalid Date', () => new Date(NaN), 'invalid Date'],
       ['progress that JSON cannot represent', () => of(progress(NaN), 1), 'NaN'],
       ['a very long error', throwAny(new Error('x'.repeat(1000))), 'x'.repeat(1000)],
-    ])('runTool reports %s as an error result, and the other calls are not affected', async (_, execute, text) => {
+    ])('RunningCall reports %s as an error result, and the other calls are not affected', async (_, execute, text) => {
       const { answers, events } = await runCalls(
         [anyTool('bad', execute), anyTool('good', () => 1)],
         [callOf('bad'), callOf('good')],
@@ -140,14 +140,14 @@ describe('runTool', () => {
   });
 
   describe('calls that are not executed', () => {
-    it('runTool names the available tools when the model calls another, and emits no toolStart', async () => {
+    it('RunningCall names the available tools when the model calls another, and emits no toolStart', async () => {
       const { answers, events } = await runCalls([anyTool('add', () => 1)], [callOf('sub')]);
       expect(answers).toEqual([{ error: 'There is no tool "sub". Available: add.', code: 'unknown_tool' }]);
       expect(summaryOf(events)).toEqual(['error There is no tool "sub". Available: add.']);
     });
 
     it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
-      'runTool accepts %s as a name like any other',
+      'RunningCall accepts %s as a name like any other',
       async (name) => {
         expect((await runCalls([anyTool('add', () => 1)], [callOf(name)])).answers).toMatchObject([
           { error: expect.stringContaining(`no tool "${name}"`) },
@@ -160,7 +160,7 @@ describe('runTool', () => {
       ['invalid_json', 'not valid JSON'],
       ['too_deep', 'more than 500 levels'],
       ['inexact_integer', 'Send it as a string'],
-    ])('runTool does not execute a call whose arguments could not be read (%s)', async (_error, text) => {
+    ])('RunningCall does not execute a call whose arguments could not be read (%s)', async (_error, text) => {
       const execute = jest.fn(() => 1);
       const invalid = callOf('f', { _raw: '{"a', _error });
       const { answers, events } = await runCalls([anyTool('f', execute)], [invalid]);
@@ -171,7 +171,7 @@ describe('runTool', () => {
   });
 
   describe('arguments', () => {
-    it('runTool passes the validated and transformed arguments to the tool; toolStart has the original arguments', async () => {
+    it('RunningCall passes the validated and transformed arguments to the tool; toolStart has the original arguments', async () => {
       const received: unknown[] = [];
       const typed = tool({
         name: 'f',
@@ -193,14 +193,14 @@ describe('runTool', () => {
       ]);
     });
 
-    it('runTool waits for a schema that validates asynchronously', async () => {
+    it('RunningCall waits for a schema that validates asynchronously', async () => {
       const schema = z.object({ n: z.number() }).refine(async ({ n }) => n > 0, 'n must be positive');
       const typed = tool({ name: 'f', description: '', parameters: schema, execute: ({ n }) => n });
       const { answers } = await runCalls([typed], [callOf('f', { n: -1 }, 'a'), callOf('f', { n: 2 }, 'b')]);
       expect(answers).toMatchObject([{ error: expect.stringContaining('n must be positive') }, { result: 2 }]);
     });
 
-    it('runTool requires the required keys of a plain JSON Schema, and calls its validate', async () => {
+    it('RunningCall requires the required keys of a plain JSON Schema, and calls its validate', async () => {
       const parameters = { type: 'object', required: ['a', 'toString'] };
       const needs = tool({ name: 'f', description: '', parameters, execute: () => 1 });
       expect((await runCalls([needs], [callOf('f', { a: 1 })])).answers).toMatchObject([
@@ -222,7 +222,7 @@ describe('runTool', () => {
   });
 
   describe('progress', () => {
-    it('runTool emits toolStart, marked values at once, and the last unmarked value as the result', () => {
+    it('RunningCall emits toolStart, marked values at once, and the last unmarked value as the result', () => {
       const steps = new Subject<unknown>();
       const { values } = observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => steps)])));
       const summaryAfter = (value: unknown) => {
@@ -238,7 +238,7 @@ describe('runTool', () => {
       expect(summaryOf(values).slice(4)).toEqual(['result "b"']);
     });
 
-    it('runTool emits context.progress at once from any function, and nothing after the end', async () => {
+    it('RunningCall emits context.progress at once from any function, and nothing after the end', async () => {
       let report: ((value: unknown) => void) | undefined;
       const execute = jest.fn(async () => 'done');
       const reporting = anyTool('f', (_, context) => {
@@ -256,7 +256,7 @@ describe('runTool', () => {
       expect(summaryOf(values).slice(3)).toEqual(['result "done"']);
     });
 
-    it('runTool throws where context.progress is called with a value that JSON cannot represent', async () => {
+    it('RunningCall throws where context.progress is called with a value that JSON cannot represent', async () => {
       expect(await runOne((_, context) => context.progress(new Map()))).toEqual([
         'start',
         expect.stringContaining('error JSON cannot represent an object of class Map'),
@@ -305,7 +305,7 @@ describe('runTool', () => {
           })(),
         ['progress "a"', 'result "b"'],
       ],
-    ])('runTool follows an async generator %s', async (_, execute, expected) => {
+    ])('RunningCall follows an async generator %s', async (_, execute, expected) => {
       expect(await runOne(execute)).toEqual(['start', ...expected]);
     });
 
@@ -335,11 +335,11 @@ describe('runTool', () => {
         },
         ['progress "a"', 'error boom'],
       ],
-    ])('runTool follows a generator %s', async (_, execute, expected) => {
+    ])('RunningCall follows a generator %s', async (_, execute, expected) => {
       expect(await runOne(execute)).toEqual(['start', ...expected]);
     });
 
-    it('runTool emits the yield of an async generator while the generator still waits', async () => {
+    it('RunningCall emits the yield of an async generator while the generator still waits', async () => {
       const gate = new Subject<void>();
       const waiting = anyTool('f', async function* () {
         yield 'a';
@@ -351,7 +351,7 @@ describe('runTool', () => {
       expect(summaryOf(values)).toEqual(['start', 'progress "a"']);
     });
 
-    it('runTool treats an async iterable that is not a generator like an Observable', async () => {
+    it('RunningCall treats an async iterable that is not a generator like an Observable', async () => {
       const chunks = () =>
         new ReadableStream({
           start: (controller) => {
@@ -363,13 +363,13 @@ describe('runTool', () => {
       expect(await runOne(chunks)).toEqual(['start', 'progress "a"', 'result "b"']);
     });
 
-    it('runTool follows an async iterator whose next() returns plain objects, like for await', async () => {
+    it('RunningCall follows an async iterator whose next() returns plain objects, like for await', async () => {
       const steps = [{ value: 'a' }, { value: 'b' }, { done: true }];
       const plain = () => ({ [Symbol.asyncIterator]: () => ({ next: () => steps.shift() }) });
       expect(await runOne(plain)).toEqual(['start', 'progress "a"', 'result "b"']);
     });
 
-    it('runTool emits held progress when the tool fails', async () => {
+    it('RunningCall emits held progress when the tool fails', async () => {
       expect(await runOne(() => concat(of('a', 'b'), throwing('late')))).toEqual([
         'start',
         'progress "a"',
@@ -378,14 +378,14 @@ describe('runTool', () => {
       ]);
     });
 
-    it('runTool drops held progress on unsubscription', () => {
+    it('RunningCall drops held progress on unsubscription', () => {
       const steps = new BehaviorSubject('a');
       const { values, subscription } = observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => steps)])));
       subscription.unsubscribe();
       expect(summaryOf(values)).toEqual(['start']);
     });
 
-    it('runTool follows a tool whose stream is re-entered from the handler of its progress', () => {
+    it('RunningCall follows a tool whose stream is re-entered from the handler of its progress', () => {
       const steps = new Subject<number>();
       const progressed: unknown[] = [];
       turnOf(callOf('f'))
@@ -402,14 +402,14 @@ describe('runTool', () => {
   });
 
   describe('unsubscription', () => {
-    it('runTool does not abort the signal of a tool that has ended', async () => {
+    it('RunningCall does not abort the signal of a tool that has ended', async () => {
       const signals: AbortSignal[] = [];
       const f = anyTool('f', (_, { signal }) => (signals.push(signal), Promise.resolve(1)));
       await runCalls([f], [callOf('f')], { deadline: 1000 });
       expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
     });
 
-    it('runTool runs the finally block of an async generator that it unsubscribes', async () => {
+    it('RunningCall runs the finally block of an async generator that it unsubscribes', async () => {
       let cleaned = false;
       const f = anyTool('f', async function* () {
         try {
@@ -425,7 +425,7 @@ describe('runTool', () => {
       expect(cleaned).toBe(true);
     });
 
-    it('runTool does not ask an async iterator that it has left for another value', async () => {
+    it('RunningCall does not ask an async iterator that it has left for another value', async () => {
       let asked = 0;
       const next = () => (++asked < 3 ? Promise.resolve({ value: 1 }) : new Promise(() => undefined));
       const f = anyTool('f', () => ({ [Symbol.asyncIterator]: () => ({ next }) }));
@@ -435,14 +435,14 @@ describe('runTool', () => {
       expect(asked).toBe(1);
     });
 
-    it('runTool does not execute a tool when the handler of its toolStart unsubscribes', () => {
+    it('RunningCall does not execute a tool when the handler of its toolStart unsubscribes', () => {
       const execute = jest.fn(() => 1);
       const source = turnOf(callOf('f')).pipe(executeTools([anyTool('f', execute)]));
       observe(source.pipe(takeWhile(({ type }) => type !== 'toolStart')));
       expect(execute).not.toHaveBeenCalled();
     });
 
-    it('runTool ignores the rejection of a Promise whose tool caused the unsubscription', async () => {
+    it('RunningCall ignores the rejection of a Promise whose tool caused the unsubscription', async () => {
       const leave = new Subject<void>();
       const f = anyTool('f', () => (leave.next(), Promise.reject(new Error('too late'))));
       const values: StreamEvent[] = [];
@@ -458,7 +458,7 @@ describe('runTool', () => {
   });
 
   describe('the deadline', () => {
-    it('runTool ends a tool that reports progress endlessly and ignores its signal, and emits its held progress', () =>
+    it('RunningCall ends a tool that reports progress endlessly and ignores its signal, and emits its held progress', () =>
       virtual(({ flush }) => {
         let signal: AbortSignal | undefined;
         let left = false;
@@ -486,7 +486,7 @@ describe('runTool', () => {
         expect({ left, aborted: signal?.aborted }).toEqual({ left: true, aborted: true });
       }));
 
-    it('runTool ends a Promise that never settles, and a schema that never returns', () =>
+    it('RunningCall ends a Promise that never settles, and a schema that never returns', () =>
       virtual(({ flush }) => {
         const never = new Promise<never>(() => undefined);
         const hangs = anyTool('hangs', () => never);
@@ -504,7 +504,7 @@ describe('runTool', () => {
         expect(values.at(-1)).toEqual(finishOf());
       }));
 
-    it.each([2 ** 31, Infinity])('runTool does not end a tool early when the deadline is %s', (deadline) => {
+    it.each([2 ** 31, Infinity])('RunningCall does not end a tool early when the deadline is %s', (deadline) => {
       jest.useFakeTimers();
       try {
         const steps = new Subject<string>();
@@ -544,7 +544,7 @@ describe('runTool', () => {
     it.each([
       ['at its end', { deadline: 1000 }, (out: Subscriber<number>) => out.complete()],
       ['at the deadline', { deadline: 5 }, () => undefined],
-    ])('runTool continues with the next call when it throws %s, and reports the error', (_, options, act) => {
+    ])('RunningCall continues with the next call when it throws %s, and reports the error', (_, options, act) => {
       const unhandled: unknown[] = [];
       withHandler(
         (error) => unhandled.push(error),
@@ -560,7 +560,7 @@ describe('runTool', () => {
       expect(unhandled).toMatchObject([{ errors: [{ message: 'from the teardown' }] }]);
     });
 
-    it('runTool is not disturbed by a config.onUnhandledError that throws', () => {
+    it('RunningCall is not disturbed by a config.onUnhandledError that throws', () => {
       const handler = () => {
         throw new Error('from the handler');
       };
@@ -578,7 +578,7 @@ describe('runTool', () => {
       });
     });
 
-    it('runTool throws the error asynchronously when there is no handler', () => {
+    it('RunningCall throws the error asynchronously when there is no handler', () => {
       jest.useFakeTimers();
       try {
         const { values } = observe(
@@ -598,7 +598,7 @@ describe('runTool', () => {
       }
     });
 
-    it('runTool reports the error of a tool that ends synchronously, and the error of a tool that is unsubscribed', () => {
+    it('RunningCall reports the error of a tool that ends synchronously, and the error of a tool that is unsubscribed', () => {
       const unhandled: unknown[] = [];
       withHandler(
         (error) => unhandled.push(error),
@@ -623,7 +623,7 @@ describe('runTool', () => {
     });
   });
 
-  it('runTool reports nothing when the return() of an async iterator that it leaves returns a plain object', () => {
+  it('RunningCall reports nothing when the return() of an async iterator that it leaves returns a plain object', () => {
     const returned = jest.fn(() => ({ done: true }));
     const iterator = { next: () => new Promise(() => undefined), return: returned };
     const unhandled: unknown[] = [];
@@ -639,7 +639,7 @@ describe('runTool', () => {
     expect(unhandled).toEqual([]);
   });
 
-  it('runTool maps the values of a tool only once', () => {
+  it('RunningCall maps the values of a tool only once', () => {
     const toJSON = jest.fn(() => 1);
     observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => of(0).pipe(map(() => ({ toJSON }))))])));
     expect(toJSON).toHaveBeenCalledTimes(1);
