@@ -50,14 +50,12 @@ const lowerDigits = (hash: number, count: number): string =>
  * @returns A function that returns the valid id for an id of the conversation.
  */
 export function createCallIdMapper(messages: readonly Message[]): (id: string) => string {
-  const ids = new Set(
-    messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'toolCall' ? [part.id] : []))),
-  );
-  const usedIds = new Set([...ids].filter(isValidCallId));
+  const invalidIds = callIdsOf(messages, false);
+  if (invalidIds.size === 0) return unchanged; // nearly every conversation
+  const usedIds = callIdsOf(messages, true);
   const newIds = new Map<string, string>();
   const suffixes = new Map<string, number>(); // the next one of each base
-  for (const id of ids) {
-    if (isValidCallId(id)) continue;
+  for (const id of invalidIds) {
     const base = id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call';
     let suffix = suffixes.get(base) ?? 1;
     let newId = suffix === 1 ? base : `${base}_${suffix}`;
@@ -68,6 +66,16 @@ export function createCallIdMapper(messages: readonly Message[]): (id: string) =
   }
   return (id) => newIds.get(id) ?? id;
 }
+
+/** The ids of the calls that are valid, or those that are not. Runs for every request, so it copies nothing else. */
+function callIdsOf(messages: readonly Message[], valid: boolean): Set<string> {
+  const ids = new Set<string>();
+  for (const { parts } of messages)
+    for (const part of parts) if (part.type === 'toolCall' && isValidCallId(part.id) === valid) ids.add(part.id);
+  return ids;
+}
+
+const unchanged = (id: string): string => id;
 
 /** Whether Anthropic accepts the id of a call. */
 export const isValidCallId = (id: string): boolean => /^[a-zA-Z0-9_-]+$/.test(id);
