@@ -1,6 +1,7 @@
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
 import type { Chunk, TextChunk } from './chunk.js';
 import { createOperator } from './createOperator.js';
+import type { OperatorHandlers } from './createOperator.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent } from './eventGuards.js';
 import { leaveChunk } from './remainder.js';
@@ -16,78 +17,97 @@ export interface TextReader {
   release(next?: StreamEvent): void;
 }
 
-/** A filter for the events of one subscription. */
-export interface TextFilter {
-  next(event: StreamEvent): void;
-  /** Emits the text that is held back. */
-  flush(): void;
-}
+/** Creates the reader of a turn, which calls `emit` with its events. */
+export type StartTextReader = (emit: (event: StreamEvent) => void) => TextReader;
 
 /**
- * Creates a filter for text whose deltas may be cut anywhere: a reader holds text back until it is decided.
+ * Filters text whose deltas may be cut anywhere, for one subscription: a reader holds text back until it is decided.
  *
  * Metadata, provider data and notices have no position in the text, and pass. Before any other event, the held text is
  * released. `retract` drops it, and starts another reader. The provider data of a text that is held back is emitted
  * with an empty text, since it must be sent back to the provider.
- *
- * @param start Called for each turn with the function that emits an event; returns the reader.
- * @param emit Receives the events.
  */
-export function createTextFilter(
-  start: (emit: (event: StreamEvent) => void) => TextReader,
-  emit: (event: StreamEvent) => void,
-): TextFilter {
-  let reader = start(emit);
-  return {
-    flush: () => reader.release(),
-    next(event) {
-      const known = asKnownEvent(event);
-      switch (known.type) {
-        case 'text':
-          if (reader.read(known)) break;
-          if (known.providerData) emit({ ...known, text: '' } as StreamEvent);
-          return;
-        case 'metadata':
-        case 'providerData':
-        case 'retry':
-          break;
-        case 'retract':
-          reader = start(emit);
-          break;
-        default:
-          reader.release(event);
-      }
-      emit(event);
-    },
-  };
+export class TextFilter {
+  private reader: TextReader;
+
+  /**
+   * @param start Called for each turn.
+   * @param emit Receives the events.
+   */
+  constructor(
+    private readonly start: StartTextReader,
+    private readonly emit: (event: StreamEvent) => void,
+  ) {
+    this.reader = start(emit);
+  }
+
+  next(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+        if (this.reader.read(known)) break;
+        if (known.providerData) this.emit({ ...known, text: '' } as StreamEvent);
+        return;
+      case 'metadata':
+      case 'providerData':
+      case 'retry':
+        break;
+      case 'retract':
+        this.reader = this.start(this.emit);
+        break;
+      default:
+        this.reader.release(event);
+    }
+    this.emit(event);
+  }
+
+  /** Emits the text that is held back. */
+  flush(): void {
+    this.reader.release();
+  }
 }
 
 /**
- * Applies `createTextFilter` as an operator. The held text is emitted before an error or the completion, and left for
+ * Applies a `TextFilter` as an operator. The held text is emitted before an error or the completion, and left for
  * `stopOn` when the response is stopped.
  *
- * @param start Called for each turn with the function that emits an event; returns the reader.
+ * @param start Called for each turn.
  */
-export function textFilter<E extends StreamEvent>(
-  start: (emit: (event: StreamEvent) => void) => TextReader,
-): MonoTypeOperatorFunction<E> {
-  return createOperator<E, E>((out) => {
-    let emit = (event: StreamEvent) => out.next(event as E);
-    const filter = createTextFilter(start, (event) => emit(event));
+export function textFilter<E extends StreamEvent>(start: StartTextReader): MonoTypeOperatorFunction<E> {
+  return createOperator<E, E>((out) => new TextFilterHandlers(start, out));
+}
+
+class TextFilterHandlers<E extends StreamEvent> implements OperatorHandlers<E> {
+  private readonly filter: TextFilter;
+  private hasEnded = false;
+
+  constructor(
+    start: StartTextReader,
+    private readonly out: Subscriber<E>,
+  ) {
+    this.filter = new TextFilter(start, (event) => this.emit(event as E));
     out.add(() => {
-      emit = (event) => leaveChunk(event as Chunk);
-      filter.flush();
+      this.hasEnded = true;
+      this.filter.flush();
     });
-    return {
-      next: (event) => filter.next(event),
-      error(error) {
-        filter.flush();
-        out.error(error);
-      },
-      complete() {
-        filter.flush();
-        out.complete();
-      },
-    };
-  });
+  }
+
+  next(event: E): void {
+    this.filter.next(event);
+  }
+
+  error(error: unknown): void {
+    this.filter.flush();
+    this.out.error(error);
+  }
+
+  complete(): void {
+    this.filter.flush();
+    this.out.complete();
+  }
+
+  private emit(event: E): void {
+    if (this.hasEnded) leaveChunk(event as Chunk);
+    else this.out.next(event);
+  }
 }

@@ -1,13 +1,13 @@
 import { identity } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import type { Chunk } from '../../core/chunk.js';
+import type { Chunk, TextChunk } from '../../core/chunk.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isJsonObject, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { closingEnd, isSpace } from '../../core/json/scan.js';
 import type { Request } from '../../core/model.js';
-import { createTextFilter, textFilter } from '../../core/textFilter.js';
-import type { TextFilter, TextReader } from '../../core/textFilter.js';
+import { TextFilter, textFilter } from '../../core/textFilter.js';
+import type { TextReader } from '../../core/textFilter.js';
 
 /** The option of models that may write their calls as text. */
 export interface TextCallOptions {
@@ -39,54 +39,61 @@ const HEAD_LENGTH = 24;
  * @param emit Receives the chunks.
  */
 export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextFilter {
-  return createTextFilter(textCallReader(offered), (event) => emit(event as Chunk));
+  return new TextFilter(
+    (emitEvent) => new TextCallReader(offered, emitEvent),
+    (event) => emit(event as Chunk),
+  );
 }
 
-const textCallReader =
-  (offered: ReadonlySet<string>) =>
-  (emit: (event: StreamEvent) => void): TextReader => {
-    let heldText = ''; // V8 keeps appended strings as a rope; the rope is flattened once, when it is parsed
-    let head = '';
-    let isPlainText = false; // the text does not consist of calls: nothing is held back
+class TextCallReader implements TextReader {
+  private heldText = ''; // V8 keeps appended strings as a rope; the rope is flattened once, when it is parsed
+  private head = '';
+  private isPlainText = false; // the text does not consist of calls: nothing is held back
 
-    const flush = () => {
-      const text = heldText;
-      heldText = '';
-      isPlainText = true;
-      if (text !== '') emit({ type: 'text', text } as StreamEvent);
-    };
-    const finish = () => {
-      const calls = isPlainText ? undefined : parseCalls(heldText);
-      if (!calls?.every(({ name }) => offered.has(name))) {
-        flush();
-        return;
-      }
-      heldText = '';
-      for (const call of calls) emit({ type: 'toolCallFragment', ...call, done: true } as StreamEvent);
-    };
-    return {
-      read({ text }) {
-        if (isPlainText) return true;
-        heldText += text;
-        if (head.length < HEAD_LENGTH) head = (head + text.replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
-        if (!mayBeginCalls(head)) flush();
-        return false;
-      },
-      release(next) {
-        switch (next?.type) {
-          case 'finish':
-            finish();
-            break;
-          case 'toolCallFragment':
-          case 'file':
-          case undefined:
-            flush();
-            break;
-          default: // thinking and sources may stand between a tag and its calls
-        }
-      },
-    };
-  };
+  constructor(
+    private readonly offered: ReadonlySet<string>,
+    private readonly emit: (event: StreamEvent) => void,
+  ) {}
+
+  read({ text }: TextChunk): boolean {
+    if (this.isPlainText) return true;
+    this.heldText += text;
+    if (this.head.length < HEAD_LENGTH) this.head = (this.head + text.replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
+    if (!mayBeginCalls(this.head)) this.flush();
+    return false;
+  }
+
+  release(next?: StreamEvent): void {
+    switch (next?.type) {
+      case 'finish':
+        this.finish();
+        break;
+      case 'toolCallFragment':
+      case 'file':
+      case undefined:
+        this.flush();
+        break;
+      default: // thinking and sources may stand between a tag and its calls
+    }
+  }
+
+  private flush(): void {
+    const text = this.heldText;
+    this.heldText = '';
+    this.isPlainText = true;
+    if (text !== '') this.emit({ type: 'text', text } as StreamEvent);
+  }
+
+  private finish(): void {
+    const calls = this.isPlainText ? undefined : parseCalls(this.heldText);
+    if (!calls?.every(({ name }) => this.offered.has(name))) {
+      this.flush();
+      return;
+    }
+    this.heldText = '';
+    for (const call of calls) this.emit({ type: 'toolCallFragment', ...call, done: true } as StreamEvent);
+  }
+}
 
 /** Whether a text that begins with `head` may consist of calls: a tag is followed by a bracket or another tag. */
 function mayBeginCalls(head: string): boolean {
@@ -104,7 +111,7 @@ function mayBeginCalls(head: string): boolean {
 export function extractTextCalls({ tools = [], toolChoice }: Request): MonoTypeOperatorFunction<Chunk> {
   if (tools.length === 0 || toolChoice === 'none') return identity;
   const offered = new Set(tools.map(({ name }) => name));
-  return textFilter(textCallReader(offered));
+  return textFilter((emit) => new TextCallReader(offered, emit));
 }
 
 /** A call that was written as text. */

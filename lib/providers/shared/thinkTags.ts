@@ -1,8 +1,8 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import type { Chunk } from '../../core/chunk.js';
+import type { Chunk, TextChunk } from '../../core/chunk.js';
 import type { StreamEvent } from '../../core/event.js';
-import { createTextFilter, textFilter } from '../../core/textFilter.js';
-import type { TextFilter, TextReader } from '../../core/textFilter.js';
+import { TextFilter, textFilter } from '../../core/textFilter.js';
+import type { StartTextReader, TextReader } from '../../core/textFilter.js';
 
 const openingTag = '<think>';
 const closingTag = '</think>';
@@ -25,68 +25,82 @@ type State = 'start' | 'thinking' | 'afterTags' | 'text';
  * @param emit Receives the chunks.
  */
 export function createThinkTagParser(emit: (chunk: Chunk) => void): TextFilter {
-  return createTextFilter(createThinkTagReader, (event) => emit(event as Chunk));
+  return new TextFilter(startThinkTagReader, (event) => emit(event as Chunk));
 }
 
-function createThinkTagReader(emit: (event: StreamEvent) => void): TextReader {
-  let state: State = 'start';
-  let heldText = '';
-  let blanks = ''; // the whitespace before a tag: a rope, which is not searched again with each delta
+const startThinkTagReader: StartTextReader = (emit) => new ThinkTagReader(emit);
 
-  const emitText = (type: 'text' | 'thinking', text: string) => {
-    if (text !== '') emit({ type, text } as StreamEvent);
-  };
-  /** Each state reads what it can, passes the rest to the next state, and holds back what it cannot classify yet. */
-  const read: Record<State, (text: string) => void> = {
-    start(text) {
-      const trimmed = text.trimStart();
-      blanks += text.slice(0, text.length - trimmed.length);
-      if (trimmed.startsWith(openingTag)) enter('thinking', trimmed.slice(openingTag.length));
-      else if (openingTag.startsWith(trimmed)) heldText = trimmed;
-      else enter('text', blanks + trimmed);
-    },
-    thinking(text) {
-      const end = text.indexOf(closingTag);
-      if (end !== -1) {
-        emitText('thinking', text.slice(0, end));
-        enter('afterTags', text.slice(end + closingTag.length));
-        return;
-      }
-      const length = text.length - partialTagLength(text, closingTag);
-      emitText('thinking', text.slice(0, length));
-      heldText = text.slice(length);
-    },
-    afterTags(text) {
-      if (text === '\r') heldText = text;
-      else if (text !== '') enter('text', text.replace(/^\r?\n/, ''));
-    },
-    text: (text) => emitText('text', text),
-  };
-  const enter = (next: State, text: string) => {
-    state = next;
-    read[next](text);
-  };
-  return {
-    read(chunk) {
-      if (state === 'text') return true;
-      const text = heldText + chunk.text;
-      heldText = '';
-      read[state](text);
-      return false;
-    },
-    release() {
-      const text = state === 'start' ? blanks + heldText : heldText;
-      heldText = '';
-      blanks = '';
-      if (state === 'start' && text !== '') state = 'text';
-      emitText(state === 'thinking' ? 'thinking' : 'text', text);
-    },
-  };
+/** In each state, reads what it can, passes the rest to the next state, and holds back what it cannot classify yet. */
+class ThinkTagReader implements TextReader {
+  private state: State = 'start';
+  private heldText = '';
+  /** The whitespace before a tag: a rope, which is not searched again with each delta. */
+  private blanks = '';
+
+  constructor(private readonly emit: (event: StreamEvent) => void) {}
+
+  read(chunk: TextChunk): boolean {
+    if (this.state === 'text') return true;
+    const text = this.heldText + chunk.text;
+    this.heldText = '';
+    this.enter(this.state, text);
+    return false;
+  }
+
+  release(): void {
+    const text = this.state === 'start' ? this.blanks + this.heldText : this.heldText;
+    this.heldText = '';
+    this.blanks = '';
+    if (this.state === 'start' && text !== '') this.state = 'text';
+    this.emitText(this.state === 'thinking' ? 'thinking' : 'text', text);
+  }
+
+  private enter(state: State, text: string): void {
+    this.state = state;
+    switch (state) {
+      case 'start':
+        this.readStart(text);
+        break;
+      case 'thinking':
+        this.readThinking(text);
+        break;
+      case 'afterTags':
+        if (text === '\r') this.heldText = text;
+        else if (text !== '') this.enter('text', text.replace(/^\r?\n/, ''));
+        break;
+      case 'text':
+        this.emitText('text', text);
+    }
+  }
+
+  private readStart(text: string): void {
+    const trimmed = text.trimStart();
+    this.blanks += text.slice(0, text.length - trimmed.length);
+    if (trimmed.startsWith(openingTag)) this.enter('thinking', trimmed.slice(openingTag.length));
+    else if (openingTag.startsWith(trimmed)) this.heldText = trimmed;
+    else this.enter('text', this.blanks + trimmed);
+  }
+
+  private readThinking(text: string): void {
+    const end = text.indexOf(closingTag);
+    if (end !== -1) {
+      this.emitText('thinking', text.slice(0, end));
+      this.enter('afterTags', text.slice(end + closingTag.length));
+      return;
+    }
+    const length = text.length - partialTagLength(text, closingTag);
+    this.emitText('thinking', text.slice(0, length));
+    this.heldText = text.slice(length);
+  }
+
+  private emitText(type: 'text' | 'thinking', text: string): void {
+    if (text !== '') this.emit({ type, text } as StreamEvent);
+  }
 }
 
 /** Applies `createThinkTagParser` as an operator. Held text is emitted before an error or the completion. */
 export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
-  return textFilter(createThinkTagReader);
+  return textFilter(startThinkTagReader);
 }
 
 /**
