@@ -1,7 +1,8 @@
-import { concat, defer, ignoreElements, Observable, of, timer } from 'rxjs';
-import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
+import { concat, ignoreElements, Observable, of, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction, OperatorFunction, Subscriber } from 'rxjs';
 import type { RetryChunk } from '../core/chunk.js';
 import { subscribeUntilClosed } from '../core/createOperator.js';
+import type { SourceHandlers } from '../core/createOperator.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { isRecord } from '../core/json/json.js';
@@ -43,14 +44,14 @@ export interface RetryOptions {
 export function retryBeforeFirst<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
   const { count = 3 } = options;
   return (source: Observable<T | RetryChunk>) =>
-    defer(() => {
+    new Observable((out) => {
       let retries = 0;
       const select = (error: unknown, hasEmitted: boolean) => {
         if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
         const delay = retryDelay(error, retries, options);
         return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
       };
-      return source.pipe(continueAfterError(select));
+      new Attempts(out, select).subscribeTo(source);
     });
 }
 
@@ -93,14 +94,14 @@ export function catchBeforeFirst<T>(
   select: (error: unknown) => Observable<T> | undefined,
 ): MonoTypeOperatorFunction<T> {
   return (source) =>
-    defer(() => {
+    new Observable<T>((out) => {
       let isFirst = true;
       const selectOnce = (error: unknown, hasEmitted: boolean) => {
         if (hasEmitted || !isFirst) return undefined;
         isFirst = false;
         return select(error);
       };
-      return source.pipe(continueAfterError(selectOnce));
+      new Attempts(out, selectOnce).subscribeTo(source);
     });
 }
 
@@ -117,26 +118,39 @@ export function catchBeforeFirst<T>(
 export function continueAfterError<T>(
   select: (error: unknown, hasEmitted: boolean) => Observable<T> | undefined,
 ): MonoTypeOperatorFunction<T> {
-  return (source) =>
-    new Observable<T>((out) => {
-      let hasEmitted = false;
-      // `tap` and `catchError` in one: one call less on the path of every delta.
-      const next = (value: T) => {
-        const type = (value as Partial<StreamEvent> | null | undefined)?.type;
-        if (type !== 'retry') hasEmitted = type !== 'retract';
-        out.next(value);
-      };
-      // A loop, and not a `catchError` around the next one, so that any number of retries does not nest.
-      const subscribeTo = (current: Observable<T>) => {
-        let failure: unknown;
-        const error = (thrown: unknown) => (failure = thrown);
-        subscribeUntilClosed(out, current, { next, error, afterFailure: () => proceed(failure) });
-      };
-      const proceed = (error: unknown) => {
-        const other = select(error, hasEmitted);
-        if (other) subscribeTo(other);
-        else out.error(error);
-      };
-      subscribeTo(source);
-    });
+  return (source) => new Observable<T>((out) => new Attempts(out, select).subscribeTo(source));
+}
+
+/** Forwards one source after the other. */
+class Attempts<T> implements SourceHandlers<T> {
+  private hasEmitted = false;
+  /** The error of the current source. */
+  private failure: unknown;
+
+  constructor(
+    private readonly out: Subscriber<T>,
+    private readonly select: (error: unknown, hasEmitted: boolean) => Observable<T> | undefined,
+  ) {}
+
+  /** A loop, and not a `catchError` around the next one, so that any number of retries does not nest. */
+  subscribeTo(source: Observable<T>): void {
+    subscribeUntilClosed(this.out, source, this);
+  }
+
+  /** `tap` and `catchError` in one: one call less on the path of every delta. */
+  next(value: T): void {
+    const type = (value as Partial<StreamEvent> | null | undefined)?.type;
+    if (type !== 'retry') this.hasEmitted = type !== 'retract';
+    this.out.next(value);
+  }
+
+  error(thrown: unknown): void {
+    this.failure = thrown;
+  }
+
+  afterFailure(): void {
+    const other = this.select(this.failure, this.hasEmitted);
+    if (other) this.subscribeTo(other);
+    else this.out.error(this.failure);
+  }
 }
