@@ -1,8 +1,8 @@
-import { asyncScheduler, EMPTY, Subscription } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { asyncScheduler, EMPTY } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, Subscriber, Subscription } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import { TimeoutError } from '../core/timeoutError.js';
-import type { TimeoutPhase } from '../core/timeoutError.js';
 import { maxTimerDelay } from '../core/options.js';
 
 /** How long a response may be silent. */
@@ -62,68 +62,66 @@ export function idleTimeout<T>(
   headers: Observable<boolean> = EMPTY,
 ): MonoTypeOperatorFunction<T> {
   return createOperator((out) => {
-    const createTimer = (phase: TimeoutPhase, limit: number | false) =>
-      new SilenceTimer(limit === false ? Infinity : limit, (exceeded) => out.error(new TimeoutError(phase, exceeded)));
-    const timers = {
-      connect: createTimer('connect', connect),
-      first: createTimer('first', first),
-      body: createTimer('body', body),
-      each: createTimer('each', each),
-    };
-    let current = timers.body; // that each value restarts
-    const stop = () => {
-      for (const timer of Object.values(timers)) timer.stop();
-    };
-    const onHeaders = (isStream: boolean) => {
-      timers.connect.stop();
-      if (isStream) timers.body.start();
-      else stop();
-    };
-    out.add(stop);
+    const limits = { connect, first, body: body === false ? Infinity : body, each: each === false ? Infinity : each };
+    const watch = new SilenceWatch(out, limits, begins);
+    const onHeaders = (isStream: boolean) => watch.onHeaders(isStream);
     out.add(headers.subscribe({ next: onHeaders, error: (error: unknown) => out.error(error) }));
-    timers.connect.start();
-    timers.first.start();
-    return {
-      next(value) {
-        out.next(value);
-        if (current === timers.body && !out.closed && begins(value)) {
-          stop();
-          current = timers.each;
-          current.start();
-        }
-        current.silentSince = asyncScheduler.now(); // after the subscriber has handled it
-      },
-    };
+    return watch;
   });
 }
 
 /**
- * Calls back after a silence. A value only records the time, and the timer, when it fires, is scheduled again for the
- * remaining time. RxJS's `timeout` schedules again for each value, which was measured at about 2 us.
+ * Watches one response. A value only records the time, and one timer serves all limits: when it fires, it is scheduled
+ * again for the remaining time. RxJS's `timeout` schedules again for each value, which was measured at about 2 us.
  */
-class SilenceTimer {
-  silentSince = 0;
-  private scheduled = Subscription.EMPTY;
+class SilenceWatch<T> implements OperatorHandlers<T> {
+  /** The limit that each value restarts. */
+  private phase: 'connect' | 'body' | 'each' = 'connect';
+  private readonly startedAt = asyncScheduler.now();
+  private silentSince = this.startedAt;
+  private timer: Subscription | undefined;
 
   constructor(
-    private readonly limit: number,
-    private readonly onSilence: (limit: number) => void,
-  ) {}
+    private readonly out: Subscriber<T>,
+    private readonly limits: Readonly<Record<'connect' | 'first' | 'body' | 'each', number>>,
+    private readonly begins: (value: T) => boolean,
+  ) {
+    out.add(() => this.timer?.unsubscribe());
+    this.check();
+  }
 
-  start(): void {
-    this.stop();
+  next(value: T): void {
+    this.out.next(value);
+    if (this.phase !== 'each' && !this.out.closed && this.begins(value)) this.enter('each');
+    else this.silentSince = asyncScheduler.now(); // after the subscriber has handled it
+  }
+
+  onHeaders(isStream: boolean): void {
+    if (isStream) this.enter('body');
+    else this.timer?.unsubscribe();
+  }
+
+  private enter(phase: 'body' | 'each'): void {
+    this.phase = phase;
     this.silentSince = asyncScheduler.now();
-    this.schedule();
+    if (!this.timer) this.check();
   }
 
-  stop(): void {
-    this.scheduled.unsubscribe();
-  }
-
-  private schedule(): void {
-    if (this.limit === Infinity) return;
-    const remaining = this.limit - (asyncScheduler.now() - this.silentSince);
-    if (remaining <= 0) this.onSilence(this.limit);
-    else this.scheduled = asyncScheduler.schedule(() => this.schedule(), Math.min(remaining, maxTimerDelay));
+  /** Errors if a limit is exceeded; otherwise waits for the earliest time at which one can be. */
+  private check(): void {
+    const { phase, limits } = this;
+    const now = asyncScheduler.now();
+    const silence = limits[phase] - (now - this.silentSince);
+    const first = phase === 'each' ? Infinity : limits.first - (now - this.startedAt);
+    const remaining = Math.min(silence, first);
+    this.timer = undefined;
+    if (remaining <= 0) {
+      const exceeded = silence <= 0 ? phase : 'first';
+      this.out.error(new TimeoutError(exceeded, limits[exceeded]));
+    } else if (remaining < Infinity) {
+      // No later than the end of a limit that begins to apply in the meantime.
+      const delay = Math.min(remaining, limits.body, limits.each, maxTimerDelay);
+      this.timer = asyncScheduler.schedule(() => this.check(), Math.max(delay, 1));
+    }
   }
 }
