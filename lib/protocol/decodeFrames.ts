@@ -4,12 +4,14 @@ import { ProtocolError } from '../core/errors.js';
 import { isJsonObject, isTooDeepJson } from '../core/json/json.js';
 import { isTextDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../core/json/depth.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
+import type { Usage } from '../core/usage.js';
 import { quoted } from './errorDetails.js';
 import { redactThrown } from './redact.js';
 import type { Redaction } from './redact.js';
-import { createTemplateParser } from './templateParser.js';
+import { TemplateParser } from './templateParser.js';
 import { untilFinish } from './untilFinish.js';
-import type { Frame, FramingOptions, Wire } from './wire.js';
+import type { ChunkDecoder, ChunkOutput } from './untilFinish.js';
+import type { Decoder, Frame, FrameReader, FramingOptions, Wire } from './wire.js';
 
 /** How a response is read. */
 export interface DecodeOptions extends FramingOptions {
@@ -41,65 +43,103 @@ export interface DecodeOptions extends FramingOptions {
  * throws.
  */
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
-  const { provider, redaction = () => ({ provider }) } = options;
-  return untilFinish(provider, (output) => {
-    let hasContent = false;
-    const emit = (chunk: Chunk) => {
-      if (!hasContent && isContent(chunk)) {
-        hasContent = true;
-        options.onContent?.();
-      }
-      output.emit(chunk);
-    };
-    const decoder = wire.decode(emit);
-    const parse = createTemplateParser();
+  return untilFinish(options.provider, (output) => new FrameDecoder(wire, options, output));
+}
 
-    const endResponse = () => {
-      decoder.end(true);
-      output.emit({ type: 'finish', reason: 'unspecified' }); // ignored if the decoder has emitted its own
-    };
-    const decode = (json: JsonObject, event: string | undefined) => {
-      if (!output.closed && decoder.next(json, event) === 'end') endResponse();
-    };
-    const readFrame = (frame: Frame) => {
-      if (output.closed) return; // one read holds many frames
-      if (frame.data === terminalMark) {
-        endResponse(); // not parsed: the error took as long as parsing 20 frames
-        return;
-      }
-      const json = parseFrame(frame.data, parse);
-      if (isJsonObject(json)) {
-        decode(json, frame.event);
-        return;
-      }
-      const objects = Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
-      for (const object of objects) decode(object, frame.event);
-      if (objects.length === 0) readLines(frame);
-    };
-    // Some servers separate events by one line feed instead of two, or append the terminal mark to the last one.
-    const readLines = ({ data, event, unterminated }: Frame) => {
-      const lines = data.split('\n').map((line) => line.trim());
-      for (const line of lines.filter((text) => text !== '' && !isKeepAlive(text))) {
-        const json = parseFrame(line, JSON.parse);
-        if (line === terminalMark) endResponse();
-        else if (isJsonObject(json)) decode(json, event);
-        // JSON that was cut by the end of the body is an interruption, which `end` reports.
-        else if (!unterminated || !/^[[{]/.test(line)) throw notJson(provider, data);
-        if (output.closed) return;
-      }
-    };
-    const frames = wire.framing.createReader(options, readFrame);
+/** Decodes the bytes of one response. */
+class FrameDecoder implements ChunkDecoder<Uint8Array> {
+  private hasContent = false;
+  private readonly decoder: Decoder;
+  private readonly parser = new TemplateParser();
+  private readonly reader: FrameReader;
 
-    return {
-      next: (bytes) => frames.push(bytes),
-      end() {
-        frames.end();
-        if (!output.closed) decoder.end(false);
-      },
-      error: (thrown) => redactThrown(thrown, redaction()),
-      usage: () => decoder.usage?.(),
-    };
-  });
+  constructor(
+    wire: Wire,
+    private readonly options: DecodeOptions,
+    private readonly output: ChunkOutput,
+  ) {
+    this.decoder = wire.decode((chunk) => this.emit(chunk));
+    this.reader = wire.framing.createReader(options, (frame) => this.readFrame(frame));
+  }
+
+  next(bytes: Uint8Array): void {
+    this.reader.push(bytes);
+  }
+
+  end(): void {
+    this.reader.end();
+    if (!this.output.closed) this.decoder.end(false);
+  }
+
+  error(thrown: unknown): unknown {
+    const { provider, redaction } = this.options;
+    return redactThrown(thrown, redaction?.() ?? { provider });
+  }
+
+  usage(): Usage | undefined {
+    return this.decoder.usage?.();
+  }
+
+  private emit(chunk: Chunk): void {
+    if (!this.hasContent && isContent(chunk)) {
+      this.hasContent = true;
+      this.options.onContent?.();
+    }
+    this.output.emit(chunk);
+  }
+
+  private readFrame(frame: Frame): void {
+    if (this.output.closed) return; // one read holds many frames
+    if (frame.data === terminalMark) {
+      this.endResponse(); // not parsed: the error took as long as parsing 20 frames
+      return;
+    }
+    const json = this.parse(frame.data);
+    if (isJsonObject(json)) {
+      this.decode(json, frame.event);
+      return;
+    }
+    const objects = Array.isArray(json) ? (json as unknown[]).filter(isJsonObject) : [];
+    for (const object of objects) this.decode(object, frame.event);
+    if (objects.length === 0) this.readLines(frame);
+  }
+
+  /** Some servers separate events by one line feed instead of two, or append the terminal mark to the last one. */
+  private readLines({ data, event, unterminated }: Frame): void {
+    const lines = data.split('\n').map((line) => line.trim());
+    for (const line of lines.filter((text) => text !== '' && !isKeepAlive(text))) {
+      const json = this.parse(line);
+      if (line === terminalMark) this.endResponse();
+      else if (isJsonObject(json)) this.decode(json, event);
+      // JSON that was cut by the end of the body is an interruption, which `end` reports.
+      else if (!unterminated || !/^[[{]/.test(line)) throw notJson(this.options.provider, data);
+      if (this.output.closed) return;
+    }
+  }
+
+  private decode(json: JsonObject, event: string | undefined): void {
+    if (!this.output.closed && this.decoder.next(json, event) === 'end') this.endResponse();
+  }
+
+  private endResponse(): void {
+    this.decoder.end(true);
+    this.output.emit({ type: 'finish', reason: 'unspecified' }); // ignored if the decoder has emitted its own
+  }
+
+  /**
+   * Parses a frame, if it is JSON. Objects and arrays beyond `MAX_FRAME_DEPTH` levels are null: the arguments of a call
+   * then still have more than `MAX_JSON_DEPTH` levels, so that `accumulateToolCalls` makes the call invalid, and the
+   * response goes on.
+   */
+  private parse(text: string): JsonValue | undefined {
+    try {
+      const value = this.parser.parse(text) as JsonValue;
+      const isTooDeep = text.length > MAX_FRAME_DEPTH && isTextDeeperThan(text, MAX_FRAME_DEPTH);
+      return isTooDeep ? limitDepth(value, MAX_FRAME_DEPTH) : value;
+    } catch {
+      return undefined;
+    }
+  }
 }
 
 /** The end of a response in the Chat Completions API. */
@@ -107,21 +147,6 @@ const terminalMark = '[DONE]';
 
 /** A frame has some levels around the arguments of a call, which may have `MAX_JSON_DEPTH` levels. */
 const MAX_FRAME_DEPTH = 532;
-
-/**
- * Parses a frame, if it is JSON. Objects and arrays beyond `MAX_FRAME_DEPTH` levels are null: the arguments of a call
- * then still have more than `MAX_JSON_DEPTH` levels, so that `accumulateToolCalls` makes the call invalid, and the
- * response goes on.
- */
-function parseFrame(text: string, parse: (text: string) => unknown): JsonValue | undefined {
-  try {
-    const value = parse(text) as JsonValue;
-    const isTooDeep = text.length > MAX_FRAME_DEPTH && isTextDeeperThan(text, MAX_FRAME_DEPTH);
-    return isTooDeep ? limitDepth(value, MAX_FRAME_DEPTH) : value;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Whether a chunk shows that the model has begun: not what only announces the response. */
 export function isContent(chunk: Chunk): boolean {

@@ -14,40 +14,58 @@ export const ndjson: Framing = { mediaType: 'application/x-ndjson', createReader
  * @param emit Receives the frames.
  * @returns The reader of one body. It throws ProtocolError `event_too_large`.
  */
-export function createNdjsonReader(
-  { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
-  emit: (frame: Frame) => void,
-): FrameReader {
-  const decoder = new TextDecoder();
-  // The parts of the current line. Only new text is searched, and the parts are joined once, so the cost is linear
-  // however the bytes are cut.
-  let parts: string[] = [];
-  let length = 0;
-  const append = (part: string) => {
-    parts.push(part);
-    length += part.length;
-    if (length > maxEventBytes) throw eventTooLarge(provider, maxEventBytes, parts.join(''));
-  };
-  const endLine = (unterminated: boolean) => {
-    const data = parts.join('').trim();
-    parts = [];
-    length = 0;
-    if (data !== '') emit(unterminated ? { data, unterminated: true } : { data });
-  };
-  const read = (text: string) => {
+export function createNdjsonReader(options: FramingOptions, emit: (frame: Frame) => void): FrameReader {
+  return new NdjsonReader(options, emit);
+}
+
+class NdjsonReader implements FrameReader {
+  private readonly provider: string;
+  private readonly maxEventBytes: number;
+  private readonly decoder = new TextDecoder();
+  /**
+   * The parts of the current line. Only new text is searched, and the parts are joined once, so the cost is linear
+   * however the bytes are cut.
+   */
+  private parts: string[] = [];
+  private length = 0;
+
+  constructor(
+    { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
+    private readonly emit: (frame: Frame) => void,
+  ) {
+    this.provider = provider;
+    this.maxEventBytes = maxEventBytes;
+  }
+
+  push(bytes: Uint8Array): void {
+    this.read(this.decoder.decode(bytes, { stream: true }));
+  }
+
+  end(): void {
+    this.read(this.decoder.decode());
+    this.endLine(true);
+  }
+
+  private read(text: string): void {
     let start = 0;
     for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
-      append(text.slice(start, end));
-      endLine(false);
+      this.append(text.slice(start, end));
+      this.endLine(false);
       start = end + 1;
     }
-    if (start < text.length) append(text.slice(start));
-  };
-  return {
-    push: (bytes) => read(decoder.decode(bytes, { stream: true })),
-    end() {
-      read(decoder.decode());
-      endLine(true);
-    },
-  };
+    if (start < text.length) this.append(text.slice(start));
+  }
+
+  private append(part: string): void {
+    this.parts.push(part);
+    this.length += part.length;
+    if (this.length > this.maxEventBytes) throw eventTooLarge(this.provider, this.maxEventBytes, this.parts.join(''));
+  }
+
+  private endLine(unterminated: boolean): void {
+    const data = this.parts.join('').trim();
+    this.parts = [];
+    this.length = 0;
+    if (data !== '') this.emit(unterminated ? { data, unterminated: true } : { data });
+  }
 }

@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import type { EventSourceMessage, ParseError } from 'eventsource-parser';
+import type { EventSourceMessage, EventSourceParser, ParseError } from 'eventsource-parser';
 import { ProtocolError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
 import { quoted, providerError, hasErrorField } from './errorDetails.js';
@@ -19,6 +19,9 @@ const blockSize = 4_096;
 
 const LINE_FEED = 10;
 
+/** More bytes follow: a character may be cut. */
+const stream = { stream: true };
+
 /** How much of the text outside of events is kept, to find an error in it. */
 const strayTextLimit = 65_536;
 
@@ -37,69 +40,87 @@ export const sse: Framing = { mediaType: 'text/event-stream', createReader: crea
  * @returns The reader of one body. It throws ProtocolError `event_too_large`; ProtocolError `frame` at the end of a
  * body that contains text but no event; and ProviderError when the text outside of events is JSON with an `error`.
  */
-export function createSseReader(
-  { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
-  emit: (frame: Frame) => void,
-): FrameReader {
-  const decoder = new TextDecoder();
-  const normalize = createLineEndNormalizer();
-  let ended = false;
-  let events = 0;
-  let strayText = '';
-  const onError = (error: ParseError) => {
-    if (error.type === 'max-buffer-size-exceeded') throw eventTooLarge(provider, maxEventBytes, '');
-    if (error.type !== 'unknown-field' || strayText.length > strayTextLimit) return;
-    const line = error.line ?? '';
-    const isCutField = ended && knownFields.some((field) => field.startsWith(line));
-    if (!isCutField) strayText += `${line}\n`;
-  };
-  const onEvent = ({ data, event }: EventSourceMessage) => {
-    events += 1;
-    if (data.length > maxEventBytes) throw eventTooLarge(provider, maxEventBytes, data);
-    if (data.startsWith('{') || data.trim() !== '') emit(ended ? { data, event, unterminated: true } : { data, event });
-  };
-  // The parser joins the parts of a line before it searches it, so the cost is linear. Its limit covers all lines of an
-  // event, with the fields' names and everything in between.
-  const parser = createParser({ maxBufferSize: maxEventBytes + blockSize, onEvent, onError });
-  const read = (block: Uint8Array) => parser.feed(normalize(decoder.decode(block, { stream: true })));
-  return {
-    push(bytes) {
-      let rest = bytes;
-      while (rest.byteLength > blockSize) {
-        const end = blockEnd(rest);
-        read(rest.subarray(0, end));
-        rest = rest.subarray(end);
-      }
-      read(rest);
-    },
-    end() {
-      parser.feed(normalize(decoder.decode()));
-      ended = true;
-      parser.feed('\n\n');
-      const error = strayTextError(provider, strayText, events);
-      if (error) throw error;
-    },
-  };
+export function createSseReader(options: FramingOptions, emit: (frame: Frame) => void): FrameReader {
+  return new SseReader(options, emit);
+}
+
+class SseReader implements FrameReader {
+  private readonly provider: string;
+  private readonly maxEventBytes: number;
+  private readonly decoder = new TextDecoder();
+  private readonly parser: EventSourceParser;
+  private endedInReturn = false;
+  private ended = false;
+  private events = 0;
+  private strayText = '';
+
+  constructor(
+    { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
+    private readonly emit: (frame: Frame) => void,
+  ) {
+    this.provider = provider;
+    this.maxEventBytes = maxEventBytes;
+    // The parser joins the parts of a line before it searches it, so the cost is linear. Its limit covers all lines of
+    // an event, with the fields' names and everything in between.
+    this.parser = createParser({
+      maxBufferSize: maxEventBytes + blockSize,
+      onEvent: (event) => this.onEvent(event),
+      onError: (error) => this.onError(error),
+    });
+  }
+
+  push(bytes: Uint8Array): void {
+    let rest = bytes;
+    while (rest.byteLength > blockSize) {
+      const end = blockEnd(rest);
+      this.read(rest.subarray(0, end));
+      rest = rest.subarray(end);
+    }
+    this.read(rest);
+  }
+
+  end(): void {
+    this.parse(this.decoder.decode());
+    this.ended = true;
+    this.parser.feed('\n\n');
+    const error = strayTextError(this.provider, this.strayText, this.events);
+    if (error) throw error;
+  }
+
+  private read(block: Uint8Array): void {
+    this.parse(this.decoder.decode(block, stream));
+  }
+
+  /**
+   * Converts every line end to LF, at once. The parser itself waits after a CR for the next character, so that a server
+   * that ends its lines in CR would have each event delivered only with the next one.
+   */
+  private parse(text: string): void {
+    if (text === '') return;
+    const unread = this.endedInReturn && text.startsWith('\n') ? text.slice(1) : text;
+    this.endedInReturn = text.endsWith('\r');
+    this.parser.feed(unread.includes('\r') ? unread.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : unread);
+  }
+
+  private onEvent({ data, event }: EventSourceMessage): void {
+    this.events += 1;
+    if (data.length > this.maxEventBytes) throw eventTooLarge(this.provider, this.maxEventBytes, data);
+    if (!data.startsWith('{') && data.trim() === '') return;
+    this.emit(this.ended ? { data, event, unterminated: true } : { data, event });
+  }
+
+  private onError({ type, line = '' }: ParseError): void {
+    if (type === 'max-buffer-size-exceeded') throw eventTooLarge(this.provider, this.maxEventBytes, '');
+    if (type !== 'unknown-field' || this.strayText.length > strayTextLimit) return;
+    const isCutField = this.ended && knownFields.some((field) => field.startsWith(line));
+    if (!isCutField) this.strayText += `${line}\n`;
+  }
 }
 
 /** The end of the first block. A block ends with a line, if it can: the parser would copy a line that is cut. */
 function blockEnd(bytes: Uint8Array): number {
   const lineEnd = bytes.subarray(0, blockSize).lastIndexOf(LINE_FEED);
   return lineEnd < 0 ? blockSize : lineEnd + 1;
-}
-
-/**
- * Converts every line end to LF, at once. The parser itself waits after a CR for the next character, so that a server
- * that ends its lines in CR would have each event delivered only with the next one.
- */
-function createLineEndNormalizer(): (text: string) => string {
-  let endedInReturn = false;
-  return (text) => {
-    if (text === '') return text;
-    const unread = endedInReturn && text.startsWith('\n') ? text.slice(1) : text;
-    endedInReturn = text.endsWith('\r');
-    return unread.includes('\r') ? unread.replace(/\r\n?/g, '\n') : unread;
-  };
 }
 
 /**

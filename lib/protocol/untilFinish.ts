@@ -1,7 +1,8 @@
 import { asyncScheduler } from 'rxjs';
-import type { OperatorFunction } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import { leaveUsage, setUsageOfError } from '../core/remainder.js';
 import type { Usage } from '../core/usage.js';
@@ -16,7 +17,7 @@ const drainTimeout = 1000;
 /** Where a decoder sends its chunks. */
 export interface ChunkOutput {
   /** Emits a chunk. Chunks after the `finish` are ignored. */
-  readonly emit: (chunk: Chunk) => void;
+  emit(chunk: Chunk): void;
   /** Whether further chunks would be lost: the `finish` was emitted, or the subscriber has left. */
   readonly closed: boolean;
 }
@@ -51,52 +52,71 @@ export function untilFinish<In>(
   provider: string,
   start: (output: ChunkOutput) => ChunkDecoder<In>,
 ): OperatorFunction<In, Chunk> {
-  return createOperator((out) => {
-    let finished = false;
-    const decoder = start({
-      emit(chunk) {
-        if (finished) return;
-        finished = chunk.type === 'finish';
-        out.next(chunk);
-        if (finished) out.add(asyncScheduler.schedule(() => out.complete(), drainTimeout));
-      },
-      get closed() {
-        return finished || out.closed;
-      },
-    });
-    const fail = (thrown: unknown) => {
-      if (finished) return;
-      const error = decoder.error ? decoder.error(thrown) : thrown;
-      setUsageOfError(error, decoder.usage?.());
-      out.error(error);
-    };
-    out.add(() => {
-      if (!finished) leaveUsage(decoder.usage?.());
-    });
-    return {
-      next(value) {
-        if (finished) return;
-        try {
-          decoder.next(value);
-        } catch (thrown) {
-          fail(thrown);
-        }
-      },
-      error(thrown) {
-        if (finished) out.complete();
-        else fail(thrown);
-      },
-      complete() {
-        try {
-          if (!finished) decoder.end?.();
-          if (!finished) throw interrupted(provider);
-        } catch (thrown) {
-          fail(thrown);
-        }
-        if (finished) out.complete();
-      },
-    };
-  });
+  return createOperator((out) => new UntilFinish(provider, out, start));
+}
+
+/** Passes the chunks of a decoder on until the `finish`, and then waits for the end of the source. */
+class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
+  private finished = false;
+  /** Whether the source has completed. */
+  private ended = false;
+  private readonly decoder: ChunkDecoder<In>;
+
+  constructor(
+    private readonly provider: string,
+    private readonly out: Subscriber<Chunk>,
+    start: (output: ChunkOutput) => ChunkDecoder<In>,
+  ) {
+    this.decoder = start(this);
+    out.add(() => this.leave());
+  }
+
+  get closed(): boolean {
+    return this.finished || this.out.closed;
+  }
+
+  emit(chunk: Chunk): void {
+    if (this.finished) return;
+    this.finished = chunk.type === 'finish';
+    this.out.next(chunk);
+    if (this.finished && !this.ended) this.out.add(asyncScheduler.schedule(() => this.out.complete(), drainTimeout));
+  }
+
+  next(value: In): void {
+    if (this.finished) return;
+    try {
+      this.decoder.next(value);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  error(thrown: unknown): void {
+    if (this.finished) this.out.complete();
+    else this.fail(thrown);
+  }
+
+  complete(): void {
+    this.ended = true;
+    try {
+      if (!this.finished) this.decoder.end?.();
+      if (!this.finished) throw interrupted(this.provider);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+    if (this.finished) this.out.complete();
+  }
+
+  private fail(thrown: unknown): void {
+    if (this.finished) return;
+    const error = this.decoder.error ? this.decoder.error(thrown) : thrown;
+    setUsageOfError(error, this.decoder.usage?.());
+    this.out.error(error);
+  }
+
+  private leave(): void {
+    if (!this.finished) leaveUsage(this.decoder.usage?.());
+  }
 }
 
 /**

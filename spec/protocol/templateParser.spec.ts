@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTemplateParser } from '../../lib/protocol/templateParser.js';
+import { TemplateParser } from '../../lib/protocol/templateParser.js';
 
 /** A value or the kind of failure, so that two parsers can be compared. */
 function outcome(
@@ -17,9 +17,11 @@ function outcome(
 }
 
 const expectSame = (texts: readonly string[]) => {
-  const parse = createTemplateParser();
+  const parser = new TemplateParser();
   // One comparison: thousands of calls of `expect` would take most of the time.
-  expect(texts.map((text) => outcome(parse, text))).toEqual(texts.map((text) => outcome(JSON.parse, text)));
+  expect(texts.map((text) => outcome((json) => parser.parse(json), text))).toEqual(
+    texts.map((text) => outcome(JSON.parse, text)),
+  );
 };
 
 /** Frames of one shape. */
@@ -33,8 +35,8 @@ const chat = (content: string, at: number) => ({
   obfuscation: 'x'.repeat(at % 7),
 });
 
-describe('createTemplateParser', () => {
-  it('createTemplateParser returns what JSON.parse returns, for any values in a shape', () => {
+describe('TemplateParser', () => {
+  it('TemplateParser returns what JSON.parse returns, for any values in a shape', () => {
     const scalar = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.integer(),
@@ -43,7 +45,7 @@ describe('createTemplateParser', () => {
     );
     const shaped = fc.tuple(
       fc.jsonValue({ maxDepth: 2 }),
-      fc.array(fc.tuple(scalar, scalar), { minLength: 30, maxLength: 40 }),
+      fc.array(fc.tuple(scalar, scalar), { minLength: 75, maxLength: 80 }),
     );
     fc.assert(
       fc.property(shaped, ([rest, values]) => {
@@ -52,32 +54,35 @@ describe('createTemplateParser', () => {
     );
   });
 
-  it('createTemplateParser returns or throws what JSON.parse does, where some texts are not JSON', () => {
+  it('TemplateParser returns or throws what JSON.parse does, where some texts are not JSON', () => {
     const json = fc.string({ maxLength: 6 }).map((text) => JSON.stringify({ type: 'delta', text, n: 1 }));
     const broken = fc.tuple(json, fc.nat(40), fc.string({ unit: 'binary', maxLength: 2 }));
     const cut = broken.map(([text, at, put]) => text.slice(0, at) + put + text.slice(at + 1));
     fc.assert(
       fc.property(
-        fc.array(fc.oneof({ weight: 5, arbitrary: json }, cut), { minLength: 40, maxLength: 60 }),
+        fc.array(fc.oneof({ weight: 5, arbitrary: json }, cut), { minLength: 90, maxLength: 110 }),
         expectSame,
       ),
     );
   });
 
-  it('createTemplateParser reads the frames of a response in which two strings change', () => {
-    const parse = createTemplateParser();
-    const texts = frames(40, (at) => chat(`a"\n${at} and more than a few characters`, at));
-    expect(texts.map(parse)).toEqual(texts.map((text) => JSON.parse(text) as unknown));
+  it('TemplateParser reads the frames of a response in which two strings change', () => {
+    const parser = new TemplateParser();
+    const texts = frames(100, (at) => chat(`a"\n${at} and more than a few characters`, at));
+    expect(texts.map((text) => parser.parse(text))).toEqual(texts.map((text) => JSON.parse(text) as unknown));
   });
 
-  it('createTemplateParser shares nothing between values: a change to one does not reach the next', () => {
-    const parse = createTemplateParser();
-    const texts = frames(60, (at) => ({
+  it('TemplateParser shares nothing between values: a change to one does not reach the next', () => {
+    const parser = new TemplateParser();
+    const texts = frames(100, (at) => ({
       delta: { file: `f${at}.ts`, options: { dryRun: true, tags: [] } },
       __proto: [[{}]],
     }));
     for (const text of texts) {
-      const value = parse(text) as { delta: { options: { dryRun: boolean; tags: string[] } }; __proto: [[object]] };
+      const value = parser.parse(text) as {
+        delta: { options: { dryRun: boolean; tags: string[] } };
+        __proto: [[object]];
+      };
       expect(value).toEqual(JSON.parse(text));
       value.delta.options.tags.push('written');
       value.delta.options.dryRun = false;
@@ -85,10 +90,10 @@ describe('createTemplateParser', () => {
     }
   });
 
-  it('createTemplateParser reads texts of any depth', () => {
+  it('TemplateParser reads texts of any depth', () => {
     const deep = '['.repeat(1_900) + ']'.repeat(1_900);
-    const parse = createTemplateParser();
-    for (let at = 0; at < 40; at++) expect(parse(`{"t":"x${at}","a":${deep}}`)).toHaveProperty('t', `x${at}`);
+    const parser = new TemplateParser();
+    for (let at = 0; at < 80; at++) expect(parser.parse(`{"t":"x${at}","a":${deep}}`)).toHaveProperty('t', `x${at}`);
   });
 
   it.each([
@@ -111,7 +116,7 @@ describe('createTemplateParser', () => {
     ['a scalar at the top', ['"a"', '"b"', '1', '2', 'null']],
     ['a text that is cut', ['{"a":"x","b":1}', '{"a":"y","b":1}', '{"a":"y', '{"a":"y"', '{"a":']],
     ['something after the end', ['{"a":"x"}', '{"a":"y"}', '{"a":"z"}}', '{"a":"z"} ']],
-  ])('createTemplateParser handles %s', (_, texts) => {
+  ])('TemplateParser handles %s', (_, texts) => {
     expectSame(Array.from({ length: 30 }, () => texts).flat());
   });
 });

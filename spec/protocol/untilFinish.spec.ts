@@ -11,18 +11,18 @@ const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a,
 const chunks: Record<string, Chunk> = { a: text('a'), b: text('b'), h: text('held'), f: finish };
 /** Emits each chunk as it is, throws for `x`, and holds a text back until the end or an error. */
 const decode = () =>
-  untilFinish<Chunk | 'x'>('toy', ({ emit }) => ({
+  untilFinish<Chunk | 'x'>('toy', (output) => ({
     next(chunk) {
       if (chunk === 'x') throw new Error('broken');
-      emit(chunk);
+      output.emit(chunk);
     },
-    end: () => emit(text('held')),
+    end: () => output.emit(text('held')),
     error(thrown) {
-      emit(text('held'));
+      output.emit(text('held'));
       return new Error('mapped', { cause: thrown });
     },
   }));
-const plain = () => untilFinish<Chunk>('toy', ({ emit }) => ({ next: emit }));
+const plain = () => untilFinish<Chunk>('toy', (output) => ({ next: (chunk) => output.emit(chunk) }));
 const marbles = { ...chunks, x: 'x' as const };
 
 describe('untilFinish', () => {
@@ -47,9 +47,9 @@ describe('untilFinish', () => {
       expectObservable(cold('-f-a-f-x-#', marbles).pipe(decode())).toBe('-f-------|', chunks);
       expectObservable(
         of('all').pipe(
-          untilFinish<string>('toy', ({ emit }) => ({
+          untilFinish<string>('toy', (output) => ({
             next() {
-              [text('a'), finish, text('late'), finish].forEach(emit);
+              for (const chunk of [text('a'), finish, text('late'), finish]) output.emit(chunk);
               throw new Error('late');
             },
           })),
@@ -68,7 +68,10 @@ describe('untilFinish', () => {
 
   it('untilFinish completes when the decoder emits the finish at the end', () => {
     run(({ cold, expectObservable }) => {
-      const late = untilFinish<Chunk>('toy', ({ emit }) => ({ next: emit, end: () => emit(finish) }));
+      const late = untilFinish<Chunk>('toy', (output) => ({
+        next: (chunk) => output.emit(chunk),
+        end: () => output.emit(finish),
+      }));
       expectObservable(cold('-a|', chunks).pipe(late)).toBe('-a(f|)', chunks);
     });
   });

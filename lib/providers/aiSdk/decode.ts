@@ -33,7 +33,7 @@ export function decodeParts(
 ): OperatorFunction<SdkPart, Chunk> {
   const offered = new Set(tools.map(({ name }) => name));
   return untilFinish(provider, (output) => {
-    const emitter = new ChunkEmitter(provider, output.emit);
+    const emitter = new ChunkEmitter(provider, (chunk) => output.emit(chunk));
     const content = createContentDecoder(provider, offered, (chunk) => emitter.emit(chunk));
     const decode = (part: SdkPart) => {
       checkPart(part);
