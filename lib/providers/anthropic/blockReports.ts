@@ -1,17 +1,9 @@
-import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { serverToolChunk } from '../../core/metadata.js';
 import type { ServerTool } from '../../core/metadata.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
-
-/** Reports, as metadata, the content blocks of one response that are neither text, thinking nor calls of the user. */
-export interface BlockReports {
-  /** Reports a complete block. */
-  add(block: JsonObject): void;
-  /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
-  readonly hasUnknownCall: boolean;
-}
 
 /** The types of block that become metadata, with the names of the metadata (SDK 1.12, `BetaContentBlock`). */
 const metadataNames: ReadonlyMap<string, string> = new Map([
@@ -29,47 +21,51 @@ const serverToolCall = /^(server|mcp)_tool_use$/;
 const resultSuffix = '_tool_result';
 
 /**
- * Creates the reports of one response.
+ * Reports, as metadata, the content blocks of one response that are neither text, thinking nor calls of the user.
  *
  * The calls and results of tools that Anthropic runs become `serverTools`. A block of an unknown type becomes
  * `unknown`; if it looks like a call, and no result follows, the response must not end as if it were complete.
- *
- * @param emit Receives the metadata.
  */
-export function createBlockReports(emit: (chunk: Chunk) => void): BlockReports {
-  const serverTools = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
-  const unknownCalls = new Set<string>();
+export class BlockReports {
+  private readonly serverTools = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
+  private readonly unknownCalls = new Set<string>();
 
-  const addCall = (block: JsonObject) => {
+  /** @param out Receives the metadata. */
+  constructor(private readonly out: ChunkReceiver) {}
+
+  /** Reports a complete block. */
+  add(block: JsonObject): void {
+    const type = nonEmptyString(block['type']) ?? '';
+    if (serverToolCall.test(type)) this.addCall(block);
+    else if (type.endsWith(resultSuffix)) this.addResult(block, type);
+    else if (!/^(redacted_)?thinking$/.test(type)) this.addOther(block, type);
+  }
+
+  /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
+  hasUnknownCall(): boolean {
+    return this.unknownCalls.size > 0;
+  }
+
+  private addCall(block: JsonObject): void {
     const id = nonEmptyString(block['id']) ?? '';
     const call = { name: nonEmptyString(block['name']) ?? '', input: block['input'] ?? {} };
-    serverTools.set(id, call);
-    emit(serverToolChunk({ id, ...call, status: 'running', raw: block }));
-  };
-  const addResult = (block: JsonObject, type: string) => {
-    const id = nonEmptyString(block['tool_use_id']) ?? '';
-    const call = serverTools.get(id) ?? { name: type.slice(0, -resultSuffix.length) };
-    const status = isFailure(block) ? 'failed' : 'completed';
-    unknownCalls.delete(id);
-    emit(serverToolChunk({ id, ...call, status, ...omitUndefined({ output: block['content'] }), raw: block }));
-  };
-  const addOther = (block: JsonObject, type: string) => {
-    const name = metadataNames.get(type);
-    emit(name === undefined ? unknownChunk(block) : { type: 'metadata', metadata: { [name]: block } });
-    if (name === undefined && isCall(block, type)) unknownCalls.add(nonEmptyString(block['id']) ?? '');
-  };
+    this.serverTools.set(id, call);
+    this.out.emit(serverToolChunk({ id, ...call, status: 'running', raw: block }));
+  }
 
-  return {
-    add(block) {
-      const type = nonEmptyString(block['type']) ?? '';
-      if (serverToolCall.test(type)) addCall(block);
-      else if (type.endsWith(resultSuffix)) addResult(block, type);
-      else if (!/^(redacted_)?thinking$/.test(type)) addOther(block, type);
-    },
-    get hasUnknownCall() {
-      return unknownCalls.size > 0;
-    },
-  };
+  private addResult(block: JsonObject, type: string): void {
+    const id = nonEmptyString(block['tool_use_id']) ?? '';
+    const call = this.serverTools.get(id) ?? { name: type.slice(0, -resultSuffix.length) };
+    const status = isFailure(block) ? 'failed' : 'completed';
+    this.unknownCalls.delete(id);
+    this.out.emit(serverToolChunk({ id, ...call, status, ...omitUndefined({ output: block['content'] }), raw: block }));
+  }
+
+  private addOther(block: JsonObject, type: string): void {
+    const name = metadataNames.get(type);
+    this.out.emit(name === undefined ? unknownChunk(block) : { type: 'metadata', metadata: { [name]: block } });
+    if (name === undefined && isCall(block, type)) this.unknownCalls.add(nonEmptyString(block['id']) ?? '');
+  }
 }
 
 /** Whether the tool failed: the content of the result is an error (`web_search_tool_result_error`). */

@@ -1,48 +1,12 @@
-import type { Chunk, FileChunk, SourceChunk } from '../../core/chunk.js';
+import type { FileChunk, SourceChunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { CallFragments } from '../shared/callFragments.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
-import { createBlockReports, isKnownBlock } from './blockReports.js';
+import { BlockReports, isKnownBlock } from './blockReports.js';
+import { OpenBlock } from './openBlock.js';
 import { readCitedSource, readResultChunks } from './sources.js';
-
-/** Turns the content blocks of one response into chunks. */
-export interface BlockDecoder {
-  /** Handles `content_block_start`. */
-  start(index: unknown, block: unknown): void;
-  /**
-   * Handles `content_block_delta`. If the block has not been started, the delta opens it: some compatible servers omit
-   * starts.
-   */
-  delta(index: unknown, delta: unknown): void;
-  /** Handles `content_block_stop`. */
-  stop(index: unknown): void;
-  /** Closes the blocks that are still open, except tool calls. Call it at the end of the response. */
-  end(): void;
-  /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
-  readonly hasUnknownCall: boolean;
-}
-
-/** A block that has started but has not stopped. */
-interface OpenBlock {
-  readonly type: string;
-  readonly index: unknown;
-  /**
-   * The fields to send back in the next request: for a text only its citations, for a tool call none (their other
-   * content is emitted as chunks), for any other block all fields.
-   */
-  readonly fields: Record<string, JsonValue>;
-  /** The `partial_json` received so far. Always empty for tool calls, whose JSON is emitted at once. */
-  json: string;
-  /** Whether a text of the block was emitted, although the block is sent back as it is: only for unknown types. */
-  hasText: boolean;
-}
-
-/**
- * The types of block whose content is emitted as chunks. Some compatible servers send deltas of another kind in them:
- * text in an open call, thinking in a text. Each delta is emitted by its own kind.
- */
-const streamedBlocks: ReadonlySet<string> = new Set(['text', 'thinking', 'tool_use']);
 
 /** The type of block to open for each type of delta, if the block has not been started. */
 const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
@@ -54,7 +18,7 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * Creates a decoder for the content blocks of one response.
+ * Turns the content blocks of one response into chunks.
  *
  * Text blocks become text chunks, and `tool_use` blocks become fragments of tool calls. All other blocks (signed
  * thinking, calls and results of Anthropic's own tools, unknown types) have to be sent back unchanged and in the same
@@ -62,161 +26,180 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
  * its position in the message records that the block follows the text before it. The citations of a text block are
  * stored in the same way (`citations`); so is a block of an unknown type with a text, which is emitted: the block
  * replaces that text when it is sent back (`as`).
- *
- * @param emit Receives the chunks, in order.
  */
-export function createBlockDecoder(emit: (chunk: Chunk) => void): BlockDecoder {
-  const openBlocks = new Map<unknown, OpenBlock>();
-  const openOtherBlocks = new Set<OpenBlock>(); // those that are not tool calls
-  const emittedOnce = new Set<string>();
-  const calls = new CallFragments({ emit });
-  const reports = createBlockReports(emit);
+export class BlockDecoder {
+  private readonly calls: CallFragments;
+  /** The open block that is not a tool call. The start of any other block closes it. */
+  private current: OpenBlock | undefined;
+  private openCalls: Map<unknown, OpenBlock> | undefined;
+  private reports: BlockReports | undefined;
+  private emittedOnce: Set<string> | undefined;
   /** Whether text was emitted after the last marker. */
-  let hasTextSinceMarker = false;
+  private hasTextSinceMarker = false;
 
-  const emitMarker = (data: JsonObject) => {
-    hasTextSinceMarker = false;
-    emit({ type: 'text', text: '', providerData: { anthropic: data } });
-  };
-  const emitText = (type: 'text' | 'thinking', text: unknown) => {
-    if (typeof text !== 'string' || text === '') return;
-    if (type === 'text') hasTextSinceMarker = true;
-    emit({ type, text });
-  };
-  const emitOnce = (chunk: SourceChunk | FileChunk) => {
-    const key = JSON.stringify(chunk);
-    if (emittedOnce.has(key)) return;
-    emittedOnce.add(key);
-    emit(chunk);
-  };
-  const addCitation = ({ type, fields }: OpenBlock, citation: JsonObject) => {
-    // The API accepts thinking only unchanged.
-    if (type !== 'thinking') ((fields['citations'] ??= []) as JsonObject[]).push(citation);
-    emitOnce({ type: 'source', source: readCitedSource(citation) });
-  };
+  /** @param out Receives the chunks, in order. */
+  constructor(private readonly out: ChunkReceiver) {
+    this.calls = new CallFragments(out);
+  }
 
-  const open = (index: unknown, startedBlock: JsonObject): OpenBlock => {
-    calls.endPending();
-    closeBlocksExceptCalls();
+  /** Handles `content_block_start`. */
+  start(index: unknown, block: unknown): void {
+    if (isJsonObject(block)) this.open(index, block);
+  }
+
+  /**
+   * Handles `content_block_delta`. If the block has not been started, the delta opens it: some compatible servers omit
+   * starts.
+   */
+  delta(index: unknown, delta: unknown): void {
+    if (!isJsonObject(delta)) return;
+    const block = this.find(index) ?? this.openForDelta(index, delta['type']);
+    if (!block) {
+      this.out.emit(unknownChunk(delta));
+      return;
+    }
+    const { partial_json: partialJson, citation } = delta;
+    // Some compatible servers send the arguments as an object, in one delta.
+    const json = isJsonObject(partialJson) ? JSON.stringify(partialJson) : partialJson;
+    if (typeof json === 'string') this.appendJson(block, json);
+    else if (isJsonObject(citation)) this.addCitation(block, citation);
+    else if (block.isStreamed) this.appendToStreamed(block, delta);
+    else this.appendToOther(block, delta);
+  }
+
+  /** Handles `content_block_stop`. */
+  stop(index: unknown): void {
+    const block = this.find(index);
+    if (block) this.close(block);
+  }
+
+  /** Closes the block that is still open, unless it is a tool call. Call it at the end of the response. */
+  end(): void {
+    if (this.current) this.close(this.current);
+  }
+
+  /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
+  hasUnknownCall(): boolean {
+    return this.reports?.hasUnknownCall() ?? false;
+  }
+
+  private find(index: unknown): OpenBlock | undefined {
+    const { current } = this;
+    return current !== undefined && current.index === index ? current : this.openCalls?.get(index);
+  }
+
+  private open(index: unknown, startedBlock: JsonObject): OpenBlock {
+    this.calls.endPending();
+    this.end();
     const type = nonEmptyString(startedBlock['type']) ?? 'text';
-    const block: OpenBlock = { type, index, fields: {}, json: '', hasText: false };
-    openBlocks.set(index, block);
-    if (type !== 'tool_use') openOtherBlocks.add(block);
-    switch (type) {
-      case 'tool_use':
-        calls.start(index, readCallFields(startedBlock));
-        break;
-      case 'text':
-        // The marker separates this text from the text before it, to which the citations of this text do not apply.
-        if (hasTextSinceMarker && startedBlock['citations']) emitMarker({});
-        emitText('text', startedBlock['text']);
-        for (const citation of asArray(startedBlock['citations']).filter(isJsonObject)) addCitation(block, citation);
-        break;
-      default:
-        Object.assign(block.fields, startedBlock);
-        if (type === 'thinking') emitText('thinking', startedBlock['thinking']);
+    const block = new OpenBlock(type, index);
+    if (type === 'tool_use') {
+      this.openCalls ??= new Map();
+      this.openCalls.set(index, block);
+      this.calls.start(index, readCallFields(startedBlock));
+      return block;
     }
+    this.current = block;
+    this.openCalls?.delete(index); // some servers send the same index for all blocks
+    if (type === 'text') this.startText(block, startedBlock);
+    else Object.assign(block.fields, startedBlock);
+    if (type === 'thinking') this.emitText('thinking', startedBlock['thinking']);
     return block;
-  };
+  }
 
-  const close = (block: OpenBlock) => {
-    const { type, index, fields, json } = block;
-    openBlocks.delete(index);
-    openOtherBlocks.delete(block);
-    switch (type) {
-      case 'tool_use':
-        hasTextSinceMarker = false;
-        calls.end(index);
-        return;
-      case 'text':
-        if (fields['citations'] !== undefined) emitMarker({ citations: fields['citations'] });
-        return;
-      default:
-        if (json !== '') fields['input'] = tryParseJson(json) ?? json;
-        if (isEmptyThinking(type, fields)) return;
-        reports.add({ ...fields });
-        emitMarker(block.hasText ? { as: { ...fields } } : { after: [{ ...fields }] });
-        readResultChunks(fields).forEach(emitOnce);
-    }
-  };
-  const closeBlocksExceptCalls = () => {
-    for (const block of openOtherBlocks) close(block);
-  };
-  const openForDelta = (index: unknown, deltaType: unknown): OpenBlock | undefined => {
+  private startText(block: OpenBlock, { text, citations }: JsonObject): void {
+    // The marker separates this text from the text before it, to which the citations of this text do not apply.
+    if (this.hasTextSinceMarker && citations) this.emitMarker({});
+    this.emitText('text', text);
+    for (const citation of asArray(citations)) if (isJsonObject(citation)) this.addCitation(block, citation);
+  }
+
+  private openForDelta(index: unknown, deltaType: unknown): OpenBlock | undefined {
     const type = blockTypesByDelta.get(deltaType);
-    return type === undefined ? undefined : open(index, { type });
-  };
-  const appendJson = (block: OpenBlock, json: string) => {
-    if (streamedBlocks.has(block.type)) calls.fragment(block.index, json);
+    return type === undefined ? undefined : this.open(index, { type });
+  }
+
+  private close(block: OpenBlock): void {
+    const { type, index, fields } = block;
+    if (type === 'tool_use') {
+      this.openCalls?.delete(index);
+      this.hasTextSinceMarker = false;
+      this.calls.end(index);
+      return;
+    }
+    this.current = undefined;
+    if (type !== 'text') this.closeOther(block);
+    else if (fields['citations'] !== undefined) this.emitMarker({ citations: fields['citations'] });
+  }
+
+  /** Closes a block that is sent back as it is. */
+  private closeOther(block: OpenBlock): void {
+    const { fields, json, hasText } = block;
+    if (json !== '') fields['input'] = tryParseJson(json) ?? json;
+    if (block.isEmptyThinking()) return;
+    this.reports ??= new BlockReports(this.out);
+    this.reports.add({ ...fields });
+    this.emitMarker(hasText ? { as: { ...fields } } : { after: [{ ...fields }] });
+    for (const chunk of readResultChunks(fields)) this.emitOnce(chunk);
+  }
+
+  private appendJson(block: OpenBlock, json: string): void {
+    if (block.isStreamed) this.calls.fragment(block.index, json);
     else block.json += json;
-  };
+  }
+
   /** Adds a delta to a text, to thinking or to a tool call. */
-  const appendToStreamed = (block: OpenBlock, delta: JsonObject) => {
+  private appendToStreamed(block: OpenBlock, delta: JsonObject): void {
     const { type, text, thinking, signature } = delta;
-    emitText('text', text);
-    emitText('thinking', thinking);
-    if (block.type === 'thinking') appendFields(block.fields, omitUndefined({ thinking, signature }));
-    if (type !== undefined && !blockTypesByDelta.has(type)) emit(unknownChunk(delta));
-  };
+    this.emitText('text', text);
+    this.emitText('thinking', thinking);
+    if (block.type === 'thinking') {
+      block.append('thinking', thinking);
+      block.append('signature', signature);
+    }
+    if (type !== 'text_delta' && type !== undefined && !blockTypesByDelta.has(type)) this.out.emit(unknownChunk(delta));
+  }
+
   /** Adds a delta to a block that is sent back as it is. */
-  const appendToOther = (block: OpenBlock, delta: JsonObject) => {
-    emitText('thinking', delta['thinking']);
+  private appendToOther(block: OpenBlock, delta: JsonObject): void {
+    this.emitText('thinking', delta['thinking']);
     if (delta['type'] === 'text_delta') {
       const isPart = !isKnownBlock(block.type);
-      if (isPart && !block.hasText && hasTextSinceMarker) emitMarker({});
-      emitText('text', delta['text']);
+      if (isPart && !block.hasText && this.hasTextSinceMarker) this.emitMarker({});
+      this.emitText('text', delta['text']);
       if (!isPart) return;
       block.hasText = true;
     }
     // A delta of a compaction has the final values (SDK 1.12, BetaMessageStream).
     if (delta['type'] === 'compaction_delta') Object.assign(block.fields, omit(delta, 'type'));
-    else appendFields(block.fields, delta);
-  };
+    else block.appendAll(delta);
+  }
 
-  return {
-    start(index, block) {
-      if (isJsonObject(block)) open(index, block);
-    },
-    delta(index, delta) {
-      if (!isJsonObject(delta)) return;
-      const block = openBlocks.get(index) ?? openForDelta(index, delta['type']);
-      if (!block) {
-        emit(unknownChunk(delta));
-        return;
-      }
-      const { partial_json: partialJson, citation } = delta;
-      // Some compatible servers send the arguments as an object, in one delta.
-      const json = isJsonObject(partialJson) ? JSON.stringify(partialJson) : partialJson;
-      if (typeof json === 'string') appendJson(block, json);
-      else if (isJsonObject(citation)) addCitation(block, citation);
-      else if (streamedBlocks.has(block.type)) appendToStreamed(block, delta);
-      else appendToOther(block, delta);
-    },
-    stop(index) {
-      const block = openBlocks.get(index);
-      if (block) close(block);
-    },
-    end: closeBlocksExceptCalls,
-    get hasUnknownCall() {
-      return reports.hasUnknownCall;
-    },
-  };
-}
+  private addCitation({ type, fields }: OpenBlock, citation: JsonObject): void {
+    // The API accepts thinking only unchanged.
+    if (type !== 'thinking') ((fields['citations'] ??= []) as JsonObject[]).push(citation);
+    this.emitOnce({ type: 'source', source: readCitedSource(citation) });
+  }
 
-/**
- * Copies the fields of a delta to a block. A string is appended to the block's field of the same name (`thinking`,
- * `signature`, fields of unknown blocks); any other value replaces it.
- */
-function appendFields(fields: Record<string, JsonValue>, delta: JsonObject): void {
-  for (const [name, value] of Object.entries(delta)) {
-    if (name === 'type' || value === null) continue;
-    const previous = fields[name];
-    fields[name] = typeof value === 'string' && typeof previous === 'string' ? previous + value : value;
+  private emitMarker(data: JsonObject): void {
+    this.hasTextSinceMarker = false;
+    this.out.emit({ type: 'text', text: '', providerData: { anthropic: data } });
+  }
+
+  private emitText(type: 'text' | 'thinking', text: unknown): void {
+    if (typeof text !== 'string' || text === '') return;
+    if (type === 'text') this.hasTextSinceMarker = true;
+    this.out.emit({ type, text });
+  }
+
+  private emitOnce(chunk: SourceChunk | FileChunk): void {
+    const key = JSON.stringify(chunk);
+    this.emittedOnce ??= new Set();
+    if (this.emittedOnce.has(key)) return;
+    this.emittedOnce.add(key);
+    this.out.emit(chunk);
   }
 }
-
-const isEmptyThinking = (type: string, { thinking, signature }: Readonly<Record<string, JsonValue>>): boolean =>
-  type === 'thinking' && nonEmptyString(thinking) === undefined && nonEmptyString(signature) === undefined;
 
 /**
  * Reads the fields that arrive at the start of a tool call. Some compatible servers send the complete arguments here.

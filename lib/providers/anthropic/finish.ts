@@ -24,40 +24,34 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 export const finishReasonOf = (stopReason: string): FinishReason =>
   finishReasons.get(stopReason) ?? commonFinishReason(stopReason);
 
-/** Collects the token counts of one response. */
-export interface UsageCounter {
-  /** Adds the `usage` of `message_start` or `message_delta`. */
-  add(usage: unknown): void;
-  total(): Usage;
-}
-
 /**
- * Creates a usage counter.
+ * Collects the token counts of one response.
  *
  * The API's counts are cumulative; the input grows when server tools run. `input_tokens` does not include cached
  * tokens; `output_tokens` includes thinking.
  */
-export function createUsageCounter(): UsageCounter {
-  const reports = new UsageReports(inputCounts, outputCounts);
-  return {
-    add(usage) {
-      if (isRecord(usage)) reports.add(usage);
-    },
-    total() {
-      const { input, output } = reports;
-      const inputTokens = sumOfCounts(...inputCounts.map((name) => input[name]));
-      const outputTokens = finiteNumber(output['output_tokens']);
-      // A prompt has at least one token, so a report in which all counts are 0 is a placeholder.
-      if (!inputTokens && !outputTokens) return {};
-      return usageOf({
-        input: inputTokens,
-        output: outputTokens,
-        cachedInput: finiteNumber(input['cache_read_input_tokens']),
-        cacheWriteInput: finiteNumber(input['cache_creation_input_tokens']),
-        reasoning: finiteNumber(objectOrEmpty(output['output_tokens_details'])['thinking_tokens']),
-      });
-    },
-  };
+export class UsageCounter {
+  private readonly reports = new UsageReports(inputCounts, outputCounts);
+
+  /** Adds the `usage` of `message_start` or `message_delta`. */
+  add(usage: unknown): void {
+    if (isRecord(usage)) this.reports.add(usage);
+  }
+
+  total(): Usage {
+    const { input, output } = this.reports;
+    const inputTokens = sumOfCounts(...inputCounts.map((name) => input[name]));
+    const outputTokens = finiteNumber(output['output_tokens']);
+    // A prompt has at least one token, so a report in which all counts are 0 is a placeholder.
+    if (!inputTokens && !outputTokens) return {};
+    return usageOf({
+      input: inputTokens,
+      output: outputTokens,
+      cachedInput: finiteNumber(input['cache_read_input_tokens']),
+      cacheWriteInput: finiteNumber(input['cache_creation_input_tokens']),
+      reasoning: finiteNumber(objectOrEmpty(output['output_tokens_details'])['thinking_tokens']),
+    });
+  }
 }
 
 const inputCounts = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;

@@ -8,10 +8,10 @@ const metadataIn = (...frames: readonly JsonObject[]) =>
     .chunks.flatMap((chunk) => (chunk.type === 'metadata' ? [chunk.metadata] : []))
     .slice(1);
 
-describe('createBlockReports: tools that Anthropic runs', () => {
+describe('BlockReports: tools that Anthropic runs', () => {
   const search = { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'tide' } };
 
-  it('createBlockReports emits one event per change of a server tool, with that tool only', () => {
+  it('BlockReports emits one event per change of a server tool, with that tool only', () => {
     const found = { type: 'web_search_tool_result', tool_use_id: 's1', content: [{ type: 'web_search_result' }] };
     const { input } = search;
     expect(metadataIn(...block(0, search), ...block(1, found))).toEqual([
@@ -22,7 +22,7 @@ describe('createBlockReports: tools that Anthropic runs', () => {
     ]);
   });
 
-  it('createBlockReports reads the arguments of a server tool that arrive in deltas', () => {
+  it('BlockReports reads the arguments of a server tool that arrive in deltas', () => {
     const frames = block(
       0,
       { ...search, input: {} },
@@ -35,7 +35,7 @@ describe('createBlockReports: tools that Anthropic runs', () => {
   it.each([
     ['an error object', { type: 'web_search_tool_result_error', error_code: 'unavailable' }, {}],
     ['is_error', 'The server is down.', { is_error: true }],
-  ])('createBlockReports reports a failure that the result marks by %s', (_, content, fields) => {
+  ])('BlockReports reports a failure that the result marks by %s', (_, content, fields) => {
     const failed = { type: 'web_search_tool_result', tool_use_id: 's1', content, ...fields };
     expect(metadataIn(...block(0, search), ...block(1, failed))[1]).toMatchObject({
       serverTools: [{ id: 's1', name: 'web_search', status: 'failed', output: content }],
@@ -47,7 +47,7 @@ describe('createBlockReports: tools that Anthropic runs', () => {
     ['server_tool_use', 'tool_search_tool_result', 'tool_search_tool_regex'],
     ['server_tool_use', 'bash_code_execution_tool_result', 'bash_code_execution'],
     ['server_tool_use', 'advisor_tool_result', 'advisor'],
-  ])('createBlockReports reads %s with %s', (callType, resultType, name) => {
+  ])('BlockReports reads %s with %s', (callType, resultType, name) => {
     const call = { type: callType, id: 'x', name, input: { a: 1 } };
     const result = { type: resultType, tool_use_id: 'x', content: [{ type: 'text', text: 'Here.' }] };
     const { chunks, message } = read(begin(), ...block(0, call), ...block(1, result), ...end());
@@ -58,20 +58,20 @@ describe('createBlockReports: tools that Anthropic runs', () => {
     expect(replayed(message)).toEqual([call, result]);
   });
 
-  it('createBlockReports names a result without its call by the type of the result', () => {
+  it('BlockReports names a result without its call by the type of the result', () => {
     const found = { type: 'web_fetch_tool_result', tool_use_id: 'f1', content: { type: 'web_fetch_result' } };
     expect(metadataIn(...block(0, found))).toMatchObject([{ serverTools: [{ id: 'f1', name: 'web_fetch' }] }]);
   });
 });
 
-describe('createBlockReports: other blocks', () => {
+describe('BlockReports: other blocks', () => {
   it.each([
     [{ type: 'compaction', content: 'We spoke of rivers.', encrypted_content: 'E' }, 'compaction'],
     [{ type: 'fallback', from: { model: 'claude-fable-5-2' }, to: { model: 'claude-opus-5-5' } }, 'fallback'],
     [{ type: 'mcp_tool_listing', mcp_server_name: 'harbour', tools: [] }, 'mcpToolListing'],
     [{ type: 'container_upload', file_id: 'file_1' }, 'containerUpload'],
     [{ type: 'hologram', pixels: [1, 2] }, 'unknown'],
-  ])('createBlockReports reports %j as %s, and the block is sent back in its position', (reported, name) => {
+  ])('BlockReports reports %j as %s, and the block is sent back in its position', (reported, name) => {
     const frames = [...textBlock(0, 'Before.'), ...block(1, reported), ...textBlock(2, 'After.')];
     expect(metadataIn(...frames)).toEqual([{ [name]: reported }]);
     const { message, finish } = read(begin(), ...frames, ...end());
@@ -82,7 +82,7 @@ describe('createBlockReports: other blocks', () => {
   const call = { type: 'shell_use', id: 'u1', name: 'shell', input: { command: 'ls' } };
 
   it.each(['end_turn', 'tool_use'])(
-    'createBlockReports never lets an unknown call end as if nothing was open, after %s',
+    'BlockReports never lets an unknown call end as if nothing was open, after %s',
     (stopReason) => {
       const { finish, chunks } = read(begin(), ...block(0, call), ...end(stopReason));
       expect(finish).toMatchObject({ reason: 'other', rawReason: stopReason });
@@ -90,13 +90,13 @@ describe('createBlockReports: other blocks', () => {
     },
   );
 
-  it('createBlockReports lets a response end normally if the unknown call has a result', () => {
+  it('BlockReports lets a response end normally if the unknown call has a result', () => {
     const result = { type: 'shell_tool_result', tool_use_id: 'u1', content: 'a.txt' };
     const { finish } = read(begin(), ...block(0, call), ...block(1, result), ...end());
     expect(finish?.reason).toBe('stop');
   });
 
-  it('createBlockReports leaves other finish reasons unchanged', () => {
+  it('BlockReports leaves other finish reasons unchanged', () => {
     const { finish } = read(begin(), ...block(0, call), ...end('max_tokens'));
     expect(finish?.reason).toBe('length');
   });

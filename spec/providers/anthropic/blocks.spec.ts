@@ -4,8 +4,8 @@ import { userMessage } from '../../../lib/core/message.js';
 import { encodeMessages } from '../../../lib/providers/anthropic/messages.js';
 import { begin, block, end, read, replayed, serverToolsIn, textBlock, thinkingBlock, toolUse } from './frames.js';
 
-describe('createBlockDecoder: tool calls and text', () => {
-  it('createBlockDecoder completes a call at the end of its block, or, without arguments, when the next block starts', () => {
+describe('BlockDecoder: tool calls and text', () => {
+  it('BlockDecoder completes a call at the end of its block, or, without arguments, when the next block starts', () => {
     const { chunks } = read(
       begin(),
       ...toolUse(0, 'a', 'now'),
@@ -22,7 +22,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     ]);
   });
 
-  it('createBlockDecoder exposes no call that the token limit truncated, although its block stops', () => {
+  it('BlockDecoder exposes no call that the token limit truncated, although its block stops', () => {
     const truncated = read(begin(), ...toolUse(0, 'a', 'write', '{"text":"once upon'), ...end('max_tokens'));
     expect(truncated.calls).toEqual([]);
     expect(read(begin(), ...toolUse(0, 'a', 'delete_all'), ...end('max_tokens')).calls).toEqual([]);
@@ -31,7 +31,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     ]);
   });
 
-  it('createBlockDecoder reads deltas without starts and stops', () => {
+  it('BlockDecoder reads deltas without starts and stops', () => {
     const delta = (index: number, fields: JsonObject) => ({ type: 'content_block_delta', index, delta: fields });
     const { text, thinking } = read(
       begin(),
@@ -42,7 +42,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     expect([thinking, text]).toEqual(['hm', 'Hi']);
   });
 
-  it('createBlockDecoder accepts arguments that are an object', () => {
+  it('BlockDecoder accepts arguments that are an object', () => {
     const delta = { type: 'input_json_delta', partial_json: { city: 'Oslo' } };
     const { message } = read(
       begin(),
@@ -52,7 +52,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     expect(message?.parts).toMatchObject([{ type: 'toolCall', id: 't', name: 'f', arguments: { city: 'Oslo' } }]);
   });
 
-  it('createBlockDecoder reads arguments in the start of the block', () => {
+  it('BlockDecoder reads arguments in the start of the block', () => {
     const { calls } = read(
       begin(),
       ...block(0, { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } }),
@@ -61,7 +61,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     expect(calls).toEqual([{ type: 'toolCall', id: 'a', name: 'weather', arguments: { city: 'Oslo' } }]);
   });
 
-  it('createBlockDecoder passes on arguments without their beginning, which are reported as invalid, not as empty', () => {
+  it('BlockDecoder passes on arguments without their beginning, which are reported as invalid, not as empty', () => {
     const { calls, finish } = read(
       begin(),
       ...block(
@@ -75,7 +75,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     expect(finish?.reason).toBe('toolCalls');
   });
 
-  it('createBlockDecoder keeps blocks apart that all have index 0', () => {
+  it('BlockDecoder keeps blocks apart that all have index 0', () => {
     const { text, calls } = read(
       begin(),
       ...textBlock(0, 'Look.'),
@@ -98,7 +98,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     ]);
   });
 
-  it('createBlockDecoder emits text that arrives in an open call, and the arguments that follow it', () => {
+  it('BlockDecoder emits text that arrives in an open call, and the arguments that follow it', () => {
     const { text, calls, message } = read(
       begin(),
       ...block(
@@ -116,7 +116,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     expect(message?.parts).toMatchObject([{ type: 'text', text: 'Just a moment.' }, { type: 'toolCall' }]);
   });
 
-  it('createBlockDecoder emits text that arrives in thinking, and thinking that arrives in text', () => {
+  it('BlockDecoder emits text that arrives in thinking, and thinking that arrives in text', () => {
     const { text, thinking, message } = read(
       begin(),
       ...block(
@@ -142,7 +142,7 @@ describe('createBlockDecoder: tool calls and text', () => {
     ]);
   });
 
-  it('createBlockDecoder adds arguments that arrive in a text to the call before it', () => {
+  it('BlockDecoder adds arguments that arrive in a text to the call before it', () => {
     const { calls } = read(
       begin(),
       { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'a', name: 'f', input: {} } },
@@ -153,8 +153,8 @@ describe('createBlockDecoder: tool calls and text', () => {
   });
 });
 
-describe('createBlockDecoder: blocks that are sent back', () => {
-  it('createBlockDecoder keeps the order of thinking, redacted thinking, text and calls', () => {
+describe('BlockDecoder: blocks that are sent back', () => {
+  it('BlockDecoder keeps the order of thinking, redacted thinking, text and calls', () => {
     const { message } = read(
       begin(),
       ...thinkingBlock(0, 'first', 'SIG1'),
@@ -175,7 +175,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     ]);
   });
 
-  it('createBlockDecoder keeps the blocks of server tools and citations, and reports them as metadata and sources', () => {
+  it('BlockDecoder keeps the blocks of server tools and citations, and reports them as metadata and sources', () => {
     const found = { type: 'web_search_result', url: 'https://r.example', title: 'Rivers', encrypted_content: 'E' };
     const result = { type: 'web_search_tool_result', tool_use_id: 's1', content: [found] };
     const page = {
@@ -217,7 +217,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     ]);
   });
 
-  it('createBlockDecoder keeps the block of a server tool of a paused turn without text', () => {
+  it('BlockDecoder keeps the block of a server tool of a paused turn without text', () => {
     const { message, finish } = read(
       begin(),
       ...block(0, { type: 'server_tool_use', id: 's1', name: 'bash', input: { c: 1 } }),
@@ -227,7 +227,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     expect(replayed(message)).toEqual([{ type: 'server_tool_use', id: 's1', name: 'bash', input: { c: 1 } }]);
   });
 
-  it('createBlockDecoder keeps unknown blocks with their deltas applied', () => {
+  it('BlockDecoder keeps unknown blocks with their deltas applied', () => {
     const { message } = read(
       begin(),
       ...block(0, { type: 'novelty', content: 'a', n: 1 }, { type: 'novelty_delta', content: 'b' }),
@@ -240,7 +240,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     ]);
   });
 
-  it('createBlockDecoder keeps the caller of a call that code in the container made', () => {
+  it('BlockDecoder keeps the caller of a call that code in the container made', () => {
     const caller = { type: 'code_execution_20250825', tool_id: 's1' };
     const { message } = read(
       begin(),
@@ -250,7 +250,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     expect(replayed(message)).toEqual([{ type: 'tool_use', id: 'a', name: 'now', input: {}, caller }]);
   });
 
-  it('createBlockDecoder keeps the toolset of a call, which is sent back with the call and with its result', () => {
+  it('BlockDecoder keeps the toolset of a call, which is sent back with the call and with its result', () => {
     const { message } = read(
       begin(),
       ...block(0, { type: 'tool_use', id: 'a', name: 'zoom', input: {}, toolset_name: 'computer' }),
@@ -269,7 +269,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     ]);
   });
 
-  it('createBlockDecoder takes the final values of a compaction, and keeps its position', () => {
+  it('BlockDecoder takes the final values of a compaction, and keeps its position', () => {
     const { message } = read(
       begin(),
       ...block(
@@ -286,7 +286,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     ]);
   });
 
-  it('createBlockDecoder does not add the estimates of a thinking delta to the thinking', () => {
+  it('BlockDecoder does not add the estimates of a thinking delta to the thinking', () => {
     const { message } = read(
       begin(),
       ...block(
@@ -304,7 +304,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     ]);
   });
 
-  it('createBlockDecoder emits the text of an unknown block, and sends back the block instead of the text', () => {
+  it('BlockDecoder emits the text of an unknown block, and sends back the block instead of the text', () => {
     const { message, text } = read(
       begin(),
       ...textBlock(0, 'First. '),
@@ -325,7 +325,7 @@ describe('createBlockDecoder: blocks that are sent back', () => {
     ]);
   });
 
-  it('createBlockDecoder reports a delta of an unknown kind', () => {
+  it('BlockDecoder reports a delta of an unknown kind', () => {
     const { chunks, text } = read(
       begin(),
       ...block(0, { type: 'text', text: '' }, { type: 'mood_delta', mood: 'calm' }, { type: 'text_delta', text: 'Hi' }),

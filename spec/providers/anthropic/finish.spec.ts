@@ -21,8 +21,8 @@ describe('finishReasonOf', () => {
   });
 });
 
-describe('createUsageCounter', () => {
-  it('createUsageCounter adds cached tokens to the input', () => {
+describe('UsageCounter', () => {
+  it('UsageCounter adds cached tokens to the input', () => {
     const input = { input_tokens: 5, cache_creation_input_tokens: 10, cache_read_input_tokens: 100 };
     const output = { output_tokens: 40, output_tokens_details: { thinking_tokens: 30 } };
     expect(read(begin({ usage: { ...input, output_tokens: 1 } }), ...end('end_turn', output)).finish?.usage).toEqual({
@@ -35,7 +35,7 @@ describe('createUsageCounter', () => {
     });
   });
 
-  it('createUsageCounter replaces all input counts by those of a later report, and never mixes two reports', () => {
+  it('UsageCounter replaces all input counts by those of a later report, and never mixes two reports', () => {
     const usage = (first: JsonObject, last: JsonObject) =>
       read(begin({ usage: { ...first, output_tokens: 1 } }), ...end('end_turn', { ...last, output_tokens: 40 })).finish
         ?.usage;
@@ -50,7 +50,7 @@ describe('createUsageCounter', () => {
     expect(usage(cached, {})).toEqual({ input: 55_196, output: 40, total: 55_236, cachedInput: 55_096 });
   });
 
-  it('createUsageCounter ignores zeros of a later report, and returns no usage if all counts are 0', () => {
+  it('UsageCounter ignores zeros of a later report, and returns no usage if all counts are 0', () => {
     const zeros = { input_tokens: 0, output_tokens: 7 };
     expect(read(begin(), ...end('end_turn', zeros)).finish?.usage).toEqual({ input: 20, output: 7, total: 27 });
     const none = read(
