@@ -1,6 +1,6 @@
 import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
-import { executionOf } from '../operators/toolCalls/execution.js';
+import { executionOf } from '../operators/toolCalls/executionOf.js';
 import type { ArgumentsOf, ContextOf } from './wrapTool.js';
 
 /**

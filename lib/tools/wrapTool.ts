@@ -1,9 +1,9 @@
 import type { Observable } from 'rxjs';
 import type { Tool } from '../core/tool.js';
-import { executionOf } from '../operators/toolCalls/execution.js';
-import type { ToolValue } from '../operators/toolCalls/execution.js';
+import { executionOf } from '../operators/toolCalls/executionOf.js';
+import type { ToolValue } from '../operators/toolCalls/executionOf.js';
 
-export type { ToolValue } from '../operators/toolCalls/execution.js';
+export type { ToolValue } from '../operators/toolCalls/executionOf.js';
 
 /** The type of the validated arguments of a tool. */
 export type ArgumentsOf<T extends Tool> = Parameters<NonNullable<T['execute']>>[0];

@@ -2,7 +2,7 @@ import { SpanKind } from '@opentelemetry/api';
 import type { Attributes } from '@opentelemetry/api';
 import type { RunEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
 import type { Tool } from '../../core/tool.js';
-import { executionOf } from '../../operators/toolCalls/execution.js';
+import { executionOf } from '../../operators/toolCalls/executionOf.js';
 import { errorType } from './errors.js';
 import { recordHistogram } from './metrics.js';
 import { inContext, Operation } from './operation.js';

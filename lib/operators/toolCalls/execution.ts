@@ -1,13 +1,12 @@
 import { asyncScheduler, from, Observable } from 'rxjs';
-import type { Subscriber, Subscription } from 'rxjs';
+import type { Subscription } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { maxTimerDelay } from '../../core/options.js';
-import { isMarkedProgress, progress, valueOfProgress } from '../../core/progress.js';
-import type { Progress } from '../../core/progress.js';
+import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
 import { TimeoutError } from '../../core/timeoutError.js';
-import type { Tool, ToolContext } from '../../core/tool.js';
+import type { ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
 import { busy, isPromise, streamOf } from './toolOutput.js';
 
@@ -15,10 +14,11 @@ import { busy, isPromise, streamOf } from './toolOutput.js';
 export interface ExecutionObserver {
   progress(value: JsonValue): void;
   usage(usage: Usage): void;
+  /** Called when the tool has been torn down. */
   result(value: JsonValue): void;
   error(thrown: unknown): void;
-  /** Called when the tool has been torn down after its `result` or its `error`. */
-  afterTeardown?(): void;
+  /** Called when the tool has been torn down after an `error`. */
+  afterFailure?(): void;
 }
 
 /** The context of a tool, without what its execution adds. */
@@ -71,7 +71,7 @@ export class Execution {
       this.error(thrown);
     }
     this.starting--;
-    this.afterTeardown();
+    this.settle();
   }
 
   /** Receives a value of the tool's output. */
@@ -86,19 +86,17 @@ export class Execution {
 
   /** The tool has failed. */
   error(thrown: unknown): void {
-    if (this.isClosed) return;
+    if (this.hasEnded) return;
     this.hasEnded = true;
     this.cancel(thrown);
   }
 
   /** The tool has ended: its last value is the result. */
   complete(): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
+    if (this.isClosed || this.hasEnded) return;
     this.hasEnded = true;
-    this.observer.result(this.value);
-    this.unsubscribe();
-    this.afterTeardown();
+    this.tearDown();
+    this.settle();
   }
 
   /** Fails before the tool has ended. */
@@ -108,14 +106,13 @@ export class Execution {
     if (this.isHeld) this.observer.progress(this.value);
     this.observer.error(thrown);
     this.unsubscribe();
-    this.afterTeardown();
+    this.settle();
   }
 
   /** Unsubscribes the tool and, if it has not ended, aborts its signal. */
   unsubscribe(): void {
     this.isClosed = true;
-    this.timer?.unsubscribe();
-    ignoreTeardownErrors(() => this.output?.unsubscribe());
+    this.tearDown();
     if (!this.hasEnded) this.controller?.abort();
   }
 
@@ -134,8 +131,19 @@ export class Execution {
     return this.controller.signal;
   }
 
-  private afterTeardown(): void {
-    if (this.isClosed && this.starting === 0) this.observer.afterTeardown?.();
+  private tearDown(): void {
+    this.timer?.unsubscribe();
+    ignoreTeardownErrors(() => this.output?.unsubscribe());
+  }
+
+  private settle(): void {
+    if (this.starting > 0) return;
+    if (this.isClosed) {
+      this.observer.afterFailure?.();
+    } else if (this.hasEnded) {
+      this.isClosed = true;
+      this.observer.result(this.value);
+    }
   }
 
   private follow(output: unknown): void {
@@ -194,53 +202,4 @@ export function contextOf(execution: Execution, context: GivenContext): ToolCont
     progress: (value) => execution.progress(toJson(value)),
     usage: (usage) => execution.usage(usage),
   };
-}
-
-/** A value of a running tool: marked progress, or, last, the result. */
-export type ToolValue = Progress<JsonValue> | JsonValue;
-
-/**
- * One execution of a tool as an Observable.
- *
- * @param tool The tool.
- * @param args The validated arguments.
- * @param context The context of the call.
- * @param deadline The maximum total time in milliseconds. Default: none.
- * @returns The values of the tool. If it misses the deadline, a value that is held is emitted as progress, and a
- * TimeoutError follows.
- */
-export function executionOf(
-  tool: Tool,
-  args: unknown,
-  context: Parameters<NonNullable<Tool['execute']>>[1],
-  deadline = Infinity,
-): Observable<ToolValue> {
-  return new Observable<ToolValue>((out) => {
-    const { signal: _, progress: _progress, usage, ...given } = context as ToolContext;
-    const execution = new Execution(new ToolValues(out, usage));
-    out.add(execution);
-    execution.limit(deadline);
-    execution.start(() => tool.execute?.(args, contextOf(execution, given)));
-  });
-}
-
-/** Emits the values of an execution. */
-class ToolValues implements ExecutionObserver {
-  constructor(
-    private readonly out: Subscriber<ToolValue>,
-    readonly usage: (usage: Usage) => void,
-  ) {}
-
-  progress(value: JsonValue): void {
-    this.out.next(progress(value));
-  }
-
-  result(value: JsonValue): void {
-    this.out.next(value);
-    this.out.complete();
-  }
-
-  error(thrown: unknown): void {
-    this.out.error(thrown);
-  }
 }

@@ -66,13 +66,14 @@ export class RunningCall implements ExecutionObserver {
   result(value: JsonValue): void {
     const { id, name } = this.call;
     this.observer.emit({ type: 'toolResult', id, name, result: value });
+    this.observer.ended(this.call);
   }
 
   error(thrown: unknown): void {
     this.observer.emit(failedResult(this.call, thrown));
   }
 
-  afterTeardown(): void {
+  afterFailure(): void {
     this.observer.ended(this.call);
   }
 
