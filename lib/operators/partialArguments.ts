@@ -1,6 +1,7 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
@@ -9,7 +10,8 @@ import type { JsonObject } from '../core/json/json.js';
 import { createPartialJson } from '../core/json/partialJson.js';
 import type { DeepPartial } from '../core/json/partialJson.js';
 import type { Tool } from '../core/tool.js';
-import { createSnapshotPacer } from './snapshotPacer.js';
+import { SnapshotPacer } from './snapshotPacer.js';
+import type { Growing } from './snapshotPacer.js';
 
 /** A tool call while its arguments grow. */
 export interface PartialArguments<Arguments = JsonObject, Name extends string = string> {
@@ -55,108 +57,127 @@ export function partialArguments<Arguments = JsonObject>(
 ): OperatorFunction<StreamEvent, PartialArguments<Arguments>>;
 export function partialArguments(tool?: Tool | string): OperatorFunction<StreamEvent, PartialArguments> {
   const toolName = typeof tool === 'object' ? tool.name : tool;
-  return createOperator<StreamEvent, PartialArguments>((out) => {
-    const calls = new Map<number | string, GrowingCall>();
-    const callAt = (index: number | string): GrowingCall => {
-      let call = calls.get(index);
-      if (!call) calls.set(index, (call = createGrowingCall(out, index, toolName)));
-      return call;
-    };
-    const flush = () => {
-      for (const call of calls.values()) call.flush();
-    };
-    const reset = () => {
-      for (const call of calls.values()) call.drop();
-      calls.clear();
-    };
-    return {
-      next(event) {
-        const known = asKnownEvent(event);
-        switch (known.type) {
-          case 'toolCallFragment':
-            callAt(known.index ?? 0).add(known);
-            break;
-          case 'toolCall':
-            [...calls.values()].find((call) => call.isOpenFor(known))?.end(known);
-            break;
-          case 'retract':
-            reset();
-            break;
-          case 'turn':
-            flush();
-            reset();
-            break;
-          default:
-        }
-      },
-      error(thrown) {
-        flush();
-        out.error(thrown);
-      },
-      complete() {
-        flush();
-        out.complete();
-      },
-    };
-  });
+  return createOperator<StreamEvent, PartialArguments>((out) => new GrowingCalls(out, toolName));
 }
 
-interface GrowingCall {
-  add(fragment: ToolCallFragment): void;
+class GrowingCalls implements OperatorHandlers<StreamEvent> {
+  private readonly calls = new Map<number | string, GrowingCall>();
+
+  constructor(
+    private readonly out: Subscriber<PartialArguments>,
+    private readonly toolName: string | undefined,
+  ) {}
+
+  next(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'toolCallFragment':
+        this.callAt(known.index ?? 0).add(known);
+        break;
+      case 'toolCall':
+        this.end(known);
+        break;
+      case 'retract':
+        this.reset();
+        break;
+      case 'turn':
+        this.flush();
+        this.reset();
+        break;
+      default:
+    }
+  }
+
+  error(thrown: unknown): void {
+    this.flush();
+    this.out.error(thrown);
+  }
+
+  complete(): void {
+    this.flush();
+    this.out.complete();
+  }
+
+  private callAt(index: number | string): GrowingCall {
+    let call = this.calls.get(index);
+    if (!call) this.calls.set(index, (call = new GrowingCall(this.out, index, this.toolName)));
+    return call;
+  }
+
+  private end(complete: ToolCallEvent): void {
+    for (const call of this.calls.values()) {
+      if (!call.isOpenFor(complete)) continue;
+      call.end(complete);
+      return;
+    }
+  }
+
+  private flush(): void {
+    for (const call of this.calls.values()) call.pacer.flush();
+  }
+
+  private reset(): void {
+    for (const call of this.calls.values()) call.pacer.drop();
+    this.calls.clear();
+  }
+}
+
+class GrowingCall implements Growing {
+  readonly pacer: SnapshotPacer;
+  private readonly json = createPartialJson();
+  private id: string | undefined;
+  private name: string | undefined;
+  private object: JsonObject | undefined; // for servers that send arguments as an object
+  private hasEnded = false;
+  private lastSnapshot: JsonObject | undefined;
+  private lastId: string | undefined;
+
+  constructor(
+    private readonly out: Subscriber<PartialArguments>,
+    private readonly index: number | string,
+    private readonly toolName: string | undefined,
+  ) {
+    this.pacer = new SnapshotPacer(out, this);
+  }
+
+  add({ id, name, arguments: args }: ToolCallFragment): void {
+    this.id = id ?? this.id;
+    this.name = name ?? this.name;
+    if (typeof args === 'string') this.json.push(args);
+    else if (args) this.object = { ...this.object, ...args };
+    if (!this.hasEnded) this.pacer.grown();
+  }
+
   /** Whether the call is open and its fragments belong to this complete call. */
-  isOpenFor(complete: ToolCallEvent): boolean;
-  /** Emits the complete arguments, unless the last snapshot equals them. */
-  end(complete: ToolCallEvent): void;
-  flush(): void;
-  drop(): void;
-}
+  isOpenFor(complete: ToolCallEvent): boolean {
+    return !this.hasEnded && (this.id === undefined ? this.name === complete.name : this.id === complete.id);
+  }
 
-function createGrowingCall(
-  out: Subscriber<PartialArguments>,
-  index: number | string,
-  toolName: string | undefined,
-): GrowingCall {
-  const json = createPartialJson();
-  let id: string | undefined;
-  let name: string | undefined;
-  let object: JsonObject | undefined; // for servers that send arguments as an object
-  let hasEnded = false;
-  let lastSnapshot: JsonObject | undefined;
-  let lastId: string | undefined;
-  const emit = (args: JsonObject) => {
+  /** Emits the complete arguments, unless the last snapshot equals them. */
+  end({ id, name, arguments: args }: ToolCallEvent): void {
+    this.hasEnded = true;
+    this.id = id;
+    this.name = name;
+    this.pacer.flush();
+    const { lastSnapshot } = this;
+    this.emit(lastSnapshot && isSameJson(args, lastSnapshot) ? lastSnapshot : args);
+  }
+
+  isDue(): boolean {
+    return this.json.isDue();
+  }
+
+  emitSnapshot(): void {
+    const current = this.object ?? this.json.snapshot();
+    this.emit(isJsonObject(current) ? current : (this.lastSnapshot ?? {}));
+  }
+
+  private emit(args: JsonObject): void {
+    const { id, name, index, toolName } = this;
     if (name === undefined || (toolName !== undefined && name !== toolName)) return;
-    if (args === lastSnapshot && id === lastId) return;
-    lastSnapshot = args;
-    lastId = id;
-    out.next({ type: 'partialArguments', index, ...(id === undefined ? {} : { id }), name, arguments: args });
-  };
-  const snapshot = (): JsonObject => {
-    const current = object ?? json.snapshot();
-    return isJsonObject(current) ? current : (lastSnapshot ?? {});
-  };
-  const pacer = createSnapshotPacer(
-    out,
-    () => json.isDue(),
-    () => emit(snapshot()),
-  );
-  return {
-    add(fragment) {
-      id = fragment.id ?? id;
-      name = fragment.name ?? name;
-      const args = fragment.arguments;
-      if (typeof args === 'string') json.push(args);
-      else if (args) object = { ...object, ...args };
-      if (!hasEnded) pacer.grown();
-    },
-    isOpenFor: (complete) => !hasEnded && (id === undefined ? name === complete.name : id === complete.id),
-    end(complete) {
-      hasEnded = true;
-      id = complete.id;
-      name = complete.name;
-      pacer.flush();
-      emit(lastSnapshot && isSameJson(complete.arguments, lastSnapshot) ? lastSnapshot : complete.arguments);
-    },
-    flush: () => pacer.flush(),
-    drop: () => pacer.drop(),
-  };
+    if (args === this.lastSnapshot && id === this.lastId) return;
+    this.lastSnapshot = args;
+    this.lastId = id;
+    this.out.next({ type: 'partialArguments', index, ...(id === undefined ? {} : { id }), name, arguments: args });
+  }
 }

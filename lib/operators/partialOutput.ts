@@ -1,11 +1,13 @@
-import type { OperatorFunction } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
+import type { OperatorHandlers } from '../core/createOperator.js';
 import type { ResultEvent, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
 import { createPartialJson } from '../core/json/partialJson.js';
 import type { DeepPartial } from '../core/json/partialJson.js';
-import { createSnapshotPacer } from './snapshotPacer.js';
+import { SnapshotPacer } from './snapshotPacer.js';
+import type { Growing } from './snapshotPacer.js';
 
 /**
  * Emits the typed output of a run while it grows: snapshots of the streamed JSON, instead of the run's events.
@@ -37,51 +39,65 @@ import { createSnapshotPacer } from './snapshotPacer.js';
  * @returns A function that returns an Observable of the output so far.
  */
 export function partialOutput<T>(): OperatorFunction<StreamEvent | ResultEvent<T>, DeepPartial<T>> {
-  return createOperator<StreamEvent, DeepPartial<T>>((out) => {
-    let json = createPartialJson();
-    let lastSnapshot: unknown;
-    const emitSnapshot = () => {
-      const snapshot = json.snapshot();
-      if (snapshot === undefined || snapshot === lastSnapshot) return;
-      lastSnapshot = snapshot;
-      out.next(snapshot as DeepPartial<T>);
-    };
-    const pacer = createSnapshotPacer(out, () => json.isDue(), emitSnapshot);
-    const reset = () => {
-      pacer.drop();
-      json = createPartialJson();
-    };
-    const endTurn = ({ output }: TurnEvent) => {
-      json.end();
-      pacer.flush();
-      reset();
-      if (output !== undefined && !isSameJson(output, lastSnapshot)) out.next(output as DeepPartial<T>);
-    };
-    return {
-      next(event) {
-        const known = asKnownEvent(event);
-        switch (known.type) {
-          case 'text':
-            if (json.push(known.text)) pacer.grown();
-            break;
-          case 'retract':
-            reset();
-            break;
-          case 'turn':
-            endTurn(known);
-            break;
-          default:
-        }
-      },
-      error(thrown) {
-        pacer.flush();
-        out.error(thrown);
-      },
-      complete() {
-        json.end();
-        pacer.flush();
-        out.complete();
-      },
-    };
-  });
+  return createOperator<StreamEvent, DeepPartial<T>>((out) => new GrowingOutput(out));
+}
+
+class GrowingOutput<T> implements OperatorHandlers<StreamEvent>, Growing {
+  private json = createPartialJson();
+  private lastSnapshot: unknown;
+  private readonly pacer: SnapshotPacer;
+
+  constructor(private readonly out: Subscriber<DeepPartial<T>>) {
+    this.pacer = new SnapshotPacer(out, this);
+  }
+
+  next(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+        if (this.json.push(known.text)) this.pacer.grown();
+        break;
+      case 'retract':
+        this.reset();
+        break;
+      case 'turn':
+        this.endTurn(known);
+        break;
+      default:
+    }
+  }
+
+  error(thrown: unknown): void {
+    this.pacer.flush();
+    this.out.error(thrown);
+  }
+
+  complete(): void {
+    this.json.end();
+    this.pacer.flush();
+    this.out.complete();
+  }
+
+  isDue(): boolean {
+    return this.json.isDue();
+  }
+
+  emitSnapshot(): void {
+    const snapshot = this.json.snapshot();
+    if (snapshot === undefined || snapshot === this.lastSnapshot) return;
+    this.lastSnapshot = snapshot;
+    this.out.next(snapshot as DeepPartial<T>);
+  }
+
+  private endTurn({ output }: TurnEvent): void {
+    this.json.end();
+    this.pacer.flush();
+    this.reset();
+    if (output !== undefined && !isSameJson(output, this.lastSnapshot)) this.out.next(output as DeepPartial<T>);
+  }
+
+  private reset(): void {
+    this.pacer.drop();
+    this.json = createPartialJson();
+  }
 }

@@ -1,6 +1,8 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
+import type { TextChunk } from '../core/chunk.js';
 import type { StreamEvent } from '../core/event.js';
 import { createUnwrapper } from '../core/outputWrapper.js';
+import type { Unwrapper } from '../core/outputWrapper.js';
 import { textFilter } from '../core/textFilter.js';
 import type { TextReader } from '../core/textFilter.js';
 
@@ -24,15 +26,26 @@ import type { TextReader } from '../core/textFilter.js';
  * @returns A function that returns an Observable of the source's events, in which the text of each turn has no wrapper.
  */
 export function unwrapOutput<E extends StreamEvent>(): MonoTypeOperatorFunction<E> {
-  return textFilter((emit): TextReader => {
-    const start = () => createUnwrapper((text) => emit({ type: 'text', text } as StreamEvent));
-    let unwrapper = start();
-    return {
-      read: ({ text }) => unwrapper.read(text),
-      release(next) {
-        unwrapper.release();
-        if (next?.type === 'finish') unwrapper = start();
-      },
-    };
-  });
+  return textFilter((emit) => new UnwrappedText(emit));
+}
+
+class UnwrappedText implements TextReader {
+  private unwrapper: Unwrapper;
+
+  constructor(private readonly emit: (event: StreamEvent) => void) {
+    this.unwrapper = this.unwrap();
+  }
+
+  read({ text }: TextChunk): boolean {
+    return this.unwrapper.read(text);
+  }
+
+  release(next?: StreamEvent): void {
+    this.unwrapper.release();
+    if (next?.type === 'finish') this.unwrapper = this.unwrap();
+  }
+
+  private unwrap(): Unwrapper {
+    return createUnwrapper((text) => this.emit({ type: 'text', text } as StreamEvent));
+  }
 }
