@@ -1,28 +1,44 @@
 import { nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { isEmptyArguments, snapshotTexts } from './texts.js';
-import type { ItemTexts } from './texts.js';
+import { isEmptyArguments, ItemTexts, snapshotTexts } from './texts.js';
 
 /** An output item of a response, while it streams. */
-export interface Item {
-  /** The item's type in the API (`message`, `reasoning`, `function_call`, `web_search_call` ...). */
-  readonly type: string;
-  /** A key that is unique within the response. It is the `index` of a call's fragments. */
-  readonly key: string;
-  /** The first id that the server sent for the item, if any. */
-  readonly id: string | undefined;
-  /** The item as `output_item.added` contained it, usually without content. */
-  readonly added: JsonObject | undefined;
+export class Item {
   /** The complete item, from `output_item.done` or from the final response; undefined until it arrives. */
   done: JsonObject | undefined;
   /** The id of the call; undefined until it arrives. */
   callId: string | undefined;
-  /** Whether the call was emitted, for the client to answer. */
-  isEmitted: boolean;
   /** Whether an event has found the item by its id. An event with a different id then belongs to a different item. */
-  foundById: boolean;
+  foundById = false;
   /** The texts that have been emitted. */
-  readonly texts: ItemTexts;
+  readonly texts = new ItemTexts();
+  /** Whether a text of the item was emitted as text of the message. */
+  hasText = false;
+  /** Whether the name of the call was emitted. */
+  hasName = false;
+  /** Whether the beginning of the JSON text of a free-form input was emitted. */
+  hasBegunInput = false;
+  /** Whether the call was emitted completely, for the client to answer. */
+  isEmitted = false;
+  /** What was reported of a server item, so that nothing is reported twice; undefined until something is. */
+  reported: Set<string> | undefined;
+  /** The last event of a server item with a final status; undefined if there is none. */
+  ended: { readonly status: string; readonly event: JsonObject } | undefined;
+
+  /**
+   * @param type The item's type in the API (`message`, `reasoning`, `function_call`, `web_search_call` ...).
+   * @param key A key that is unique within the response. It is the `index` of a call's fragments.
+   * @param id The first id that the server sent for the item, if any.
+   * @param added The item as `output_item.added` contained it, usually without content.
+   */
+  constructor(
+    readonly type: string,
+    readonly key: string,
+    readonly id: string | undefined,
+    readonly added: JsonObject | undefined,
+  ) {
+    this.callId = nonEmptyString(added?.['call_id']);
+  }
 }
 
 /** Whether an item and a snapshot can belong to the same call: their call ids are equal, or one is missing. */

@@ -7,140 +7,134 @@ import {
   completesCall,
   continuesTexts,
   haveSameFunction,
+  Item,
   mayBeSameCall,
 } from './item.js';
-import type { Item } from './item.js';
-import { ItemTexts } from './texts.js';
 
 /**
  * The output items of one response, in the order in which they began. A snapshot is an item as it is contained in an
  * event or in the final response.
- */
-export interface Items {
-  readonly all: readonly Item[];
-  /** Returns the item that `output_item.added` announces. */
-  added(snapshot: JsonObject, event: JsonObject): Item;
-  /** Returns the item that any other event belongs to. */
-  find(type: string, event: JsonObject): Item;
-  /** Returns the item that `output_item.done` completes. */
-  done(snapshot: JsonObject, event: JsonObject): Item;
-  /** Pairs each snapshot in the output of the final response with its item. */
-  match(output: readonly JsonObject[]): readonly (readonly [Item, JsonObject])[];
-}
-
-/**
- * Creates the list of output items. It finds the item that an event belongs to, and opens a new item if there is none.
  *
- * According to the reference, events identify their item by `item_id` and `output_index`. Some servers send the
- * same index for all items, an index that changes, ids that differ between events, or no ids. Therefore a known id
- * decides. If the id is unknown or missing, the call's id, the index, the type and the text so far decide. A call keeps
- * its first id, because some servers send new ids in later snapshots.
+ * Finds the item that an event belongs to, and opens a new item if there is none. According to the reference, events
+ * identify their item by `item_id` and `output_index`. Some servers send the same index for all items, an index that
+ * changes, ids that differ between events, or no ids. Therefore a known id decides. If the id is unknown or missing,
+ * the call's id, the index, the type and the text so far decide. A call keeps its first id, because some servers send
+ * new ids in later snapshots.
  */
-export function createItems(): Items {
-  const all: Item[] = [];
-  const byId = new Map<string, Item>();
-  const byIndex = new Map<number, Item>();
-  const byCallId = new Map<string, Item[]>();
-  const openByType = new Map<string, Item[]>(); // the last one may be done
+export class Items {
+  readonly all: Item[] = [];
+  private readonly byId = new Map<string, Item>();
+  private readonly byIndex = new Map<number, Item>();
+  private readonly byCallId = new Map<string, Item[]>();
+  private readonly openByType = new Map<string, Item[]>(); // the last one may be done
 
-  const open = (type: string, id: string | undefined, index: number | undefined, added?: JsonObject): Item => {
-    const key = id !== undefined && !byId.has(id) ? id : `${id ?? 'item'}#${all.length}`;
-    const callId = nonEmptyString(added?.['call_id']);
-    const item: Item = {
-      type,
-      key,
-      id,
-      added,
-      done: undefined,
-      callId,
-      isEmitted: false,
-      foundById: false,
-      texts: new ItemTexts(),
-    };
-    all.push(item);
-    addTo(openByType, type, item);
-    if (callId !== undefined) addTo(byCallId, callId, item);
-    if (index !== undefined) byIndex.set(index, item);
-    return addId(item, id);
-  };
-  const addId = (item: Item, id: string | undefined): Item => {
-    if (id !== undefined) byId.set(id, item);
+  /** Returns the item that `output_item.added` announces. */
+  added(snapshot: JsonObject, event: JsonObject): Item {
+    const { type, id, index } = readIdentity(snapshot, event);
+    const item = this.findById(type, id);
+    return item && !item.done && mayBeSameCall(item, snapshot) ? item : this.open(type, id, index, snapshot);
+  }
+
+  /** Returns the item that any other event belongs to. */
+  find(type: string, event: JsonObject): Item {
+    const id = nonEmptyString(event['item_id']);
+    const item = this.findById(type, id) ?? this.findOpenCall(type, id);
+    if (item) {
+      item.foundById = true;
+      return item;
+    }
+    const index = finiteNumber(event['output_index']);
+    const candidate = this.findOpen(type, index);
+    return candidate && (id === undefined || !candidate.foundById)
+      ? this.addId(candidate, id)
+      : this.open(type, id, index);
+  }
+
+  /** Returns the item that `output_item.done` completes. */
+  done(snapshot: JsonObject, event: JsonObject): Item {
+    return this.withSnapshot(this.findDone(snapshot, event), snapshot);
+  }
+
+  /** Pairs each snapshot in the output of the final response with its item. */
+  match(output: readonly JsonObject[]): readonly (readonly [Item, JsonObject])[] {
+    const known = output.map((snapshot) => this.findFinal(snapshot));
+    const items = matchRenamed(output, known, this.all);
+    return output.map((snapshot, position) => {
+      const { type, id } = readIdentity(snapshot);
+      const item = items[position] ?? this.open(type, id, undefined);
+      return [this.withSnapshot(item, snapshot), snapshot] as const;
+    });
+  }
+
+  private open(type: string, id: string | undefined, index: number | undefined, added?: JsonObject): Item {
+    const key = id !== undefined && !this.byId.has(id) ? id : `${id ?? 'item'}#${this.all.length}`;
+    const item = new Item(type, key, id, added);
+    this.all.push(item);
+    addTo(this.openByType, type, item);
+    if (item.callId !== undefined) addTo(this.byCallId, item.callId, item);
+    if (index !== undefined) this.byIndex.set(index, item);
+    return this.addId(item, id);
+  }
+
+  private addId(item: Item, id: string | undefined): Item {
+    if (id !== undefined) this.byId.set(id, item);
     return item;
-  };
+  }
 
-  const findById = (type: string, id: string | undefined): Item | undefined => {
-    const item = id === undefined ? undefined : byId.get(id);
+  private findById(type: string, id: string | undefined): Item | undefined {
+    const item = id === undefined ? undefined : this.byId.get(id);
     return item?.type === type ? item : undefined;
-  };
-  const findByCallId = (type: unknown, callId: string | undefined): Item | undefined =>
-    callId === undefined ? undefined : byCallId.get(callId)?.find((item) => item.type === type);
-  const lastOpen = (type: string): Item | undefined => {
-    const items = openByType.get(type) ?? [];
+  }
+
+  private findByCallId(type: unknown, callId: string | undefined): Item | undefined {
+    return callId === undefined ? undefined : this.byCallId.get(callId)?.find((item) => item.type === type);
+  }
+
+  /** Some servers send the call's id instead of the item's id. */
+  private findOpenCall(type: string, callId: string | undefined): Item | undefined {
+    const calls = callId === undefined ? undefined : this.byCallId.get(callId);
+    return calls?.find((item) => item.type === type && !item.done);
+  }
+
+  /** Returns the open item at an index; if the index is undefined, the last open item of the type. */
+  private findOpen(type: string, index: number | undefined): Item | undefined {
+    const item = index === undefined ? this.lastOpen(type) : this.byIndex.get(index);
+    return item?.type === type && !item.done ? item : undefined;
+  }
+
+  private lastOpen(type: string): Item | undefined {
+    const items = this.openByType.get(type) ?? [];
     while (items.at(-1)?.done) items.pop();
     return items.at(-1);
-  };
+  }
+
+  private findDone(snapshot: JsonObject, event: JsonObject): Item {
+    const { type, id, index, callId } = readIdentity(snapshot, event);
+    const item = this.findById(type, id);
+    if (item && mayBeSameCall(item, snapshot)) return item;
+    const candidate = this.findByCallId(type, callId) ?? this.findOpen(type, index);
+    if (candidate && continuesTexts(candidate, snapshot)) return this.addId(candidate, id);
+    if (item && completesCall(item, snapshot)) return this.addId(item, id);
+    // A snapshot that has an unknown id and no index is a new item.
+    const mayBeCandidate = index !== undefined || id === undefined;
+    if (mayBeCandidate && candidate && completesCall(candidate, snapshot)) return this.addId(candidate, id);
+    return this.open(type, id, index);
+  }
+
+  private findFinal(snapshot: JsonObject): Item | undefined {
+    const { type, id, callId } = readIdentity(snapshot);
+    const item = this.findById(type, id);
+    return item && mayBeSameCall(item, snapshot) ? item : this.findByCallId(type, callId);
+  }
+
   /** The item has the snapshot. The first id of a call is kept. */
-  const withSnapshot = (item: Item, snapshot: JsonObject): Item => {
+  private withSnapshot(item: Item, snapshot: JsonObject): Item {
     const callId = nonEmptyString(snapshot['call_id']);
     if (item.callId !== undefined || callId === undefined) return item;
     item.callId = callId;
-    addTo(byCallId, callId, item);
+    addTo(this.byCallId, callId, item);
     return item;
-  };
-  /** Returns the open item at an index; if the index is undefined, the last open item of the type. */
-  const findOpen = (type: string, index: number | undefined): Item | undefined => {
-    const item = index === undefined ? lastOpen(type) : byIndex.get(index);
-    return item?.type === type && !item.done ? item : undefined;
-  };
-
-  const findAdded = (snapshot: JsonObject, event: JsonObject): Item => {
-    const { type, id, index } = readIdentity(snapshot, event);
-    const item = findById(type, id);
-    return item && !item.done && mayBeSameCall(item, snapshot) ? item : open(type, id, index, snapshot);
-  };
-  const findDone = (snapshot: JsonObject, event: JsonObject): Item => {
-    const { type, id, index, callId } = readIdentity(snapshot, event);
-    const item = findById(type, id);
-    if (item && mayBeSameCall(item, snapshot)) return item;
-    const candidate = findByCallId(type, callId) ?? findOpen(type, index);
-    if (candidate && continuesTexts(candidate, snapshot)) return addId(candidate, id);
-    if (item && completesCall(item, snapshot)) return addId(item, id);
-    // A snapshot that has an unknown id and no index is a new item.
-    const mayBeCandidate = index !== undefined || id === undefined;
-    if (mayBeCandidate && candidate && completesCall(candidate, snapshot)) return addId(candidate, id);
-    return open(type, id, index);
-  };
-  const findFinal = (snapshot: JsonObject): Item | undefined => {
-    const { type, id, callId } = readIdentity(snapshot);
-    const item = findById(type, id);
-    return item && mayBeSameCall(item, snapshot) ? item : findByCallId(type, callId);
-  };
-
-  return {
-    all,
-    added: findAdded,
-    find(type, event) {
-      const id = nonEmptyString(event['item_id']);
-      const index = finiteNumber(event['output_index']);
-      // Some servers send the call's id instead of the item's id.
-      const item = findById(type, id) ?? byCallId.get(id ?? '')?.find((one) => one.type === type && !one.done);
-      if (item) {
-        item.foundById = true;
-        return item;
-      }
-      const candidate = findOpen(type, index);
-      return candidate && (id === undefined || !candidate.foundById) ? addId(candidate, id) : open(type, id, index);
-    },
-    done: (snapshot, event) => withSnapshot(findDone(snapshot, event), snapshot),
-    match(output) {
-      const items = matchRenamed(output, output.map(findFinal), all);
-      return output.map((snapshot, position) => {
-        const { type, id } = readIdentity(snapshot);
-        const item = items[position] ?? open(type, id, undefined);
-        return [withSnapshot(item, snapshot), snapshot] as const;
-      });
-    },
-  };
+  }
 }
 
 function addTo(lists: Map<string, Item[]>, key: string, item: Item): void {

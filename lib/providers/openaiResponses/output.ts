@@ -2,149 +2,138 @@ import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { isAnsweredByServer, isStreamedCall, isWholeCall } from './clientCalls.js';
-import { createContentEmitter } from './content.js';
-import { createItems } from './items.js';
+import { ContentEmitter } from './content.js';
+import { Items } from './items.js';
 import type { Item } from './item.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
-import { createServerItemReporter, isServerItem, isUnknownCall, parseServerEvent } from './serverItems.js';
+import { isServerItem, isUnknownCall, parseServerEvent, ServerItemReporter } from './serverItems.js';
 import { readCitedSources, readCreatedFiles } from './sources.js';
 import { readTextEvent, readUnknownParts } from './texts.js';
 
 /** Turns the output items of one response into chunks. */
-export interface OutputDecoder {
-  readonly items: readonly Item[];
-  /** Whether the model refused the request. */
-  readonly isRefused: boolean;
-  /** Whether the response contains a call that the client has to answer. */
-  readonly hasCalls: boolean;
-  /**
-   * The type of an item that is not known and looks like a call without an answer; undefined if there is none. The
-   * client would have to answer it.
-   */
-  readonly unknownCall: string | undefined;
-  /** Whether the texts of two messages were interleaved. The joined text then cannot be split by their lengths. */
-  readonly isInterleaved: boolean;
+export class OutputDecoder {
+  readonly items = new Items();
+  readonly content: ContentEmitter;
+  private readonly serverItems: ServerItemReporter;
+  private emittedKeys: Set<string> | undefined;
+  private unknownParts: Set<string> | undefined;
+  /** The calls that OpenAI may have answered: only the end of the response shows it. The values: `truncated`. */
+  private heldCalls: Map<Item, boolean> | undefined;
+
+  /** @param out Receives the chunks, in order. */
+  constructor(private readonly out: ChunkReceiver) {
+    this.content = new ContentEmitter(out);
+    this.serverItems = new ServerItemReporter(out);
+  }
+
   /** Whether a chunk that becomes a part of the message was emitted. */
-  readonly hasParts: boolean;
+  get hasParts(): boolean {
+    return this.content.hasText || this.content.hasCalls || this.emittedKeys !== undefined;
+  }
+
+  /**
+   * Returns the type of an item that is not known and looks like a call without an answer; undefined if there is none.
+   * The client would have to answer it.
+   */
+  unknownCall(): string | undefined {
+    return this.items.all.find((item) => isUnknownCall(item) && !this.isAnswered(item))?.type;
+  }
+
   /** Handles an event about an item or a part of an item. An event that is not known is emitted as metadata. */
-  event(type: string, event: JsonObject): void;
+  event(type: string, event: JsonObject): void {
+    const { item } = event;
+    if (!isJsonObject(item)) this.updateItem(type, event);
+    else if (type === 'response.output_item.added') this.addItem(this.items.added(item, event));
+    else if (type === 'response.output_item.done') this.completeItem(this.items.done(item, event), item, false);
+    else this.out.emit(unknownChunk(event));
+  }
+
   /**
    * Emits the content of the final response that has not been emitted yet.
    *
    * @param output The `output` of the final response.
    * @param truncated Whether the response was not completed. A call is then complete only if its status is `completed`.
    */
-  finalOutput(output: unknown, truncated: boolean): void;
+  finalOutput(output: unknown, truncated: boolean): void {
+    for (const [item, snapshot] of this.items.match(asArray(output).filter(isJsonObject)))
+      this.completeItem(item, snapshot, truncated);
+    this.settleCalls();
+  }
+
   /** Emits the items that have started but are not done, as far as they arrived. Call it at the end of the response. */
-  end(): void;
-}
+  end(): void {
+    for (const item of this.items.all) {
+      if (item.done) continue;
+      if (item.added) this.content.addSnapshot(item, item.added);
+      if (isStreamedCall(item.type)) this.content.endCall(item, false);
+      this.serverItems.end(item);
+    }
+    this.settleCalls();
+  }
 
-/**
- * Creates a decoder for the output of one response.
- *
- * @param emit Receives the chunks, in order.
- */
-export function createOutputDecoder(emit: (chunk: Chunk) => void): OutputDecoder {
-  const items = createItems();
-  const content = createContentEmitter(emit);
-  const serverItems = createServerItemReporter(emit);
-  const emittedKeys = new Set<string>();
-  const unknownParts = new Set<string>();
-  /** The calls that OpenAI may have answered: only the end of the response shows it. */
-  const heldCalls = new Map<Item, { readonly truncated: boolean }>();
+  private addItem(item: Item): void {
+    if (isStreamedCall(item.type)) this.content.addCall(item, item.added);
+    else if (isReportedItem(item)) this.serverItems.added(item);
+  }
 
-  const emitOnce = (key: string, chunk: Chunk) => {
-    if (emittedKeys.has(key)) return;
-    emittedKeys.add(key);
-    emit(chunk);
-  };
-  const emitSources = (cited: JsonObject) => {
-    for (const { key, source } of readCitedSources(cited)) emitOnce(key, { type: 'source', source });
-  };
-  const emitUnknownPart = (item: Item, part: JsonObject) => {
-    const key = JSON.stringify([item.key, part]);
-    if (!unknownParts.has(key)) emit(unknownChunk(part));
-    unknownParts.add(key);
-  };
-  const isAnswered = ({ callId }: Item) =>
-    callId !== undefined && items.all.some(({ type, callId: id }) => id === callId && type.endsWith('_output'));
-
-  const addItem = (item: Item) => {
-    if (isStreamedCall(item.type)) content.addCall(item, item.added);
-    else if (isReportedItem(item)) serverItems.added(item);
-  };
-  const updateItem = (type: string, event: JsonObject) => {
+  private updateItem(type: string, event: JsonObject): void {
     const text = readTextEvent(type, event);
-    if (text) content.addText(items.find(text.itemType, event), text);
-    if (text?.itemType === 'message' || type === 'response.output_text.annotation.added') emitSources(event);
+    if (text) this.content.addText(this.items.find(text.itemType, event), text);
+    if (text?.itemType === 'message' || type === 'response.output_text.annotation.added') this.emitSources(event);
     if (text || silentEvents.has(type)) return;
     const progress = parseServerEvent(type);
     if (!progress) {
-      if (type !== '') emit(unknownChunk(event));
+      if (type !== '') this.out.emit(unknownChunk(event));
       return;
     }
-    const item = items.find(progress.itemType, event);
-    if (isReportedItem(item)) serverItems.progress(item, progress.step, event);
-  };
-  const completeItem = (item: Item, snapshot: JsonObject, truncated: boolean) => {
-    content.addSnapshot(item, snapshot);
-    if (item.type === 'message') emitSources(snapshot);
-    for (const { key, file } of readCreatedFiles(snapshot)) emitOnce(key, { type: 'file', file });
+    const item = this.items.find(progress.itemType, event);
+    if (isReportedItem(item)) this.serverItems.progress(item, progress.step, event);
+  }
+
+  private completeItem(item: Item, snapshot: JsonObject, truncated: boolean): void {
+    this.content.addSnapshot(item, snapshot);
+    if (item.type === 'message') this.emitSources(snapshot);
+    for (const { key, file } of readCreatedFiles(snapshot)) this.emitOnce(key, { type: 'file', file });
     item.done = snapshot;
-    for (const part of readUnknownParts(snapshot)) emitUnknownPart(item, part);
-    if (isStreamedCall(item.type)) content.endCall(item, isComplete(snapshot, truncated));
-    else if (isReportedItem(item)) serverItems.snapshot(item, snapshot, items.all);
-    else if (isWholeCall(item.type)) heldCalls.set(item, { truncated });
-  };
-  const settleCalls = () => {
-    for (const [item, { truncated }] of heldCalls) {
+    for (const part of readUnknownParts(snapshot)) this.emitUnknownPart(item, part);
+    if (isStreamedCall(item.type)) this.content.endCall(item, isComplete(snapshot, truncated));
+    else if (isReportedItem(item)) this.serverItems.snapshot(item, snapshot, this.items.all);
+    else if (isWholeCall(item.type)) (this.heldCalls ??= new Map<Item, boolean>()).set(item, truncated);
+  }
+
+  private settleCalls(): void {
+    for (const [item, truncated] of this.heldCalls ?? []) {
       const { done } = item;
       if (!done) continue;
-      if (isAnswered(item)) serverItems.snapshot(item, done, items.all);
-      else if (isComplete(done, truncated)) content.addWholeCall(item, done);
+      if (this.isAnswered(item)) this.serverItems.snapshot(item, done, this.items.all);
+      else if (isComplete(done, truncated)) this.content.addWholeCall(item, done);
     }
-    heldCalls.clear();
-  };
+    this.heldCalls = undefined;
+  }
 
-  return {
-    items: items.all,
-    get isRefused() {
-      return content.isRefused;
-    },
-    get hasCalls() {
-      return content.hasCalls;
-    },
-    get unknownCall() {
-      return items.all.find((item) => isUnknownCall(item) && !isAnswered(item))?.type;
-    },
-    get isInterleaved() {
-      return content.isInterleaved;
-    },
-    get hasParts() {
-      return content.hasText || content.hasCalls || emittedKeys.size > 0;
-    },
-    event(type, event) {
-      const { item } = event;
-      if (!isJsonObject(item)) updateItem(type, event);
-      else if (type === 'response.output_item.added') addItem(items.added(item, event));
-      else if (type === 'response.output_item.done') completeItem(items.done(item, event), item, false);
-      else emit(unknownChunk(event));
-    },
-    finalOutput(output, truncated) {
-      for (const [item, snapshot] of items.match(asArray(output).filter(isJsonObject)))
-        completeItem(item, snapshot, truncated);
-      settleCalls();
-    },
-    end() {
-      for (const item of items.all) {
-        if (item.done) continue;
-        if (item.added) content.addSnapshot(item, item.added);
-        if (isStreamedCall(item.type)) content.endCall(item, false);
-        serverItems.end(item);
-      }
-      settleCalls();
-    },
-  };
+  private isAnswered({ callId }: Item): boolean {
+    if (callId === undefined) return false;
+    return this.items.all.some(({ type, callId: id }) => id === callId && type.endsWith('_output'));
+  }
+
+  private emitSources(cited: JsonObject): void {
+    for (const { key, source } of readCitedSources(cited)) this.emitOnce(key, { type: 'source', source });
+  }
+
+  private emitUnknownPart(item: Item, part: JsonObject): void {
+    this.unknownParts ??= new Set();
+    const key = JSON.stringify([item.key, part]);
+    if (!this.unknownParts.has(key)) this.out.emit(unknownChunk(part));
+    this.unknownParts.add(key);
+  }
+
+  private emitOnce(key: string, chunk: Chunk): void {
+    this.emittedKeys ??= new Set();
+    if (this.emittedKeys.has(key)) return;
+    this.emittedKeys.add(key);
+    this.out.emit(chunk);
+  }
 }
 
 /** Whether an item is reported as metadata while it streams. A call that the client may answer is not. */

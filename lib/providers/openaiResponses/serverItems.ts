@@ -1,31 +1,11 @@
-import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { serverToolChunk } from '../../core/metadata.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { isClientCallType, isStreamedCall } from './clientCalls.js';
 import type { Item } from './item.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
-
-/**
- * Reports the progress and results of server items: calls of tools that OpenAI runs, and any other item that is not a
- * message, reasoning or a call for the client. A call is reported as a `ServerTool`, without repetitions:
- *
- * - at its steps (`in_progress`, `searching` ...), at each fragment of its code or arguments, and at each preview of an
- *   image; `raw` is the event;
- * - when it is done; `raw` is the item, without the bytes of its image (which are emitted as a file), and with the
- *   names of its tools instead of their definitions.
- *
- * An item that is not a call is the metadata `unknown`, once it is done.
- */
-export interface ServerItemReporter {
-  added(item: Item): void;
-  progress(item: Item, step: string, event: JsonObject): void;
-  /** @param all The items of the response: an output item is reported as a change of its call. */
-  snapshot(item: Item, snapshot: JsonObject, all: readonly Item[]): void;
-  /** Reports the final status of an item that ended without a snapshot. Call it at the end of the response. */
-  end(item: Item): void;
-}
 
 /** Whether an item of this type is a server item. A call that arrives as a whole may be one. */
 export const isServerItem = (type: string): boolean =>
@@ -77,60 +57,73 @@ const MAX_TYPE_LENGTH = 100;
 const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
 
 /**
- * Creates a reporter for the items of one response.
+ * Reports the progress and results of server items: calls of tools that OpenAI runs, and any other item that is not a
+ * message, reasoning or a call for the client. A call is reported as a `ServerTool`, without repetitions:
  *
- * @param emit Receives the reports, in order.
+ * - at its steps (`in_progress`, `searching` ...), at each fragment of its code or arguments, and at each preview of an
+ *   image; `raw` is the event;
+ * - when it is done; `raw` is the item, without the bytes of its image (which are emitted as a file), and with the
+ *   names of its tools instead of their definitions.
+ *
+ * An item that is not a call is the metadata `unknown`, once it is done.
  */
-export function createServerItemReporter(emit: (chunk: Chunk) => void): ServerItemReporter {
-  const reportedKeys = new Map<Item, Set<string>>();
-  const endEvents = new Map<Item, { readonly status: string; readonly event: JsonObject }>();
+export class ServerItemReporter {
+  /** @param out Receives the reports, in order. */
+  constructor(private readonly out: ChunkReceiver) {}
 
-  /** Whether an item has something new to report: its key is new, and the item is not complete. */
-  const isNew = (item: Item, key: string): boolean => {
-    const keys = reportedKeys.get(item) ?? new Set();
-    if (keys.has(key) || keys.has('complete')) return false;
-    reportedKeys.set(item, keys.add(key));
-    return true;
-  };
-  const report = (item: Item, change: Pick<ServerTool, 'status' | 'input' | 'output' | 'raw'>) =>
-    emit(serverToolChunk({ id: item.id ?? item.key, name: toolName(item), ...change }));
-  const reportStatus = (item: Item, status: string, event: JsonObject) => {
-    if (endStatuses.has(status)) endEvents.set(item, { status, event });
-    else if (isNew(item, `status ${status}`)) report(item, { status: 'running', raw: event });
-  };
-  return {
-    added(item) {
-      const status = nonEmptyString(item.added?.['status']);
-      if (status !== undefined && isToolType(item.type)) reportStatus(item, status, item.added ?? {});
-    },
-    progress(item, step, event) {
-      switch (step) {
-        case 'done':
-          return; // the complete item contains the same data
-        case 'delta':
-          report(item, { status: 'running', raw: event });
-          return;
-        case 'partial_image':
-          if (isNew(item, `image ${JSON.stringify(event['partial_image_index'])}`))
-            report(item, { status: 'running', raw: event });
-          return;
-        default:
-          reportStatus(item, step, event);
-      }
-    },
-    snapshot(item, snapshot, all) {
-      if (!isNew(item, 'complete')) return;
-      const raw = summarize(snapshot);
-      if (isToolType(item.type))
-        report(findCall(item, all), { status: readStatus(item, snapshot), ...readInputAndOutput(raw), raw });
-      else emit(unknownChunk(raw));
-    },
-    end(item) {
-      const ended = endEvents.get(item);
-      if (!ended || !isNew(item, 'complete')) return;
-      report(item, { status: readStatus(item, { status: ended.status }), raw: ended.event });
-    },
-  };
+  added(item: Item): void {
+    const status = nonEmptyString(item.added?.['status']);
+    if (status !== undefined && isToolType(item.type)) this.reportStatus(item, status, item.added ?? {});
+  }
+
+  progress(item: Item, step: string, event: JsonObject): void {
+    switch (step) {
+      case 'done':
+        return; // the complete item contains the same data
+      case 'delta':
+        this.report(item, { status: 'running', raw: event });
+        return;
+      case 'partial_image':
+        if (isNew(item, `image ${JSON.stringify(event['partial_image_index'])}`))
+          this.report(item, { status: 'running', raw: event });
+        return;
+      default:
+        this.reportStatus(item, step, event);
+    }
+  }
+
+  /** @param all The items of the response: an output item is reported as a change of its call. */
+  snapshot(item: Item, snapshot: JsonObject, all: readonly Item[]): void {
+    if (!isNew(item, 'complete')) return;
+    const raw = summarize(snapshot);
+    if (isToolType(item.type))
+      this.report(findCall(item, all), { status: readStatus(item, snapshot), ...readInputAndOutput(raw), raw });
+    else this.out.emit(unknownChunk(raw));
+  }
+
+  /** Reports the final status of an item that ended without a snapshot. Call it at the end of the response. */
+  end(item: Item): void {
+    const { ended } = item;
+    if (!ended || !isNew(item, 'complete')) return;
+    this.report(item, { status: readStatus(item, { status: ended.status }), raw: ended.event });
+  }
+
+  private reportStatus(item: Item, status: string, event: JsonObject): void {
+    if (endStatuses.has(status)) item.ended = { status, event };
+    else if (isNew(item, `status ${status}`)) this.report(item, { status: 'running', raw: event });
+  }
+
+  private report(item: Item, change: Pick<ServerTool, 'status' | 'input' | 'output' | 'raw'>): void {
+    this.out.emit(serverToolChunk({ id: item.id ?? item.key, name: toolName(item), ...change }));
+  }
+}
+
+/** Whether an item has something new to report: its key is new, and the item is not complete. */
+function isNew(item: Item, key: string): boolean {
+  item.reported ??= new Set();
+  if (item.reported.has(key) || item.reported.has('complete')) return false;
+  item.reported.add(key);
+  return true;
 }
 
 /** Returns the call that an output item belongs to; any other item itself. */

@@ -9,20 +9,17 @@ export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments
  * The texts of an item by kind and index. A message can have several contents, and a reasoning item several summaries.
  */
 export class ItemTexts {
-  private readonly byKind = new Map<TextKind, Map<number, StringBuilder>>();
-  private readonly lengths = new Map<TextKind, number>();
+  private readonly byKind = new Map<TextKind, TextsOfKind>();
 
   add(kind: TextKind, index: number, text: string): void {
-    const texts = this.byKind.get(kind) ?? new Map<number, StringBuilder>();
-    const builder = texts.get(index) ?? new StringBuilder();
-    builder.add(text);
-    this.byKind.set(kind, texts.set(index, builder));
-    this.lengths.set(kind, this.length(kind) + text.length);
+    let texts = this.byKind.get(kind);
+    if (!texts) this.byKind.set(kind, (texts = new TextsOfKind()));
+    texts.add(index, text);
   }
 
   /** The text at an index; empty if there is none. */
   get(kind: TextKind, index: number): string {
-    return this.byKind.get(kind)?.get(index)?.toString() ?? '';
+    return this.byKind.get(kind)?.byIndex.get(index)?.toString() ?? '';
   }
 
   /** The kinds that have texts. */
@@ -32,12 +29,12 @@ export class ItemTexts {
 
   /** The length of all texts of a kind. */
   length(kind: TextKind): number {
-    return this.lengths.get(kind) ?? 0;
+    return this.byKind.get(kind)?.length ?? 0;
   }
 
   /** All texts of a kind, in the order of their indexes. */
   join(kind: TextKind): string {
-    return [...(this.byKind.get(kind) ?? [])]
+    return [...(this.byKind.get(kind)?.byIndex ?? [])]
       .sort(([a], [b]) => a - b)
       .map(([, builder]) => builder.toString())
       .join('');
@@ -46,6 +43,18 @@ export class ItemTexts {
   /** Whether all texts of a kind are this text. They are joined only where the lengths are equal. */
   equals(kind: TextKind, text: string): boolean {
     return this.length(kind) === text.length && this.join(kind) === text;
+  }
+}
+
+class TextsOfKind {
+  readonly byIndex = new Map<number, StringBuilder>();
+  length = 0;
+
+  add(index: number, text: string): void {
+    let builder = this.byIndex.get(index);
+    if (!builder) this.byIndex.set(index, (builder = new StringBuilder()));
+    builder.add(text);
+    this.length += text.length;
   }
 }
 
@@ -70,25 +79,32 @@ export interface TextEvent {
  * The kind of text and the type of item for each documented event (reference, "Streaming events"), and for two older
  * events of vLLM and LM Studio (`reasoning`, `reasoning_summary`).
  */
-const textEvents: ReadonlyMap<string, readonly [kind: TextKind, itemType: string]> = new Map([
-  ['output_text', ['text', 'message']],
-  ['refusal', ['refusal', 'message']],
-  ['reasoning_text', ['reasoning', 'reasoning']],
-  ['reasoning', ['reasoning', 'reasoning']],
-  ['reasoning_summary_text', ['summary', 'reasoning']],
-  ['reasoning_summary', ['summary', 'reasoning']],
-  ['function_call_arguments', ['arguments', 'function_call']],
-  ['custom_tool_call_input', ['input', 'custom_tool_call']],
+const textEvents: ReadonlyMap<string, Pick<TextEvent, 'kind' | 'itemType'>> = new Map([
+  ['output_text', { kind: 'text', itemType: 'message' }],
+  ['refusal', { kind: 'refusal', itemType: 'message' }],
+  ['reasoning_text', { kind: 'reasoning', itemType: 'reasoning' }],
+  ['reasoning', { kind: 'reasoning', itemType: 'reasoning' }],
+  ['reasoning_summary_text', { kind: 'summary', itemType: 'reasoning' }],
+  ['reasoning_summary', { kind: 'summary', itemType: 'reasoning' }],
+  ['function_call_arguments', { kind: 'arguments', itemType: 'function_call' }],
+  ['custom_tool_call_input', { kind: 'input', itemType: 'custom_tool_call' }],
 ] as const);
+
+/** The events that contain the complete text of a part. */
+const partEvents: ReadonlySet<string> = new Set(['content_part', 'reasoning_part', 'reasoning_summary_part']);
+
+const eventPrefix = 'response.';
 
 /** Reads the text of an event; undefined if the event has no text. */
 export function readTextEvent(type: string, event: JsonObject): TextEvent | undefined {
-  const [, name = '', step] = /^response\.(\w+)\.(delta|done)$/.exec(type) ?? [];
-  if (step === 'done' && /^(content|reasoning|reasoning_summary)_part$/.test(name)) return readPartEvent(event);
+  const nameEnd = type.lastIndexOf('.');
+  const complete = type.endsWith('.done');
+  if (!type.startsWith(eventPrefix) || (!complete && !type.endsWith('.delta'))) return undefined;
+  const name = type.slice(eventPrefix.length, nameEnd);
+  if (complete && partEvents.has(name)) return readPartEvent(event);
   const textType = textEvents.get(name);
   if (!textType) return undefined;
-  const [kind, itemType] = textType;
-  const complete = step === 'done';
+  const { kind, itemType } = textType;
   const value = complete ? (event['text'] ?? event['refusal'] ?? event['arguments'] ?? event['input']) : event['delta'];
   return { kind, itemType, index: textIndex(event), text: toText(value), complete };
 }

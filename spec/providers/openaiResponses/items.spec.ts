@@ -6,8 +6,8 @@ import { recording } from './recordings.js';
 
 const first = callItem({ arguments: '', status: 'in_progress' });
 
-describe('createItems', () => {
-  it('createItems separates parallel calls by the ids of their items, also with one output index', async () => {
+describe('Items', () => {
+  it('Items separates parallel calls by the ids of their items, also with one output index', async () => {
     const second = { id: 'fc_2', call_id: 'call_2', name: 'sub' };
     const { calls, message } = await read([
       ...[itemAdded(first), itemAdded(callItem({ ...second, arguments: '' }), 0)],
@@ -26,7 +26,7 @@ describe('createItems', () => {
     expect(message?.metadata).toMatchObject({ 'openai-responses': { output: [{ id: 'fc_1' }, { id: 'fc_2' }] } });
   });
 
-  it('createItems separates two calls with one item id and different call ids', async () => {
+  it('Items separates two calls with one item id and different call ids', async () => {
     const other = callItem({ call_id: 'call_2', arguments: '{"a":2}' });
     const { calls } = await read([itemDone(callItem()), itemDone(other), completed([callItem(), other])]);
     expect(calls).toMatchObject([
@@ -35,7 +35,7 @@ describe('createItems', () => {
     ]);
   });
 
-  it('createItems separates two equal calls, also if every snapshot renames them', async () => {
+  it('Items separates two equal calls, also if every snapshot renames them', async () => {
     const named = (id: string, rest: JsonObject = {}) => callItem({ id: `fc_${id}`, call_id: `call_${id}`, ...rest });
     const { calls } = await read([
       ...[
@@ -52,7 +52,7 @@ describe('createItems', () => {
     ]);
   });
 
-  it('createItems treats other arguments under another call id as another call, also at a used index', async () => {
+  it('Items treats other arguments under another call id as another call, also at a used index', async () => {
     const other = callItem({ id: 'fc_2', call_id: 'call_2', arguments: '{"a":2}' });
     for (const frames of [
       [itemAdded(first), argumentsDelta('{"a":1}'), itemDone(other), itemDone(callItem()), completed()],
@@ -63,7 +63,7 @@ describe('createItems', () => {
     }
   });
 
-  it('createItems separates parallel calls whose deltas have the call id in place of the item id, and no index', async () => {
+  it('Items separates parallel calls whose deltas have the call id in place of the item id, and no index', async () => {
     const second = { id: 'fc_2', call_id: 'call_2', name: 'sub' };
     const argumentsOf = (text: string, id: string) => ({
       type: 'response.function_call_arguments.delta',
@@ -86,7 +86,7 @@ describe('createItems', () => {
     ]);
   });
 
-  it('createItems ignores output indices as long as items have ids', async () => {
+  it('Items ignores output indices as long as items have ids', async () => {
     const frames = recording('reasoning-parallel-tools');
     const { text, thinking, calls } = await read(frames);
     await fc.assert(

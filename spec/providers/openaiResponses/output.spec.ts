@@ -13,8 +13,8 @@ import {
 } from './frames.js';
 import type { Event } from './frames.js';
 
-describe('createOutputDecoder: text', () => {
-  it('createOutputDecoder streams text, and snapshots that repeat it add nothing', async () => {
+describe('OutputDecoder: text', () => {
+  it('OutputDecoder streams text, and snapshots that repeat it add nothing', async () => {
     const part = { type: 'output_text', text: 'Hello', annotations: [] };
     const partDone = { type: 'response.content_part.done', item_id: 'msg_1', output_index: 0, content_index: 0, part };
     const frames = [
@@ -78,14 +78,14 @@ describe('createOutputDecoder: text', () => {
       [textDelta('Hello'), { ...completed([messageItem('Hello')]), type: 'response.done' }],
     ],
   ];
-  it.each(textVariants)('createOutputDecoder emits a text once that is sent %s', async (_, frames) => {
+  it.each(textVariants)('OutputDecoder emits a text once that is sent %s', async (_, frames) => {
     const { text, finish, error } = await read(frames);
     expect(error).toBeUndefined();
     expect(text).toBe('Hello');
     expect(finish?.reason).toBe('stop');
   });
 
-  it('createOutputDecoder keeps the order of several messages and contents, whatever their indices', async () => {
+  it('OutputDecoder keeps the order of several messages and contents, whatever their indices', async () => {
     const two = [
       { type: 'output_text', text: 'a' },
       { type: 'output_text', text: 'b' },
@@ -110,7 +110,7 @@ describe('createOutputDecoder: text', () => {
     });
   });
 
-  it('createOutputDecoder stores no items if the texts of two messages are interleaved', async () => {
+  it('OutputDecoder stores no items if the texts of two messages are interleaved', async () => {
     const { text, message } = await read([
       textDelta('a', 'm1'),
       textDelta('b', 'm2', { output_index: 1 }),
@@ -121,7 +121,7 @@ describe('createOutputDecoder: text', () => {
     expect(message?.metadata).toEqual({ 'openai-responses': { responseId: 'resp_1' } });
   });
 
-  it('createOutputDecoder emits a refusal as text, and the finish reason is contentFilter', async () => {
+  it('OutputDecoder emits a refusal as text, and the finish reason is contentFilter', async () => {
     const refusal = (step: string, field: string, text: string) => ({
       type: `response.refusal.${step}`,
       item_id: 'msg_1',
@@ -143,7 +143,7 @@ describe('createOutputDecoder: text', () => {
   });
 });
 
-describe('createOutputDecoder: thinking', () => {
+describe('OutputDecoder: thinking', () => {
   const summary = (text: string, index: number) => ({
     type: 'response.reasoning_summary_text.delta',
     item_id: 'rs_1',
@@ -160,7 +160,7 @@ describe('createOutputDecoder: thinking', () => {
     encrypted_content: 'secret',
   };
 
-  it('createOutputDecoder emits summaries of reasoning once, and stores the item to be sent back', async () => {
+  it('OutputDecoder emits summaries of reasoning once, and stores the item to be sent back', async () => {
     const { thinking, message } = await read([
       summary('One. ', 0),
       summary('Tw', 1),
@@ -174,14 +174,14 @@ describe('createOutputDecoder: thinking', () => {
     });
   });
 
-  it('createOutputDecoder emits the reasoning itself if a server sends it', async () => {
+  it('OutputDecoder emits the reasoning itself if a server sends it', async () => {
     const raw = { type: 'response.reasoning_text.delta', item_id: 'rs_1', content_index: 0, delta: 'Hm' };
     const visible = { type: 'reasoning', id: 'rs_1', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] };
     expect((await read([raw, itemDone(visible), completed([visible])])).thinking).toBe('Hm.');
     expect((await read([completed([visible])])).thinking).toBe('Hm.');
   });
 });
-describe('createOutputDecoder: calls', () => {
+describe('OutputDecoder: calls', () => {
   const sum = {
     type: 'toolCall',
     id: 'call_1',
@@ -247,14 +247,14 @@ describe('createOutputDecoder: calls', () => {
     ],
     ['with arguments as an object', [itemDone(callItem({ arguments: { a: 1 } })), completed()]],
   ];
-  it.each(callVariants)('createOutputDecoder emits a call once and completely that is sent %s', async (_, frames) => {
+  it.each(callVariants)('OutputDecoder emits a call once and completely that is sent %s', async (_, frames) => {
     const { calls, finish } = await read(frames);
     expect(calls).toHaveLength(1);
     expect(calls[0]).toMatchObject({ ...sum, providerData: expect.anything() as unknown });
     expect(finish?.reason).toBe('toolCalls');
   });
 
-  it('createOutputDecoder marks a call as complete when its item is done', async () => {
+  it('OutputDecoder marks a call as complete when its item is done', async () => {
     const { chunks } = await read([itemAdded(open), argumentsDelta('{"a":1}'), itemDone(callItem())]);
     expect(chunks).toEqual([
       { type: 'toolCallFragment', index: 'fc_1', id: 'call_1', name: 'add' },
@@ -263,7 +263,7 @@ describe('createOutputDecoder: calls', () => {
     ]);
   });
 
-  it('createOutputDecoder exposes no call that the token limit truncated', async () => {
+  it('OutputDecoder exposes no call that the token limit truncated', async () => {
     const incomplete = {
       type: 'response.incomplete',
       response: { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, output: [] },
@@ -278,7 +278,7 @@ describe('createOutputDecoder: calls', () => {
     expect(finish).toMatchObject({ reason: 'length', rawReason: 'max_output_tokens' });
   });
 
-  it('createOutputDecoder exposes a call of a truncated response only if its status is completed', async () => {
+  it('OutputDecoder exposes a call of a truncated response only if its status is completed', async () => {
     const response = (status: string, callStatus: string) => ({
       type: `response.${status}`,
       response: {

@@ -4,7 +4,7 @@ import { completed, itemAdded, itemDone, otherReports, read, serverReports, text
 import type { Read } from './frames.js';
 import { ownRecordings, sharedRecordings } from './recordings.js';
 
-describe('createServerItemReporter', () => {
+describe('ServerItemReporter', () => {
   const step = (of: string, name: string, id: string, rest: JsonObject = {}) => ({
     type: `response.${of}.${name}`,
     item_id: id,
@@ -12,7 +12,7 @@ describe('createServerItemReporter', () => {
     ...rest,
   });
 
-  it('createServerItemReporter reports each step once, in order, and no call for the client', async () => {
+  it('ServerItemReporter reports each step once, in order, and no call for the client', async () => {
     const search = {
       type: 'web_search_call',
       id: 'ws_1',
@@ -60,7 +60,7 @@ describe('createServerItemReporter', () => {
   });
 
   it.each(['mcp_call', 'web_search_call', 'program'])(
-    'createServerItemReporter takes %s, which is not a call for the client',
+    'ServerItemReporter takes %s, which is not a call for the client',
     async (type) => {
       const item = { type, id: 'x_1', call_id: 'call_9', name: 'rm', arguments: '{}', input: 'x', status: 'completed' };
       const { calls, message, finish } = await read([
@@ -75,7 +75,7 @@ describe('createServerItemReporter', () => {
     },
   );
 
-  it('createServerItemReporter reports the output of a call as a change of the call', async () => {
+  it('ServerItemReporter reports the output of a call as a change of the call', async () => {
     const call = { type: 'shell_call', id: 'sh_1', call_id: 'c1', status: 'completed', action: { commands: ['ls'] } };
     const hosted = { ...call, environment: { type: 'container_reference', container_id: 'cntr_1' } };
     const output = { type: 'shell_call_output', id: 'sho_1', call_id: 'c1', output: [{ stdout: 'a' }] };
@@ -96,7 +96,7 @@ describe('createServerItemReporter', () => {
     }
   });
 
-  it('createServerItemReporter reports a failed call with its error', async () => {
+  it('ServerItemReporter reports a failed call with its error', async () => {
     const error = { type: 'http_error', code: 502, message: 'bad' };
     const call = { type: 'mcp_call', id: 'mcp_1', name: 'add', arguments: '{"a":1}', error, output: null };
     expect(await serverReports([itemDone(call), completed([call])])).toEqual([
@@ -104,7 +104,7 @@ describe('createServerItemReporter', () => {
     ]);
   });
 
-  it('createServerItemReporter reports an item that is not a tool as metadata of the provider, once', async () => {
+  it('ServerItemReporter reports an item that is not a tool as metadata of the provider, once', async () => {
     const item = { type: 'compaction', id: 'cmp_1', encrypted_content: 'secret' };
     const { chunks, message, finish } = await read([
       itemAdded(item),
@@ -117,7 +117,7 @@ describe('createServerItemReporter', () => {
     expect(finish?.reason).toBe('stop');
   });
 
-  it('createServerItemReporter reports the end of an item that is never sent', async () => {
+  it('ServerItemReporter reports the end of an item that is never sent', async () => {
     expect(
       await serverReports([
         step('mcp_call', 'in_progress', 'mcp_1'),
@@ -132,7 +132,7 @@ describe('createServerItemReporter', () => {
     ]);
   });
 
-  it('createServerItemReporter takes an approval request, which is kept in a message to be answered', async () => {
+  it('ServerItemReporter takes an approval request, which is kept in a message to be answered', async () => {
     const request = { type: 'mcp_approval_request', id: 'mcpr_1', name: 'send', arguments: '{}', server_label: 's' };
     const { chunks, message, text } = await read([itemAdded(request), itemDone(request), completed([request])]);
     expect(text).toBe('');
@@ -154,7 +154,7 @@ const files = ({ chunks }: Read) => chunks.flatMap((chunk) => (chunk.type === 'f
 /** Tests a recording, if it is present. */
 function itReads(name: string, what: string, check: (answer: Read) => void): void {
   const found = [...ownRecordings, ...sharedRecordings].find((one) => one.name === `openai-responses/${name}`);
-  (found ? it : it.skip)(`createServerItemReporter reports in ${name} ${what}`, async () => {
+  (found ? it : it.skip)(`ServerItemReporter reports in ${name} ${what}`, async () => {
     const frames = found?.frames ?? [];
     const [answer, final] = [await read(frames), await read(frames.slice(-1))];
     check(answer);
@@ -166,7 +166,7 @@ function itReads(name: string, what: string, check: (answer: Read) => void): voi
   });
 }
 
-describe('createServerItemReporter: recordings', () => {
+describe('ServerItemReporter: recordings', () => {
   itReads('file-search', 'each step of a file search once, and a file that is cited twice as one source', (answer) => {
     expect(steps(answer)).toEqual([
       ['file_search', 'in_progress'],
