@@ -29,7 +29,7 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
  */
 export class BlockDecoder {
   private readonly calls: CallFragments;
-  /** The open block that is not a tool call. The start of any other block closes it. */
+  /** The block that was opened last, while it is open. The start of another block closes it, unless it is a call. */
   private current: OpenBlock | undefined;
   private openCalls: Map<unknown, OpenBlock> | undefined;
   private reports: BlockReports | undefined;
@@ -75,7 +75,7 @@ export class BlockDecoder {
 
   /** Closes the block that is still open, unless it is a tool call. Call it at the end of the response. */
   end(): void {
-    if (this.current) this.close(this.current);
+    if (this.current && this.current.type !== 'tool_use') this.close(this.current);
   }
 
   /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
@@ -93,13 +93,13 @@ export class BlockDecoder {
     this.end();
     const type = nonEmptyString(startedBlock['type']) ?? 'text';
     const block = new OpenBlock(type, index);
+    this.current = block;
     if (type === 'tool_use') {
       this.openCalls ??= new Map();
       this.openCalls.set(index, block);
       this.calls.start(index, readCallFields(startedBlock));
       return block;
     }
-    this.current = block;
     this.openCalls?.delete(index); // some servers send the same index for all blocks
     if (type === 'text') this.startText(block, startedBlock);
     else Object.assign(block.fields, startedBlock);
@@ -121,13 +121,13 @@ export class BlockDecoder {
 
   private close(block: OpenBlock): void {
     const { type, index, fields } = block;
+    if (this.current === block) this.current = undefined;
     if (type === 'tool_use') {
       this.openCalls?.delete(index);
       this.hasTextSinceMarker = false;
       this.calls.end(index);
       return;
     }
-    this.current = undefined;
     if (type !== 'text') this.closeOther(block);
     else if (fields['citations'] !== undefined) this.emitMarker({ citations: fields['citations'] });
   }

@@ -1,5 +1,6 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
 import { tryParseJson } from '../../core/json/json.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
 import type { ChunkReceiver } from './chunkEmitter.js';
 
 /**
@@ -11,9 +12,10 @@ import type { ChunkReceiver } from './chunkEmitter.js';
  * If the response finishes without truncation, the call is complete anyway.
  */
 export class CallFragments {
-  private readonly texts = new Map<unknown, string>();
-  private readonly completeIndexes = new Set<unknown>();
-  private pending: { readonly index: unknown } | undefined;
+  private readonly openCalls = new Map<unknown, OpenCall>();
+  /** The call that began last, or had the last fragment: nearly always that of the next fragment. */
+  private lastCall: OpenCall | undefined;
+  private pending: OpenCall | undefined;
 
   /** @param out Receives the fragments. */
   constructor(private readonly out: ChunkReceiver) {}
@@ -21,25 +23,29 @@ export class CallFragments {
   /** Begins a call. `call.arguments` are the arguments that arrived with its first event. */
   start(index: unknown, call: Pick<ToolCallFragment, 'id' | 'name' | 'arguments' | 'providerData'>): void {
     this.endPending();
-    this.texts.set(index, typeof call.arguments === 'string' ? call.arguments : '');
-    this.completeIndexes.delete(index);
-    if (typeof call.arguments === 'object') this.completeIndexes.add(index);
+    const { json } = this.open(index, typeof call.arguments === 'object');
+    if (typeof call.arguments === 'string') json.add(call.arguments);
     this.emit(index, call);
   }
 
   /** Adds a fragment of the arguments' JSON text. */
   fragment(index: unknown, json: string): void {
     if (json === '') return;
-    this.texts.set(index, (this.texts.get(index) ?? '') + json);
-    this.emit(index, { arguments: json });
+    if (this.lastCall?.index !== index) this.lastCall = this.openCalls.get(index);
+    this.lastCall ??= this.open(index, false);
+    this.lastCall.json.add(json);
+    if (typeof index === 'number') this.out.emit({ type: 'toolCallFragment', index, arguments: json });
+    else this.emit(index, { arguments: json });
   }
 
   /** Ends a call, because the API has reported its end. */
   end(index: unknown): void {
-    const json = this.texts.get(index)?.trim();
-    if (json === undefined) return;
-    this.texts.delete(index);
-    if (json === '' && !this.completeIndexes.has(index)) this.pending = { index };
+    const call = this.openCalls.get(index);
+    if (!call) return;
+    this.openCalls.delete(index);
+    this.lastCall = undefined;
+    const json = call.json.toString().trim();
+    if (json === '' && !call.hasObject) this.pending = call;
     else if (json === '' || tryParseJson(json) !== undefined) this.emit(index, { done: true });
   }
 
@@ -49,10 +55,26 @@ export class CallFragments {
     this.pending = undefined;
   }
 
+  private open(index: unknown, hasObject: boolean): OpenCall {
+    const call = { index, json: new StringBuilder(), hasObject };
+    this.openCalls.set(index, call);
+    this.lastCall = call;
+    return call;
+  }
+
   private emit(index: unknown, fields: Partial<ToolCallFragment>): void {
     const indexField = typeof index === 'number' || typeof index === 'string' ? { index } : {};
     this.out.emit({ type: 'toolCallFragment', ...indexField, ...fields });
   }
+}
+
+/** A call whose end was not reported. */
+interface OpenCall {
+  readonly index: unknown;
+  /** The JSON text of its arguments so far. */
+  readonly json: StringBuilder;
+  /** Whether its arguments arrived as an object. */
+  readonly hasObject: boolean;
 }
 
 /**

@@ -108,7 +108,8 @@ export class ChunkEmitter implements ChunkReceiver {
    */
   emitFinish(reason: FinishReason = this.reason ?? 'unspecified'): void {
     const { rawReason, usage } = this;
-    this.emit({ type: 'finish', reason, ...omitUndefined({ rawReason, usage }) });
+    if (rawReason !== undefined && usage) this.emit({ type: 'finish', reason, rawReason, usage });
+    else this.emit({ type: 'finish', reason, ...omitUndefined({ rawReason, usage }) });
   }
 }
 
