@@ -1,4 +1,17 @@
-import { catchError, concat, defaultIfEmpty, defer, EMPTY, from, map, mergeMap, Observable, of, take } from 'rxjs';
+import {
+  catchError,
+  concat,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  finalize,
+  from,
+  map,
+  mergeMap,
+  Observable,
+  of,
+  take,
+} from 'rxjs';
 import type { Observer, Subscriber } from 'rxjs';
 import { isDecision } from '../../core/approval.js';
 import type { Approve, Decision } from '../../core/approval.js';
@@ -11,6 +24,7 @@ import { toJson } from '../../core/json/toJson.js';
 import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import type { ApprovalContext, Tool } from '../../core/tool.js';
+import type { CallObserver } from './runningCall.js';
 import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
@@ -32,13 +46,6 @@ export interface ApprovedCall {
 /** The events of a decision. */
 export type DecisionEvent = ToolWaitingEvent | ToolResultEvent | ApprovedCall;
 
-/** Receives the events of a decision. */
-export interface DecisionObserver {
-  emit(event: DecisionEvent): void;
-  /** Called when the decision has been made, has failed, or is left open, and its resources have been released. */
-  decided(call: ToolCallPart): void;
-}
-
 /** Whether a call may have to wait. Other calls need no decision. */
 export const mayWait = (tool: Tool, { id }: ToolCallPart, resumed: ResumedTurn | undefined): boolean =>
   !tool.execute || Boolean(tool.needsApproval) || isAnnounced(id, resumed);
@@ -58,21 +65,22 @@ export class OpenDecision implements Observer<DecisionEvent> {
 
   constructor(
     private readonly call: ToolCallPart,
-    private readonly observer: DecisionObserver,
+    private readonly observer: CallObserver<DecisionEvent>,
   ) {}
 
   start(tool: Tool, options: ApprovalOptions): void {
+    const { call, observer } = this;
+    const events = decide(call, tool, options).pipe(finalize(() => observer.ended(call)));
     new Observable<DecisionEvent>((subscriber) => {
       this.subscriber = subscriber; // now, so that it can be unsubscribed while `subscribe` still runs
       // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
-      decide(this.call, tool, options).subscribe(subscriber);
-      subscriber.add(() => this.observer.decided(this.call));
+      ignoreTeardownErrors(() => void events.subscribe(subscriber)); // throws if a synchronous teardown throws
     }).subscribe(this);
   }
 
   /** Unsubscribes `approve`; the result is an error. */
   cancel(): void {
-    ignoreTeardownErrors(() => this.subscriber?.error(cancellation()));
+    this.subscriber?.error(cancellation());
   }
 
   /** Unsubscribes `approve`; nothing more is emitted. */
@@ -86,10 +94,11 @@ export class OpenDecision implements Observer<DecisionEvent> {
 
   error(thrown: unknown): void {
     this.observer.emit(failedResult(this.call, thrown));
+    this.unsubscribe();
   }
 
   complete(): void {
-    // The subscriber calls `decided` when it is torn down.
+    this.unsubscribe();
   }
 }
 

@@ -21,10 +21,10 @@ export interface CallSettings {
 /** The events of a call that runs. */
 export type RunningCallEvent = ToolStartEvent | ToolProgressEvent | ToolUsageEvent | ToolResultEvent;
 
-/** Receives the events of a call. */
-export interface CallObserver {
-  emit(event: RunningCallEvent): void;
-  /** Called when the call has ended and its tool has been torn down. */
+/** Receives the events of a call, or of the decision about it. */
+export interface CallObserver<E> {
+  emit(event: E): void;
+  /** Called when the call or the decision has ended, and its resources have been released. */
   ended(call: ToolCallPart): void;
 }
 
@@ -35,7 +35,7 @@ export class RunningCall implements ExecutionObserver {
   constructor(
     private readonly call: ToolCallPart,
     private readonly settings: CallSettings,
-    private readonly observer: CallObserver,
+    private readonly observer: CallObserver<RunningCallEvent>,
   ) {}
 
   start(): void {

@@ -5,7 +5,7 @@ import { unfinishedResult } from '../../core/message.js';
 import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { Tool } from '../../core/tool.js';
 import { mayWait, OpenDecision } from './approveCall.js';
-import type { DecisionEvent, DecisionObserver } from './approveCall.js';
+import type { DecisionEvent } from './approveCall.js';
 import { RunningCall } from './runningCall.js';
 import type { CallObserver, CallSettings, RunningCallEvent } from './runningCall.js';
 
@@ -25,7 +25,7 @@ export interface RoundObserver {
 }
 
 /** The calls of one attempt at a turn; `retract` starts another round. */
-export class ToolRound implements CallObserver, DecisionObserver {
+export class ToolRound implements CallObserver<RunningCallEvent | DecisionEvent> {
   /** The results by the ids of the calls. */
   readonly results: Map<string, ToolResultPart>;
   /** The waiting calls by id. Empty if the round was vetoed. */
@@ -107,14 +107,9 @@ export class ToolRound implements CallObserver, DecisionObserver {
     }
   }
 
-  decided({ id }: ToolCallPart): void {
-    this.open.delete(id);
-    this.startQueued();
-  }
-
   ended({ id }: ToolCallPart): void {
+    if (this.open.get(id) instanceof RunningCall) this.active--;
     this.open.delete(id);
-    this.active--;
     this.startQueued();
   }
 
