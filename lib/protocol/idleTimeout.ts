@@ -1,5 +1,5 @@
 import { asyncScheduler, EMPTY } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, Subscriber, Subscription } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, Subscriber, Subscription, Unsubscribable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import { TimeoutError } from '../core/timeoutError.js';
@@ -74,7 +74,7 @@ export function idleTimeout<T>(
  * Watches one response. A value only records the time, and one timer serves all limits: when it fires, it is scheduled
  * again for the remaining time. RxJS's `timeout` schedules again for each value, which was measured at about 2 us.
  */
-class SilenceWatch<T> implements OperatorHandlers<T> {
+class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
   /** The limit that each value restarts. */
   private phase: 'connect' | 'body' | 'each' = 'connect';
   private readonly startedAt = asyncScheduler.now();
@@ -86,7 +86,7 @@ class SilenceWatch<T> implements OperatorHandlers<T> {
     private readonly limits: Readonly<Record<'connect' | 'first' | 'body' | 'each', number>>,
     private readonly begins: (value: T) => boolean,
   ) {
-    out.add(() => this.timer?.unsubscribe());
+    out.add(this);
     this.check();
   }
 
@@ -98,7 +98,12 @@ class SilenceWatch<T> implements OperatorHandlers<T> {
 
   onHeaders(isStream: boolean): void {
     if (isStream) this.enter('body');
-    else this.timer?.unsubscribe();
+    else this.unsubscribe();
+  }
+
+  /** Ends all limits. Called when the output closes, too. */
+  unsubscribe(): void {
+    this.timer?.unsubscribe();
   }
 
   private enter(phase: 'body' | 'each'): void {

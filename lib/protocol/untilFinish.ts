@@ -1,5 +1,5 @@
 import { asyncScheduler } from 'rxjs';
-import type { OperatorFunction, Subscriber } from 'rxjs';
+import type { OperatorFunction, Subscriber, Unsubscribable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
@@ -56,7 +56,7 @@ export function untilFinish<In>(
 }
 
 /** Passes the chunks of a decoder on until the `finish`, and then waits for the end of the source. */
-class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
+class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In>, Unsubscribable {
   private finished = false;
   /** Whether the source has completed. */
   private ended = false;
@@ -68,7 +68,7 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
     start: (output: ChunkOutput) => ChunkDecoder<In>,
   ) {
     this.decoder = start(this);
-    out.add(() => this.leave());
+    out.add(this);
   }
 
   get closed(): boolean {
@@ -107,15 +107,16 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
     if (this.finished) this.out.complete();
   }
 
+  /** Called when the output closes. */
+  unsubscribe(): void {
+    if (!this.finished) leaveUsage(this.decoder.usage?.());
+  }
+
   private fail(thrown: unknown): void {
     if (this.finished) return;
     const error = this.decoder.error ? this.decoder.error(thrown) : thrown;
     setUsageOfError(error, this.decoder.usage?.());
     this.out.error(error);
-  }
-
-  private leave(): void {
-    if (!this.finished) leaveUsage(this.decoder.usage?.());
   }
 }
 
