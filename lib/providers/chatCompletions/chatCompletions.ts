@@ -1,6 +1,6 @@
 import { sse } from '../../protocol/sse.js';
 import type { Wire } from '../../protocol/wire.js';
-import { ChatCompletionsDecoder } from './decode.js';
+import { decodeChatCompletions } from './decode.js';
 import type { Dialect } from './dialect.js';
 import { createEncoders, encodeChatCompletions } from './encode.js';
 
@@ -15,6 +15,6 @@ export function chatCompletions(model: string, dialect: Dialect): Wire {
   return {
     framing: sse,
     encode: (request) => encodeChatCompletions(model, request, dialect, encoders),
-    decode: (emit) => new ChatCompletionsDecoder(dialect.provider, emit),
+    decode: (emit) => decodeChatCompletions(dialect.provider, emit),
   };
 }

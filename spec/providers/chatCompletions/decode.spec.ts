@@ -5,8 +5,8 @@ import { delta, read } from './reading.js';
 
 const finish = (reason: string, rest: object = {}) => ({ type: 'finish', reason, ...rest });
 
-describe('ChatCompletionsDecoder', () => {
-  it('ChatCompletionsDecoder emits metadata once, just before the first other chunk, and the finish last', () => {
+describe('decodeChatCompletions', () => {
+  it('decodeChatCompletions emits metadata once, just before the first other chunk, and the finish last', () => {
     const { chunks } = read([
       { id: '', model: '', choices: [], prompt_filter_results: [] },
       {
@@ -26,7 +26,7 @@ describe('ChatCompletionsDecoder', () => {
     ]);
   });
 
-  it('ChatCompletionsDecoder reads only the choice at index 0', () => {
+  it('decodeChatCompletions reads only the choice at index 0', () => {
     const choices = [
       { index: 1, delta: { content: 'no' }, finish_reason: 'length' },
       { index: 0, delta: { content: 'yes' } },
@@ -37,12 +37,12 @@ describe('ChatCompletionsDecoder', () => {
     });
   });
 
-  it('ChatCompletionsDecoder emits content after the finish reason before the finish', () => {
+  it('decodeChatCompletions emits content after the finish reason before the finish', () => {
     const { chunks } = read([delta({ content: 'a' }, 'stop'), delta({ content: 'b' })]);
     expect(chunks.map(({ type }) => type)).toEqual(['text', 'text', 'finish']);
   });
 
-  it('ChatCompletionsDecoder takes the first finish reason that is not empty, and the last usage', () => {
+  it('decodeChatCompletions takes the first finish reason that is not empty, and the last usage', () => {
     const usage = (prompt_tokens: number) => ({ prompt_tokens, completion_tokens: 1 });
     const { finish: last } = read([
       delta({}, ''),
@@ -55,7 +55,7 @@ describe('ChatCompletionsDecoder', () => {
     expect(last).toEqual(finish('toolCalls', { rawReason: 'tool_calls', usage: { input: 5, output: 1, total: 6 } }));
   });
 
-  it('ChatCompletionsDecoder takes a later finish reason if the response continued after the first', () => {
+  it('decodeChatCompletions takes a later finish reason if the response continued after the first', () => {
     expect(read([delta({ content: 'a' }, 'stop'), delta({ content: 'b' }, 'length')]).finish).toEqual(
       finish('length', { rawReason: 'length' }),
     );
@@ -64,7 +64,7 @@ describe('ChatCompletionsDecoder', () => {
     );
   });
 
-  it('ChatCompletionsDecoder reports how much arrived when the stream ends without a finish reason', () => {
+  it('decodeChatCompletions reports how much arrived when the stream ends without a finish reason', () => {
     const {
       error,
       finish: last,
@@ -80,12 +80,12 @@ describe('ChatCompletionsDecoder', () => {
     expect(last).toBeUndefined();
   });
 
-  it('ChatCompletionsDecoder finishes as unspecified with [DONE] alone, and normally with a finish reason alone', () => {
+  it('decodeChatCompletions finishes as unspecified with [DONE] alone, and normally with a finish reason alone', () => {
     expect(read([delta({ content: 'a' })], true).finish).toEqual(finish('unspecified'));
     expect(read([delta({ content: 'a' }, 'stop')], false).finish).toMatchObject({ reason: 'stop' });
   });
 
-  it('ChatCompletionsDecoder emits the text before an error and in its frame', () => {
+  it('decodeChatCompletions emits the text before an error and in its frame', () => {
     const failed = { ...delta({ content: 'me' }, 'error'), error: { message: 'gone', code: 502 } };
     const { chunks, error } = read([delta({ content: 'Let ' }), failed]);
     expect(error).toMatchObject({ code: 'provider', providerCode: '502' });
@@ -96,7 +96,7 @@ describe('ChatCompletionsDecoder', () => {
   });
 });
 
-describe('ChatCompletionsDecoder: arbitrary frames', () => {
+describe('decodeChatCompletions: arbitrary frames', () => {
   // Small values: most of the time would go into generating large ones.
   const few = { maxLength: 3 };
   const json = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<JsonValue>;
@@ -146,7 +146,7 @@ describe('ChatCompletionsDecoder: arbitrary frames', () => {
     { requiredKeys: [] },
   );
 
-  it('ChatCompletionsDecoder either throws a ProviderError or ends with one finish', () => {
+  it('decodeChatCompletions either throws a ProviderError or ends with one finish', () => {
     fc.assert(
       fc.property(fc.array(anyFrame, { maxLength: 6 }), (frames) => {
         const { error, chunks } = read(frames);
@@ -160,7 +160,7 @@ describe('ChatCompletionsDecoder: arbitrary frames', () => {
     );
   });
 
-  it('ChatCompletionsDecoder emits the same text however it is cut', () => {
+  it('decodeChatCompletions emits the same text however it is cut', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), (texts) => {
         expect(read(texts.map((content) => delta({ content }))).text).toBe(texts.join(''));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { FilePart, Message, Part } from '../../../lib/core/message.js';
-import { ChatCompletionsDecoder } from '../../../lib/providers/chatCompletions/decode.js';
+import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
 import type { Dialect } from '../../../lib/providers/chatCompletions/dialect.js';
 import { encodeMessage } from '../../../lib/providers/chatCompletions/messages.js';
 
@@ -142,10 +142,10 @@ describe('encodeMessage', () => {
     expect(messagesOf([{ role: 'system', parts }])).toEqual([{ role: 'system', content: 'Be brief.\n\nBe kind.' }]);
   });
 
-  it('encodeMessage keeps every key of the arguments that ChatCompletionsDecoder read', () => {
+  it('encodeMessage keeps every key of the arguments that decodeChatCompletions read', () => {
     const text = '{"__proto__":{"x":1},"constructor":2,"toString":"s"}';
     const fragments: unknown[] = [];
-    const decoder = new ChatCompletionsDecoder('server', (chunk) => {
+    const decoder = decodeChatCompletions('server', (chunk) => {
       if (chunk.type === 'toolCallFragment') fragments.push(chunk.arguments);
     });
     decoder.next({ choices: [{ delta: { tool_calls: [{ id: 'a', function: { name: 'f', arguments: text } }] } }] });
