@@ -32,7 +32,7 @@ import { decodeCohere } from '../lib/providers/cohere/decode.js';
 import { decodeGoogle } from '../lib/providers/google/decode.js';
 import { encodeContents } from '../lib/providers/google/messages.js';
 import { decodeOllama } from '../lib/providers/ollama/decode.js';
-import { ResponsesDecoder } from '../lib/providers/openaiResponses/decode.js';
+import { decodeResponses } from '../lib/providers/openaiResponses/decode.js';
 import { encodeInput } from '../lib/providers/openaiResponses/messages.js';
 import { findSession } from '../lib/providers/openaiResponses/session.js';
 import { createTextCallParser } from '../lib/providers/shared/textCalls.js';
@@ -50,7 +50,7 @@ const wires = {
   cohere: { framing: sse, ...noWire, decode: decodeCohere },
   google: { framing: sse, ...noWire, decode: decodeGoogle },
   ollama: { framing: ndjson, ...noWire, decode: decodeOllama },
-  responses: { framing: sse, ...noWire, decode: (emit) => new ResponsesDecoder(emit) },
+  responses: { framing: sse, ...noWire, decode: decodeResponses },
 } as const satisfies Record<string, Wire>;
 
 const run = <T>(source: Observable<T>): void => {

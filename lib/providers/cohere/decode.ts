@@ -16,135 +16,149 @@ import { readSources } from './sources.js';
  *
  * @param emit Receives the chunks, in order.
  */
-export function decodeCohere(emit: (chunk: Chunk) => void): Decoder {
-  const emitter = new ChunkEmitter('cohere', emit);
-  const calls = new CallFragments(emitter);
-  const sourceKeys = new Set<string>();
-  const textStarts = new Map<unknown, number>(); // by the index of the content block
-  let textLength = 0;
-  let toolPlan = '';
-  let thinking = '';
-  let hasCalls = false;
-  let hasUnknownCalls = false;
+export const decodeCohere = (emit: (chunk: Chunk) => void): Decoder => new CohereDecoder(emit);
 
-  const emitText = (text: string) => {
-    textLength += text.length;
-    emitter.emit({ type: 'text', text });
-  };
-  const readContent = (content: unknown) => {
-    for (const part of asArray(content)) {
-      const thinkingText = nonEmptyString(objectOrEmpty(part)['thinking']);
-      const text = nonEmptyString(isRecord(part) ? part['text'] : part);
-      if (thinkingText !== undefined) {
-        thinking += thinkingText;
-        emitter.emit({ type: 'thinking', text: thinkingText });
-      }
-      if (text !== undefined) emitText(text);
-      if (isJsonObject(part) && !isKnownContent(part)) emitter.emit(unknownChunk(part));
+class CohereDecoder implements Decoder {
+  private readonly emitter: ChunkEmitter;
+  private readonly calls: CallFragments;
+  private readonly textStarts = new Map<unknown, number>(); // by the index of the content block
+  private sourceKeys: Set<string> | undefined;
+  private textLength = 0;
+  private toolPlan = '';
+  private thinking = '';
+  private hasCalls = false;
+  private hasUnknownCalls = false;
+
+  constructor(emit: (chunk: Chunk) => void) {
+    this.emitter = new ChunkEmitter('cohere', emit);
+    this.calls = new CallFragments(this.emitter);
+  }
+
+  next(frame: JsonObject, event?: string): 'end' | undefined {
+    const type = nonEmptyString(frame['type']) ?? event;
+    if (type === 'error' || frame['error'] || (type === undefined && nonEmptyString(frame['message'])))
+      throw providerError('cohere', frame);
+    this.emitter.addMetadata('responseId', nonEmptyString(frame['id']));
+    if (type === 'message-end') {
+      this.readEnd(objectOrEmpty(frame['delta']));
+      return 'end';
     }
-  };
-  const readToolPlan = (plan: unknown) => {
-    toolPlan += nonEmptyString(plan) ?? '';
-  };
-  const startCalls = (index: unknown, toolCalls: unknown) => {
-    for (const call of asArray(toolCalls).filter(isJsonObject)) {
-      if (!isFunctionCall(call)) {
-        hasUnknownCalls = true;
-        emitter.emit(unknownChunk(call));
-        continue;
-      }
-      hasCalls = true;
-      calls.start(index, readStartedCall(call));
+    if (type !== undefined) this.readEvent(type, frame);
+    return undefined;
+  }
+
+  end(terminal: boolean): void {
+    const { emitter, toolPlan, thinking, hasCalls } = this;
+    const reason = emitter.finishReason(terminal); // throws if the response was interrupted
+    if (hasCalls && toolPlan + thinking !== '') {
+      const data = omitUndefined({ tool_plan: nonEmptyString(toolPlan), thinking: nonEmptyString(thinking) });
+      emitter.emit({ type: 'providerData', provider: 'cohere', data });
     }
-  };
-  const continueCalls = (index: unknown, toolCalls: unknown) => {
-    for (const call of asArray(toolCalls).filter(isJsonObject)) {
-      const args = objectOrEmpty(call['function'])['arguments'];
-      if (typeof args === 'string') calls.fragment(index, args);
-    }
-  };
-  const emitSources = (citations: unknown) => {
-    for (const citation of asArray(citations)) {
-      const textStart = textStarts.get(objectOrEmpty(citation)['content_index']) ?? 0;
-      for (const source of readSources(citation, textStart)) {
-        const key = JSON.stringify(source.id === undefined ? source : [source.id, source.start, source.end]);
-        if (sourceKeys.has(key)) continue;
-        sourceKeys.add(key);
-        emitter.emit({ type: 'source', source });
-      }
-    }
-  };
-  const readEvent = (type: string, frame: JsonObject) => {
+    emitter.emitFinish(this.hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
+  }
+
+  private readEvent(type: string, frame: JsonObject): void {
     const message = objectOrEmpty(objectOrEmpty(frame['delta'])['message']);
     const { index } = frame;
     switch (type) {
       case 'message-start':
-        readToolPlan(message['tool_plan']);
-        readContent(message['content']);
+        this.readToolPlan(message['tool_plan']);
+        this.readContent(message['content']);
         // Some gateways send complete calls in the first event, without an index: their positions serve as indexes.
-        asArray(message['tool_calls']).forEach((call, position) => startCalls(position, [call]));
+        asArray(message['tool_calls']).forEach((call, position) => this.startCalls(position, [call]));
         break;
       case 'content-start':
-        textStarts.set(index, textLength);
-        readContent(message['content']);
+        this.textStarts.set(index, this.textLength);
+        this.readContent(message['content']);
         break;
       case 'content-delta':
-        readContent(message['content']);
+        this.readContent(message['content']);
         break;
       case 'tool-plan-delta':
-        readToolPlan(message['tool_plan']);
+        this.readToolPlan(message['tool_plan']);
         break;
       case 'tool-call-start':
-        startCalls(index, message['tool_calls']);
+        this.startCalls(index, message['tool_calls']);
         break;
       case 'tool-call-delta':
-        continueCalls(index, message['tool_calls']);
+        this.continueCalls(index, message['tool_calls']);
         break;
       case 'tool-call-end':
-        calls.end(index);
+        this.calls.end(index);
         break;
       case 'citation-start':
-        emitSources(message['citations']);
+        this.emitSources(message['citations']);
         break;
       case 'content-end':
       case 'citation-end':
       case 'debug': // the prompt as the model reads it
         break;
       default:
-        emitter.emit(unknownChunk(frame));
+        this.emitter.emit(unknownChunk(frame));
     }
-  };
-  const readEnd = (delta: JsonObject) => {
+  }
+
+  private readContent(content: unknown): void {
+    for (const part of asArray(content)) {
+      const thinking = nonEmptyString(objectOrEmpty(part)['thinking']);
+      const text = nonEmptyString(isRecord(part) ? part['text'] : part);
+      if (thinking !== undefined) {
+        this.thinking += thinking;
+        this.emitter.emit({ type: 'thinking', text: thinking });
+      }
+      if (text !== undefined) {
+        this.textLength += text.length;
+        this.emitter.emit({ type: 'text', text });
+      }
+      if (isJsonObject(part) && !isKnownContent(part)) this.emitter.emit(unknownChunk(part));
+    }
+  }
+
+  private readToolPlan(plan: unknown): void {
+    this.toolPlan += nonEmptyString(plan) ?? '';
+  }
+
+  private startCalls(index: unknown, toolCalls: unknown): void {
+    for (const call of asArray(toolCalls)) {
+      if (!isJsonObject(call)) continue;
+      if (isFunctionCall(call)) {
+        this.hasCalls = true;
+        this.calls.start(index, readStartedCall(call));
+      } else {
+        this.hasUnknownCalls = true;
+        this.emitter.emit(unknownChunk(call));
+      }
+    }
+  }
+
+  private continueCalls(index: unknown, toolCalls: unknown): void {
+    for (const call of asArray(toolCalls)) {
+      const args = objectOrEmpty(objectOrEmpty(call)['function'])['arguments'];
+      if (typeof args === 'string') this.calls.fragment(index, args);
+    }
+  }
+
+  private emitSources(citations: unknown): void {
+    this.sourceKeys ??= new Set();
+    for (const citation of asArray(citations)) {
+      const textStart = this.textStarts.get(objectOrEmpty(citation)['content_index']) ?? 0;
+      for (const source of readSources(citation, textStart)) {
+        const key = JSON.stringify(source.id === undefined ? source : [source.id, source.start, source.end]);
+        if (this.sourceKeys.has(key)) continue;
+        this.sourceKeys.add(key);
+        this.emitter.emit({ type: 'source', source });
+      }
+    }
+  }
+
+  private readEnd(delta: JsonObject): void {
+    const { emitter } = this;
     const error = readError(delta);
     if (error) throw error;
     const rawReason = nonEmptyString(delta['finish_reason']);
     if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
     emitter.setUsage(readUsage(delta));
-  };
-
-  return {
-    next(frame, event) {
-      const type = nonEmptyString(frame['type']) ?? event;
-      const delta = objectOrEmpty(frame['delta']);
-      if (type === 'error' || frame['error'] || (type === undefined && nonEmptyString(frame['message'])))
-        throw providerError('cohere', frame);
-      emitter.addMetadata('responseId', nonEmptyString(frame['id']));
-      if (type === 'message-end') {
-        readEnd(delta);
-        return 'end';
-      }
-      if (type !== undefined) readEvent(type, frame);
-      return undefined;
-    },
-    end(terminal) {
-      const reason = emitter.finishReason(terminal); // throws if the response was interrupted
-      if (hasCalls && toolPlan + thinking !== '') {
-        const data = omitUndefined({ tool_plan: nonEmptyString(toolPlan), thinking: nonEmptyString(thinking) });
-        emitter.emit({ type: 'providerData', provider: 'cohere', data });
-      }
-      emitter.emitFinish(hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
-    },
-  };
+  }
 }
 
 /** Deltas repeat no type. */

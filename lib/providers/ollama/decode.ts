@@ -14,46 +14,56 @@ import { toFinishReason, readUsage } from './finish.js';
  *
  * @param emit Receives the chunks, in order.
  */
-export function decodeOllama(emit: (chunk: Chunk) => void): Decoder {
-  const emitter = new ChunkEmitter('ollama', emit);
-  let thinking = '';
-  let hasCalls = false;
-  let hasUnknownCalls = false;
+export const decodeOllama = (emit: (chunk: Chunk) => void): Decoder => new OllamaDecoder(emit);
 
-  const readMessage = (message: JsonObject) => {
-    const thinkingText = nonEmptyString(message['thinking']);
+class OllamaDecoder implements Decoder {
+  private readonly emitter: ChunkEmitter;
+  private thinking = '';
+  private hasCalls = false;
+  private hasUnknownCalls = false;
+
+  constructor(emit: (chunk: Chunk) => void) {
+    this.emitter = new ChunkEmitter('ollama', emit);
+  }
+
+  next(line: JsonObject): 'end' | undefined {
+    const { emitter } = this;
+    emitter.addMetadata('model', nonEmptyString(line['model']));
+    if (isJsonObject(line['message'])) this.readMessage(line['message']);
+    if (hasErrorField(line)) throw providerError('ollama', line);
+    const rawReason = nonEmptyString(line['done_reason']);
+    if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
+    emitter.setUsage(readUsage(line));
+    return line['done'] === true ? 'end' : undefined;
+  }
+
+  end(terminal: boolean): void {
+    const { emitter, thinking, hasCalls } = this;
+    const reason = emitter.finishReason(terminal);
+    if (hasCalls && thinking !== '') emitter.emit({ type: 'providerData', provider: 'ollama', data: { thinking } });
+    emitter.emitFinish(this.hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
+  }
+
+  private readMessage(message: JsonObject): void {
+    const { emitter } = this;
+    const thinking = nonEmptyString(message['thinking']);
     const text = nonEmptyString(message['content']);
-    if (thinkingText !== undefined) {
-      thinking += thinkingText;
-      emitter.emit({ type: 'thinking', text: thinkingText });
+    if (thinking !== undefined) {
+      this.thinking += thinking;
+      emitter.emit({ type: 'thinking', text: thinking });
     }
     if (text !== undefined) emitter.emit({ type: 'text', text });
     for (const image of asArray(message['images']))
       if (typeof image === 'string') emitter.emit({ type: 'file', file: toImageFile(image) });
-    for (const call of asArray(message['tool_calls']).filter(isJsonObject)) {
-      const fragment = readCall(call);
-      if (fragment) hasCalls = true;
-      else hasUnknownCalls = true;
-      emitter.emit(fragment ?? unknownChunk(call));
-    }
-  };
+    for (const call of asArray(message['tool_calls'])) if (isJsonObject(call)) this.addCall(call);
+  }
 
-  return {
-    next(line) {
-      emitter.addMetadata('model', nonEmptyString(line['model']));
-      if (isJsonObject(line['message'])) readMessage(line['message']);
-      if (hasErrorField(line)) throw providerError('ollama', line);
-      const rawReason = nonEmptyString(line['done_reason']);
-      if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
-      emitter.setUsage(readUsage(line));
-      return line['done'] === true ? 'end' : undefined;
-    },
-    end(terminal) {
-      const reason = emitter.finishReason(terminal);
-      if (hasCalls && thinking !== '') emitter.emit({ type: 'providerData', provider: 'ollama', data: { thinking } });
-      emitter.emitFinish(hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
-    },
-  };
+  private addCall(call: JsonObject): void {
+    const fragment = readCall(call);
+    if (fragment) this.hasCalls = true;
+    else this.hasUnknownCalls = true;
+    this.emitter.emit(fragment ?? unknownChunk(call));
+  }
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Model } from '../../core/model.js';
 import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
-import { ResponsesDecoder } from './decode.js';
+import { decodeResponses } from './decode.js';
 import { encodeResponses } from './encode.js';
 import { isReasoningModel, provider } from './models.js';
 import type { ResponsesTool } from './serverTools.js';
@@ -66,7 +66,7 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
         framing: sse,
         encode: (request) => encodeResponses(name, request, { store, reasoning: thinking, session, serverTools }),
         isUnmergeable: isResponseMessage,
-        decode: (emit) => new ResponsesDecoder(emit),
+        decode: decodeResponses,
       },
       capabilities: {
         tools: true,

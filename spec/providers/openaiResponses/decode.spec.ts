@@ -4,7 +4,7 @@ import { nonEmptyString } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { isContent } from '../../../lib/protocol/decodeFrames.js';
-import { ResponsesDecoder } from '../../../lib/providers/openaiResponses/decode.js';
+import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import type { Recording } from '../../support/recordings.js';
 import {
@@ -52,8 +52,8 @@ async function check({ frames, expected }: Recording) {
 const final = (frames: readonly JsonObject[]) => frames.at(-1)?.['response'] as JsonObject;
 const isDelta = ({ type }: JsonObject) => typeof type === 'string' && type.endsWith('.delta');
 
-describe('ResponsesDecoder', () => {
-  it('ResponsesDecoder throws an interruption after the text without a final event, and accepts [DONE] as one', async () => {
+describe('decodeResponses', () => {
+  it('decodeResponses throws an interruption after the text without a final event, and accepts [DONE] as one', async () => {
     const interrupted = await read([created, textDelta('Half')]);
     expect(interrupted).toMatchObject({
       text: 'Half',
@@ -64,12 +64,12 @@ describe('ResponsesDecoder', () => {
   });
 });
 
-describe('ResponsesDecoder: recordings', () => {
-  it.each(ownRecordings)('ResponsesDecoder reads $name', check);
-  if (sharedRecordings.length > 0) it.each(sharedRecordings)('ResponsesDecoder reads $name', check);
+describe('decodeResponses: recordings', () => {
+  it.each(ownRecordings)('decodeResponses reads $name', check);
+  if (sharedRecordings.length > 0) it.each(sharedRecordings)('decodeResponses reads $name', check);
 
   it.each([...ownRecordings, ...sharedRecordings])(
-    'ResponsesDecoder reads the same from $name without its deltas, and from its last event alone',
+    'decodeResponses reads the same from $name without its deltas, and from its last event alone',
     async ({ frames }) => {
       const complete = await read(frames);
       const last = frames.at(-1);
@@ -85,7 +85,7 @@ describe('ResponsesDecoder: recordings', () => {
     ({ frames }) => frames.at(-1)?.['type'] === 'response.completed',
   );
   it.each(complete)(
-    'ResponsesDecoder stores the items of $name, which are sent back in their order',
+    'decodeResponses stores the items of $name, which are sent back in their order',
     async ({ frames, expected }) => {
       const { message, calls } = await read(frames);
       const results = calls.map(({ id, name }) => ({ type: 'toolResult', id, name, result: 'ok' }) as const);
@@ -106,7 +106,7 @@ describe('ResponsesDecoder: recordings', () => {
     },
   );
 
-  it('ResponsesDecoder reports each source and each status of a search once', async () => {
+  it('decodeResponses reports each source and each status of a search once', async () => {
     const { chunks } = await read(recording('web-search-citations'));
     expect(chunks.flatMap((chunk) => (chunk.type === 'source' ? [chunk.source.url] : []))).toEqual([
       'https://rivers.example/loire',
@@ -123,7 +123,7 @@ describe('ResponsesDecoder: recordings', () => {
   });
 });
 
-describe('ResponsesDecoder: any events', () => {
+describe('decodeResponses: any events', () => {
   const types = [
     ...[
       'created',
@@ -220,11 +220,11 @@ describe('ResponsesDecoder: any events', () => {
         .map((rest) => JSON.parse(JSON.stringify({ ...rest, type })) as JsonObject),
     );
 
-  it('ResponsesDecoder emits one finish or throws a RivuletError, whatever the events', () => {
+  it('decodeResponses emits one finish or throws a RivuletError, whatever the events', () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 12 }), fc.boolean(), (frames, terminal) => {
         let finishes = 0;
-        const decoder = new ResponsesDecoder((chunk) => {
+        const decoder = decodeResponses((chunk) => {
           if (chunk.type === 'finish') finishes += 1;
         });
         try {
@@ -242,7 +242,7 @@ describe('ResponsesDecoder: any events', () => {
   });
 });
 
-describe('ResponsesDecoder: unknown types', () => {
+describe('decodeResponses: unknown types', () => {
   const word = fc.stringMatching(/^[a-z]{3,8}(_[a-z]{3,8})?$/).map((name) => `new_${name}`);
   const filler = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,5}$/), fc.constantFrom(1, 'a', null, true), {
     maxKeys: 3,
@@ -254,7 +254,7 @@ describe('ResponsesDecoder: unknown types', () => {
     ...(callId === undefined ? {} : { call_id: callId }),
   });
 
-  it('ResponsesDecoder keeps unknown events, items and parts, and never hides an unknown call behind stop', async () => {
+  it('decodeResponses keeps unknown events, items and parts, and never hides an unknown call behind stop', async () => {
     await fc.assert(
       fc.asyncProperty(
         word,
@@ -286,7 +286,7 @@ describe('ResponsesDecoder: unknown types', () => {
     );
   });
 
-  it('ResponsesDecoder ends with stop if the response contains the output of an unknown call', async () => {
+  it('decodeResponses ends with stop if the response contains the output of an unknown call', async () => {
     const [call, output] = [callOf('new_call', 'call_x'), { ...callOf('new_call_output', 'call_x'), id: 'item_y' }];
     const { finish, chunks } = await read([itemDone(call), itemDone(output, 1), completed([call, output])]);
     expect(finish?.reason).toBe('stop');
@@ -296,7 +296,7 @@ describe('ResponsesDecoder: unknown types', () => {
     ]);
   });
 
-  it('ResponsesDecoder ends with toolCalls if there is a known call beside an unknown one', async () => {
+  it('decodeResponses ends with toolCalls if there is a known call beside an unknown one', async () => {
     const items = [callOf('new_call', 'call_x'), callItem()];
     expect((await read([completed(items)])).finish?.reason).toBe('toolCalls');
     expect((await read([completed(items.slice(0, 1))])).finish).toMatchObject({
@@ -305,7 +305,7 @@ describe('ResponsesDecoder: unknown types', () => {
     });
   });
 
-  it('ResponsesDecoder emits no content before the first text: a silence during hidden reasoning has no limit', () => {
+  it('decodeResponses emits no content before the first text: a silence during hidden reasoning has no limit', () => {
     const frames = [
       created,
       { type: 'response.in_progress', response: created['response'] as JsonObject },
@@ -314,7 +314,7 @@ describe('ResponsesDecoder: unknown types', () => {
       itemAdded({ type: 'web_search_call', id: 'ws_1', status: 'in_progress' }, 1),
     ];
     const contents: string[] = [];
-    const decoder = new ResponsesDecoder((chunk) => {
+    const decoder = decodeResponses((chunk) => {
       if (isContent(chunk)) contents.push(chunk.type);
     });
     for (const frame of frames) decoder.next(frame);
@@ -323,7 +323,7 @@ describe('ResponsesDecoder: unknown types', () => {
     expect(contents).toEqual(['text']);
   });
 
-  it('ResponsesDecoder skips keep-alives', async () => {
+  it('decodeResponses skips keep-alives', async () => {
     expect(otherReports((await read([{ type: 'keepalive' }, { type: 'ping' }, completed()])).chunks)).toEqual([]);
   });
 });

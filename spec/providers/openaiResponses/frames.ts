@@ -7,7 +7,7 @@ import type { Message } from '../../../lib/core/message.js';
 import type { ServerTool } from '../../../lib/core/metadata.js';
 import { accumulateToolCalls } from '../../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../../lib/operators/consolidate.js';
-import { ResponsesDecoder } from '../../../lib/providers/openaiResponses/decode.js';
+import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
 
 /** What the decoder and the operators after it make of a response. */
 export interface Read {
@@ -25,7 +25,7 @@ export async function read(frames: readonly JsonObject[], done = false): Promise
   const chunks: Chunk[] = [];
   let error: unknown;
   try {
-    const decoder = new ResponsesDecoder((chunk) => chunks.push(chunk));
+    const decoder = decodeResponses((chunk) => chunks.push(chunk));
     const terminal = frames.some((frame) => decoder.next(frame) === 'end');
     decoder.end(terminal || done);
   } catch (thrown) {
