@@ -29,7 +29,7 @@ async function startService() {
   return { url, child };
 }
 
-/** The service separates the files of two users, refuses a request without a user, and ends when it is told to. */
+/** Checks a service with two users: their files, a request without a user, and the end of the process. */
 export async function checkNest(browser: Browser): Promise<void> {
   const { url, child } = await startService();
   const ended = once(child, 'close');
