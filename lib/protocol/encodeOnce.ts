@@ -56,14 +56,27 @@ const stringify = (value: JsonValue) => JSON.stringify(value) as string | undefi
 export function memoizePerMessage<T extends JsonObject>(
   encode: (message: Message) => readonly T[],
 ): (message: Message) => readonly T[] {
-  const cache = new WeakMap<Message, readonly T[]>();
-  return (message) => {
+  const encodeMemoized = memoizePerAnswer((message) => encode(message));
+  return (message) => encodeMemoized(message);
+}
+
+/**
+ * Memoizes like `memoizePerMessage`, for an API in which the encoding of tool results depends on the message with their
+ * calls.
+ *
+ * @param encode The encoding. It must depend on nothing but the two messages.
+ */
+export function memoizePerAnswer<T extends JsonObject>(
+  encode: (message: Message, answered?: Message) => readonly T[],
+): (message: Message, answered?: Message) => readonly T[] {
+  const cache = new WeakMap<Message, { readonly answered: Message | undefined; readonly encoded: readonly T[] }>();
+  return (message, answered) => {
     const cached = cache.get(message);
-    if (cached) return cached;
-    const encoded = encode(message);
+    if (cached && cached.answered === answered) return cached.encoded;
+    const encoded = encode(message, answered);
     if (message.parts.some(holdsFile)) return encoded;
     encoded.forEach(markImmutable);
-    cache.set(message, encoded);
+    cache.set(message, { answered, encoded });
     return encoded;
   };
 }

@@ -1,10 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
-import { filePart, userMessage } from '../../lib/core/message.js';
+import { filePart, messageText, modelMessage, userMessage } from '../../lib/core/message.js';
 import type { FilePart, Message } from '../../lib/core/message.js';
 import type { ToolDefinition } from '../../lib/core/tool.js';
-import { encodeOnce, markImmutable, memoizePerMessage, memoizePerTool } from '../../lib/protocol/encodeOnce.js';
+import {
+  encodeOnce,
+  markImmutable,
+  memoizePerAnswer,
+  memoizePerMessage,
+  memoizePerTool,
+} from '../../lib/protocol/encodeOnce.js';
 
 describe('encodeOnce', () => {
   it('encodeOnce encodes any body as JSON.stringify does, marked or not, the first and the second time', () => {
@@ -80,6 +86,20 @@ describe('memoizePerMessage', () => {
     const message = userMessage('a');
     expect(() => encode(message)).toThrow('no field for it');
     expect(encode(message)).toEqual([]);
+  });
+});
+
+describe('memoizePerAnswer', () => {
+  it('memoizePerAnswer encodes a message again if it answers another message', () => {
+    let count = 0;
+    const encode = memoizePerAnswer((_, answered) => [{ answers: answered ? messageText(answered) : '', at: count++ }]);
+    const [answer, first, second] = [userMessage('42'), modelMessage('a?'), modelMessage('b?')];
+    expect([first, first, second, undefined].map((answered) => encode(answer, answered)[0])).toEqual([
+      { answers: 'a?', at: 0 },
+      { answers: 'a?', at: 0 },
+      { answers: 'b?', at: 1 },
+      { answers: '', at: 2 },
+    ]);
   });
 });
 

@@ -3,7 +3,7 @@ import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/js
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Request, ToolChoice } from '../../core/model.js';
-import type { ToolDefinition } from '../../core/tool.js';
+import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeContents, encodeInstructions } from './messages.js';
@@ -99,7 +99,7 @@ const parallelToolCallsError = () =>
  * Encodes a tool. Without parameters, the schema is omitted, because the API rejects an object schema without
  * properties.
  */
-function encodeTool(tool: ToolDefinition): JsonObject {
+const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   const { name, description, parameters } = tool;
   const { properties, ...others } = parameters;
   const hasProperties = Object.keys(properties ?? {}).length > 0;
@@ -110,7 +110,7 @@ function encodeTool(tool: ToolDefinition): JsonObject {
     parametersJsonSchema: hasParameters ? parameters : undefined,
   });
   return withProviderOptions(declaration, provider, tool);
-}
+});
 
 /** The keywords of an object schema that declare no parameters. */
 const emptyObjectKeywords: ReadonlySet<string> = new Set([

@@ -2,6 +2,7 @@ import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
 import { inlineDataUrl } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
@@ -33,27 +34,44 @@ export function encodeInstructions(messages: readonly Message[]): JsonObject | u
  * @throws ConfigurationError `capability` for a file in a tool result if the model is older than Gemini 3.
  */
 export function encodeContents(model: string, messages: readonly Message[]): readonly JsonObject[] {
+  if ((modelGeneration(model) ?? 3) < 3) rejectResultFiles(model, messages);
   const contents: JsonObject[] = [];
-  const addContent = (role: 'user' | 'model', parts: readonly JsonObject[]) => {
-    if (parts.length > 0) contents.push({ role, parts });
-  };
-  const conversation = messages.filter(({ role }) => role !== 'system');
-  const turnStart = conversation.map(beginsTurn).lastIndexOf(true);
-  let calls: readonly ToolCallPart[] = [];
-  conversation.forEach((message, index) => {
-    const parts = message.parts.flatMap(encodePart);
-    if (message.role === 'model') {
-      const signed = isGemini3(model) && index > turnStart ? signFirstCall(parts) : parts;
-      addContent('model', withMessageOptions(signed, provider, message));
-      calls = toolCallsOf(message);
-      return;
-    }
-    const results = encodeResults(model, message, calls);
-    addContent('user', parts.length > 0 ? results : withMessageOptions(results, provider, message));
-    addContent('user', withMessageOptions(parts, provider, message));
-  });
+  const lastUnsigned = isGemini3(model) ? messages.findLastIndex(beginsTurn) : messages.length;
+  let lastOfModel: Message | undefined;
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'user')
+      contents.push(...encodeUser(message, hasToolResults(message) ? lastOfModel : undefined));
+    if (message.role !== 'model') continue;
+    contents.push(...(index > lastUnsigned ? encodeSigned(message) : encodeModel(message)));
+    lastOfModel = message;
+  }
   return contents;
 }
+
+const encodeModel = /* @__PURE__ */ memoizePerMessage((message) =>
+  modelContent(message, message.parts.flatMap(encodePart)),
+);
+
+/** Encodes a message of the current turn. */
+const encodeSigned = /* @__PURE__ */ memoizePerMessage((message) =>
+  modelContent(message, signFirstCall(message.parts.flatMap(encodePart))),
+);
+
+const modelContent = (message: Message, parts: readonly JsonObject[]) =>
+  toContents('model', withMessageOptions(parts, provider, message));
+
+/** Encodes a message of the user, and the results of the calls of the model's message before it. */
+const encodeUser = /* @__PURE__ */ memoizePerAnswer((message, answered) => {
+  const parts = message.parts.flatMap(encodePart);
+  const results = encodeResults(message, answered ? toolCallsOf(answered) : []);
+  return [
+    ...toContents('user', parts.length > 0 ? results : withMessageOptions(results, provider, message)),
+    ...toContents('user', withMessageOptions(parts, provider, message)),
+  ];
+});
+
+const toContents = (role: 'user' | 'model', parts: readonly JsonObject[]): readonly JsonObject[] =>
+  parts.length > 0 ? [{ role, parts }] : [];
 
 /** Whether a message begins a turn as the API defines it: with content of the user, without tool results. */
 const beginsTurn = (message: Message): boolean => message.role === 'user' && !hasToolResults(message);
@@ -115,7 +133,7 @@ function encodeFile(file: FilePart): JsonObject {
   return omitUndefined({ fileData: omitUndefined({ mimeType, fileUri: url }), thoughtSignature });
 }
 
-function encodeResults(model: string, message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
+function encodeResults(message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
   const results = message.parts.filter((part) => part.type === 'toolResult');
   const positions = new Map(calls.map(({ id }, index) => [id, index]));
   const positionOf = ({ id }: ToolResultPart) => positions.get(id) ?? -1;
@@ -124,7 +142,7 @@ function encodeResults(model: string, message: Message, calls: readonly ToolCall
     .map((result) => {
       const call = calls[positionOf(result)];
       const id = call && readProviderData(call)['id'];
-      return { functionResponse: omitUndefined({ id, name: result.name, ...encodeResult(model, result) }) };
+      return { functionResponse: omitUndefined({ id, name: result.name, ...encodeResult(result) }) };
     });
 }
 
@@ -132,13 +150,20 @@ function encodeResults(model: string, message: Message, calls: readonly ToolCall
  * Encodes the result of a call. Its files are `parts` of the response (`FunctionResponsePart` of the SDK 3.1), which
  * Gemini 3 introduced (guide "Gemini 3", "Multimodal function responses").
  */
-function encodeResult(model: string, part: ToolResultPart): JsonObject {
+function encodeResult(part: ToolResultPart): JsonObject {
   if (part.error !== undefined) return { response: { error: part.error } };
   const contents = toolResultContent(part);
   const files = contents.filter((content) => content.type === 'file');
-  const [file] = files;
-  if (!file) return { response: { result: part.result } };
-  if ((modelGeneration(model) ?? 3) < 3) throw unsupportedResultFileError(`google:${model}`, part.name, file);
+  if (files.length === 0) return { response: { result: part.result } };
   const texts = contents.flatMap((content) => (content.type === 'text' ? [content.text] : []));
   return { response: texts.length > 0 ? { result: texts.join('\n') } : {}, parts: files.map(encodeFile) };
+}
+
+/** Refuses files in the results of tools, for a model before Gemini 3. */
+function rejectResultFiles(model: string, messages: readonly Message[]): void {
+  for (const part of messages.flatMap(({ parts }) => parts)) {
+    if (part.type !== 'toolResult' || part.error !== undefined) continue;
+    const file = toolResultContent(part).find((content) => content.type === 'file');
+    if (file) throw unsupportedResultFileError(`google:${model}`, part.name, file);
+  }
 }

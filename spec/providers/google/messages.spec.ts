@@ -94,6 +94,22 @@ describe('encodeContents', () => {
     expect(signatures('gemini-2.5-pro')).toEqual([1, 2, 3].map(() => [undefined, undefined]));
   });
 
+  it('encodeContents encodes each message once, and results again after other calls', () => {
+    const named = (id: string) => modelMessage([{ ...foreign('c1'), providerData: { google: { id } } }]);
+    const [question, call, results, end] = [
+      userMessage('Go'),
+      named('a'),
+      userMessage([result('c1')]),
+      modelMessage('!'),
+    ];
+    const encode = (...messages: Message[]) => contents(messages) as readonly JsonObject[];
+    const first = encode(question, call, results);
+    const second = encode(question, call, results, end);
+    first.forEach((content, index) => expect(second[index]).toBe(content));
+    for (const id of ['a', 'b', 'a'])
+      expect(encode(question, named(id), results)[2]).toMatchObject({ parts: [{ functionResponse: { id } }] });
+  });
+
   it('encodeContents omits empty texts and sources', () => {
     const conversation = [
       userMessage([{ type: 'text', text: '' }]),
