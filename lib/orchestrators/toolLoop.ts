@@ -6,6 +6,7 @@ import type { RunEvent, RunState } from '../core/event.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { JsonSchema } from '../core/json/json.js';
 import { systemMessage } from '../core/message.js';
+import type { Message } from '../core/message.js';
 import type { Model, Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
 import { isWrapped, wrapSchema } from '../core/outputWrapper.js';
 import { jsonSchemaOf } from '../core/schema.js';
@@ -97,11 +98,20 @@ export function requestOf(
   const choice = tools.length > 0 ? toolChoiceAt(state, toolChoice, context) : undefined;
   return {
     ...pickRequestSettings(options),
-    messages: system === undefined ? messages : [systemMessage(system), ...messages],
+    messages: system === undefined ? messages : [sharedSystemMessage(system), ...messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
     ...(choice === undefined ? {} : { toolChoice: choice }),
     ...(output ? { output: outputSchema(jsonSchemaOf(output, 'The output')) } : {}),
   };
+}
+
+/** The system message of the last request. */
+let lastSystem: { readonly text: string; readonly message: Message } | undefined;
+
+/** The same message for each turn of a run, and for the next run: a model encodes each message once. */
+function sharedSystemMessage(text: string): Message {
+  if (lastSystem?.text !== text) lastSystem = { text, message: systemMessage(text) };
+  return lastSystem.message;
 }
 
 const outputSchema = (schema: JsonSchema): JsonSchema => (isWrapped(schema) ? wrapSchema(schema) : schema);

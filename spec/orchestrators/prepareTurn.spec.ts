@@ -235,4 +235,12 @@ describe('requestOf', () => {
     const state: RunState = { messages: [userMessage('Long.')], turn: 1, usage: {} };
     expect(requestOf(state, { tools: [], options: {}, messages })).toEqual({ messages });
   });
+
+  it('has the same system message in every turn, so that a model encodes it once', () => {
+    const state: RunState = { messages: [userMessage('Hi')], turn: 0, usage: {} };
+    const systemOf = (system: string) => requestOf(state, { tools: [], options: { system } }).messages[0];
+    expect(systemOf('Be brief.')).toBe(systemOf('Be brief.'));
+    expect(systemOf('Be long.')).toEqual(systemMessage('Be long.'));
+    expect(systemOf('Be brief.')).toEqual(systemMessage('Be brief.'));
+  });
 });
