@@ -19,6 +19,17 @@ export const isWrapped = (schema: JsonSchema): boolean =>
  * the root become references to the output.
  */
 export function wrapSchema(schema: JsonSchema): JsonSchema {
+  const known = wrappedSchemas.get(schema);
+  if (known) return known;
+  const wrapped = createWrapped(schema);
+  wrappedSchemas.set(schema, wrapped);
+  return wrapped;
+}
+
+/** The wrapped schemas. Schemas are immutable: each turn of a run needs that of its output. */
+const wrappedSchemas = new WeakMap<JsonSchema, JsonSchema>();
+
+function createWrapped(schema: JsonSchema): JsonSchema {
   const { $defs, definitions, ...value } = moveReferences(schema) as JsonObject;
   return {
     type: 'object',

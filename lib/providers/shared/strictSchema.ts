@@ -11,10 +11,26 @@ import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
  * @returns The schema to send, and whether it is strict. A schema that cannot be adjusted (records, `allOf`) is
  * returned unchanged, as not strict.
  */
-export function strictSchema(schema: JsonSchema): { readonly schema: JsonSchema; readonly strict: boolean } {
+export function strictSchema(schema: JsonSchema): StrictSchema {
+  const known = strictSchemas.get(schema);
+  if (known) return known;
+  const result = toStrict(schema);
+  strictSchemas.set(schema, result);
+  return result;
+}
+
+interface StrictSchema {
+  readonly schema: JsonSchema;
+  readonly strict: boolean;
+}
+
+/** What was made of each schema, which is immutable: each turn of a run sends it again. */
+const strictSchemas = new WeakMap<JsonSchema, StrictSchema>();
+
+function toStrict(schema: JsonSchema): StrictSchema {
   if (isStrict(schema)) return { schema, strict: true };
-  const adjusted = adjust(schema);
-  return isStrict(adjusted) ? { schema: adjusted, strict: true } : { schema, strict: false };
+  const strict = adjust(schema);
+  return isStrict(strict) ? { schema: strict, strict: true } : { schema, strict: false };
 }
 
 /**
