@@ -193,8 +193,9 @@ function encodeBudget(model: string, budget: number, isExplicit: boolean, limit:
  * @throws ConfigurationError `options` for a forced tool choice, a temperature or a `topP`.
  */
 export function rejectRefusedSettings(model: string, { tools = [], toolChoice, temperature, topP }: Request): void {
-  const { refusesForcedTools, refusesSampling } = findFamily(model);
   const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
+  if (!isForced && temperature === undefined && topP === undefined) return; // nearly always: the family is not needed
+  const { refusesForcedTools, refusesSampling } = findFamily(model);
   if (refusesForcedTools && isForced && tools.length > 0)
     throw unsupported(model, 'does not accept a forced tool choice', "Pass toolChoice: 'auto', and ask for the tool.");
   if (!refusesSampling) return;
