@@ -1,4 +1,5 @@
 import { defaultMaxEventBytes, eventTooLarge } from './sse.js';
+import { Utf8Reader } from './utf8Reader.js';
 import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
 /** One JSON document per line. */
@@ -21,7 +22,7 @@ export function createNdjsonReader(options: FramingOptions, emit: (frame: Frame)
 class NdjsonReader implements FrameReader {
   private readonly provider: string;
   private readonly maxEventBytes: number;
-  private readonly decoder = new TextDecoder();
+  private readonly decoder = new Utf8Reader();
   /**
    * The parts of the current line. Only new text is searched, and the parts are joined once, so the cost is linear
    * however the bytes are cut.
@@ -38,11 +39,11 @@ class NdjsonReader implements FrameReader {
   }
 
   push(bytes: Uint8Array): void {
-    this.read(this.decoder.decode(bytes, { stream: true }));
+    this.read(this.decoder.decode(bytes));
   }
 
   end(): void {
-    this.read(this.decoder.decode());
+    this.read(this.decoder.end());
     this.endLine(true);
   }
 

@@ -3,6 +3,7 @@ import type { EventSourceMessage, EventSourceParser, ParseError } from 'eventsou
 import { ProtocolError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
 import { quoted, providerError, hasErrorField } from './errorDetails.js';
+import { Utf8Reader } from './utf8Reader.js';
 import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
 /** The default of `maxEventBytes`. */
@@ -18,9 +19,6 @@ const knownFields = ['data', 'event', 'id', 'retry'];
 const blockSize = 4_096;
 
 const LINE_FEED = 10;
-
-/** More bytes follow: a character may be cut. */
-const stream = { stream: true };
 
 /** How much of the text outside of events is kept, to find an error in it. */
 const strayTextLimit = 65_536;
@@ -47,7 +45,7 @@ export function createSseReader(options: FramingOptions, emit: (frame: Frame) =>
 class SseReader implements FrameReader {
   private readonly provider: string;
   private readonly maxEventBytes: number;
-  private readonly decoder = new TextDecoder();
+  private readonly decoder = new Utf8Reader();
   private readonly parser: EventSourceParser;
   private endedInReturn = false;
   private ended = false;
@@ -80,7 +78,7 @@ class SseReader implements FrameReader {
   }
 
   end(): void {
-    this.parse(this.decoder.decode());
+    this.parse(this.decoder.end());
     this.ended = true;
     this.parser.feed('\n\n');
     const error = strayTextError(this.provider, this.strayText, this.events);
@@ -88,7 +86,7 @@ class SseReader implements FrameReader {
   }
 
   private read(block: Uint8Array): void {
-    this.parse(this.decoder.decode(block, stream));
+    this.parse(this.decoder.decode(block));
   }
 
   /**
