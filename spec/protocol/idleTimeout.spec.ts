@@ -164,7 +164,9 @@ describe('idleTimeout', () => {
         schedule(...args)
       )) as typeof schedule;
       try {
-        const { subscription } = observe(source.pipe(idleTimeout({ first: 10, each: 10 })));
+        const headers = new Subject<boolean>();
+        const { subscription } = observe(source.pipe(idleTimeout({ connect: 10, first: 10 }, undefined, headers)));
+        headers.next(true);
         for (let n = 0; n < 1000; n++) source.next(n);
         subscription.unsubscribe();
       } finally {
