@@ -106,9 +106,6 @@ function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChun
  * have quadratic cost.
  */
 class MessageCollector {
-  /** Lives for ever: with the last instance, V8 would drop the hidden class, and all code that it optimized for it. */
-  static readonly kept = /* @__PURE__ */ new MessageCollector();
-
   private readonly parts: Part[] = [];
   private providerData: JsonMerger | undefined;
   /** The text part that is still open. */

@@ -23,9 +23,6 @@ const none: readonly ToolCallEvent[] = [];
 
 /** The calls of a turn. Most turns have none, so this is created with the first fragment. */
 class TurnCalls {
-  /** Lives for ever: with the last instance, V8 would drop the hidden class, and all code that it optimized for it. */
-  static readonly kept = /* @__PURE__ */ new TurnCalls();
-
   readonly all: PendingToolCall[] = [];
   readonly byId = new Map<string, PendingToolCall>();
   readonly byIndex = new Map<number | string, PendingToolCall>();

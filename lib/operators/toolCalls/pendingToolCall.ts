@@ -10,9 +10,6 @@ import { isBlank, parseToolCallArguments } from './arguments.js';
 
 /** A tool call whose fragments are still arriving. */
 export class PendingToolCall {
-  /** Lives for ever: with the last instance, V8 would drop the hidden class, and all code that it optimized for it. */
-  static readonly kept = /* @__PURE__ */ new PendingToolCall(undefined, 0);
-
   /** The provider's id; `''` until it is known. */
   id = '';
   /** The id under which the call is emitted, unique in the conversation; `''` until it is assigned. */

@@ -1,7 +1,6 @@
 import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { StringBuilder } from '../../core/stringBuilder.js';
 import type { Usage } from '../../core/usage.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
@@ -9,7 +8,6 @@ import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { BlockDecoder } from './blocks.js';
 import { finishReasonOf, UsageCounter } from './finish.js';
-import { OpenBlock } from './openBlock.js';
 
 /**
  * Decodes one streamed response of the Messages API (platform.claude.com, "Streaming messages").
@@ -23,22 +21,6 @@ import { OpenBlock } from './openBlock.js';
 export const decodeAnthropic = (emit: (chunk: Chunk) => void): Decoder => new AnthropicDecoder(emit);
 
 class AnthropicDecoder implements Decoder {
-  /**
-   * A decoder, what it uses, and frames. They live for ever: when no object has a hidden class, V8 drops it, and all
-   * code that it optimized for it. Without them, that happened between two responses: one of five deltas took twice as
-   * long, and as many compilations (measured).
-   */
-  static readonly kept = [
-    /* @__PURE__ */ new AnthropicDecoder(() => undefined),
-    /* @__PURE__ */ new OpenBlock('text', 0),
-    /* @__PURE__ */ new StringBuilder(),
-    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: '' } },
-    { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: '' } },
-    { type: 'content_block_stop', index: 0 },
-    { type: 'message_delta', delta: { stop_reason: '', stop_sequence: null }, usage: { output_tokens: 0 } },
-  ];
-
   private readonly emitter: ChunkEmitter;
   private readonly blocks: BlockDecoder;
   private readonly counter = new UsageCounter();

@@ -21,42 +21,8 @@ import { readFrameSources } from './sources.js';
  * @param provider The provider's name, used in errors and as the key of provider data.
  * @param emit Receives the chunks, in order.
  */
-export function decodeChatCompletions(provider: string, emit: (chunk: Chunk) => void): Decoder {
-  kept ??= createKept();
-  return new ChatCompletionsDecoder(provider, emit);
-}
-
-let kept: readonly unknown[] | undefined;
-
-/**
- * Creates what is kept and not used: a short response with its decoder and its chunks. When no object has a hidden
- * class, V8 drops it at the next major garbage collection, and all code that it has optimized for it. Without these
- * objects, that happened between two responses: decoding one took twice as long (measured).
- */
-function createKept(): readonly unknown[] {
-  const chunks: Chunk[] = [];
-  const decoder = new ChatCompletionsDecoder('', (chunk) => chunks.push(chunk));
-  const frames = sampleDeltas.map((delta) => JSON.parse(sampleStart + delta + sampleEnd) as JsonObject);
-  for (const frame of frames) decoder.next(frame);
-  decoder.end(true);
-  return [decoder, chunks, frames];
-}
-
-/** The fields that OpenAI sends, in their order, on which a hidden class depends. */
-const sampleStart =
-  '{"id":"","object":"","created":0,"model":"","service_tier":"","system_fingerprint":"",' +
-  '"choices":[{"index":0,"delta":';
-const sampleDeltas = [
-  '{"role":"assistant","content":"","refusal":null}',
-  '{"content":"a"}',
-  '{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"a","arguments":""}}]}',
-  '{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}',
-  '{}',
-];
-const sampleEnd =
-  ',"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,' +
-  '"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,' +
-  '"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"obfuscation":""}';
+export const decodeChatCompletions = (provider: string, emit: (chunk: Chunk) => void): Decoder =>
+  new ChatCompletionsDecoder(provider, emit);
 
 class ChatCompletionsDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;

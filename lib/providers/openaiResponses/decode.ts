@@ -18,33 +18,7 @@ import { isServerItem } from './serverItems.js';
  *
  * @param emit Receives the chunks, in order.
  */
-export function decodeResponses(emit: (chunk: Chunk) => void): Decoder {
-  kept ??= createKept();
-  return new ResponsesDecoder(emit);
-}
-
-let kept: readonly unknown[] | undefined;
-
-/**
- * Creates what is kept and not used: the beginning of a response, with its decoder and its chunks. When no object has a
- * hidden class, V8 drops it at the next major garbage collection, and all code that it has optimized for it; without
- * these objects, that happened between two responses.
- */
-function createKept(): readonly unknown[] {
-  const chunks: Chunk[] = [];
-  const decoder = new ResponsesDecoder((chunk) => chunks.push(chunk));
-  const frames = sampleFrames.map((text) => JSON.parse(text) as JsonObject);
-  for (const frame of frames) decoder.next(frame);
-  return [decoder, chunks, frames];
-}
-
-/** The fields that OpenAI sends, in their order, on which a hidden class depends. */
-const sampleFrames = [
-  '{"type":"response.output_text.delta","sequence_number":0,"item_id":"a","output_index":0,"content_index":0,' +
-    '"delta":"a","logprobs":[],"obfuscation":""}',
-  '{"type":"response.function_call_arguments.delta","sequence_number":0,"item_id":"b","output_index":1,"delta":"{",' +
-    '"obfuscation":""}',
-];
+export const decodeResponses = (emit: (chunk: Chunk) => void): Decoder => new ResponsesDecoder(emit);
 
 class ResponsesDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;
