@@ -1,4 +1,3 @@
-import { NEVER, startWith, Subscription } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
@@ -63,22 +62,5 @@ export function executeTools(
   tools: readonly Tool[],
   options: ExecuteToolsOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out) => {
-    keepTurn();
-    return new ToolExecution(out, tools, options);
-  });
-}
-
-let kept: Subscription | undefined;
-
-/**
- * Keeps a turn for ever whose only call never ends, so that an object of each class of a turn exists: V8 drops a hidden
- * class that no object has, and the code that it optimized for it.
- */
-function keepTurn(): void {
-  if (kept) return;
-  kept = Subscription.EMPTY; // while the turn is subscribed
-  const call: ToolCallEvent = { type: 'toolCall', id: '', name: '', arguments: {} };
-  const tool: Tool = { name: '', description: '', parameters: { type: 'object' }, execute: () => NEVER };
-  kept = NEVER.pipe(startWith(call), executeTools([tool], { eager: true })).subscribe();
+  return createOperator<StreamEvent, StreamEvent>((out) => new ToolExecution(out, tools, options));
 }
