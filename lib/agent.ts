@@ -1,4 +1,4 @@
-import { defer, filter, map, mergeMap } from 'rxjs';
+import { filter, map, mergeMap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from './core/checkpoint.js';
 import type { ToolCallFragment } from './core/chunk.js';
@@ -6,6 +6,8 @@ import { ConfigurationError } from './core/errors.js';
 import { createStartState } from './core/input.js';
 import type { Input } from './core/input.js';
 import type { ResultEvent, RunEvent, RunResult } from './core/event.js';
+import type { Message } from './core/message.js';
+import { deferCall } from './core/deferCall.js';
 import type { Model, ToolChoiceOption } from './core/model.js';
 import { readCheckpoint } from './core/readCheckpoint.js';
 import type { Infer, Schema } from './core/schema.js';
@@ -131,20 +133,10 @@ export function createAgent<
   const { model, tools = [], output } = options;
   const orchestrator = options.orchestrator ?? selectOrchestrator(model, { tools, output });
   const settings: AgentSettings = { ...options, tools, orchestrator };
-  const start = (from: RunStart, runOptions: RunOptions) => {
-    if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
-    return startRun(settings, from, runOptions);
-  };
   const stream = (input: Input, { history = [], ...runOptions }: RunOptions = {}) =>
-    defer(() => start({ state: createStartState(input, history) }, runOptions));
+    deferCall(startStream, settings, input, history, runOptions);
   const resume = (stored: Checkpoint, runOptions: ResumeOptions = {}) =>
-    defer(() => {
-      const checkpoint = readCheckpoint(stored, orchestrator.name);
-      const { state, open } = checkpoint;
-      return resumedTurn(open, runOptions, tools).pipe(
-        mergeMap((resumed) => start({ state, checkpoint, resumed }, runOptions)),
-      );
-    });
+    deferCall(startResumed, settings, stored, runOptions);
   // The types of the events and the output follow from the tools and the schema; TypeScript cannot infer them from the
   // pipe.
   return {
@@ -153,6 +145,29 @@ export function createAgent<
     resume,
     resumeRun: (checkpoint, runOptions) => resume(checkpoint, runOptions).pipe(onlyResult),
   } as Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>>;
+}
+
+function startStream(
+  settings: AgentSettings,
+  input: Input,
+  history: readonly Message[],
+  runOptions: RunOptions,
+): Observable<RunEvent> {
+  return start(settings, { state: createStartState(input, history) }, runOptions);
+}
+
+function startResumed(settings: AgentSettings, stored: Checkpoint, runOptions: ResumeOptions): Observable<RunEvent> {
+  const checkpoint = readCheckpoint(stored, settings.orchestrator.name);
+  const { state, open } = checkpoint;
+  return resumedTurn(open, runOptions, settings.tools).pipe(
+    mergeMap((resumed) => start(settings, { state, checkpoint, resumed }, runOptions)),
+  );
+}
+
+function start(settings: AgentSettings, from: RunStart, runOptions: RunOptions): Observable<RunEvent> {
+  const { model } = settings;
+  if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
+  return startRun(settings, from, runOptions);
 }
 
 const onlyResult = (events: Observable<RunEvent>): Observable<RunResult> =>

@@ -41,11 +41,16 @@ export interface OperatorHandlers<In> {
 export function createOperator<In, Out>(
   start: (out: Subscriber<Out>) => OperatorHandlers<In>,
 ): OperatorFunction<In, Out> {
-  return (source) =>
-    new Observable<Out>((out) => {
-      const handlers = start(out);
-      if (!out.closed) subscribeUntilClosed(out, source, handlers);
-    });
+  return (source) => new Observable<Out>((subscribeOperator<In, Out>).bind(undefined, source, start));
+}
+
+function subscribeOperator<In, Out>(
+  source: Observable<In>,
+  start: (out: Subscriber<Out>) => OperatorHandlers<In>,
+  out: Subscriber<Out>,
+): void {
+  const handlers = start(out);
+  if (!out.closed) subscribeUntilClosed(out, source, handlers);
 }
 
 /** The handlers of a source; after `afterFailure`, another source can be subscribed, too. */
@@ -75,7 +80,7 @@ export function subscribeUntilClosed<T>(
   handlers: SourceHandlers<T>,
 ): void {
   const observer = new SourceObserver(out, source, handlers);
-  new Observable<T>((subscriber) => observer.start(subscriber)).subscribe(observer);
+  new Observable<T>(observer.start.bind(observer)).subscribe(observer);
 }
 
 /**

@@ -1,6 +1,7 @@
-import { AsyncSubject, asyncScheduler, defer, expand, map, observeOn, of, queueScheduler } from 'rxjs';
+import { AsyncSubject, asyncScheduler, expand, map, of, queueScheduler, subscribeOn } from 'rxjs';
 import type { Observable, Subscriber } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
+import { deferCall } from '../core/deferCall.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { isOpenCalls, isTurn } from '../core/eventGuards.js';
@@ -37,7 +38,7 @@ class Turn<E> {
 
   /** Emits the next turn when the events of this one have ended and their resources have been released. */
   next(turns: TurnFactory<E>): Observable<Turn<E>> {
-    return this.following.pipe(map((state) => turns.from(state)));
+    return this.following.pipe(map(turns.from.bind(turns)));
   }
 
   /** Makes `next` emit the turn that starts at this state, or complete without a turn. */
@@ -97,18 +98,25 @@ class Turn<E> {
 export function runTurns<E extends StreamEvent>(
   turn: (state: RunState, position: TurnPosition) => Observable<E>,
   start: RunState,
-  { maxTurns = DEFAULT_MAX_TURNS, provider = 'unknown', stopWhen = [] }: RunTurnsOptions = {},
+  options: RunTurnsOptions = {},
 ): Observable<E> {
-  return defer(() => {
-    requireNumber('maxTurns', maxTurns, 0);
-    const turns = new TurnFactory(turn, maxTurns, toConditions(stopWhen));
-    const end = start.turn > 0 || maxTurns === 0 ? turns.endAt(start) : undefined;
-    if (end) return of(turnWithout(start, end) as StreamEvent as E);
-    return of(turns.from(start)).pipe(
-      expand((current) => current.next(turns).pipe(observeOn(queueScheduler))), // so that synchronous turns do not nest
-      emitEvents(turns, provider),
-    );
-  });
+  return deferCall(startTurns<E>, turn, start, options);
+}
+
+function startTurns<E extends StreamEvent>(
+  turn: (state: RunState, position: TurnPosition) => Observable<E>,
+  start: RunState,
+  { maxTurns = DEFAULT_MAX_TURNS, provider = 'unknown', stopWhen = [] }: RunTurnsOptions,
+): Observable<E> {
+  requireNumber('maxTurns', maxTurns, 0);
+  const turns = new TurnFactory(turn, maxTurns, toConditions(stopWhen));
+  const end = start.turn > 0 || maxTurns === 0 ? turns.endAt(start) : undefined;
+  if (end) return of(turnWithout(start, end) as StreamEvent as E);
+  return of(turns.from(start)).pipe(
+    // The queue, so that synchronous turns do not nest.
+    expand((current) => current.next(turns).pipe(subscribeOn(queueScheduler))),
+    emitEvents(turns, provider),
+  );
 }
 
 /** Makes the turns of a run, up to its limits. */

@@ -1,10 +1,11 @@
-import { defer, identity } from 'rxjs';
+import { identity } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { JsonSchema } from '../core/json/json.js';
+import { deferCall } from '../core/deferCall.js';
 import { systemMessage } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import type { Model, Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
@@ -42,7 +43,7 @@ export function modelTurn(
   context: TurnContext,
   fragments: boolean,
 ): Observable<RunEvent | ToolCallFragment> {
-  return defer(() => startTurn(state, context, fragments));
+  return deferCall(startTurn, state, context, fragments);
 }
 
 function startTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {

@@ -39,12 +39,14 @@ export interface PostRequest {
  * 2xx), ProtocolError `content_type` or ProviderError (2xx, but not a stream).
  */
 export function post(request: PostRequest): Observable<Uint8Array> {
-  return new Observable<Uint8Array>((out) => {
-    if (out.closed) return undefined; // RxJS subscribes for a closed subscriber too, and a request is billed.
-    const exchange = new Exchange(request, out);
-    exchange.start();
-    return () => exchange.abort();
-  });
+  return new Observable<Uint8Array>(startExchange.bind(undefined, request));
+}
+
+function startExchange(request: PostRequest, out: Subscriber<Uint8Array>): void {
+  if (out.closed) return; // RxJS subscribes for a closed subscriber too, and a request is billed.
+  const exchange = new Exchange(request, out);
+  out.add(exchange.abort.bind(exchange)); // before the request: a custom fetch may unsubscribe
+  exchange.start();
 }
 
 /** A request and its response. */
@@ -58,13 +60,7 @@ class Exchange {
   ) {}
 
   start(): void {
-    send(this.request, this.controller.signal).then(
-      (response) => this.receive(response),
-      (thrown: unknown) => {
-        this.isOver = true;
-        this.out.error(connectionError(this.request, thrown));
-      },
-    );
+    send(this.request, this.controller.signal).then(this.receive.bind(this), this.fail.bind(this));
   }
 
   /**
@@ -74,6 +70,11 @@ class Exchange {
    */
   abort(): void {
     if (!this.isOver) this.controller.abort();
+  }
+
+  private fail(thrown: unknown): void {
+    this.isOver = true;
+    this.out.error(connectionError(this.request, thrown));
   }
 
   private receive(response: unknown): void {
@@ -162,6 +163,9 @@ export function readStream<T>(
 class StreamReader<T> {
   private readonly reader: ReadableStreamDefaultReader<T>;
   private isOver = false;
+  // Bound methods, and not closures, which V8 would compile again after each garbage collection.
+  private readonly onRead = this.emit.bind(this);
+  private readonly onError = this.fail.bind(this);
 
   constructor(
     stream: ReadableStream<T>,
@@ -179,10 +183,7 @@ class StreamReader<T> {
    */
   readNext(): void {
     if (this.out.closed) return;
-    void Promise.resolve(this.reader.read()).then(
-      (result) => this.emit(result),
-      (thrown: unknown) => this.fail(thrown),
-    );
+    void Promise.resolve(this.reader.read()).then(this.onRead, this.onError);
   }
 
   cancel(): void {

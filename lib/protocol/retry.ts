@@ -42,17 +42,23 @@ export interface RetryOptions {
  * @returns The source's values, and the `retry` chunks. Errors with the last error.
  */
 export function retryBeforeFirst<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
-  const { count = 3 } = options;
   return (source: Observable<T | RetryChunk>) =>
-    new Observable((out) => {
-      let retries = 0;
-      const select = (error: unknown, hasEmitted: boolean) => {
-        if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
-        const delay = retryDelay(error, retries, options);
-        return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
-      };
-      new Attempts(out, select).subscribeTo(source);
-    });
+    new Observable((subscribeWithRetries<T>).bind(undefined, source, options));
+}
+
+function subscribeWithRetries<T>(
+  source: Observable<T | RetryChunk>,
+  options: RetryOptions,
+  out: Subscriber<T | RetryChunk>,
+): void {
+  const { count = 3 } = options;
+  let retries = 0;
+  const select = (error: unknown, hasEmitted: boolean) => {
+    if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
+    const delay = retryDelay(error, retries, options);
+    return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
+  };
+  new Attempts(out, select).subscribeTo(source);
 }
 
 /**

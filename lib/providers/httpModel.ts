@@ -1,4 +1,4 @@
-import { defer, identity, Subject } from 'rxjs';
+import { identity, Subject } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
@@ -6,8 +6,10 @@ import { ConfigurationError } from '../core/errors.js';
 import { repairHistory } from '../core/history.js';
 import type { Message } from '../core/message.js';
 import type { Capabilities, Model, Request } from '../core/model.js';
+import { deferCall } from '../core/deferCall.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
+import type { DecodeOptions } from '../protocol/decodeFrames.js';
 import { encodeOnce } from '../protocol/encodeOnce.js';
 import { idleTimeout } from '../protocol/idleTimeout.js';
 import type { HttpTimeoutOptions } from '../protocol/idleTimeout.js';
@@ -19,6 +21,7 @@ import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../protocol/req
 import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
 import type { RetryOptions } from '../protocol/retry.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
+import { findKey } from './apiKey.js';
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
 import type { TextCallOptions } from './shared/textCalls.js';
@@ -112,7 +115,7 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     message.providerOptions?.[provider] !== undefined || (wire.isUnmergeable?.(message) ?? false);
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
   const settings = { definition, options, model, isSeparate };
-  return { ...model, stream: (request) => defer(() => openStream(settings, request)) };
+  return { ...model, stream: (request) => deferCall(openStream, settings, request) };
 }
 
 interface ModelSettings {
@@ -132,7 +135,7 @@ interface HttpCall extends ModelSettings {
 function openStream(settings: ModelSettings, request: Request): Observable<Chunk> {
   const { definition, options, model, isSeparate } = settings;
   requireCapabilities(model, request, capabilityTable);
-  const key = findKey(definition, options);
+  const key = findKey(definition.provider, definition.apiKey?.variable, options);
   try {
     const encoded = definition.wire.encode({ ...request, messages: repairHistory(request.messages, isSeparate) });
     return send({ ...settings, request, encoded, key }).pipe(timeLimit('turn', options.timeout?.turn));
@@ -165,18 +168,26 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
     conversation: () => conversationTexts(request),
     debug,
   });
-  const response = defer(() => {
-    const headers = new Subject<boolean>();
-    let hasContent = false;
-    return post({ ...prepared, onHeaders: (isStream) => headers.next(isStream) }).pipe(
-      idleTimeout(timeout, () => hasContent, headers),
-      decodeFrames(wire, { provider, redaction, maxEventBytes, onContent: () => (hasContent = true) }),
-    );
-  });
+  const decoding = { provider, redaction, maxEventBytes };
+  const response = deferCall(readResponse, prepared, wire, timeout, decoding);
   return response.pipe(
     thinkTags ? extractThinking() : identity,
     definition.readText?.(request) ?? identity,
     retry === false ? identity : retryBeforeFirst<Chunk>(retry),
+  );
+}
+
+function readResponse(
+  request: PostRequest,
+  wire: Wire,
+  timeout: HttpTimeoutOptions | undefined,
+  decoding: DecodeOptions,
+): Observable<Chunk> {
+  const headers = new Subject<boolean>();
+  let hasContent = false;
+  return post({ ...request, onHeaders: (isStream) => headers.next(isStream) }).pipe(
+    idleTimeout(timeout, () => hasContent, headers),
+    decodeFrames(wire, { ...decoding, onContent: () => (hasContent = true) }),
   );
 }
 
@@ -228,23 +239,3 @@ function requireSendable(headers: Readonly<Record<string, string>>, provider: st
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
-
-/** Finds the key in the options or the environment. No key is required if the user's headers contain one. */
-function findKey({ provider, apiKey }: HttpModelDefinition, options: ModelOptions): string | undefined {
-  const optionKey = options.apiKey?.trim();
-  if (optionKey) return optionKey;
-  if (apiKey === undefined) return undefined;
-  const environmentKey = environment()[apiKey.variable]?.trim();
-  if (environmentKey) return environmentKey;
-  if (secretsOf('', mergeHeaders(options.headers)).length > 0) return undefined;
-  throw new ConfigurationError(
-    'apiKey',
-    `There is no API key for ${provider}.`,
-    `Set ${apiKey.variable} or pass { apiKey }.`,
-  );
-}
-
-/** The environment variables in Node, Bun and Deno; an empty object in a browser. */
-function environment(): Readonly<Record<string, string | undefined>> {
-  return (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
-}
