@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** A TCP proxy between the browser and the service. It keeps a copy of the traffic and can end all connections. */
+/** A TCP proxy in front of the service. It keeps a copy of the traffic and can end all connections. */
 export interface Proxy {
   /** The service's URL, through the proxy. */
   readonly url: string;
