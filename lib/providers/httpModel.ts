@@ -21,7 +21,7 @@ import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../protocol/req
 import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
 import type { RetryOptions } from '../protocol/retry.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
-import { findKey } from './apiKey.js';
+import { findKey } from './shared/apiKey.js';
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
 import type { TextCallOptions } from './shared/textCalls.js';

@@ -1,6 +1,6 @@
-import { ConfigurationError } from '../core/errors.js';
-import { mergeHeaders } from '../protocol/request.js';
-import { secretsOf } from '../protocol/secrets.js';
+import { ConfigurationError } from '../../core/errors.js';
+import { mergeHeaders } from '../../protocol/request.js';
+import { secretsOf } from '../../protocol/secrets.js';
 
 /** Finds the key in the options or the environment. No key is required if the user's headers contain one. */
 export function findKey(
