@@ -53,7 +53,7 @@ function subscribeOperator<In, Out>(
   if (!out.closed) subscribeUntilClosed(out, source, handlers);
 }
 
-/** The handlers of a source; after `afterFailure`, another source can be subscribed, too. */
+/** The handlers of a source, which may subscribe to another source after a failure. */
 export interface SourceHandlers<In> extends OperatorHandlers<In> {
   /** As `afterTeardown`, after an error: called when all resources of the source have been released. */
   afterFailure?: () => void;
@@ -86,8 +86,7 @@ export function subscribeUntilClosed<T>(
 /**
  * Receives the notifications of a source, for its handlers.
  *
- * A class, and not closures: V8 keeps the optimized code of a closure only while such a closure exists. Between two
- * requests there is none, so each garbage collection threw away the code of every operator.
+ * A class, and not closures: see "State and cost" in ARCHITECTURE.md.
  */
 class SourceObserver<T> implements Observer<T> {
   /** Set when the first `subscribe` has returned. */
@@ -121,26 +120,36 @@ class SourceObserver<T> implements Observer<T> {
     }
   }
 
+  // Without a handler, the notification is passed on outside of `try`: RxJS reports the errors of teardown functions.
+
   error(thrown: unknown): void {
-    try {
-      if (this.handlers.error) this.handlers.error(thrown);
-      else this.out.error(thrown);
-    } catch (another) {
-      this.out.error(another);
-    }
+    if (this.handlers.error) this.handle(thrown);
+    else this.out.error(thrown);
     this.ended = 'failed';
     this.tearDown();
   }
 
   complete(): void {
+    if (this.handlers.complete) this.handleEnd();
+    else if (!this.handlers.afterTeardown) this.out.complete();
+    this.ended = 'completed';
+    this.tearDown();
+  }
+
+  private handle(failure: unknown): void {
     try {
-      if (this.handlers.complete) this.handlers.complete();
-      else if (!this.handlers.afterTeardown) this.out.complete();
+      this.handlers.error?.(failure);
     } catch (thrown) {
       this.out.error(thrown);
     }
-    this.ended = 'completed';
-    this.tearDown();
+  }
+
+  private handleEnd(): void {
+    try {
+      this.handlers.complete?.();
+    } catch (thrown) {
+      this.out.error(thrown);
+    }
   }
 
   private tearDown(): void {

@@ -8,11 +8,11 @@ import { reportUnhandled } from './createOperator.js';
  * `config.onUnhandledError`, or, without that handler, as an uncaught exception. No notification is lost: when the
  * teardown runs, the source has ended or has been unsubscribed.
  *
- * @param tearDown Unsubscribes a source, or subscribes to one that may end at once.
+ * @param work Unsubscribes a source, or subscribes to one that may end at once.
  */
-export function ignoreTeardownErrors(tearDown: () => void): void {
+export function ignoreTeardownErrors(work: () => void): void {
   try {
-    tearDown();
+    work();
   } catch (thrown) {
     reportUnhandled(thrown);
   }

@@ -96,7 +96,7 @@ class AgentRun {
     const { checkpoints, signal } = this.runOptions;
     const { state, checkpoint } = this.start;
     const { prompts } = this.notifiers;
-    const orchestrator = this.runner.name;
+    const { name: orchestrator } = this.settings.orchestrator;
     const turns = runTurns((from: RunState, position: TurnPosition) => this.turn(from, position), state, {
       maxTurns,
       stopWhen,
@@ -123,7 +123,7 @@ class AgentRun {
       timeLimit('turn', timeout?.turn),
       stop ? endStopped(state, stop) : identity,
       prompts ? joinPrompts(prompts, state, context) : identity,
-      goesOn ? dropReplay(this.runner.name) : identity,
+      goesOn ? dropReplay(this.settings.orchestrator.name) : identity,
     );
   }
 }

@@ -1,4 +1,4 @@
-import { AsyncSubject, asyncScheduler, expand, map, of, queueScheduler, subscribeOn } from 'rxjs';
+import { AsyncSubject, asyncScheduler, expand, map, observeOn, of, queueScheduler } from 'rxjs';
 import type { Observable, Subscriber } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
 import { deferCall } from '../core/deferCall.js';
@@ -114,7 +114,7 @@ function startTurns<E extends StreamEvent>(
   if (end) return of(turnWithout(start, end) as StreamEvent as E);
   return of(turns.from(start)).pipe(
     // The queue, so that synchronous turns do not nest.
-    expand((current) => current.next(turns).pipe(subscribeOn(queueScheduler))),
+    expand((current) => current.next(turns).pipe(observeOn(queueScheduler))),
     emitEvents(turns, provider),
   );
 }

@@ -99,20 +99,22 @@ export function requestOf(
   const choice = tools.length > 0 ? toolChoiceAt(state, toolChoice, context) : undefined;
   return {
     ...pickRequestSettings(options),
-    messages: system === undefined ? messages : [sharedSystemMessage(system), ...messages],
+    messages: system === undefined ? messages : [systemMessageOf(options, system), ...messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
     ...(choice === undefined ? {} : { toolChoice: choice }),
     ...(output ? { output: outputSchema(jsonSchemaOf(output, 'The output')) } : {}),
   };
 }
 
-/** The system message of the last request. */
-let lastSystem: { readonly text: string; readonly message: Message } | undefined;
+const systemMessages = /* @__PURE__ */ new WeakMap<TurnOptions, Message>();
 
-/** The same message for each turn of a run, and for the next run: a model encodes each message once. */
-function sharedSystemMessage(text: string): Message {
-  if (lastSystem?.text !== text) lastSystem = { text, message: systemMessage(text) };
-  return lastSystem.message;
+/** The same message in each turn of a run: a model encodes each message once. */
+function systemMessageOf(options: TurnOptions, text: string): Message {
+  const known = systemMessages.get(options);
+  if (known) return known;
+  const message = systemMessage(text);
+  systemMessages.set(options, message);
+  return message;
 }
 
 const outputSchema = (schema: JsonSchema): JsonSchema => (isWrapped(schema) ? wrapSchema(schema) : schema);

@@ -125,7 +125,8 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
       this.out.error(new TimeoutError(exceeded, limits[exceeded]));
     } else if (remaining < Infinity) {
       // No later than the end of a limit that begins to apply in the meantime.
-      const delay = Math.min(remaining, limits.body, limits.each, maxTimerDelay);
+      const next = phase === 'each' ? Infinity : Math.min(limits.body, limits.each);
+      const delay = Math.min(remaining, next, maxTimerDelay);
       this.timer = asyncScheduler.schedule(() => this.check(), Math.max(delay, 1));
     }
   }

@@ -138,7 +138,7 @@ class Attempts<T> implements SourceHandlers<T> {
     private readonly select: (error: unknown, hasEmitted: boolean) => Observable<T> | undefined,
   ) {}
 
-  /** A loop, and not a `catchError` around the next one, so that any number of retries does not nest. */
+  /** Not a `catchError` around the next one, so that any number of asynchronous retries does not nest. */
   subscribeTo(source: Observable<T>): void {
     subscribeUntilClosed(this.out, source, this);
   }

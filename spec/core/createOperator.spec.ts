@@ -221,6 +221,19 @@ describe('afterTeardown', () => {
       return { source: source.pipe(finalize(broken)), end: () => source.complete() };
     };
 
+    it.each(['complete', 'error'] as const)('RxJS reports the exception if `%s` has no handler', async (end) => {
+      const subject = new Subject<string>();
+      const source = new Observable<string>((out) => {
+        subject.subscribe(out);
+        return broken;
+      });
+      const reported = new Promise((resolve) => (config.onUnhandledError = resolve));
+      observe(source.pipe(createOperator<string, string>((out) => ({ next: (value) => out.next(value) }))));
+      if (end === 'complete') subject.complete();
+      else subject.error(new Error('failed'));
+      expect(String(await reported)).toContain('from the teardown');
+    });
+
     it.each<[string, () => { source: Observable<string>; end: () => void }]>([
       ['synchronous', synchronous],
       ['asynchronous', asynchronous],

@@ -1,5 +1,18 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { EMPTY, NEVER, Observable, Subject, asyncScheduler, from, map, of, take, throwError, timer } from 'rxjs';
+import {
+  EMPTY,
+  NEVER,
+  Observable,
+  Subject,
+  asyncScheduler,
+  finalize,
+  from,
+  map,
+  of,
+  take,
+  throwError,
+  timer,
+} from 'rxjs';
 import * as z from 'zod';
 import type { Approve, Decision } from '../../lib/core/approval.js';
 import type { StreamEvent } from '../../lib/core/event.js';
@@ -57,6 +70,22 @@ describe('executeTools with an approval', () => {
     expect(values[1]).toEqual(waitingEvent);
     expect(approve.mock.calls).toEqual([[{ id: 'id-pay', name: 'pay', arguments: { amount: 5 }, messages }]]);
     expect(execute).toHaveBeenCalledTimes(1);
+  });
+
+  it('executeTools counts a call as running whose approval ends after the call has begun', () => {
+    const [first, decision, paid] = [new Subject<string>(), new Subject<Decision>(), new Subject<string>()];
+    const slow = tool({ name: 'slow', description: '', execute: () => first });
+    const approve = () => decision.pipe(finalize(() => first.complete())); // `slow` ends: `pay` begins
+    const { values, completed } = observe(
+      turnOf(callOf('slow'), payCall).pipe(executeTools([slow, payTool(() => paid)], { approve })),
+    );
+    decision.next({ approve: true });
+    expect(values.at(-1)).toMatchObject({ type: 'toolStart', name: 'pay' });
+    expect(completed).toBe(false);
+    paid.next('paid');
+    paid.complete();
+    expect(resultOf(values as readonly StreamEvent[])).toMatchObject({ result: 'paid' });
+    expect(names(values as readonly StreamEvent[]).slice(-2)).toEqual(['message', 'finish']);
   });
 
   it.each<[string, Decision | undefined, string]>([

@@ -10,6 +10,7 @@ import type { Message } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import type { TurnChanges } from '../../lib/orchestrators/prepareTurn.js';
+import type { TurnOptions } from '../../lib/orchestrators/orchestrator.js';
 import { requestOf } from '../../lib/orchestrators/toolLoop.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
@@ -238,9 +239,10 @@ describe('requestOf', () => {
 
   it('has the same system message in every turn, so that a model encodes it once', () => {
     const state: RunState = { messages: [userMessage('Hi')], turn: 0, usage: {} };
-    const systemOf = (system: string) => requestOf(state, { tools: [], options: { system } }).messages[0];
-    expect(systemOf('Be brief.')).toBe(systemOf('Be brief.'));
-    expect(systemOf('Be long.')).toEqual(systemMessage('Be long.'));
-    expect(systemOf('Be brief.')).toEqual(systemMessage('Be brief.'));
+    const systemOf = (options: TurnOptions) => requestOf(state, { tools: [], options }).messages[0];
+    const [brief, long] = [{ system: 'Be brief.' }, { system: 'Be long.' }];
+    expect(systemOf(brief)).toBe(systemOf(brief));
+    expect(systemOf(long)).toEqual(systemMessage('Be long.'));
+    expect(systemOf(brief)).toEqual(systemMessage('Be brief.'));
   });
 });

@@ -70,7 +70,7 @@ export class OpenDecision implements Observer<DecisionEvent> {
 
   start(tool: Tool, options: ApprovalOptions): void {
     const { call, observer } = this;
-    const events = decide(call, tool, options).pipe(finalize(() => observer.ended(call)));
+    const events = decide(call, tool, options).pipe(finalize(() => observer.ended(call, this)));
     new Observable<DecisionEvent>((subscriber) => {
       this.subscriber = subscriber; // now, so that it can be unsubscribed while `subscribe` still runs
       // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on

@@ -17,7 +17,7 @@ export interface ExecutionObserver {
   /** Called when the tool has been torn down. */
   result(value: JsonValue): void;
   error(thrown: unknown): void;
-  /** Called when the tool has been torn down after an `error`. */
+  /** Called when the tool has been torn down without a `result`: after an `error`, or after `unsubscribe`. */
   afterFailure?(): void;
 }
 
@@ -36,7 +36,10 @@ export class Execution {
   private isClosed = false;
   /** Whether the tool has ended by itself. If it has not, its signal is aborted at the end. */
   private hasEnded = false;
-  /** The calls of `start` that have not returned: the resources of the tool are known only afterwards. */
+  /**
+   * The calls of `start` that have not returned: the resources of the tool are known only afterwards. After an
+   * asynchronous validation, the tool is executed before `start` is called with its output.
+   */
   private starting = 0;
   /** The last unmarked value. It is the result, unless another value follows. */
   private value: JsonValue = null;
@@ -52,7 +55,7 @@ export class Execution {
    * come later.
    */
   limit(deadline: number): void {
-    if (deadline === Infinity) return;
+    if (this.isClosed || deadline === Infinity) return;
     const fail = () => this.cancel(new TimeoutError('tool', deadline));
     this.timer = asyncScheduler.schedule(fail, Math.min(deadline, maxTimerDelay));
   }

@@ -24,8 +24,12 @@ export type RunningCallEvent = ToolStartEvent | ToolProgressEvent | ToolUsageEve
 /** Receives the events of a call, or of the decision about it. */
 export interface CallObserver<E> {
   emit(event: E): void;
-  /** Called when the call or the decision has ended, and its resources have been released. */
-  ended(call: ToolCallPart): void;
+  /**
+   * Called when the call or the decision has ended, and its resources have been released.
+   *
+   * @param sender What has ended: a decision may end after the call that it allowed has begun.
+   */
+  ended(call: ToolCallPart, sender: unknown): void;
 }
 
 /** A call that runs: it emits its start, its progress, and exactly one result, even if the tool fails. */
@@ -66,7 +70,7 @@ export class RunningCall implements ExecutionObserver {
   result(value: JsonValue): void {
     const { id, name } = this.call;
     this.observer.emit({ type: 'toolResult', id, name, result: value });
-    this.observer.ended(this.call);
+    this.observer.ended(this.call, this);
   }
 
   error(thrown: unknown): void {
@@ -74,7 +78,7 @@ export class RunningCall implements ExecutionObserver {
   }
 
   afterFailure(): void {
-    this.observer.ended(this.call);
+    this.observer.ended(this.call, this);
   }
 
   /** Validates the arguments and executes the tool. Returns its output. */

@@ -107,9 +107,9 @@ export class ToolRound implements CallObserver<RunningCallEvent | DecisionEvent>
     }
   }
 
-  ended({ id }: ToolCallPart): void {
-    if (this.open.get(id) instanceof RunningCall) this.active--;
-    this.open.delete(id);
+  ended({ id }: ToolCallPart, sender: unknown): void {
+    if (sender instanceof RunningCall) this.active--;
+    if (this.open.get(id) === sender) this.open.delete(id);
     this.startQueued();
   }
 

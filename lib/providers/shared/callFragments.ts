@@ -31,7 +31,7 @@ export class CallFragments {
   /** Adds a fragment of the arguments' JSON text. */
   fragment(index: unknown, json: string): void {
     if (json === '') return;
-    if (this.lastCall?.index !== index) this.lastCall = this.openCalls.get(index);
+    if (!this.lastCall || this.lastCall.index !== index) this.lastCall = this.openCalls.get(index);
     this.lastCall ??= this.open(index, false);
     this.lastCall.json.add(json);
     if (typeof index === 'number') this.out.emit({ type: 'toolCallFragment', index, arguments: json });
