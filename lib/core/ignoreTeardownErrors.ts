@@ -1,3 +1,5 @@
+import { Observable } from 'rxjs';
+import type { Observer, Subscriber } from 'rxjs';
 import { reportUnhandled } from './createOperator.js';
 
 /**
@@ -16,4 +18,23 @@ export function ignoreTeardownErrors(work: () => void): void {
   } catch (thrown) {
     reportUnhandled(thrown);
   }
+}
+
+/**
+ * Subscribes an observer to a source, isolated from the errors of its teardown.
+ *
+ * @param source The source.
+ * @param observer Receives the notifications.
+ * @param onStart Receives the subscriber before the source is subscribed, so that it can be unsubscribed while
+ * `subscribe` still runs.
+ */
+export function subscribeIsolated<T>(
+  source: Observable<T>,
+  observer: Observer<T>,
+  onStart: (subscriber: Subscriber<T>) => void,
+): void {
+  new Observable<T>((subscriber) => {
+    onStart(subscriber);
+    ignoreTeardownErrors(() => void source.subscribe(subscriber)); // throws if a synchronous teardown throws
+  }).subscribe(observer);
 }

@@ -3,10 +3,9 @@ import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs
 import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
 import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
-import { isTurn } from '../core/eventGuards.js';
+import { asKnownEvent, isTurn } from '../core/eventGuards.js';
 import type { Message } from '../core/message.js';
 import { hasEmitted } from '../core/notifier.js';
-import { turnMessages } from '../core/turnMessages.js';
 import type { EndTurnOptions } from './endTurn.js';
 
 /** Options of `followUp`. */
@@ -106,4 +105,20 @@ export function replaceTurnEvent<E extends StreamEvent>(
       },
     };
   });
+}
+
+/**
+ * The messages of a turn after an event: `message` adds a message, `retract` removes all messages, and other events
+ * change nothing.
+ */
+function turnMessages(messages: readonly Message[], event: StreamEvent): readonly Message[] {
+  const known = asKnownEvent(event);
+  switch (known.type) {
+    case 'message':
+      return [...messages, known.message];
+    case 'retract':
+      return [];
+    default:
+      return messages;
+  }
 }

@@ -1,24 +1,11 @@
-import {
-  catchError,
-  concat,
-  defaultIfEmpty,
-  defer,
-  EMPTY,
-  finalize,
-  from,
-  map,
-  mergeMap,
-  Observable,
-  of,
-  take,
-} from 'rxjs';
-import type { Observer, Subscriber } from 'rxjs';
+import { catchError, concat, defaultIfEmpty, defer, EMPTY, finalize, from, map, mergeMap, of, take } from 'rxjs';
+import type { Observable, Observer, Subscriber } from 'rxjs';
 import { isDecision } from '../../core/approval.js';
 import type { Approve, Decision } from '../../core/approval.js';
 import type { ResumedTurn } from '../../core/checkpoint.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
-import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
+import { ignoreTeardownErrors, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { toolErrorTexts } from '../../core/message.js';
@@ -71,11 +58,7 @@ export class OpenDecision implements Observer<DecisionEvent> {
   start(tool: Tool, options: ApprovalOptions): void {
     const { call, observer } = this;
     const events = decide(call, tool, options).pipe(finalize(() => observer.ended(call, this)));
-    new Observable<DecisionEvent>((subscriber) => {
-      this.subscriber = subscriber; // now, so that it can be unsubscribed while `subscribe` still runs
-      // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
-      ignoreTeardownErrors(() => void events.subscribe(subscriber)); // throws if a synchronous teardown throws
-    }).subscribe(this);
+    subscribeIsolated(events, this, (subscriber) => (this.subscriber = subscriber));
   }
 
   /** Unsubscribes `approve`; the result is an error. */

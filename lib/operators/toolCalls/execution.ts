@@ -1,6 +1,6 @@
-import { asyncScheduler, from, Observable } from 'rxjs';
-import type { Subscription } from 'rxjs';
-import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
+import { asyncScheduler, from } from 'rxjs';
+import type { Observable, Subscription } from 'rxjs';
+import { ignoreTeardownErrors, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { maxTimerDelay } from '../../core/options.js';
@@ -168,11 +168,7 @@ export class Execution {
   }
 
   private subscribe(stream: Observable<unknown>): void {
-    new Observable<unknown>((subscriber) => {
-      this.output = subscriber; // now, so that it can be unsubscribed while `subscribe` still runs
-      // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
-      ignoreTeardownErrors(() => void stream.subscribe(subscriber)); // throws if a synchronous teardown throws
-    }).subscribe(this);
+    subscribeIsolated(stream, this, (subscriber) => (this.output = subscriber));
   }
 
   private accept(value: unknown): void {
