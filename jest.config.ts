@@ -6,14 +6,17 @@ const shared: Config = {
   roots: ['<rootDir>/spec'],
   modulePathIgnorePatterns: [
     '<rootDir>/dist',
-    '<rootDir>/spec/bench/peers',
-    '<rootDir>/spec/(browser|drift)/node_modules',
+    '<rootDir>/spec/checks/bench/peers',
+    '<rootDir>/spec/checks/(browser|drift)/node_modules',
     '<rootDir>/spec/bridges/agUi/client',
     '<rootDir>/spec/bridges/aiSdkUi/client',
   ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rivulet$': '<rootDir>/lib/index.ts',
+    '^rivulet/openai$': '<rootDir>/lib/providers/openaiResponses/index.ts',
+    '^rivulet/anthropic$': '<rootDir>/lib/providers/anthropic/index.ts',
+    '^rivulet/google$': '<rootDir>/lib/providers/google/index.ts',
     '^rivulet/provider$': '<rootDir>/lib/providers/kit.ts',
     '^rivulet/ai-sdk$': '<rootDir>/lib/providers/aiSdk/aiSdk.ts',
     '^rivulet/registry$': '<rootDir>/lib/registry/index.ts',
@@ -21,11 +24,12 @@ const shared: Config = {
     '^rivulet/mcp$': '<rootDir>/lib/bridges/mcp/index.ts',
     '^rivulet/ag-ui$': '<rootDir>/lib/bridges/agUi/index.ts',
     '^rivulet/opentelemetry$': '<rootDir>/lib/bridges/opentelemetry/index.ts',
+    '^rivulet/recording$': '<rootDir>/lib/recording/index.ts',
     '^rivulet/testing$': '<rootDir>/lib/testing/index.ts',
     '^rivulet/testing/server$': '<rootDir>/lib/testing/server/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
-  transform: { '^.+\\.ts$': '<rootDir>/spec/support/transform.mjs' },
+  transform: { '^.+\\.ts$': 'ts-jest' },
 };
 
 const slow = '\\.slow\\.spec\\.ts$';

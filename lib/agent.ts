@@ -10,7 +10,6 @@ import type { Message } from './core/message.js';
 import { deferCall } from './core/deferCall.js';
 import type { Model, ToolChoiceOption } from './core/model.js';
 import { readCheckpoint } from './core/readCheckpoint.js';
-import type { Infer, Schema } from './core/schema.js';
 import type { EventsOf, Tool, UserContextOf } from './core/tool.js';
 import { startRun } from './orchestrators/agentRun.js';
 import type { AgentSettings, RunStart } from './orchestrators/agentRun.js';
@@ -18,23 +17,23 @@ import type { Orchestrator, TurnOptions } from './orchestrators/orchestrator.js'
 import type { PrepareTurn } from './orchestrators/prepareTurn.js';
 import { resumedTurn } from './orchestrators/resumedTurn.js';
 import type { ResumeOptions, RunArguments, RunOptions } from './orchestrators/runOptions.js';
-import { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
 import type { StopWhen } from './orchestrators/stopWhen.js';
+import { toolLoop } from './orchestrators/toolLoop.js';
+import type { TypedOutput } from './orchestrators/typed.js';
 
 export type { Input } from './core/input.js';
 export type { ResumeOptions, RunArguments, RunOptions } from './orchestrators/runOptions.js';
 
 /** Options of `createAgent`. */
-export interface AgentOptions<
-  T extends readonly Tool[] = readonly Tool[],
-  S extends Schema | undefined = Schema | undefined,
-  C = unknown,
-> extends Omit<TurnOptions, 'fragments' | 'toolChoice'> {
+export interface AgentOptions<T extends readonly Tool[] = readonly Tool[], O = unknown, C = unknown> extends Omit<
+  TurnOptions,
+  'fragments' | 'toolChoice'
+> {
   readonly model: Model;
   /** The tools that the model can call. Default: none. */
   readonly tools?: T | undefined;
-  /** The schema of the typed output: `RunResult.output` is then validated and typed. Default: no typed output. */
-  readonly output?: S | undefined;
+  /** The typed output, `typed(schema)`: `RunResult.output` is then validated and typed. Default: no typed output. */
+  readonly output?: TypedOutput<O> | undefined;
   /**
    * Whether the model may or must call tools. It applies to the first turn of the run, unless it is a function of the
    * state and the run's `context`. Default: the model decides.
@@ -53,7 +52,7 @@ export interface AgentOptions<
    * function of the state. Of several, one has to hold. Default: none.
    */
   readonly stopWhen?: StopWhen | undefined;
-  /** Defines a turn. Default: the orchestrator that `selectOrchestrator` returns. */
+  /** Defines a turn. Default: `toolLoop`, or, with a typed output, what `selectOrchestrator` returns. */
   readonly orchestrator?: Orchestrator | undefined;
   /**
    * Limits of time, in milliseconds: `turn` for each turn with its tools, `run` for the complete run. The run then
@@ -79,7 +78,7 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
   /** Runs the agent and emits only its result. */
   run(input: Input, ...options: RunArguments<C>): Observable<RunResult<O>>;
   /**
-   * Goes on with a run from a checkpoint, in another process too. No turn and no call with a result is repeated; a call
+   * Resumes a run from a checkpoint, in another process too. No turn and no call with a result is repeated; a call
    * that was running is executed again. The events that the run had emitted before are not emitted again, but its
    * result contains them.
    *
@@ -95,7 +94,7 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
     checkpoint: Checkpoint,
     ...options: RunArguments<C, ResumeOptions<C>>
   ): Observable<RunEvent<EventsOf<T[number]>, O>>;
-  /** Goes on with a run from a checkpoint and emits only its result. */
+  /** Resumes a run from a checkpoint and emits only its result. */
   resumeRun(checkpoint: Checkpoint, ...options: RunArguments<C, ResumeOptions<C>>): Observable<RunResult<O>>;
 }
 
@@ -125,14 +124,13 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
  * @returns An agent, which is stateless: pass the conversation so far as `history`. The result contains the messages
  * that the run added.
  */
-export function createAgent<
-  const T extends readonly Tool[] = readonly [],
-  S extends Schema | undefined = undefined,
-  C = unknown,
->(options: AgentOptions<T, S, C>): Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>> {
-  const { model, tools = [], output } = options;
-  const orchestrator = options.orchestrator ?? selectOrchestrator(model, { tools, output });
-  const settings: AgentSettings = { ...options, tools, orchestrator };
+export function createAgent<const T extends readonly Tool[] = readonly [], O = undefined, C = unknown>(
+  options: AgentOptions<T, O, C>,
+): Agent<T, O, C & UserContextOf<T[number]>> {
+  const { model, tools = [] } = options;
+  const output: TypedOutput | undefined = options.output;
+  const orchestrator = options.orchestrator ?? (isTyped(output) ? output.select(model, tools) : toolLoop);
+  const settings: AgentSettings = { ...options, output, tools, orchestrator };
   const stream = (input: Input, { history = [], ...runOptions }: RunOptions = {}) =>
     deferCall(startStream, settings, input, history, runOptions);
   const resume = (stored: Checkpoint, runOptions: ResumeOptions = {}) =>
@@ -144,7 +142,7 @@ export function createAgent<
     run: (input, runOptions) => stream(input, runOptions).pipe(onlyResult),
     resume,
     resumeRun: (checkpoint, runOptions) => resume(checkpoint, runOptions).pipe(onlyResult),
-  } as Agent<T, S extends Schema ? Infer<S> : undefined, C & UserContextOf<T[number]>>;
+  } as Agent<T, O, C & UserContextOf<T[number]>>;
 }
 
 function startStream(
@@ -165,8 +163,9 @@ function startResumed(settings: AgentSettings, stored: Checkpoint, runOptions: R
 }
 
 function start(settings: AgentSettings, from: RunStart, runOptions: RunOptions): Observable<RunEvent> {
-  const { model } = settings;
+  const { model, output } = settings;
   if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
+  if (output && !isTyped(output)) throw invalidOutput();
   return startRun(settings, from, runOptions);
 }
 
@@ -174,6 +173,16 @@ const onlyResult = (events: Observable<RunEvent>): Observable<RunResult> =>
   events.pipe(
     filter((event): event is ResultEvent => event.type === 'result'),
     map(({ result }) => result),
+  );
+
+const isTyped = (output: TypedOutput | undefined): output is TypedOutput =>
+  typeof (output as Partial<TypedOutput> | undefined)?.select === 'function';
+
+const invalidOutput = () =>
+  new ConfigurationError(
+    'output',
+    'The output is not a typed output.',
+    "Wrap its schema: { output: typed(schema) }, with typed from 'rivulet'.",
   );
 
 const invalidModel = (model: unknown) =>

@@ -1,10 +1,12 @@
-// The public names, maintained by hand: spec/index.spec.ts asserts the list.
+// The public names of `rivulet`, maintained by hand: spec/index.spec.ts asserts the list, and limits its length. What
+// vendors add (tools that they run or define) is in rivulet/openai, rivulet/anthropic and rivulet/google; what a new
+// provider needs is in rivulet/provider.
 
 export { createAgent } from './agent.js';
 export type { Agent, AgentOptions, Input, ResumeOptions, RunArguments, RunOptions } from './agent.js';
 
-export type { Answers, ApprovalRequest, Approve, Decision, WaitingCall } from './core/approval.js';
-export type { Checkpoint, Emitted, Ended, OpenCalls, OpenCallsEvent, ResumedTurn } from './core/checkpoint.js';
+export type { CallAnswers, ApprovalRequest, Approve, Decision, WaitingCall } from './core/approval.js';
+export type { Checkpoint, OpenCallsEvent } from './core/checkpoint.js';
 export type {
   Chunk,
   FileChunk,
@@ -40,39 +42,14 @@ export { estimateTokens } from './core/tokens.js';
 export type { CountTokens } from './core/tokens.js';
 export { AllModelsFailedError, ElementError, GuardError, OutputError } from './core/runErrors.js';
 export type { RunError } from './core/runErrors.js';
-export { runOf } from './core/failedRun.js';
+export { failedRunOf } from './core/failedRun.js';
 export type { FailedRun } from './core/failedRun.js';
 export { startState } from './core/event.js';
-export {
-  asKnownEvent,
-  isCheckpoint,
-  isFile,
-  isFinish,
-  isMessage,
-  isMetadata,
-  isModelMessage,
-  isOpenCalls,
-  isProviderData,
-  isResult,
-  isResultsMessage,
-  isRetract,
-  isRetry,
-  isSource,
-  isText,
-  isThinking,
-  isToolCall,
-  isToolCallFragment,
-  isToolProgress,
-  isToolResult,
-  isToolStart,
-  isToolUsage,
-  isToolWaiting,
-  isTurn,
-} from './core/eventGuards.js';
+export { asKnownEvent } from './core/eventGuards.js';
 export type { KnownEvent } from './core/eventGuards.js';
 export type {
   CheckpointEvent,
-  MessageEvent,
+  TurnMessageEvent,
   ResultEvent,
   RunEvent,
   RunResult,
@@ -115,7 +92,7 @@ export type {
 export type {
   Capabilities,
   Model,
-  Request,
+  ModelRequest,
   RequestSettings,
   Thinking,
   ThinkingEffort,
@@ -124,8 +101,8 @@ export type {
 } from './core/model.js';
 export type { ServerTool } from './core/metadata.js';
 export { createOperator } from './core/createOperator.js';
-export type { OperatorHandlers } from './core/createOperator.js';
-export type { Infer, PlainSchema, Schema, StandardSchema } from './core/schema.js';
+export type { OperatorHandlers, OperatorSource } from './core/createOperator.js';
+export type { Infer, Schema, StandardSchema } from './core/schema.js';
 export { progress } from './core/progress.js';
 export type { Progress } from './core/progress.js';
 export { tool, toolDefinition } from './core/tool.js';
@@ -139,16 +116,16 @@ export type { Usage } from './core/usage.js';
 
 export { summarize } from './models/summarize.js';
 export type { SummarizeOptions } from './models/summarize.js';
-export { createLimiter, limit } from './models/limit.js';
-export type { Limiter, LimiterOptions } from './models/limit.js';
+export { createLimiter, limitModel } from './models/limitModel.js';
+export type { Limiter, LimiterOptions } from './models/limitModel.js';
 
 export { agentTool } from './tools/agentTool.js';
-export type { AgentToolOptions, AnyAgent } from './tools/agentTool.js';
+export type { AgentToolOptions } from './tools/agentTool.js';
 export { cacheTool } from './tools/cacheTool.js';
 export type { CacheToolOptions } from './tools/cacheTool.js';
 export { deadlineTool } from './tools/deadlineTool.js';
-export { limitRepeatedCalls } from './tools/limitRepeatedCalls.js';
-export type { LimitRepeatedCallsOptions } from './tools/limitRepeatedCalls.js';
+export { limitRepeatsTool } from './tools/limitRepeatsTool.js';
+export type { LimitRepeatsToolOptions } from './tools/limitRepeatsTool.js';
 export { limitTool } from './tools/limitTool.js';
 export type { LimitToolOptions } from './tools/limitTool.js';
 export { retryTool } from './tools/retryTool.js';
@@ -158,21 +135,20 @@ export type { ArgumentsOf, ContextOf, ToolValue } from './tools/wrapTool.js';
 
 export { fallback } from './models/fallback.js';
 export type { FallbackOptions } from './models/fallback.js';
-export { guard } from './models/guard.js';
-export type { GuardedCall, GuardedText, GuardOptions } from './models/guard.js';
+export { guardModel } from './models/guardModel.js';
+export type { GuardedCall, GuardedText, GuardModelOptions } from './models/guardModel.js';
 export { hedge } from './models/hedge.js';
 export type { HedgeOptions } from './models/hedge.js';
-export { race } from './models/race.js';
-export { retryTurn } from './models/retryTurn.js';
-export type { RetryTurnOptions } from './models/retryTurn.js';
-export { withOperators } from './models/withOperators.js';
+export { retryModel } from './models/retryModel.js';
+export type { RetryModelOptions } from './models/retryModel.js';
+export { pipeModel } from './models/pipeModel.js';
 
 export { accumulateToolCalls } from './operators/accumulateToolCalls.js';
 export { endRun } from './operators/endRun.js';
 export type { EndRunOptions } from './operators/endRun.js';
 export { consolidate } from './operators/consolidate.js';
 export { observeRun } from './operators/observeRun.js';
-export type { InTurn, ObservedEnd, Outcome, RunObserver } from './operators/runObserver.js';
+export type { RunObserver } from './operators/runObserver.js';
 export { outputElements } from './operators/outputElements.js';
 export type { OutputElementsOptions } from './operators/outputElements.js';
 export { endTurn } from './operators/endTurn.js';
@@ -187,14 +163,13 @@ export type { FollowUpOptions } from './operators/followUp.js';
 export { holdBack } from './operators/holdBack.js';
 export type { HoldBackOptions } from './operators/holdBack.js';
 export { ofType } from './operators/ofType.js';
-export type { EventOfType } from './operators/ofType.js';
 export { prefixAfterTools } from './operators/prefixAfterTools.js';
 export { smooth } from './operators/smooth.js';
 export type { SmoothOptions } from './operators/smooth.js';
-export { text } from './operators/text.js';
+export { toText } from './operators/toText.js';
 export { unwrapOutput } from './operators/unwrapOutput.js';
 export { stopOn } from './operators/stopOn.js';
-export type { AccumulateOptions } from './operators/toolCalls/accumulator.js';
+export type { AccumulateOptions } from './operators/accumulate/accumulator.js';
 
 export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
 export { runTurns } from './orchestrators/runTurns.js';
@@ -214,6 +189,8 @@ export type { PromptOptions } from './orchestrators/prompts.js';
 export type { StopOptions } from './orchestrators/stoppable.js';
 export type { PrepareTurn, TurnChanges } from './orchestrators/prepareTurn.js';
 export { requestOf, toolLoop } from './orchestrators/toolLoop.js';
+export { typed } from './orchestrators/typed.js';
+export type { TypedOutput } from './orchestrators/typed.js';
 export { twoPhase } from './orchestrators/twoPhase.js';
 export { typedOutput } from './orchestrators/typedOutput.js';
 
@@ -221,26 +198,9 @@ export { requireCapabilities } from './core/capabilities.js';
 export type { Capability } from './core/capabilities.js';
 export { anthropic } from './providers/anthropic/anthropic.js';
 export type { AnthropicOptions } from './providers/anthropic/anthropic.js';
-export { anthropicTools } from './providers/anthropic/serverTools.js';
-export type {
-  AnthropicBashInput,
-  AnthropicClientToolOptions,
-  AnthropicMemoryInput,
-  AnthropicTextEditorInput,
-} from './providers/anthropic/clientTools.js';
-export type { AnthropicComputerAction, AnthropicComputerOptions } from './providers/anthropic/computer.js';
-export type {
-  AnthropicCodeExecutionOptions,
-  AnthropicTool,
-  AnthropicWebFetchOptions,
-  AnthropicWebSearchOptions,
-} from './providers/anthropic/serverTools.js';
 export { cohere } from './providers/cohere/cohere.js';
 export { google } from './providers/google/google.js';
 export type { GoogleOptions } from './providers/google/google.js';
-export { googleTools } from './providers/google/serverTools.js';
-export type { GoogleSearchOptions, GoogleTool } from './providers/google/serverTools.js';
-export { httpModel } from './providers/httpModel.js';
 export type { ModelOptions, OpenModelOptions } from './providers/httpModel.js';
 export { mistral } from './providers/mistral.js';
 export { ollama } from './providers/ollama/ollama.js';
@@ -248,34 +208,12 @@ export { openai } from './providers/openai.js';
 export { openaiCompatible } from './providers/openaiCompatible.js';
 export { openaiResponses } from './providers/openaiResponses/openaiResponses.js';
 export type { ResponsesOptions } from './providers/openaiResponses/openaiResponses.js';
-export type {
-  ComputerAction as ResponsesComputerAction,
-  CustomToolOptions as ResponsesCustomToolOptions,
-  LocalShellAction as ResponsesLocalShellAction,
-  PatchOperation as ResponsesPatchOperation,
-  SafetyCheck as ResponsesSafetyCheck,
-  ShellAction as ResponsesShellAction,
-  ShellOutput as ResponsesShellOutput,
-  ShellToolOptions as ResponsesShellToolOptions,
-  ToolSearchOptions as ResponsesToolSearchOptions,
-} from './providers/openaiResponses/clientToolOptions.js';
-export { mcpApproval } from './providers/openaiResponses/serverTools.js';
-export type {
-  CodeInterpreterOptions as ResponsesCodeInterpreterOptions,
-  FileSearchOptions as ResponsesFileSearchOptions,
-  ImageGenerationOptions as ResponsesImageGenerationOptions,
-  McpOptions as ResponsesMcpOptions,
-  WebSearchOptions as ResponsesWebSearchOptions,
-} from './providers/openaiResponses/serverToolOptions.js';
-export { responsesTools } from './providers/openaiResponses/serverTools.js';
-export type { ResponsesTool } from './providers/openaiResponses/serverTools.js';
 export { openrouter } from './providers/openrouter.js';
 export { together } from './providers/together.js';
 export type { HttpTimeoutOptions, IdleTimeoutOptions } from './protocol/idleTimeout.js';
 export type { RetryOptions } from './protocol/retry.js';
-export type { Decoder, Framing, Wire, WireRequest } from './protocol/wire.js';
 
-export { viewOf, emptyView } from './ui/view.js';
+export { viewOf, emptyView } from './chat/view.js';
 export type {
   MessageView,
   PartView,
@@ -285,31 +223,42 @@ export type {
   ToolCallView,
   View,
   ViewStatus,
-} from './ui/view.js';
-export { toView } from './ui/toView.js';
-export { shareRun, RunAbandonedError } from './ui/shareRun.js';
-export type { RunReading, RunReceiver, SharedRun, SharedRunStatus, ShareRunOptions } from './ui/shareRun.js';
-export { createRuns, RunNotFoundError } from './ui/createRuns.js';
-export type { RegisteredRun, Runs, RunsOptions } from './ui/createRuns.js';
-export type { Envelope } from './ui/eventLog.js';
-export type { ServerSentEvent, ServerSentEventsOptions } from './ui/serverSentEvents.js';
-export { toServerSentEvents } from './ui/toServerSentEvents.js';
-export { joinRun } from './ui/joinRun.js';
-export type { JoinedRun, RequestHeaders } from './ui/joinRun.js';
-export { runResponse, sendRun } from './ui/sendRun.js';
-export type { NodeResponse, SendRunOptions } from './ui/sendRun.js';
-export { fromServerSentEvents, RemoteRunError, RUN_ID_HEADER } from './ui/fromServerSentEvents.js';
-export type { FromServerSentEventsOptions, RunRequest } from './ui/fromServerSentEvents.js';
-export { conversation } from './ui/conversation.js';
-export type { Conversation, ConversationOptions, ConversationView } from './ui/conversationTypes.js';
-export type { ConversationAgent, ConversationRunOptions, EarlierRun } from './ui/conversationAgent.js';
-export type { WhenBusy } from './ui/commandQueue.js';
-export type { Exchange, ExchangeView, SavedConversation } from './ui/exchanges.js';
-export { remoteAgent } from './ui/remoteAgent.js';
-export type { RemoteAgentOptions } from './ui/remoteAgent.js';
-export { agentHandler } from './ui/agentHandler.js';
-export type { AgentHandler } from './ui/agentHandler.js';
-export type { AgentHandlerOptions, HandledAgent, HandledRunOptions } from './ui/agentHandlerOptions.js';
-export type { RunRecord, RunStore } from './ui/runStore.js';
-export { nodeListener } from './ui/nodeListener.js';
-export type { ListenedRequest, ListenedResponse } from './ui/nodeListener.js';
+} from './chat/view.js';
+export { toView } from './chat/toView.js';
+export { shareRun, RunAbandonedError } from './service/shareRun.js';
+export type { SharedRun, SharedRunStatus, ShareRunOptions } from './service/shareRun.js';
+export { createRuns } from './service/createRuns.js';
+export type { Runs, RunsOptions } from './service/createRuns.js';
+export type { Envelope } from './service/eventLog.js';
+export type { ServerSentEvent, ServerSentEventsOptions } from './transport/serverSentEvents.js';
+export { toServerSentEvents } from './service/toServerSentEvents.js';
+export { joinRun } from './service/joinRun.js';
+export type { JoinedRun } from './service/joinRun.js';
+export { runResponse } from './service/runResponse.js';
+export type { RunResponseOptions } from './service/runResponse.js';
+export { fromServerSentEvents, RemoteRunError, RUN_ID_HEADER } from './transport/fromServerSentEvents.js';
+export type { FromServerSentEventsOptions, Reconnection, RunRequest } from './transport/fromServerSentEvents.js';
+export { conversation } from './chat/conversation.js';
+export type { Conversation, ConversationOptions, ConversationView } from './chat/conversation.js';
+export { pageTools } from './chat/pageTools.js';
+export { persist } from './chat/persist.js';
+export type { PageTools, TabLock } from './chat/pageTools.js';
+export type { SavedConversation } from './chat/savedConversation.js';
+export type { ConversationAgent, ConversationRunOptions } from './chat/conversationAgent.js';
+export type { EarlierRun } from './transport/earlierRun.js';
+export type { QueuedPrompt, WhenBusy } from './chat/commandQueue.js';
+export type { Exchange, ExchangeView } from './chat/exchanges.js';
+export { remoteAgent } from './chat/remoteAgent.js';
+export type { ReconnectingEvent, RemoteAgentOptions } from './chat/remoteAgent.js';
+export { agentHandler } from './service/agentHandler.js';
+export type { AgentHandler, AgentHandlerOptions } from './service/agentHandler.js';
+export type { HandledAgent } from './service/handledAgent.js';
+export type { ServiceOptions } from './service/service.js';
+export { memoryStore } from './service/memoryStore.js';
+export type { MemoryOptions } from './service/memoryStore.js';
+export type { RunPage, RunRecord, RunStore, StoredRun } from './service/runStore.js';
+export { memoryLog } from './service/memoryLog.js';
+export { RunNotFoundError, RunTakenError } from './service/runLog.js';
+export type { RunLog, RunMessage, SentMessage } from './service/runLog.js';
+export { nodeListener } from './service/nodeListener.js';
+export type { ListenedRequest, ListenedResponse } from './service/nodeListener.js';

@@ -10,7 +10,7 @@ import type { Checkpoint } from '../lib/core/checkpoint.js';
 import type { RunEvent, RunResult } from '../lib/core/event.js';
 import type { JsonValue } from '../lib/core/json/json.js';
 import { userMessage } from '../lib/core/message.js';
-import type { Request } from '../lib/core/model.js';
+import type { ModelRequest } from '../lib/core/model.js';
 import { progress } from '../lib/core/progress.js';
 import { tool } from '../lib/core/tool.js';
 import type { Orchestrator } from '../lib/orchestrators/orchestrator.js';
@@ -18,6 +18,7 @@ import { toolLoop } from '../lib/orchestrators/toolLoop.js';
 import { twoPhase } from '../lib/orchestrators/twoPhase.js';
 import { scriptedModel, toolCall } from '../lib/testing/index.js';
 import type { Step } from '../lib/testing/index.js';
+import { typed } from '../lib/orchestrators/typed.js';
 import { research } from '../examples/research/research.js';
 import { faultsOf, refusalsOf } from './support/acceptedHistory.js';
 
@@ -54,19 +55,15 @@ const finish: Step = { type: 'finish', reason: 'stop', usage };
 const isCall = (step: Step) => typeof step === 'object' && 'type' in step && step.type === 'toolCallFragment';
 
 /** What the model answers depends on the conversation alone, so that a resumed run receives the same answers. */
-function answer({ turns, kind }: Scenario, request: Request): readonly Step[] {
+function answer({ turns, kind }: Scenario, request: ModelRequest): readonly Step[] {
   const own = request.messages.filter(({ role }) => role === 'model').length;
-  const repairs = request.messages.filter((message) => JSON.stringify(message).includes('not valid')).length;
+  const invalid = !request.messages.some((message) => /not valid|Invalid result/.test(JSON.stringify(message)));
   const steps = turns[own]?.map((make, index) => make(`c${own}-${index}`)) ?? [];
   const withCalls = (request.tools?.length ?? 0) > 0 && steps.some(isCall);
   // A result beside other calls: it is validated again when the turn is resumed.
   const early = kind === 'tool' && own === 1 ? [toolCall('return_result', { n: 1 }, 'early')] : [];
   if (withCalls) return [...steps, ...early, finish];
-  const invalid = repairs === 0;
-  if (kind === 'tool') {
-    const returned = own <= turns.length;
-    return ['Here. ', toolCall('return_result', { n: returned ? 'one' : 1 }, `r${own}`), finish];
-  }
+  if (kind === 'tool') return ['Here. ', toolCall('return_result', { n: invalid ? 'one' : 1 }, `r${own}`), finish];
   if (kind === 'native' || (kind === 'twoPhase' && request.output))
     return [invalid ? '{"n":"one"}' : '{"n":1}', finish];
   return [{ type: 'thinking', text: 'So.' }, 'Done', `${own}.`, finish];
@@ -103,7 +100,7 @@ function makeAgent(played: Scenario, executed: string[], options: Partial<AgentO
     tools,
     eagerTools: played.eager,
     toolConcurrency: played.concurrency,
-    ...(kind === 'text' || kind === 'research' ? {} : { output: z.object({ n: z.number() }) }),
+    ...(kind === 'text' || kind === 'research' ? {} : { output: typed(z.object({ n: z.number() })) }),
     ...(orchestrator ? { orchestrator } : {}),
     ...options,
   });
@@ -243,6 +240,6 @@ describe('a run that is resumed', () => {
     makeAgent(played, [], { orchestrator: own(false) })
       .resume(checkpoint)
       .subscribe({ error: (error: unknown) => (failure = error) });
-    expect(failure).toMatchObject({ code: 'configuration', message: expect.stringContaining('"own" did not go on') });
+    expect(failure).toMatchObject({ code: 'configuration', message: expect.stringContaining('"own" did not resume') });
   });
 });

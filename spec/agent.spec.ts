@@ -25,6 +25,7 @@ import { followUp } from '../lib/operators/followUp.js';
 import type { Orchestrator, TurnContext } from '../lib/orchestrators/orchestrator.js';
 import { toolLoop } from '../lib/orchestrators/toolLoop.js';
 import type { Streams } from '../lib/testing/marbles/runDiagram.js';
+import { typed } from '../lib/orchestrators/typed.js';
 import { diagram } from './support/diagram.js';
 import { observe } from './support/observe.js';
 
@@ -125,9 +126,10 @@ describe('createAgent', () => {
 
   it.each<[string, unknown, string]>([
     ['a name in place of a model', { model: 'openai:gpt-6.1-terra' }, 'modelByName'],
-    ['an output without z.object', { output: { city: z.string() } }, 'z.object'],
-    ['a name in place of an output', { output: 'City' }, 'The output'],
-    ['an output that JSON cannot hold', { output: z.object({ at: z.date() }) }, 'z.iso.datetime'],
+    ['an output without z.object', { output: typed({ city: z.string() }) }, 'z.object'],
+    ['a name in place of an output', { output: typed('City' as never) }, 'The output'],
+    ['an output without typed', { output: z.object({ city: z.string() }) }, 'typed(schema)'],
+    ['an output that JSON cannot hold', { output: typed(z.object({ at: z.date() })) }, 'z.iso.datetime'],
   ])('createAgent reports %s, and what to do about it', (_, options, said) => {
     const made = createAgent({ model: scriptedModel(() => 'Hi'), ...(options as object) });
     const { error } = observe(made.run('Hi'));
@@ -201,7 +203,7 @@ describe('createAgent', () => {
       code: 'configuration',
       subject: 'schema',
     });
-    const loose = createAgent({ model: scriptedModel(['a']), output: z.object({}), orchestrator: toolLoop });
+    const loose = createAgent({ model: scriptedModel(['a']), output: typed(z.object({})), orchestrator: toolLoop });
     expect(observe(loose.run('Hi')).error).toMatchObject({
       code: 'configuration',
       message: expect.stringContaining('"toolLoop" returned no typed output'),

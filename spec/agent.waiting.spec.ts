@@ -9,6 +9,7 @@ import type { RunEvent, RunResult } from '../lib/core/event.js';
 import { tool } from '../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../lib/testing/index.js';
+import { typed } from '../lib/orchestrators/typed.js';
 import { observe } from './support/observe.js';
 
 const pay = (execute: (args: { amount: number }) => unknown = ({ amount }) => `paid ${amount}`) =>
@@ -150,6 +151,12 @@ describe('an agent whose calls wait', () => {
     expect(resultOf(last)).toMatchObject({ text: 'I pay.\nDone.', usage: { input: 30 }, turns: 2 });
   });
 
+  it('resume emits a checkpoint after each result, and none before', () => {
+    const answers = { decisions: { p: { approve: true } } } as const;
+    const run = observe(make().resume(waitingCheckpoint(), { ...answers, checkpoints: true }));
+    expect(types(run.values)).toEqual(['toolStart pay', 'toolResult pay', 'checkpoint', 'result']);
+  });
+
   it('resume denies with a reason, and executes edited arguments', () => {
     const answers = { results: { b: { latitude: 1 } } };
     const denied = observe(
@@ -196,6 +203,11 @@ describe('an agent whose calls wait', () => {
     ['an error for an unknown id', { errors: { x: 'No.' } }, /"x" waits/],
     ['an error that is not a text', { errors: { b: 1 } }, /error for the call "b" is not a text/],
     ['an error and a result', { errors: { b: 'No.' }, results: { b: { latitude: 1 } } }, /"b".*another answer/],
+    [
+      'an approval of a tool without execute',
+      { decisions: { b: { approve: true } } },
+      /"b" is approved, but.*"locate" has no/,
+    ],
     ['a denial and a result', { decisions: { b: { approve: false } }, results: { b: {} } }, /"b" is denied, and has/],
   ])('resume fails with a ConfigurationError for %s, before any tool runs', (_, answers, message) => {
     const execute = jest.fn();
@@ -251,13 +263,13 @@ describe('an agent whose calls wait', () => {
     ['a Date', z.object({ n: z.number() }).transform(({ n }) => new Date(n)), false],
     ['a Map', z.object({ n: z.number() }).transform(() => new Map([[1, 2]])), false],
   ])('stream adds a checkpoint to the last turn of a typed run only if its output is JSON: %s', (_, output, has) => {
-    const agent = createAgent({ model: scriptedModel(['{"n":1}']), output });
+    const agent = createAgent({ model: scriptedModel(['{"n":1}']), output: typed(output) });
     const { values, error } = observe(agent.stream('Hi', { checkpoints: true }));
     expect(error).toBeUndefined();
     const turn = values.find((event) => event.type === 'turn');
     expect(turn !== undefined && 'checkpoint' in turn).toBe(has);
     if (turn?.type !== 'turn' || !turn.checkpoint) return;
-    const resumed = observe(createAgent({ model: scriptedModel([]), output }).resume(turn.checkpoint));
+    const resumed = observe(createAgent({ model: scriptedModel([]), output: typed(output) }).resume(turn.checkpoint));
     expect(resumed.values).toEqual(values.slice(-1));
   });
 

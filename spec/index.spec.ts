@@ -1,12 +1,20 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { version } from '../lib/bridges/opentelemetry/version.js';
 import * as rivulet from 'rivulet';
+import * as anthropic from 'rivulet/anthropic';
+import * as google from 'rivulet/google';
+import * as openai from 'rivulet/openai';
 import * as aiSdkUi from 'rivulet/ai-sdk-ui';
 import * as mcp from 'rivulet/mcp';
 import * as agUi from 'rivulet/ag-ui';
 import * as opentelemetry from 'rivulet/opentelemetry';
 import * as aiSdk from 'rivulet/ai-sdk';
 import * as registry from 'rivulet/registry';
+import * as recording from 'rivulet/recording';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
 
@@ -30,6 +38,7 @@ describe('the public names', () => {
       'RivuletError',
       'RunAbandonedError',
       'RunNotFoundError',
+      'RunTakenError',
       'StreamInterruptedError',
       'TextTooLongError',
       'TimeoutError',
@@ -39,7 +48,6 @@ describe('the public names', () => {
       'agentTool',
       'allOf',
       'anthropic',
-      'anthropicTools',
       'asKnownEvent',
       'cacheTool',
       'cohere',
@@ -58,46 +66,23 @@ describe('the public names', () => {
       'endTurn',
       'estimateTokens',
       'executeTools',
+      'failedRunOf',
       'fallback',
       'filePart',
       'followUp',
       'fromServerSentEvents',
       'google',
-      'googleTools',
-      'guard',
+      'guardModel',
       'hasToolResults',
       'hedge',
       'holdBack',
-      'httpModel',
-      'isCheckpoint',
-      'isFile',
-      'isFinish',
-      'isMessage',
-      'isMetadata',
-      'isModelMessage',
-      'isOpenCalls',
-      'isProviderData',
-      'isResult',
-      'isResultsMessage',
-      'isRetract',
-      'isRetry',
-      'isSource',
-      'isText',
-      'isThinking',
-      'isToolCall',
-      'isToolCallFragment',
-      'isToolProgress',
-      'isToolResult',
-      'isToolStart',
-      'isToolUsage',
-      'isToolWaiting',
-      'isTurn',
       'joinRun',
       'keepRecent',
-      'limit',
-      'limitRepeatedCalls',
+      'limitModel',
+      'limitRepeatsTool',
       'limitTool',
-      'mcpApproval',
+      'memoryLog',
+      'memoryStore',
       'messageText',
       'mistral',
       'modelMessage',
@@ -110,32 +95,31 @@ describe('the public names', () => {
       'openaiResponses',
       'openrouter',
       'outputElements',
+      'pageTools',
       'partialArguments',
       'partialOutput',
+      'persist',
+      'pipeModel',
       'prefixAfterTools',
       'progress',
-      'race',
       'remoteAgent',
       'repairHistory',
       'repeatedCalls',
       'requestOf',
       'requireCapabilities',
-      'responsesTools',
+      'retryModel',
       'retryTool',
-      'retryTurn',
-      'runOf',
       'runResponse',
       'runTurns',
       'selectOrchestrator',
-      'sendRun',
       'shareRun',
       'smooth',
       'startState',
       'stopOn',
       'summarize',
       'systemMessage',
-      'text',
       'toServerSentEvents',
+      'toText',
       'toView',
       'together',
       'tokenBudget',
@@ -147,12 +131,35 @@ describe('the public names', () => {
       'toolLoop',
       'turnCount',
       'twoPhase',
+      'typed',
       'typedOutput',
       'unwrapOutput',
       'userMessage',
       'viewOf',
-      'withOperators',
       'wrapTool',
+    ]);
+  });
+  it('rivulet exports at most 300 values and types', () => {
+    const index = ts.createSourceFile('index.ts', readFileSync('lib/index.ts', 'utf8'), ts.ScriptTarget.Latest);
+    const names = index.statements.flatMap((statement) =>
+      ts.isExportDeclaration(statement) && statement.exportClause && ts.isNamedExports(statement.exportClause)
+        ? statement.exportClause.elements.map(({ name }) => name.text)
+        : [`not a list of names: ${statement.getText(index)}`],
+    );
+    expect(names.filter((name) => name.startsWith('not'))).toEqual([]);
+    expect(names).toEqual([...new Set(names)]);
+    expect(names.length).toBeLessThanOrEqual(300);
+    expect(Object.keys(rivulet).filter((name) => !names.includes(name))).toEqual([]);
+  });
+  it('the entry points of vendors export their models and their tools', () => {
+    expect(Object.keys(openai).sort()).toEqual(['mcpApproval', 'openai', 'openaiResponses', 'responsesTools']);
+    expect(Object.keys(anthropic).sort()).toEqual(['anthropic', 'anthropicTools']);
+    expect(Object.keys(google).sort()).toEqual(['google', 'googleTools']);
+    expect([openai.openai, openai.openaiResponses, anthropic.anthropic, google.google]).toEqual([
+      rivulet.openai,
+      rivulet.openaiResponses,
+      rivulet.anthropic,
+      rivulet.google,
     ]);
   });
   it('rivulet/registry exports these names', () => {
@@ -164,7 +171,7 @@ describe('the public names', () => {
     ]);
   });
   it('rivulet/ai-sdk-ui exports these names', () => {
-    const names = ['fromUiMessages', 'sendUiMessage', 'toUiMessageStream', 'uiChatHandler', 'uiMessageResponse'];
+    const names = ['fromUiMessages', 'toUiMessageStream', 'uiChatHandler', 'uiMessageResponse'];
     expect(Object.keys(aiSdkUi).sort()).toEqual(names);
   });
 
@@ -183,7 +190,6 @@ describe('the public names', () => {
       'historyOf',
       'readAgUiRequest',
       'runAgUi',
-      'sendAgUi',
       'toAgUi',
       'toAgUiMessages',
     ]);
@@ -194,14 +200,33 @@ describe('the public names', () => {
   it('rivulet/ai-sdk exports these names', () => {
     expect(Object.keys(aiSdk).sort()).toEqual(['fromAiSdk']);
   });
+  it('rivulet/recording exports these names', () => {
+    expect(Object.keys(recording).sort()).toEqual([
+      'RECORDING_VERSION',
+      'drawRun',
+      'readRecording',
+      'record',
+      'recordFetch',
+      'recordRun',
+      'replay',
+      'replayEvents',
+      'replayRun',
+      'writeSpec',
+    ]);
+  });
   it('rivulet/testing exports these names', () => {
     expect(Object.keys(testing).sort()).toEqual([
+      'drawInVirtualTime',
+      'inVirtualTime',
+      'logContract',
       'operatorContract',
       'parseDiagram',
+      'playMarbles',
       'providerContract',
       'recordFetch',
       'runDiagram',
       'scriptedModel',
+      'storeContract',
       'toolCall',
     ]);
   });
@@ -216,7 +241,33 @@ describe('the public names', () => {
   });
 });
 
+describe('the README', () => {
+  it('the README lists the code of every error', async () => {
+    const files = await readdir('lib', { recursive: true });
+    const texts = await Promise.all(
+      files.filter((name) => name.endsWith('.ts')).map((name) => readFile(join('lib', name), 'utf8')),
+    );
+    const codes = texts.flatMap((text) => [...text.matchAll(/readonly code = '(\w+)'/g)].map(([, code]) => code));
+    const readme = await readFile('README.md', 'utf8');
+    expect(codes.length).toBeGreaterThan(12);
+    expect(codes.filter((code) => !readme.includes(`| \`${code}\` |`))).toEqual([]);
+  });
+});
+
 describe('package.json', () => {
+  it('package.json names the repository, the page and the tracker of the project', async () => {
+    const manifest = JSON.parse(await readFile('package.json', 'utf8')) as Record<string, unknown>;
+    const project = 'https://github.com/rivulet-rx/rivulet';
+    expect(manifest).toMatchObject({
+      homepage: expect.stringContaining(project),
+      bugs: expect.stringContaining(project),
+      repository: { type: 'git', url: `git+${project}.git` },
+    });
+  });
+  it('package.json has the version that the spans of rivulet/opentelemetry name', async () => {
+    const manifest = JSON.parse(await readFile('package.json', 'utf8')) as Record<string, unknown>;
+    expect(version).toBe(manifest['version']);
+  });
   it('package.json publishes in public, with provenance, and includes SECURITY.md', async () => {
     const manifest = JSON.parse(await readFile('package.json', 'utf8')) as Record<string, unknown>;
     expect(manifest).toMatchObject({

@@ -7,7 +7,7 @@ import { openSource } from './source.js';
 import { watchedFetch } from './wire.js';
 
 /** Prints a line: a label and a text, cut to the width of the terminal. */
-export type Print = (label: string, text: string) => void;
+type Print = (label: string, text: string) => void;
 
 /** A debugging program. */
 export interface Debugger {
@@ -50,7 +50,11 @@ export async function run({ usage, watch }: Debugger, args: readonly string[], t
     };
     const answer = () =>
       watch(model.stream(request), print).pipe(tap({ complete: () => print('complete', '') }), catchError(fail));
-    await lastValueFrom(range(0, answers).pipe(concatMap(answer)), { defaultValue: undefined }).finally(close);
+    try {
+      await lastValueFrom(range(0, answers).pipe(concatMap(answer)), { defaultValue: undefined });
+    } finally {
+      await close();
+    }
     return exitCode;
   } catch (error) {
     stderr.write(`${stripControlCharacters(error instanceof Error ? error.message : String(error))}\n`);

@@ -1,5 +1,5 @@
 import { tool, toolDefinition, userMessage } from 'rivulet';
-import type { Model, Request } from 'rivulet';
+import type { Model, ModelRequest } from 'rivulet';
 import { modelByName } from 'rivulet/registry';
 import { toolCall } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
@@ -12,7 +12,7 @@ import { serveRecorded } from './recordings.js';
 export interface Source {
   readonly about: string;
   readonly model: Model;
-  readonly request: Request;
+  readonly request: ModelRequest;
   /** How many answers there are: the request is sent once for each. */
   readonly answers: number;
   readonly close: () => Promise<void>;

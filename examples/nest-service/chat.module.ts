@@ -4,7 +4,7 @@ import type { BeforeApplicationShutdown, DynamicModule } from '@nestjs/common';
 import { agentHandler, nodeListener } from 'rivulet';
 import type { AgentHandler, AgentHandlerOptions, HandledAgent } from 'rivulet';
 
-// The module to copy. Import it with `ChatModule.register(agent, { context: (request) => user })`.
+// The module to copy. Import it with `ChatModule.register(agent, { context: (request) => user, owner: ({ id }) => id })`.
 
 const HANDLER = Symbol('handler');
 
@@ -33,6 +33,7 @@ export class ChatModule {
   /**
    * @param agent The agent.
    * @param options `context` says who asks: its value reaches the tools, and a request for which it throws is refused.
+   * `owner` says whose run it is: nobody else can join, stop or answer it.
    */
   static register<C>(agent: HandledAgent<C>, options: AgentHandlerOptions<C>): DynamicModule {
     return { module: ChatModule, providers: [{ provide: HANDLER, useValue: agentHandler(agent, options) }] };

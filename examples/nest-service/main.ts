@@ -9,13 +9,15 @@ import { weather } from '../terminal/weather.js';
 import { ChatModule } from './chat.module.js';
 import { startSession, userOf } from './session.js';
 import { readFile, writeFile } from './userFiles.js';
+import type { User } from './userFiles.js';
 
 // npm run example:nest-service [-- PROVIDER]
 const options = { provider: process.argv[2] ?? 'openai', model: undefined, baseUrl: undefined };
 const { model, about } = await connect(options, process.env);
 const agent = createAgent({ model, system: 'Answer briefly, in plain text.', tools: [weather, readFile, writeFile] });
 
-@Module({ imports: [ChatModule.register(agent, { context: ({ headers }) => userOf(headers.get('cookie')) })] })
+const users = { context: ({ headers }: Request) => userOf(headers.get('cookie')), owner: ({ id }: User) => id };
+@Module({ imports: [ChatModule.register(agent, users)] })
 class AppModule {}
 
 const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });

@@ -8,7 +8,7 @@ import * as z from 'zod';
  */
 const maxLength = 500;
 
-export const operators = ['+', '-', '*', '/', '^', '%', '!'];
+const operators = ['+', '-', '*', '/', '^', '%', '!'];
 export const functions = [
   'sqrt',
   'cbrt',

@@ -17,6 +17,8 @@ export interface Options {
   readonly thinking: boolean;
   /** Whether a page in a browser shows the chat. */
   readonly web: boolean;
+  /** The file for a drawing of the last run. */
+  readonly draw: string | undefined;
   readonly help: boolean;
 }
 
@@ -38,6 +40,7 @@ Options
   --base-url URL    another server with the provider's API, for example http://localhost:11434/v1 for openai
   --no-thinking     request no thinking, for models that do not support it
   --web             serve the chat as a page on this machine, until Ctrl-C
+  --draw FILE       draw the last run as an HTML page, for example run.html
   --help            show this text
 
 Providers, their default models, and the environment variable of the key
@@ -64,6 +67,7 @@ export function parseOptions(args: readonly string[]): Options {
       fallback: { type: 'string' },
       'no-thinking': { type: 'boolean', default: false },
       web: { type: 'boolean', default: false },
+      draw: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -81,6 +85,7 @@ export function parseOptions(args: readonly string[]): Options {
     fallback: fallback && findProvider(fallback).name,
     thinking: !values['no-thinking'],
     web: values.web,
+    draw: textOf(values.draw),
     help: values.help,
   };
 }

@@ -1,8 +1,10 @@
+import { writeFile } from 'node:fs/promises';
 import { concat, firstValueFrom, of, skip, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import picocolors from 'picocolors';
 import { createAgent } from 'rivulet';
 import type { Agent, Approve } from 'rivulet';
+import { drawRun, readRecording, recordRun } from 'rivulet/recording';
 import { serve } from '../node-service/serve.js';
 import { askUser, chat } from './chat.js';
 import { keyboard } from './keyboard.js';
@@ -68,10 +70,11 @@ export async function runProgram(args: readonly string[], terminal: Terminal): P
 async function runAgent(options: Options, terminal: Terminal): Promise<number> {
   const { stdin, stdout, env } = terminal;
   const { model, about, close } = await connectAll(options, env, terminal.pace);
+  const recorded: string[] = [];
   try {
     const thinking = options.thinking && model.capabilities?.thinking === true;
-    const createAgentFor = (approve?: Approve) =>
-      createAgent({
+    const createAgentFor = (approve?: Approve) => {
+      const agent = createAgent({
         model,
         system,
         tools,
@@ -80,13 +83,24 @@ async function runAgent(options: Options, terminal: Terminal): Promise<number> {
         ...(approve ? { approve } : {}),
         ...(thinking ? { thinking } : {}),
       });
+      return options.draw === undefined ? agent : recordRun(agent, (line) => void recorded.push(line));
+    };
     stdout.write(`Rivulet: ${stripControlCharacters(about)}\n\n`);
     if (options.web) return await serveUntilInterrupted(createAgentFor(), terminal);
     if (options.prompt === undefined && stdin.isTTY && stdout.isTTY) return await converse(createAgentFor, terminal);
     return await askOnce(createAgentFor(refuse), options.prompt ?? builtInPrompt, terminal);
   } finally {
     await close();
+    if (options.draw !== undefined) await drawLastRun(recorded, options.draw, terminal);
   }
+}
+
+/** Draws the last run of the program. */
+async function drawLastRun(recorded: readonly string[], file: string, { stdout }: Terminal): Promise<void> {
+  if (recorded.length === 0) return;
+  const recording = readRecording(recorded);
+  await writeFile(file, drawRun(recording, { run: recording.runs.length }));
+  stdout.write(`The last run is drawn in ${file}.\n`);
 }
 
 /** Serves the page. A call that needs an approval waits for the user's decision there. */

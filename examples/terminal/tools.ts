@@ -5,7 +5,7 @@ import { weather } from './weather.js';
 import { writeFile } from './writeFile.js';
 
 /** The project's folder: files are read and written only inside it. */
-export const project = fileURLToPath(new URL('../..', import.meta.url));
+const project = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The tools of the agent. */
 export const tools = [weather, calculate, readFile(project), writeFile(project)] as const;

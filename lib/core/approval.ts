@@ -5,10 +5,11 @@ import type { Message } from './message.js';
 
 /**
  * The decision about a call that needs an approval. `arguments` replaces the arguments: they are validated again, and
- * the history keeps those that the model sent. `reason` is reported to the model.
+ * the history contains those that the model sent. `reason` is reported to the model.
  */
 export type Decision =
-  { readonly approve: true; readonly arguments?: JsonObject } | { readonly approve: false; readonly reason?: string };
+  | { readonly approve: true; readonly arguments?: JsonObject }
+  | { readonly approve: false; readonly reason?: string };
 
 /** A call that waits for a decision, or for its result. */
 export interface WaitingCall {
@@ -18,7 +19,7 @@ export interface WaitingCall {
   readonly arguments: JsonObject;
 }
 
-/** What `approve` receives. */
+/** The argument of `approve`: the call, and its context. */
 export interface ApprovalRequest extends WaitingCall {
   /** The conversation up to the call. */
   readonly messages: readonly Message[];
@@ -33,7 +34,7 @@ export interface ApprovalRequest extends WaitingCall {
 export type Approve = (request: ApprovalRequest) => ObservableInput<Decision>;
 
 /** Decisions and results for the waiting calls of a run, by the id of the call. */
-export interface Answers {
+export interface CallAnswers {
   /** The decisions about calls that need an approval. Default: none. */
   readonly decisions?: Readonly<Record<string, Decision>> | undefined;
   /** The results of calls that are executed elsewhere. Default: none. */

@@ -1,6 +1,6 @@
 import { ConfigurationError } from './errors.js';
 import type { FilePart } from './message.js';
-import type { Capabilities, Model, Request } from './model.js';
+import type { Capabilities, Model, ModelRequest } from './model.js';
 
 /** A capability by name. */
 export type Capability = keyof Capabilities;
@@ -23,7 +23,7 @@ export function requiredCapabilities({
   messages,
   thinking,
   parallelToolCalls,
-}: Request): readonly Capability[] {
+}: ModelRequest): readonly Capability[] {
   const withTools = tools.length > 0;
   const files = messages.flatMap(({ role, parts }) =>
     role === 'user' ? parts.filter((part) => part.type === 'file') : [],
@@ -41,6 +41,12 @@ export function requiredCapabilities({
 }
 
 const isImage = ({ mediaType }: FilePart): boolean => /^image\//i.test(mediaType);
+
+/** The capability that a file of a user message requires; undefined if it requires none. */
+export function fileCapability(file: FilePart): 'vision' | 'files' | undefined {
+  if (isImage(file)) return 'vision';
+  return isDocument(file) ? 'files' : undefined;
+}
 
 /**
  * Whether a file requires the capability `files`. Text files are sent as text, and there is no capability for audio and
@@ -60,7 +66,7 @@ const isDocument = ({ mediaType }: FilePart): boolean => /^application\/(pdf|msw
  */
 export function requireCapabilities(
   { provider, name, capabilities = {} }: Pick<Model, 'provider' | 'name' | 'capabilities'>,
-  request: Request,
+  request: ModelRequest,
   providersWith: Readonly<Partial<Record<Capability, readonly string[]>>> = {},
 ): void {
   if (!Object.values(capabilities).includes(false)) return;

@@ -6,7 +6,7 @@ import type { RunState } from './runState.js';
 import type { Usage } from './usage.js';
 
 /**
- * A run so far, as plain JSON: it can be stored, and `agent.resume` goes on from it, in another process too.
+ * A run so far, as plain JSON: it can be stored, and `agent.resume` continues it, in another process too.
  *
  * It holds the conversation, the results of tools and the calls that wait, and `resume` trusts it: whoever can change
  * it decides what the run does next. Keep it on the server, or sign its text before it leaves the server. A signature
@@ -26,26 +26,26 @@ import type { Usage } from './usage.js';
  */
 export interface Checkpoint {
   readonly version: 1;
-  /** The name of the orchestrator. Another one cannot go on with the run. */
+  /** The name of the orchestrator. Another one cannot resume the run. */
   readonly orchestrator: string;
   /** The state from which the next turn starts; that of the open turn if there is one. */
   readonly state: RunState;
-  /** What the run has emitted so far. */
-  readonly emitted: Emitted;
+  /** The output of the run so far. */
+  readonly emitted: EmittedContent;
   /** The turn whose calls have not all ended. Absent between two turns. */
   readonly open?: OpenCalls;
   /** The outcome of the run, if the last turn has ended: only the `result` is missing. */
-  readonly ended?: Ended;
+  readonly ended?: RunOutcome;
 }
 
-/** What a run has emitted so far, for its result. */
-export interface Emitted {
+/** The output of a run so far, for its result. */
+export interface EmittedContent {
   readonly text: string;
   readonly thinking: string;
   readonly messages: readonly Message[];
   readonly metadata?: Metadata;
   /** Whether tool results or a prompt followed the last text, so that the next text gets a prefix. */
-  readonly afterTools: boolean;
+  readonly needsSeparator: boolean;
 }
 
 /** A turn whose model has answered, and whose calls have not all ended. */
@@ -67,14 +67,14 @@ export interface OpenCalls {
 }
 
 /** The outcome of a run. */
-export interface Ended {
+interface RunOutcome {
   readonly finishReason: FinishReason;
   readonly rawReason?: string;
   /** The typed output, if one was requested. */
   readonly output?: JsonValue;
 }
 
-/** An open turn that goes on, with the answers to its waiting calls by id. */
+/** An open turn that is resumed, with the answers to its waiting calls by id. */
 export interface ResumedTurn {
   readonly open: OpenCalls;
   readonly decisions: ReadonlyMap<string, Decision>;

@@ -123,7 +123,7 @@ export interface FinishChunk {
   readonly usage?: Usage;
 }
 
-/** What a model emits, independent of the provider's wire format. */
+/** A value that a model emits, independent of the provider's wire format. */
 export type Chunk =
   | TextChunk
   | ThinkingChunk

@@ -2,7 +2,7 @@ import { RivuletError } from './errors.js';
 import { omitUndefined } from './json/json.js';
 import type { Fields } from './json/json.js';
 
-/** What is known about a context that is too long. */
+/** The known facts about a context that is too long. */
 export interface ContextLengthDetails {
   readonly provider: string;
   /** The HTTP status; absent if the error arrived within a stream. */
@@ -13,7 +13,7 @@ export interface ContextLengthDetails {
   readonly limit?: number | undefined;
   /** The number of tokens that the provider counted. */
   readonly tokens?: number | undefined;
-  /** What the provider sent. */
+  /** The response, or the frame, that the provider sent. */
   readonly body?: string | undefined;
   readonly data?: unknown;
 }
@@ -25,6 +25,7 @@ export interface ContextLengthDetails {
 export class ContextLengthError extends RivuletError {
   override readonly name = 'ContextLengthError';
   readonly code = 'context_length';
+  override readonly isPublic = true;
   declare readonly provider: string;
   /** The HTTP status; absent if the error arrived within a stream. */
   readonly status?: number;

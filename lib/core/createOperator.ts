@@ -1,16 +1,41 @@
 import { Observable } from 'rxjs';
 import type { Observer, OperatorFunction, Subscriber } from 'rxjs';
+import type { Usage } from './usage.js';
 
-/** What an operator does with the notifications of its source. An omitted handler passes its notification on. */
+/** The handlers for the notifications of an operator's source. Without a handler, a notification is passed on. */
 export interface OperatorHandlers<In> {
   next: (value: In) => void;
   error?: (error: unknown) => void;
   complete?: () => void;
   /**
-   * Called when the source has completed and all of its resources have been released. Use it instead of `complete` to
-   * continue with another source. It is not called after an error, nor if the output is closed.
+   * Called when the source has completed, or `source.unsubscribe()` was called, and all of its resources have been
+   * released. Use it instead of `complete` to continue with another source. It is not called after an error, nor if the
+   * output is closed.
    */
   afterTeardown?: () => void;
+  /**
+   * Called before a stop (`stopOn`) unsubscribes the source: emit what is held back. The operators before this one have
+   * released what they hold, which has arrived in `next`. Default: nothing is held back.
+   */
+  release?: () => void;
+  /** Returns the usage of the response that no event contains yet, when a stop ends it. Default: none is known. */
+  usageSoFar?: () => Usage | undefined;
+}
+
+/** The source of an operator. */
+export interface OperatorSource {
+  /**
+   * Leaves the source: unsubscribes it, and calls `afterTeardown` when its resources have been released. A source that
+   * is not subscribed yet is never subscribed.
+   */
+  unsubscribe(): void;
+  /**
+   * Calls `release` of the operators before this one, the first operator first: the released values arrive in `next`.
+   * An operator of RxJS ends the chain, unless `pipeModel` applies it.
+   *
+   * @returns The usages that the providers have reported so far.
+   */
+  release(): readonly Usage[];
 }
 
 /**
@@ -25,7 +50,7 @@ export interface OperatorHandlers<In> {
  * closes. If the output is already closed, the source is not subscribed.
  *
  * Pass timers and inner subscriptions to `out.add(...)`. They are then unsubscribed when the output completes, fails or
- * is unsubscribed.
+ * is unsubscribed. To leave the source and continue, call `source.unsubscribe()`, and continue in `afterTeardown`.
  *
  * ```ts
  * const numbered = createOperator<string, string>((out) => {
@@ -35,22 +60,23 @@ export interface OperatorHandlers<In> {
  * of('a', 'b').pipe(numbered).subscribe(console.log); // '1. a', '2. b'
  * ```
  *
- * @param start Receives the output at each subscription and returns the handlers.
+ * @param start Receives the output and the source at each subscription, and returns the handlers.
  * @returns The operator; each subscription has its own state.
  */
 export function createOperator<In, Out>(
-  start: (out: Subscriber<Out>) => OperatorHandlers<In>,
+  start: (out: Subscriber<Out>, source: OperatorSource) => OperatorHandlers<In>,
 ): OperatorFunction<In, Out> {
   return (source) => new Observable<Out>((subscribeOperator<In, Out>).bind(undefined, source, start));
 }
 
 function subscribeOperator<In, Out>(
   source: Observable<In>,
-  start: (out: Subscriber<Out>) => OperatorHandlers<In>,
+  start: (out: Subscriber<Out>, source: OperatorSource) => OperatorHandlers<In>,
   out: Subscriber<Out>,
 ): void {
-  const handlers = start(out);
-  if (!out.closed) subscribeUntilClosed(out, source, handlers);
+  const observer = new SourceObserver<In>(out, source);
+  const handlers = start(out, observer);
+  if (!out.closed) observer.subscribe(handlers);
 }
 
 /** The handlers of a source, which may subscribe to another source after a failure. */
@@ -70,17 +96,60 @@ export interface SourceHandlers<In> extends OperatorHandlers<In> {
  * resources of a source that is subscribed later (by `retry`, `catchError` or `switchMap`), unless that source
  * completes synchronously: it returns its teardown function only after it has completed.
  *
- * @param out The output; when it closes, the source is unsubscribed. It fails with what a handler throws.
+ * @param out The output; when it closes, the source is unsubscribed. It fails with an error that a handler throws.
  * @param source The source.
  * @param handlers Receive the notifications.
+ * @returns The source, when it has been subscribed.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,
   source: Observable<T>,
   handlers: SourceHandlers<T>,
-): void {
-  const observer = new SourceObserver(out, source, handlers);
-  new Observable<T>(observer.start.bind(observer)).subscribe(observer);
+): OperatorSource {
+  const observer = new SourceObserver<T>(out, source);
+  observer.subscribe(handlers);
+  return observer;
+}
+
+/** A source that a stop asks for the values that it holds back. */
+interface Releasable {
+  /** Releases the values that the operators of the source hold back, and adds the usages that they know. */
+  releaseAll(usages: Usage[]): void;
+}
+
+/**
+ * The sources of each subscriber. An operator subscribes its source with a subscriber, which the operator before it
+ * receives as its output. So a stop finds the operators of its own subscription, and no others.
+ */
+const sourcesOf = /* @__PURE__ */ new WeakMap<object, Set<Releasable>>();
+
+function addSource(out: Subscriber<unknown>, source: Releasable): void {
+  const sources = sourcesOf.get(out);
+  if (sources) sources.add(source);
+  else sourcesOf.set(out, new Set([source]));
+}
+
+function releaseSources(out: Subscriber<unknown> | undefined, usages: Usage[]): void {
+  if (out) sourcesOf.get(out)?.forEach((source) => source.releaseAll(usages));
+}
+
+/**
+ * Applies an operator of RxJS in such a way that a release passes through it.
+ *
+ * @param source The source.
+ * @param operator Any operator. An operator of `createOperator` needs no adapter, and is applied unchanged.
+ */
+export function releaseThrough<In, Out>(source: Observable<In>, operator: OperatorFunction<In, Out>): Observable<Out> {
+  return new Observable<Out>((out) => {
+    let input: Subscriber<In> | undefined;
+    const passage: Releasable = { releaseAll: (usages) => releaseSources(input, usages) };
+    const passed = new Observable<In>((subscriber) => {
+      input = subscriber;
+      if (!sourcesOf.get(out)?.size) addSource(out, passage);
+      return source.subscribe(subscriber);
+    });
+    return operator(passed).subscribe(out);
+  });
 }
 
 /**
@@ -88,33 +157,42 @@ export function subscribeUntilClosed<T>(
  *
  * A class, and not closures: see "State and cost" in ARCHITECTURE.md.
  */
-class SourceObserver<T> implements Observer<T> {
-  /** Set when the first `subscribe` has returned. */
+class SourceObserver<T> implements Observer<T>, OperatorSource, Releasable {
+  private handlers: SourceHandlers<T> | undefined;
   private subscriber: Subscriber<T> | undefined;
-  private ended: 'completed' | 'failed' | undefined;
+  /** Whether the first `subscribe` has returned. */
+  private isSubscribed = false;
+  private ended: 'completed' | 'failed' | 'left' | undefined;
 
   constructor(
     private readonly out: Subscriber<unknown>,
     private readonly source: Observable<T>,
-    private readonly handlers: SourceHandlers<T>,
   ) {}
 
-  start(subscriber: Subscriber<T>): void {
+  subscribe(handlers: SourceHandlers<T>): void {
+    this.handlers = handlers;
+    if (this.ended) this.resume();
+    else new Observable<T>(this.start.bind(this)).subscribe(this);
+  }
+
+  private start(subscriber: Subscriber<T>): void {
+    this.subscriber = subscriber;
     // First, so that the source is torn down before anything that is added to the output later (`finalize`).
     this.out.add(subscriber);
+    addSource(this.out, this);
     try {
       this.source.subscribe(subscriber);
     } catch (thrown) {
       if (!this.ended) throw thrown;
       reportUnhandled(thrown); // a teardown function threw after the source had ended
     }
-    this.subscriber = subscriber;
+    this.isSubscribed = true;
     this.tearDown();
   }
 
   next(value: T): void {
     try {
-      this.handlers.next(value);
+      this.handlers?.next(value);
     } catch (thrown) {
       this.out.error(thrown);
     }
@@ -123,53 +201,68 @@ class SourceObserver<T> implements Observer<T> {
   // Without a handler, the notification is passed on outside of `try`: RxJS reports the errors of teardown functions.
 
   error(thrown: unknown): void {
-    if (this.handlers.error) this.handle(thrown);
+    if (this.handlers?.error) this.call('error', thrown);
     else this.out.error(thrown);
-    this.ended = 'failed';
-    this.tearDown();
+    this.end('failed');
   }
 
   complete(): void {
-    if (this.handlers.complete) this.handleEnd();
-    else if (!this.handlers.afterTeardown) this.out.complete();
-    this.ended = 'completed';
+    if (this.handlers?.complete) this.call('complete');
+    else if (!this.handlers?.afterTeardown) this.out.complete();
+    this.end('completed');
+  }
+
+  unsubscribe(): void {
+    if (this.ended) return;
+    this.ended = 'left';
+    try {
+      this.subscriber?.unsubscribe(); // at once, also while a synchronous source emits
+    } catch (thrown) {
+      reportUnhandled(thrown);
+    }
     this.tearDown();
   }
 
-  private handle(failure: unknown): void {
+  release(): readonly Usage[] {
+    const usages: Usage[] = [];
+    releaseSources(this.subscriber, usages);
+    return usages;
+  }
+
+  releaseAll(usages: Usage[]): void {
+    releaseSources(this.subscriber, usages);
+    this.call('release');
+    const usage = this.handlers?.usageSoFar?.();
+    if (usage) usages.push(usage);
+  }
+
+  private call(name: Exclude<keyof SourceHandlers<T>, 'next' | 'usageSoFar'>, argument?: unknown): void {
     try {
-      this.handlers.error?.(failure);
+      this.handlers?.[name]?.(argument);
     } catch (thrown) {
       this.out.error(thrown);
     }
   }
 
-  private handleEnd(): void {
-    try {
-      this.handlers.complete?.();
-    } catch (thrown) {
-      this.out.error(thrown);
-    }
+  private end(ended: NonNullable<typeof this.ended>): void {
+    this.ended = ended;
+    this.tearDown();
   }
 
   private tearDown(): void {
-    if (!this.ended || !this.subscriber) return;
+    if (!this.ended || !this.isSubscribed) return;
+    sourcesOf.get(this.out)?.delete(this); // a run has many turns, one after the other
     try {
       // RxJS would unsubscribe only after this notification, and in the order in which teardowns were added, so a
       // source that was subscribed later would still be open.
-      this.subscriber.unsubscribe();
+      this.subscriber?.unsubscribe();
     } finally {
-      if (!this.out.closed) this.goOn(); // even if a teardown function throws; RxJS reports that error
+      this.resume(); // even if a teardown function throws; RxJS reports that error
     }
   }
 
-  private goOn(): void {
-    try {
-      if (this.ended === 'completed') this.handlers.afterTeardown?.();
-      else this.handlers.afterFailure?.();
-    } catch (thrown) {
-      this.out.error(thrown);
-    }
+  private resume(): void {
+    if (!this.out.closed) this.call(this.ended === 'failed' ? 'afterFailure' : 'afterTeardown');
   }
 }
 

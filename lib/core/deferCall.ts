@@ -8,7 +8,7 @@ import type { Subscriber, Subscription } from 'rxjs';
  * A bound function, and not a closure: V8 drops the optimized code of a closure with the last such closure. See "State
  * and cost" in ARCHITECTURE.md.
  *
- * @param create A function of a module. What it throws becomes an error notification.
+ * @param create A function of a module. An error that it throws becomes an error notification.
  * @param args Its arguments.
  */
 export function deferCall<A extends readonly unknown[], T>(

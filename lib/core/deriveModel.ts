@@ -1,5 +1,5 @@
 import { requireCapabilities } from './capabilities.js';
-import type { Model, Request } from './model.js';
+import type { Model, ModelRequest } from './model.js';
 
 /** Models that are made of several models, and decide for each request which of them can serve it. */
 const compositeModels = /* @__PURE__ */ new WeakSet<Model>();
@@ -28,6 +28,6 @@ export function markComposite(model: Model): Model {
  *
  * @throws ConfigurationError `capability` for the first required capability that is declared false.
  */
-export function requireServable(model: Model, request: Request): void {
+export function requireServable(model: Model, request: ModelRequest): void {
   if (!compositeModels.has(model)) requireCapabilities(model, request);
 }

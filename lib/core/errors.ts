@@ -10,6 +10,11 @@ export abstract class RivuletError extends Error {
   abstract readonly code: string;
   /** Whether the same request may succeed if it is sent again. */
   readonly retryable: boolean = false;
+  /**
+   * Whether a service may send the code and the message to a browser. The message of such a class says nothing about
+   * the server: its keys, its configuration, its tools.
+   */
+  readonly isPublic: boolean = false;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -63,6 +68,7 @@ export class ConfigurationError extends RivuletError {
 export class HttpError extends RivuletError {
   override readonly name = 'HttpError';
   readonly code = 'http';
+  override readonly isPublic = true;
   declare readonly retryable: boolean;
   declare readonly provider: string;
   declare readonly status: number;
@@ -100,6 +106,7 @@ export class HttpError extends RivuletError {
 /** The transport of a request or of its response failed. */
 abstract class TransportError extends RivuletError {
   override readonly retryable = true;
+  override readonly isPublic = true;
 
   constructor(
     readonly provider: string,
@@ -158,6 +165,7 @@ export class ProtocolError extends RivuletError {
 export class ProviderError extends RivuletError {
   override readonly name = 'ProviderError';
   readonly code = 'provider';
+  override readonly isPublic = true;
   declare readonly retryable: boolean;
   /** The provider's code or type of the error. */
   readonly providerCode?: string;
@@ -183,10 +191,11 @@ export class ProviderError extends RivuletError {
   }
 }
 
-/** The model wrote a longer text than a string can hold. What had arrived stays emitted. */
+/** The model wrote a longer text than a string can hold. Values already emitted remain valid. */
 export class TextTooLongError extends RivuletError {
   override readonly name = 'TextTooLongError';
   readonly code = 'text_too_long';
+  override readonly isPublic = true;
 
   /** @param limit The longest text, in characters. */
   constructor(readonly limit: number) {
@@ -207,8 +216,8 @@ export function isRetryable(error: unknown): boolean {
 }
 
 /**
- * A thrown value as JSON: `toJSON()` of an error of Rivulet. Of any other value only the name and the message: its own
- * `toJSON` may contain the request and its key.
+ * Converts a thrown value to JSON: `toJSON()` of an error of Rivulet. For any other value, only the name and the
+ * message: its own `toJSON` may contain the request and its key.
  *
  * @param thrown The thrown value.
  */

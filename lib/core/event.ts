@@ -38,7 +38,7 @@ export interface ToolStartEvent<Name extends string = string, Arguments = JsonOb
   readonly type: 'toolStart';
   readonly id: string;
   readonly name: Name;
-  /** The call's arguments: those that the model sent, or those that the approval replaced them by. */
+  /** The call's arguments: those that the model sent, or their replacement from the approval. */
   readonly arguments: Arguments;
 }
 
@@ -63,13 +63,18 @@ export type ToolResultEvent<Name extends string = string, Result = JsonValue> = 
 
 /** All events of a tool call, from the call itself to its result. */
 export type ToolEvent =
-  ToolCallEvent | ToolWaitingEvent | ToolStartEvent | ToolProgressEvent | ToolUsageEvent | ToolResultEvent;
+  | ToolCallEvent
+  | ToolWaitingEvent
+  | ToolStartEvent
+  | ToolProgressEvent
+  | ToolUsageEvent
+  | ToolResultEvent;
 
 /**
  * A complete message: the model's message at the end of its response, or the message with the results of its tool
  * calls.
  */
-export interface MessageEvent {
+export interface TurnMessageEvent {
   readonly type: 'message';
   readonly message: Message;
 }
@@ -82,7 +87,7 @@ export interface TurnEvent {
   readonly finishReason: FinishReason;
   /** The provider's raw finish reason, if `finishReason` does not express it completely. */
   readonly rawReason?: string;
-  /** The usage of this turn alone, including retracted attempts, and what its tools report with `context.usage`. */
+  /** The usage of this turn alone, including retracted attempts and the tokens that tools report (`context.usage`). */
   readonly usage?: Usage;
   /**
    * The merged metadata of the turn: the last value of a key wins, `serverTools` are merged by id, and costs are added.
@@ -147,7 +152,7 @@ export interface CheckpointEvent {
 export type RunEvent<Tool = ToolEvent, Output = unknown> =
   | Exclude<Chunk, ToolCallFragment | ProviderDataChunk | FinishChunk>
   | Tool
-  | MessageEvent
+  | TurnMessageEvent
   | TurnEvent
   | CheckpointEvent
   | ResultEvent<Output>;

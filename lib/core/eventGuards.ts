@@ -14,7 +14,7 @@ import type {
 } from './chunk.js';
 import type {
   CheckpointEvent,
-  MessageEvent,
+  TurnMessageEvent,
   ResultEvent,
   RunEvent,
   StreamEvent,
@@ -95,14 +95,14 @@ export const isToolUsage = (event: StreamEvent): event is ToolUsageEvent => even
 export const isToolResult = (event: StreamEvent): event is ToolResultEvent => event.type === 'toolResult';
 
 /** Whether an event is a complete message: the model's message, or the message with the results of its tool calls. */
-export const isMessage = (event: StreamEvent): event is MessageEvent => event.type === 'message';
+export const isMessage = (event: StreamEvent): event is TurnMessageEvent => event.type === 'message';
 
 /** Whether an event is a complete message of the model. */
-export const isModelMessage = (event: StreamEvent): event is MessageEvent =>
+export const isModelMessage = (event: StreamEvent): event is TurnMessageEvent =>
   isMessage(event) && event.message.role === 'model';
 
 /** Whether an event is the message with the results of a turn's tool calls. */
-export const isResultsMessage = (event: StreamEvent): event is MessageEvent =>
+export const isResultsMessage = (event: StreamEvent): event is TurnMessageEvent =>
   isMessage(event) && hasToolResults(event.message);
 
 /** Whether an event is the end of a turn. */

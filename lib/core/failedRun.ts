@@ -1,9 +1,10 @@
-import { errorText } from './errors.js';
-import { isWeakKey } from './json/json.js';
+import { errorText, RivuletError } from './errors.js';
+import { isWeakKey, nonEmptyString } from './json/json.js';
+import { modelMessage } from './message.js';
 import type { Message } from './message.js';
 import type { Usage } from './usage.js';
 
-/** What a run had done when it failed. */
+/** The content and the usage of a run when it failed. */
 export interface FailedRun {
   /** The complete messages that the run had added. */
   readonly messages: readonly Message[];
@@ -26,7 +27,7 @@ export interface FailedRun {
 const runs = new WeakMap<object, FailedRun>();
 
 /**
- * Returns what a run had done when it failed with this error.
+ * Returns the content and the usage of the run that failed with this error.
  *
  * The conversation can continue from there: append the input, `messages` and, if it should be kept, the partial text to
  * the history. Calls without a result are answered as cancelled when the history is sent. The data is not a property of
@@ -35,7 +36,7 @@ const runs = new WeakMap<object, FailedRun>();
  * ```ts
  * agent.stream('Hi', { history }).subscribe({
  *   error(error: unknown) {
- *     const { messages = [], partialText = '' } = runOf(error) ?? {};
+ *     const { messages = [], partialText = '' } = failedRunOf(error) ?? {};
  *     history.push(userMessage('Hi'), ...messages);
  *     if (partialText !== '') history.push(modelMessage(partialText));
  *   },
@@ -43,15 +44,38 @@ const runs = new WeakMap<object, FailedRun>();
  * ```
  *
  * @param error The error that a run emitted. A run that fails with a value that is not an object emits an `Error` with
- * the value as its `cause`.
- * @returns What the run had done; undefined if the error is not that of a run that had begun. If several runs fail with
- * the same error object, the data is that of the last one.
+ * the value as its `cause`. If two runs fail with the same object, the second one emits an error with the same name and
+ * message, and the object as its `cause`.
+ * @returns The content and the usage; undefined if the error is not that of a run that had begun.
  */
-export const runOf = (error: unknown): FailedRun | undefined => (isWeakKey(error) ? runs.get(error) : undefined);
+export const failedRunOf = (error: unknown): FailedRun | undefined => (isWeakKey(error) ? runs.get(error) : undefined);
 
-/** Records a run under its error, and returns the error. A value that is not an object is wrapped in an `Error`. */
+/** Returns the shown messages of a failed run, for the history of the next one; undefined if the run never began. */
+export function messagesOfFailed(thrown: unknown): readonly Message[] | undefined {
+  const run = failedRunOf(thrown);
+  if (!run) return undefined;
+  return run.partialText === '' ? run.messages : [...run.messages, modelMessage(run.partialText)];
+}
+
+/**
+ * Records a run under its error, and returns the error that the run emits. A value that is not an object is wrapped in
+ * an `Error`. If another run has failed with the same object (two runs with one `AbortSignal`), a copy is recorded, so
+ * that each run keeps its own conversation.
+ */
 export function recordRun(thrown: unknown, run: FailedRun): object {
-  const error = isWeakKey(thrown) ? thrown : new Error(errorText(thrown), { cause: thrown });
+  const error = !isWeakKey(thrown) || runs.has(thrown) ? wrap(thrown) : thrown;
   runs.set(error, run);
+  return error;
+}
+
+/** Copies an error, which becomes the `cause`. The copy has its name and message, and Rivulet's errors their class. */
+function wrap(cause: unknown): Error {
+  if (cause instanceof RivuletError) {
+    const { stack: _, ...own } = Object.getOwnPropertyDescriptors(cause);
+    return Object.create(Object.getPrototypeOf(cause) as object, { ...own, cause: { value: cause } }) as Error;
+  }
+  const error = new Error(errorText(cause), { cause });
+  const name = nonEmptyString((cause as Partial<Error> | null | undefined)?.name);
+  if (name) Object.defineProperty(error, 'name', { value: name });
   return error;
 }

@@ -1,7 +1,7 @@
 import { ConfigurationError } from './errors.js';
 import { JsonMerger } from './json/merge.js';
 import { toolCallsOf, unfinishedResult } from './message.js';
-import type { Message, Metadata, ToolCallPart, ToolResultPart } from './message.js';
+import type { Message, Metadata, Part, ToolCallPart, ToolResultPart } from './message.js';
 
 /**
  * Makes a history acceptable to any provider. System messages come first, merged into one; adjacent messages of a role
@@ -24,20 +24,31 @@ export function repairHistory(
   return [...mergeAdjacent(system, isSeparate), ...addMissingResults(mergeAdjacent(others, isSeparate))];
 }
 
-/** Whether no repair is needed. This is the usual case: only the first turn of a run may receive an invalid history. */
+/**
+ * Whether no repair is needed. This is the usual case: only the first turn of a run may receive an invalid history. It
+ * reads all messages in each turn, so it allocates nothing.
+ */
 function isValid(messages: readonly Message[], isSeparate: (message: Message) => boolean): boolean {
   let previous: Message | undefined;
-  let open: readonly ToolCallPart[] = [];
   for (const message of messages) {
     const { role, parts } = message;
     if (role === 'system' ? previous !== undefined : parts.length === 0) return false;
     if (role === previous?.role && !isSeparate(message) && !isSeparate(previous)) return false;
-    if (role === 'user' ? !hasExactResults(message, open) : open.length > 0) return false;
-    open = role === 'model' ? toolCallsOf(message) : [];
+    if (role === 'user' ? !hasExactResults(parts, modelParts(previous)) : hasCalls(modelParts(previous))) return false;
     previous = message;
   }
-  return open.length === 0;
+  return !hasCalls(modelParts(previous));
 }
+
+const none: readonly Part[] = [];
+
+/** Returns the parts of a model's message, which may be calls; none for any other message. */
+const modelParts = (message: Message | undefined): readonly Part[] =>
+  message?.role === 'model' ? message.parts : none;
+
+const hasCalls = (parts: readonly Part[]): boolean => parts.some(isCall);
+
+const isCall = ({ type }: Part): boolean => type === 'toolCall';
 
 /** Merges adjacent messages of a role: several APIs reject two user messages in a row. */
 function mergeAdjacent(messages: readonly Message[], isSeparate: (message: Message) => boolean): Message[] {
@@ -78,7 +89,7 @@ function addMissingResults(messages: readonly Message[]): Message[] {
 }
 
 function withResults(message: Message, calls: readonly ToolCallPart[], history: readonly Message[]): Message {
-  if (hasExactResults(message, calls)) return message;
+  if (hasExactResults(message.parts, calls)) return message;
   const results = message.parts.filter((part) => part.type === 'toolResult');
   const open = new Map(calls.map((call) => [call.id, call]));
   for (const { id, name } of results) if (!open.delete(id)) throw orphanError(history.indexOf(message), id, name);
@@ -93,14 +104,18 @@ function withResults(message: Message, calls: readonly ToolCallPart[], history: 
 }
 
 /**
- * Whether the message begins with the results of the calls, in their order, and has no other results, so that no result
- * has to be moved. `executeTools` emits such messages.
+ * Whether parts begin with the results of the calls among other parts, in their order, and have no other results, so
+ * that no result has to be moved. `executeTools` emits such messages.
  */
-function hasExactResults({ parts }: Message, calls: readonly ToolCallPart[]): boolean {
-  if (parts.length < calls.length) return false;
-  return parts.every((part, index) =>
-    part.type === 'toolResult' ? part.id === calls[index]?.id : index >= calls.length,
-  );
+function hasExactResults(parts: readonly Part[], calls: readonly Part[]): boolean {
+  let answered = 0;
+  for (const call of calls) {
+    if (call.type !== 'toolCall') continue;
+    const result = parts[answered++];
+    if (result?.type !== 'toolResult' || result.id !== call.id) return false;
+  }
+  for (let at = answered; at < parts.length; at++) if (parts[at]?.type === 'toolResult') return false;
+  return true;
 }
 
 const orphanError = (index: number, id: string, name: string) =>

@@ -1,5 +1,5 @@
-import { Observable } from 'rxjs';
-import type { Observer, Subscriber } from 'rxjs';
+import { from, Observable } from 'rxjs';
+import type { ObservableInput, Observer, Subscriber } from 'rxjs';
 import { reportUnhandled } from './createOperator.js';
 
 /**
@@ -37,4 +37,28 @@ export function subscribeIsolated<T>(
     onStart(subscriber);
     ignoreTeardownErrors(() => void source.subscribe(subscriber)); // throws if a synchronous teardown throws
   }).subscribe(observer);
+}
+
+/**
+ * Calls a function of the user at each subscription, and emits the values of what it returns, isolated from the errors
+ * of its teardown.
+ */
+export function isolateTeardown<T>(create: () => ObservableInput<T>): Observable<T> {
+  return new Observable<T>((out) => {
+    let inner: Subscriber<T> | undefined;
+    const leave = () => ignoreTeardownErrors(() => inner?.unsubscribe());
+    out.add(leave);
+    const observer: Observer<T> = {
+      next: (value) => out.next(value),
+      error(thrown) {
+        leave();
+        out.error(thrown);
+      },
+      complete() {
+        leave();
+        out.complete();
+      },
+    };
+    subscribeIsolated(from(create()), observer, (subscriber) => (inner = subscriber));
+  });
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from './json/json.js';
 
-/** What is wrong with arguments, and what the model is told. */
+/** The problem with arguments, and the text for the model. */
 export const invalidArgumentsTexts = {
   invalid_json: 'The arguments are not valid JSON. Send them again as one JSON object.',
   too_deep: 'The arguments have more than 500 levels of objects and arrays. Send fewer levels.',

@@ -64,8 +64,8 @@ export function cutIndex(
   history: readonly Message[],
   { tokens = Infinity, messages = Infinity, countTokens = estimateTokens }: KeepRecentOptions,
 ): number {
-  const sizeOf = (message: Message) => (tokens === Infinity ? 0 : countTokens([message]));
-  const sizes = history.map(sizeOf);
+  const countSize = (message: Message) => (tokens === Infinity ? 0 : countTokens([message]));
+  const sizes = history.map(countSize);
   let remainingTokens = sizes.reduce((sum, size) => sum + size, 0);
   let remaining = history.filter(({ role }) => role !== 'system').length;
   let systemTokens = 0;
@@ -89,7 +89,7 @@ export function cutIndex(
 }
 
 /** The messages from an index on, after the system messages, and after the input to which they belong. */
-export function messagesFrom(messages: readonly Message[], index: number): readonly Message[] {
+function messagesFrom(messages: readonly Message[], index: number): readonly Message[] {
   const before = messages.slice(0, index);
   const kept = [...before.filter(({ role }) => role === 'system'), ...inputBefore(messages, index)];
   return kept.length === before.length ? messages : [...kept, ...messages.slice(index)];

@@ -75,7 +75,13 @@ export interface ToolCallPart<Name extends string = string, Arguments = JsonObje
  * threw, or returned a value that JSON cannot represent.
  */
 export type ToolErrorCode =
-  'cancelled' | 'not_executed' | 'denied' | 'unknown_tool' | 'invalid_arguments' | 'timeout' | 'failed';
+  | 'cancelled'
+  | 'not_executed'
+  | 'denied'
+  | 'unknown_tool'
+  | 'invalid_arguments'
+  | 'timeout'
+  | 'failed';
 
 /** The result of a tool call, or its error. `id` and `name` are those of the call. */
 export type ToolResultPart<Name extends string = string, Result = JsonValue> =
@@ -132,7 +138,7 @@ export interface Message {
 }
 
 /** Creates a message from a text or from parts. */
-export function message(role: Role, content: string | readonly Part[]): Message {
+function message(role: Role, content: string | readonly Part[]): Message {
   return { role, parts: typeof content === 'string' ? [{ type: 'text', text: content }] : content };
 }
 

@@ -50,7 +50,7 @@ export class MetadataCollector {
     if (initial) this.add(initial);
   }
 
-  /** What was merged; undefined if there was nothing. Whatever is added later changes it. */
+  /** The merged metadata; undefined if there was none. Later additions change it. */
   get metadata(): Metadata | undefined {
     return this.merged;
   }

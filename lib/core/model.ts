@@ -44,7 +44,7 @@ export interface RequestSettings {
 }
 
 /** One request to a model. */
-export interface Request extends RequestSettings {
+export interface ModelRequest extends RequestSettings {
   readonly messages: readonly Message[];
   /** The tools that the model may call. */
   readonly tools?: readonly ToolDefinition[];
@@ -53,7 +53,7 @@ export interface Request extends RequestSettings {
   readonly output?: JsonSchema;
 }
 
-/** What a model can do. An omitted capability is unknown. */
+/** The capabilities of a model. An omitted capability is unknown. */
 export interface Capabilities {
   /** Whether the model calls tools. */
   readonly tools?: boolean;
@@ -81,7 +81,7 @@ export interface Model {
   /** The model's name at the provider. */
   readonly name: string;
   readonly capabilities?: Capabilities;
-  stream(request: Request): Observable<Chunk>;
+  stream(request: ModelRequest): Observable<Chunk>;
 }
 
 /**

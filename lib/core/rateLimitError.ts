@@ -1,7 +1,7 @@
 import { RivuletError } from './errors.js';
 import type { Fields } from './json/json.js';
 
-/** What a `RateLimitError` reports for each limit. */
+/** The names of the limits in the message of a `RateLimitError`. */
 const limits = {
   requests: 'requests per minute',
   tokens: 'tokens per minute',
@@ -12,6 +12,7 @@ const limits = {
 export class RateLimitError extends RivuletError {
   override readonly name = 'RateLimitError';
   readonly code = 'rate_limit';
+  override readonly isPublic = true;
   override readonly retryable = true;
   /**
    * The time until there is room, in milliseconds. Absent for `concurrency`: no one knows when a request will end.

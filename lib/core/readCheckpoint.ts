@@ -8,13 +8,13 @@ import { toolCallsOf } from './message.js';
 const VERSION = 1;
 
 /**
- * Checks that a value from a database is a complete checkpoint that an orchestrator can go on with. The order of keys
+ * Checks that a value from a database is a complete checkpoint from which an orchestrator can resume. The order of keys
  * does not matter, and unknown keys are ignored.
  *
  * @throws ConfigurationError `checkpoint`, with the path of the first invalid field.
  */
 export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint {
-  const checkpoint = record(value, 'The value');
+  const checkpoint = withCurrentNames(record(value, 'The value'));
   if (checkpoint['version'] !== VERSION) throw wrongVersion(checkpoint['version']);
   text(checkpoint['orchestrator'], 'orchestrator');
   if (checkpoint['orchestrator'] !== orchestrator) throw foreign(String(checkpoint['orchestrator']), orchestrator);
@@ -23,7 +23,15 @@ export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint
   optional(checkpoint['open'], 'open', checkOpenCalls);
   optional(checkpoint['ended'], 'ended', checkEnded);
   if (checkpoint['open'] !== undefined && checkpoint['ended'] !== undefined) throw invalid('ended', 'absent');
-  return value as Checkpoint;
+  return checkpoint as unknown as Checkpoint;
+}
+
+/** The checkpoint with `needsSeparator`, which was stored as `afterTools` before. */
+function withCurrentNames(checkpoint: Record<string, unknown>): Record<string, unknown> {
+  const { emitted } = checkpoint;
+  if (!isRecord(emitted) || !('afterTools' in emitted)) return checkpoint;
+  const { afterTools, ...rest } = emitted;
+  return { ...checkpoint, emitted: { needsSeparator: afterTools, ...rest } };
 }
 
 type Check = (value: unknown, path: string) => unknown;
@@ -42,7 +50,7 @@ function checkEmitted(value: unknown, path: string): void {
   text(emitted['thinking'], `${path}.thinking`);
   each(emitted['messages'], `${path}.messages`, checkMessage);
   optional(emitted['metadata'], `${path}.metadata`, record);
-  if (typeof emitted['afterTools'] !== 'boolean') throw invalid(`${path}.afterTools`, 'a boolean');
+  if (typeof emitted['needsSeparator'] !== 'boolean') throw invalid(`${path}.needsSeparator`, 'a boolean');
 }
 
 function checkOpenCalls(value: unknown, path: string): void {

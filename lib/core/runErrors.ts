@@ -73,7 +73,7 @@ export class ElementError extends RivuletError {
   }
 }
 
-/** Each of several models failed: of a `fallback`, a `hedge` or a `race`. */
+/** Each of several models failed: of a `fallback` or a `hedge`. */
 export class AllModelsFailedError extends RivuletError {
   override readonly name = 'AllModelsFailedError';
   readonly code = 'all_models_failed';
@@ -98,7 +98,7 @@ export class AllModelsFailedError extends RivuletError {
   }
 }
 
-/** A `guard` has rejected a model's text, or a tool call. */
+/** A `guardModel` has rejected a model's text, or a tool call. */
 export class GuardError extends RivuletError {
   override readonly name = 'GuardError';
   readonly code = 'guard';
@@ -108,7 +108,7 @@ export class GuardError extends RivuletError {
   /** @param tool The tool that the model called; undefined if its text was rejected. */
   constructor(readonly tool: string | undefined) {
     const what = tool === undefined ? 'text' : `call of the tool "${tool}"`;
-    super(`A guard has rejected the model's ${what}. Ask again with retryTurn, or another model with fallback.`);
+    super(`A guard has rejected the model's ${what}. Ask again with retryModel, or another model with fallback.`);
   }
 
   protected override details(): Fields {

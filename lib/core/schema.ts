@@ -60,7 +60,7 @@ const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in 
  * @throws ConfigurationError `schema` if the value is not a schema, or if a Standard Schema cannot be converted to JSON
  * Schema. zod schemas can be converted since zod 4.2, except for types that JSON cannot represent, such as dates.
  */
-export function jsonSchemaOf(schema: Schema, subject: string): JsonSchema {
+export function toJsonSchema(schema: Schema, subject: string): JsonSchema {
   if (!isWeakKey(schema)) throw notASchema(subject); // the schemas of arktype are functions
   const known = converted.get(schema);
   if (known) return known;
@@ -150,9 +150,9 @@ function typeName(value: JsonValue): string {
 
 function fromStandard<T>(result: StandardResult<T>): Validation<T> {
   if (!result.issues) return { value: result.value };
-  const keyOf = (key: PropertyKey | { readonly key: PropertyKey }) => String(typeof key === 'object' ? key.key : key);
+  const toKey = (key: PropertyKey | { readonly key: PropertyKey }) => String(typeof key === 'object' ? key.key : key);
   const messages = result.issues.map(({ path, message }) =>
-    path?.length ? `${path.map(keyOf).join('.')}: ${message}` : message,
+    path?.length ? `${path.map(toKey).join('.')}: ${message}` : message,
   );
   return { invalid: messages.join('; ') };
 }

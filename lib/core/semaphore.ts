@@ -1,4 +1,4 @@
-import { AsyncSubject, mergeMap, using } from 'rxjs';
+import { AsyncSubject, finalize, mergeMap, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, Unsubscribable } from 'rxjs';
 
 /**
@@ -15,6 +15,8 @@ export interface Semaphore {
 /** The place of a subscription, which may have to wait for it. */
 interface Place extends Unsubscribable {
   readonly granted: Observable<void>;
+  /** Frees the place. It is called after the teardown of the source. */
+  release(): void;
 }
 
 /** @param places The number of places; `Infinity` is allowed. */
@@ -25,9 +27,7 @@ export function createSemaphore(places: number): Semaphore {
 
   function createPlace(): Place {
     const granted = new AsyncSubject<void>();
-    let isHeld = false;
     const grant = () => {
-      isHeld = true;
       taken++;
       granted.next();
       granted.complete();
@@ -36,10 +36,9 @@ export function createSemaphore(places: number): Semaphore {
     grantWaiting();
     return {
       granted,
-      unsubscribe() {
-        waiting.delete(grant);
-        if (isHeld) taken--;
-        isHeld = false;
+      unsubscribe: () => void waiting.delete(grant),
+      release() {
+        taken--;
         grantWaiting();
       },
     };
@@ -61,7 +60,11 @@ export function createSemaphore(places: number): Semaphore {
   }
 
   return {
-    limit: () => (source) => using(createPlace, (place) => (place as Place).granted.pipe(mergeMap(() => source))),
+    limit: () => (source) =>
+      using(createPlace, (resource) => {
+        const place = resource as Place;
+        return place.granted.pipe(mergeMap(() => source.pipe(finalize(() => place.release()))));
+      }),
     get isFull() {
       return taken >= places;
     },

@@ -1,10 +1,9 @@
 import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
-import type { Chunk, TextChunk } from './chunk.js';
+import type { TextChunk } from './chunk.js';
 import { createOperator } from './createOperator.js';
 import type { OperatorHandlers } from './createOperator.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent } from './eventGuards.js';
-import { leaveChunk } from './remainder.js';
 
 /** Reads the text of a turn, and holds back what it cannot decide yet. */
 export interface TextReader {
@@ -68,8 +67,7 @@ export class TextFilter {
 }
 
 /**
- * Applies a `TextFilter` as an operator. The held text is emitted before an error or the completion, and left for
- * `stopOn` when the response is stopped.
+ * Applies a `TextFilter` as an operator. The held text is emitted before an error, the completion, or a stop.
  *
  * @param start Called for each turn.
  */
@@ -79,17 +77,12 @@ export function textFilter<E extends StreamEvent>(start: StartTextReader): MonoT
 
 class TextFilterHandlers<E extends StreamEvent> implements OperatorHandlers<E> {
   private readonly filter: TextFilter;
-  private hasEnded = false;
 
   constructor(
     start: StartTextReader,
     private readonly out: Subscriber<E>,
   ) {
-    this.filter = new TextFilter(start, (event) => this.emit(event as E));
-    out.add(() => {
-      this.hasEnded = true;
-      this.filter.flush();
-    });
+    this.filter = new TextFilter(start, (event) => out.next(event as E));
   }
 
   next(event: E): void {
@@ -106,8 +99,7 @@ class TextFilterHandlers<E extends StreamEvent> implements OperatorHandlers<E> {
     this.out.complete();
   }
 
-  private emit(event: E): void {
-    if (this.hasEnded) leaveChunk(event as Chunk);
-    else this.out.next(event);
+  release(): void {
+    this.filter.flush();
   }
 }

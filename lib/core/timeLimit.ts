@@ -1,6 +1,5 @@
-import { asyncScheduler, identity } from 'rxjs';
+import { defer, identity, map, takeUntil, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { createOperator } from './createOperator.js';
 import { TimeoutError } from './timeoutError.js';
 import type { TimeoutPhase } from './timeoutError.js';
 import { maxTimerDelay, requireNumber } from './options.js';
@@ -22,10 +21,13 @@ import { maxTimerDelay, requireNumber } from './options.js';
  */
 export function timeLimit<T>(phase: TimeoutPhase, limit = Infinity): MonoTypeOperatorFunction<T> {
   if (limit === Infinity) return identity;
-  return createOperator((out) => {
+  const exceeded = defer(() => {
     requireNumber(`timeout.${phase}`, limit, 0);
-    // Before the source is subscribed, so that its own timers of the same frame come later.
-    out.add(asyncScheduler.schedule(() => out.error(new TimeoutError(phase, limit)), Math.min(limit, maxTimerDelay)));
-    return { next: (value) => out.next(value) };
-  });
+    return timer(Math.min(limit, maxTimerDelay));
+  }).pipe(
+    map(() => {
+      throw new TimeoutError(phase, limit);
+    }),
+  );
+  return takeUntil(exceeded);
 }

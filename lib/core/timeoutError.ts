@@ -4,7 +4,7 @@ import type { Fields } from './json/json.js';
 /** The limits of time whose end is a `TimeoutError`. */
 export type TimeoutPhase = 'connect' | 'first' | 'body' | 'each' | 'turn' | 'tool' | 'run';
 
-/** What a `TimeoutError` reports for each phase. */
+/** The message of a `TimeoutError` for each phase. */
 const timeoutTexts: Readonly<Record<TimeoutPhase, (limit: number) => string>> = {
   connect: (limit) =>
     `The server sent no headers within ${limit} ms. Raise or omit timeout.connect: some servers send them with the ` +
@@ -24,8 +24,9 @@ const timeoutTexts: Readonly<Record<TimeoutPhase, (limit: number) => string>> = 
 export class TimeoutError extends RivuletError {
   override readonly name = 'TimeoutError';
   readonly code = 'timeout';
+  override readonly isPublic = true;
   /**
-   * Whether the request is sent again: true as long as nothing was emitted (`connect`, `first`, `body`). `retryTurn`
+   * Whether the request is sent again: true as long as nothing was emitted (`connect`, `first`, `body`). `retryModel`
    * also starts a turn over after `each`.
    */
   declare readonly retryable: boolean;

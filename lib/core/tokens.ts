@@ -21,11 +21,11 @@ const TOKENS_PER_FILE = 1000;
  */
 export function estimateTokens(messages: readonly Message[]): number {
   let tokens = 0;
-  for (const { parts } of messages) for (const part of parts) tokens += tokensOf(part);
+  for (const { parts } of messages) for (const part of parts) tokens += countPartTokens(part);
   return Math.ceil(tokens);
 }
 
-function tokensOf(part: Part): number {
+function countPartTokens(part: Part): number {
   switch (part.type) {
     case 'text':
       return part.text.length / CHARACTERS_PER_TOKEN;

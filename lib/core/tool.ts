@@ -12,7 +12,7 @@ import { omitUndefined } from './json/json.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ProviderOptions, ToolCallPart } from './message.js';
-import { jsonSchemaOf } from './schema.js';
+import { toJsonSchema } from './schema.js';
 import type { Infer, InferInput, Schema } from './schema.js';
 import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
 import type { Usage } from './usage.js';
@@ -53,7 +53,8 @@ export type ApprovalContext<C = unknown> = Omit<ToolContext<unknown, ToolCallPar
  * method, for the same reason as `execute`.
  */
 export type NeedsApproval<Arguments = unknown, C = unknown> =
-  boolean | { decide(args: Arguments, context: ApprovalContext<C>): boolean | ObservableInput<boolean> }['decide'];
+  | boolean
+  | { decide(args: Arguments, context: ApprovalContext<C>): boolean | ObservableInput<boolean> }['decide'];
 
 /**
  * A function that the model can call. `execute` is declared as a method, so that an array of tools with different
@@ -159,7 +160,8 @@ export function tool<
     readonly progress?: P;
     readonly result?: never;
     readonly needsApproval?:
-      boolean | ((args: Infer<NoInfer<S>>, context: ApprovalContext<C>) => boolean | ObservableInput<boolean>);
+      | boolean
+      | ((args: Infer<NoInfer<S>>, context: ApprovalContext<C>) => boolean | ObservableInput<boolean>);
     readonly execute: (
       args: Infer<NoInfer<S>>,
       context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
@@ -178,7 +180,7 @@ export function tool(definition: Omit<Tool, 'parameters'> & { readonly parameter
   return { name, description, parameters, ...omitUndefined({ providerOptions, needsApproval, result, execute }) };
 }
 
-/** What all definitions of tools have. */
+/** The fields that all definitions of tools have. */
 interface ToolHead<Name extends string, S extends Schema> {
   readonly name: Name;
   readonly description: string;
@@ -186,7 +188,7 @@ interface ToolHead<Name extends string, S extends Schema> {
   readonly providerOptions?: ProviderOptions;
 }
 
-/** What the tools need of the user's own value: the intersection of what each of them declares. */
+/** The type of the user's own value that the tools need: the intersection of the types that they declare. */
 export type UserContextOf<T extends Tool> = [T] extends [never]
   ? unknown
   : (T extends Tool<string, never, unknown, unknown, unknown, infer C> ? (context: C) => void : never) extends (
@@ -200,12 +202,13 @@ type DeclaredProgress<P> = P extends Schema ? Infer<P> : unknown;
 /** The events of the calls of a tool. For a union of tools, the union of their events. */
 export type EventsOf<T extends Tool> =
   T extends Tool<infer Name, never, infer R, infer P, infer Sent>
-    ? | ToolCallEvent<Name, SentArguments<Sent>>
-      | ToolWaitingEvent<Name, SentArguments<Sent>>
-      | ToolStartEvent<Name, SentArguments<Sent>>
-      | ToolProgressEvent<Name, JsonOf<P>>
-      | ToolUsageEvent<Name>
-      | ToolResultEvent<Name, JsonOf<R>>
+    ?
+        | ToolCallEvent<Name, SentArguments<Sent>>
+        | ToolWaitingEvent<Name, SentArguments<Sent>>
+        | ToolStartEvent<Name, SentArguments<Sent>>
+        | ToolProgressEvent<Name, JsonOf<P>>
+        | ToolUsageEvent<Name>
+        | ToolResultEvent<Name, JsonOf<R>>
     : never;
 
 type SentArguments<Sent> = unknown extends Sent ? JsonObject : Sent;
@@ -227,7 +230,7 @@ export function toolDefinition(tool: Tool): ToolDefinition {
 }
 
 function createDefinition({ name, description, parameters, providerOptions }: Tool): ToolDefinition {
-  const schema = jsonSchemaOf(parameters, `Tool "${name}"`);
+  const schema = toJsonSchema(parameters, `Tool "${name}"`);
   if (!describesObject(schema)) {
     throw new ConfigurationError(
       'schema',

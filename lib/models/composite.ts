@@ -6,8 +6,8 @@ import { createOperator } from '../core/createOperator.js';
 import { markComposite, requireServable } from '../core/deriveModel.js';
 import { ConfigurationError } from '../core/errors.js';
 import { AllModelsFailedError } from '../core/runErrors.js';
-import { setUsageOfError, usageOfError } from '../core/remainder.js';
-import type { Capabilities, Model, Request } from '../core/model.js';
+import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
+import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 
 /**
  * The first of several models.
@@ -55,7 +55,7 @@ function commonCapabilities(models: readonly Model[]): Capabilities {
  *
  * @returns The chunks. Errors with ConfigurationError `capability`, without a request, if the model cannot serve it.
  */
-export function streamOf(model: Model, request: Request): Observable<Chunk> {
+export function streamOf(model: Model, request: ModelRequest): Observable<Chunk> {
   return defer(() => {
     requireServable(model, request);
     return model.stream(request).pipe(announceModel(model));

@@ -1,6 +1,7 @@
 import { EMPTY, concat, defer, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
+import { releaseThrough } from '../core/createOperator.js';
 import { errorToJson } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
@@ -52,7 +53,8 @@ export function fallback(models: readonly Model[], { when = () => true }: Fallba
         const model = models[errors.length];
         if (!model) throw combinedError(models, errors);
         const retract = hasEmitted ? of(retraction(error)) : EMPTY;
-        return concat(retract, noticeOf(error, errors.length), streamOf(model, request));
+        const notice = createNotice(error, errors.length);
+        return releaseThrough(streamOf(model, request), (chunks) => concat(retract, notice, chunks));
       };
       return streamOf(first, request).pipe(continueAfterError(next));
     }),
@@ -60,7 +62,7 @@ export function fallback(models: readonly Model[], { when = () => true }: Fallba
 }
 
 /** The notice that another model is asked. A model that was skipped was never asked. */
-function noticeOf(error: unknown, attempt: number): Observable<Chunk> {
+function createNotice(error: unknown, attempt: number): Observable<Chunk> {
   if (isRecord(error) && error['subject'] === 'capability') return EMPTY;
   return of({ type: 'retry', attempt, delay: 0, error: errorToJson(error) });
 }

@@ -1,8 +1,9 @@
-import { asyncScheduler, filter, Observable, Subject, Subscription, takeUntil } from 'rxjs';
+import { asyncScheduler, Observable, Subscription } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { subscribeUntilClosed } from '../core/createOperator.js';
-import type { Model, Request } from '../core/model.js';
-import { isContent } from '../protocol/decodeFrames.js';
+import type { OperatorSource } from '../core/createOperator.js';
+import type { Model, ModelRequest } from '../core/model.js';
+import { isAnswerContent } from '../protocol/decodeFrames.js';
 import { maxTimerDelay } from '../core/options.js';
 import { combinedError, streamOf } from './composite.js';
 import { retraction } from './retraction.js';
@@ -27,13 +28,13 @@ interface Failure {
  */
 export function firstToAnswer(
   models: readonly Model[],
-  request: Request,
+  request: ModelRequest,
   after: number,
   earlier: readonly Failure[] = [],
 ): Observable<Chunk> {
   return new Observable<Chunk>((out) => {
     const failures = new Map<number, Failure>(); // by index: a model may be named twice
-    const decided = new Subject<number>();
+    const sources: OperatorSource[] = []; // by index
     let winner: number | undefined; // its index
     let asked = 0;
     let wait = Subscription.EMPTY;
@@ -54,7 +55,7 @@ export function firstToAnswer(
       const win = () => {
         winner = index;
         wait.unsubscribe();
-        decided.next(index);
+        sources.forEach((source, other) => other !== index && source.unsubscribe());
         for (const chunk of held) out.next(chunk);
       };
       const handlers = {
@@ -65,23 +66,21 @@ export function firstToAnswer(
           }
           if (chunk.type === 'retract') held.length = 0;
           else held.push(chunk);
-          if (isContent(chunk)) win();
+          if (isAnswerContent(chunk)) win();
         },
         error: (error: unknown) => failures.set(index, { model, error }),
         complete() {
-          // Without content only if the model breaks its contract. A model that has lost completes here as well.
-          if (winner === undefined) win();
-          if (winner === index) out.complete();
+          if (winner === undefined) win(); // without content only if the model breaks its contract
+          out.complete();
         },
         afterFailure() {
           const failure = failures.get(index);
           if (failure) replace(failure, winner === index);
         },
       };
-      const lost = decided.pipe(filter((decision) => decision !== index));
-      subscribeUntilClosed(out, streamOf(model, request).pipe(takeUntil(lost)), handlers);
+      sources[index] = subscribeUntilClosed(out, streamOf(model, request), handlers);
     };
-    /** Goes on after a failure: with the next model, or, after the one that was answering, with all that remain. */
+    /** Continues after a failure: with the next model, or, after the one that was answering, with all that remain. */
     const replace = ({ error }: Failure, isWinner: boolean) => {
       const all = [...earlier, ...models.flatMap((_, index) => failures.get(index) ?? [])];
       const others = models.filter((_, index) => !failures.has(index));

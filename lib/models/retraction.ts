@@ -1,5 +1,5 @@
 import type { RetractChunk } from '../core/chunk.js';
-import { usageOfError } from '../core/remainder.js';
+import { usageOfError } from '../core/usageOfError.js';
 
 /**
  * The chunk that voids a failed attempt, with the usage that the provider had reported for it.

@@ -5,7 +5,7 @@ import { checkKeepRecent, cutIndex, inputBefore } from '../core/keepRecent.js';
 import type { KeepRecentOptions } from '../core/keepRecent.js';
 import { systemMessage, userMessage } from '../core/message.js';
 import type { Message, Part } from '../core/message.js';
-import type { Model, Request } from '../core/model.js';
+import type { Model, ModelRequest } from '../core/model.js';
 import { requireNumber } from '../core/options.js';
 import { estimateTokens } from '../core/tokens.js';
 import type { CountTokens } from '../core/tokens.js';
@@ -21,7 +21,7 @@ export interface SummarizeOptions {
    * receives already contains the last summary.
    */
   readonly when: number | ((messages: readonly Message[]) => boolean);
-  /** What is not summarized, counted from the end. Default: 10 messages. */
+  /** The messages that are not summarized, counted from the end. Default: 10 messages. */
   readonly keep?: Omit<KeepRecentOptions, 'countTokens'> | undefined;
   /** The instructions for the summary. Default: keep decisions, facts, names, numbers, open tasks and results. */
   readonly instructions?: string | undefined;
@@ -46,8 +46,8 @@ const defaultInstructions =
  *
  * The function returns an Observable that emits one history: the system messages, the summary as an input of the user,
  * and the recent messages, chosen as by `keepRecent`. If the history is short, it emits the same array, and sends no
- * request. An empty summary changes nothing. If the request fails, so does the Observable: to go on without a summary,
- * use `catchError(() => of(keepRecent({ tokens })(messages)))`.
+ * request. An empty summary changes nothing. If the request fails, so does the Observable: to continue without a
+ * summary, use `catchError(() => of(keepRecent({ tokens })(messages)))`.
  *
  * A summary is remembered with the message up to which it goes. A later call with the same message objects, as in the
  * next turn of a run, reuses it, and the next summary includes it. A history that was stored and loaded has
@@ -75,8 +75,8 @@ export function summarize(options: SummarizeOptions): (messages: readonly Messag
   const isLong = typeof when === 'number' ? (messages: readonly Message[]) => countTokens(messages) > when : when;
   const summaries = new WeakMap<Message, Message>(); // by the last message that a summary includes
 
-  const requestFor = (older: readonly Message[]): Request => ({
-    messages: [systemMessage(instructions), userMessage(transcriptOf(older))],
+  const requestFor = (older: readonly Message[]): ModelRequest => ({
+    messages: [systemMessage(instructions), userMessage(toTranscript(older))],
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
   });
 
@@ -114,7 +114,7 @@ interface Written {
   readonly usage: Usage;
 }
 
-function summaryBy(model: Model, request: Request): Observable<Written> {
+function summaryBy(model: Model, request: ModelRequest): Observable<Written> {
   return model.stream(request).pipe(
     reduce<Chunk, Written>(
       (written, chunk) => {
@@ -135,10 +135,10 @@ function summaryBy(model: Model, request: Request): Observable<Written> {
 }
 
 /** A conversation as one text: a history with calls would need their tools in the request. */
-const transcriptOf = (messages: readonly Message[]): string =>
-  messages.map(({ role, parts }) => `${role}: ${parts.map(textOf).join('\n')}`).join('\n\n');
+const toTranscript = (messages: readonly Message[]): string =>
+  messages.map(({ role, parts }) => `${role}: ${parts.map(partText).join('\n')}`).join('\n\n');
 
-function textOf(part: Part): string {
+function partText(part: Part): string {
   switch (part.type) {
     case 'text':
       return part.text;

@@ -4,8 +4,8 @@ import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { ToolCallAccumulator } from './toolCalls/accumulator.js';
-import type { AccumulateOptions } from './toolCalls/accumulator.js';
+import { ToolCallAccumulator } from './accumulate/accumulator.js';
+import type { AccumulateOptions } from './accumulate/accumulator.js';
 
 /**
  * Joins the fragments of tool calls, from any provider, and emits each call once, when it is complete.
@@ -14,7 +14,8 @@ import type { AccumulateOptions } from './toolCalls/accumulator.js';
  *
  * ![](../../marbles/accumulateToolCalls.svg)
  *
- * A call is complete when the provider marks its end, otherwise at the `finish`. If the stream ends without a `finish`,
+ * A call is complete when the provider marks its end, or when its arguments have closed and a call opens at another
+ * index; otherwise at the `finish`. If the stream ends without a `finish`,
  * or with `length`, `contentFilter`, `error` or `stopped`, incomplete calls are dropped. A `finish` of `stop` or
  * `unspecified` in a turn with calls becomes `toolCalls`. Arguments that are not a JSON object become
  * `{ _raw, _error: 'invalid_json' }`. A call without an id receives a new id, and an id that was used before is
@@ -64,7 +65,7 @@ class Accumulation implements OperatorHandlers<StreamEvent> {
     const known = asKnownEvent(event);
     switch (known.type) {
       case 'toolCallFragment':
-        this.add(known);
+        this.addFragment(known);
         break;
       case 'finish':
         this.finish(known);
@@ -79,9 +80,9 @@ class Accumulation implements OperatorHandlers<StreamEvent> {
     }
   }
 
-  private add(fragment: ToolCallFragment): void {
+  private addFragment(fragment: ToolCallFragment): void {
     const { calls, out } = this;
-    const call = calls.add(fragment);
+    const call = calls.addFragment(fragment);
     if (!call) return;
     const labelled = this.emitsFragments ? calls.label(fragment, call) : undefined;
     const done = calls.takeDone();

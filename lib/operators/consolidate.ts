@@ -2,7 +2,7 @@ import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { FileChunk, ProviderDataChunk, SourceChunk, TextChunk, ThinkingChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
-import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
+import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { JsonMerger } from '../core/json/merge.js';
 import type { FilePart, Message, Metadata, Part, ProviderData, SourcePart, TextPart } from '../core/message.js';
@@ -29,7 +29,10 @@ import { StringBuilder } from '../core/stringBuilder.js';
  *
  * @returns A function that returns an Observable of the source's events and the message.
  */
-export function consolidate<E extends StreamEvent>(): OperatorFunction<E, Exclude<E, ProviderDataChunk> | MessageEvent>;
+export function consolidate<E extends StreamEvent>(): OperatorFunction<
+  E,
+  Exclude<E, ProviderDataChunk> | TurnMessageEvent
+>;
 export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => new Consolidation(out));
 }
@@ -69,7 +72,7 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
       case 'finish': {
         const message = this.collector?.message();
         this.collector = undefined; // the emitted message is immutable
-        if (message) out.next({ type: 'message', message } as MessageEvent);
+        if (message) out.next({ type: 'message', message } as TurnMessageEvent);
         break;
       }
       case 'retract':

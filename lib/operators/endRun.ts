@@ -1,5 +1,5 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
-import type { Checkpoint, Emitted, OpenCalls } from '../core/checkpoint.js';
+import type { Checkpoint, EmittedContent, OpenCalls } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import { startState, stateAfter, withoutNext } from '../core/event.js';
@@ -11,7 +11,7 @@ import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
 import type { Message } from '../core/message.js';
-import { usageOfError } from '../core/remainder.js';
+import { usageOfError } from '../core/usageOfError.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { RunContent } from './runContent.js';
@@ -22,11 +22,13 @@ export interface EndRunOptions {
    * Whether the `turn` events have a `checkpoint`, and `checkpoint` events report the calls of a turn. Default: false.
    */
   readonly checkpoints?: boolean | undefined;
-  /** The orchestrator's name, for checkpoints and `runOf(error)`. Default: `custom` in checkpoints, none in errors. */
+  /**
+   * The orchestrator's name for checkpoints and `failedRunOf(error)`. Default: `custom` in checkpoints, none in errors.
+   */
   readonly orchestrator?: string | undefined;
   /** Returns the prompts that arrived and did not join the run. Default: none. */
   readonly unjoined?: (() => readonly Message[]) | undefined;
-  /** The checkpoint from which the run goes on; `start` is its state. Default: a new run. */
+  /** The checkpoint from which the run resumes; `start` is its state. Default: a new run. */
   readonly resumed?: Checkpoint | undefined;
   /** Checks the result before it is emitted. If it throws, the run fails with that error. Default: no check. */
   readonly check?: ((result: RunResult) => void) | undefined;
@@ -41,7 +43,7 @@ export interface EndRunOptions {
  *
  * The result is emitted when the source completes after a `turn` event without `next`. If calls wait for answers, the
  * result has the finish reason `waiting`, the waiting calls and a checkpoint. `next` is removed from `turn` events. A
- * run that fails or is unsubscribed emits no result; `runOf(error)` returns what a run had done when it failed.
+ * run that fails or is unsubscribed emits no result; `failedRunOf(error)` returns what a run had done when it failed.
  * `retract` discards the content of the current turn, but the result includes the cost and the usage of the retracted
  * attempt.
  *
@@ -137,7 +139,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
   complete(): void {
     const { waiting, last, usage } = this;
     if (waiting) this.emitResult(waitingOutcome(waiting, usage, this.checkpoint({ open: waiting })));
-    else if (last && !last.next) this.emitResult(outcomeOf(last, usage));
+    else if (last && !last.next) this.emitResult(turnOutcome(last, usage));
     this.out.complete();
   }
 
@@ -158,7 +160,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
   }
 
   private emitResult(outcome: Outcome): void {
-    const { afterTools: _, ...emitted } = this.run.copy();
+    const { needsSeparator: _, ...emitted } = this.run.copy();
     const result = { ...emitted, ...outcome, ...this.prompts() };
     try {
       this.options.check?.(result);
@@ -181,9 +183,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
 }
 
 /** The outcome of a run, without its content. */
-type Outcome = Omit<RunResult, keyof Emitted>;
+type Outcome = Omit<RunResult, keyof EmittedContent>;
 
-function outcomeOf({ output, finishReason, rawReason, turn }: TurnEvent, usage: Usage): Outcome {
+function turnOutcome({ output, finishReason, rawReason, turn }: TurnEvent, usage: Usage): Outcome {
   return { output, finishReason, ...omitUndefined({ rawReason }), usage, turns: turn };
 }
 
@@ -194,7 +196,7 @@ function waitingOutcome(open: OpenCalls, usage: Usage, checkpoint: Checkpoint): 
   return { output: undefined, finishReason: 'waiting', usage: total, turns, waiting: open.waiting, checkpoint };
 }
 
-/** What a checkpoint holds of the last turn; undefined if JSON cannot represent its output exactly. */
+/** The outcome of the last turn, for a checkpoint; undefined if JSON cannot represent its output exactly. */
 function endedCheckpoint({ finishReason, rawReason, output }: TurnEvent): Pick<Checkpoint, 'ended'> | undefined {
   const ended = { finishReason, ...omitUndefined({ rawReason }) };
   if (output === undefined) return { ended };

@@ -1,11 +1,11 @@
 import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
-import type { MessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
+import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
-import { ToolExecution } from './toolCalls/toolExecution.js';
-import type { ExecuteToolsOptions } from './toolCalls/toolExecution.js';
+import { TurnTools } from './execute/turnTools.js';
+import type { ExecuteToolsOptions } from './execute/turnTools.js';
 
-export type { ExecuteToolsOptions } from './toolCalls/toolExecution.js';
+export type { ExecuteToolsOptions } from './execute/turnTools.js';
 
 /**
  * Runs the tool calls of the turn's message, and emits their results as one message.
@@ -57,10 +57,10 @@ export type { ExecuteToolsOptions } from './toolCalls/toolExecution.js';
 export function executeTools<E extends StreamEvent, const T extends readonly Tool[]>(
   tools: T,
   options?: ExecuteToolsOptions<UserContextOf<T[number]>>,
-): OperatorFunction<E, Exclude<E, ToolCallEvent> | EventsOf<T[number]> | MessageEvent>;
+): OperatorFunction<E, Exclude<E, ToolCallEvent> | EventsOf<T[number]> | TurnMessageEvent>;
 export function executeTools(
   tools: readonly Tool[],
   options: ExecuteToolsOptions = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out) => new ToolExecution(out, tools, options));
+  return createOperator<StreamEvent, StreamEvent>((out) => new TurnTools(out, tools, options));
 }

@@ -2,7 +2,7 @@ import { from, of } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
-import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import type { TurnMessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent, isTurn } from '../core/eventGuards.js';
 import type { Message } from '../core/message.js';
 import { hasEmitted } from '../core/notifier.js';
@@ -56,7 +56,7 @@ export function followUp<E extends StreamEvent>(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
   options?: FollowUpOptions,
-): MonoTypeOperatorFunction<E | MessageEvent | TurnEvent>;
+): MonoTypeOperatorFunction<E | TurnMessageEvent | TurnEvent>;
 export function followUp(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
@@ -70,7 +70,7 @@ export function followUp(
     if (next && hasEmitted(stop)) return of<StreamEvent>({ ...turn, finishReason: 'stopped', next: null } as TurnEvent);
     const added = next?.messages.slice(after.messages.length) ?? [];
     return from<StreamEvent[]>([
-      ...added.map((message): MessageEvent => ({ type: 'message', message })),
+      ...added.map((message): TurnMessageEvent => ({ type: 'message', message })),
       { ...turn, next } as TurnEvent,
     ]);
   });

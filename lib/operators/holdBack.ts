@@ -26,9 +26,9 @@ export interface HoldBackOptions {
  * contain what was shown:
  *
  * ```ts
- * const polite = withOperators(
+ * const polite = pipeModel(
  *   openai('gpt-6.1-terra'),
- *   holdBack((text) => text.lastIndexOf(' ') + 1), // the last word may go on
+ *   holdBack((text) => text.lastIndexOf(' ') + 1), // the last word may be incomplete
  *   map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.replace(/darn/gi, '****') } : chunk)),
  * );
  * ```

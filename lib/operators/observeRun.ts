@@ -36,8 +36,8 @@ import type { RunObserver } from './runObserver.js';
  *
  * @param observer `runStart`, `runEnd`, `turnStart`, `turnEnd`, `requestStart`, `requestEnd`, `retry`, `retract`,
  * `toolStart`, `toolEnd`.
- * @param resumed The checkpoint from which the run goes on: its turns are counted, and no request is reported for its
- * open calls. Default: a new run.
+ * @param resumed The checkpoint of a resumed run: its turns are counted, and no request is reported for its open calls.
+ * Default: a new run.
  * @returns A function that returns an Observable of the source's events.
  */
 export function observeRun<E extends StreamEvent>(

@@ -1,6 +1,5 @@
-import type { OperatorFunction, Subscriber } from 'rxjs';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { filter } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 
 /** The events of a union that have one of the types. */
@@ -32,16 +31,5 @@ export function ofType<E extends StreamEvent, T extends E['type']>(
   ...types: readonly [T, ...T[]]
 ): OperatorFunction<E, EventOfType<E, T>> {
   const wanted: ReadonlySet<string> = new Set(types);
-  return createOperator<E, EventOfType<E, T>>((out) => new TypeFilter(out, wanted));
-}
-
-class TypeFilter<Out extends StreamEvent> implements OperatorHandlers<StreamEvent> {
-  constructor(
-    private readonly out: Subscriber<Out>,
-    private readonly wanted: ReadonlySet<string>,
-  ) {}
-
-  next(event: StreamEvent): void {
-    if (this.wanted.has(event.type)) this.out.next(event as Out);
-  }
+  return filter((event): event is EventOfType<E, T> & E => wanted.has(event.type));
 }

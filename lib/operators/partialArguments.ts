@@ -72,7 +72,7 @@ class GrowingCalls implements OperatorHandlers<StreamEvent> {
     const known = asKnownEvent(event);
     switch (known.type) {
       case 'toolCallFragment':
-        this.callAt(known.index ?? 0).add(known);
+        this.callAt(known.index ?? 0).append(known);
         break;
       case 'toolCall':
         this.end(known);
@@ -140,7 +140,7 @@ class GrowingCall implements Growing {
     this.pacer = new SnapshotPacer(out, this);
   }
 
-  add({ id, name, arguments: args }: ToolCallFragment): void {
+  append({ id, name, arguments: args }: ToolCallFragment): void {
     this.id = id ?? this.id;
     this.name = name ?? this.name;
     if (typeof args === 'string') this.json.push(args);

@@ -20,13 +20,13 @@ import { asKnownEvent } from '../core/eventGuards.js';
  * ```
  *
  * @param prefix The text to prepend. Default: a line feed.
- * @param start Where a resumed run goes on: whether it has emitted text, and whether a tool round or a prompt has
+ * @param start Where a resumed run continues: whether it has emitted text, and whether a tool round or a prompt has
  * followed. Default: a new run.
  * @returns A function that returns an Observable of the source's events, in which these texts have the prefix.
  */
 export function prefixAfterTools<E extends StreamEvent>(
   prefix = '\n',
-  start: PrefixPosition = { hasText: false, afterTools: false },
+  start: PrefixPosition = { hasText: false, needsSeparator: false },
 ): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => new Prefixer(out, prefix, start));
 }
@@ -47,13 +47,13 @@ class Prefixer<E extends StreamEvent> implements OperatorHandlers<E> {
     const known = asKnownEvent(event);
     switch (known.type) {
       case 'text':
-        if (known.text === '' || (position.hasText && !position.afterTools)) break; // nearly every delta
-        this.position = { hasText: true, afterTools: false };
+        if (known.text === '' || (position.hasText && !position.needsSeparator)) break; // nearly every delta
+        this.position = { hasText: true, needsSeparator: false };
         if (!position.hasText) break;
         this.out.next({ ...event, text: this.prefix + known.text });
         return;
       case 'message':
-        if (known.message.role === 'user') this.position = { ...position, afterTools: true };
+        if (known.message.role === 'user') this.position = { ...position, needsSeparator: true };
         break;
       case 'turn':
         this.turnStart = position;
@@ -70,5 +70,5 @@ class Prefixer<E extends StreamEvent> implements OperatorHandlers<E> {
 /** Where a run is: whether it has emitted text, and whether a tool round or a prompt has followed. */
 export interface PrefixPosition {
   readonly hasText: boolean;
-  readonly afterTools: boolean;
+  readonly needsSeparator: boolean;
 }

@@ -1,4 +1,4 @@
-import type { Emitted } from '../core/checkpoint.js';
+import type { EmittedContent } from '../core/checkpoint.js';
 import { omitUndefined } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message, Metadata } from '../core/message.js';
@@ -7,7 +7,7 @@ import { StringBuilder } from '../core/stringBuilder.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 
-/** What a run has emitted so far. */
+/** Collects the content that a run has emitted so far. */
 export class RunContent {
   /** The current turn. */
   turn: TurnContent;
@@ -15,23 +15,29 @@ export class RunContent {
   private readonly thinking = new StringBuilder();
   private readonly messages: Message[] = [];
   private readonly metadata: MetadataCollector;
-  /** Whether tool results or a prompt followed the last text, at the end of the last turn. */
-  private afterTools: boolean;
+  /** Whether, at the end of the last turn, tool results or a prompt followed the last text. */
+  private needsSeparator: boolean;
 
   /** @param earlier What a resumed run has emitted before. Default: nothing. */
-  constructor({ text = '', thinking = '', messages = [], metadata, afterTools = false }: Partial<Emitted> = {}) {
+  constructor({
+    text = '',
+    thinking = '',
+    messages = [],
+    metadata,
+    needsSeparator = false,
+  }: Partial<EmittedContent> = {}) {
     if (text !== '') this.text.add(text);
     if (thinking !== '') this.thinking.add(thinking);
     for (const message of messages) this.messages.push(message);
     this.metadata = new MetadataCollector(metadata);
-    this.afterTools = afterTools;
-    this.turn = new TurnContent(afterTools);
+    this.needsSeparator = needsSeparator;
+    this.turn = new TurnContent(needsSeparator);
   }
 
   /** Discards the content of the current turn, except its cost and the usage of the attempt, if it is known. */
   retract(usage: Usage | undefined): void {
     const { metadata, usage: earlier } = this.turn;
-    this.turn = new TurnContent(this.afterTools, metadataOfRetracted(metadata.metadata), addUsage(earlier, usage));
+    this.turn = new TurnContent(this.needsSeparator, metadataOfRetracted(metadata.metadata), addUsage(earlier, usage));
   }
 
   /** Adds the current turn, and begins the next one. */
@@ -41,12 +47,12 @@ export class RunContent {
     this.thinking.add(turn.thinkingText());
     for (const message of turn.messages) this.messages.push(message);
     if (turn.metadata.metadata) this.metadata.add(turn.metadata.metadata);
-    this.afterTools = turn.afterTools;
-    this.turn = new TurnContent(this.afterTools);
+    this.needsSeparator = turn.needsSeparator;
+    this.turn = new TurnContent(this.needsSeparator);
   }
 
   /** A copy of all content, including that of the current turn. */
-  copy(): Emitted {
+  copy(): EmittedContent {
     const { turn } = this;
     const earlier = this.metadata.metadata;
     const added = turn.metadata.metadata ?? {};
@@ -55,7 +61,7 @@ export class RunContent {
       thinking: this.thinking.toString() + turn.thinkingText(),
       messages: [...this.messages, ...turn.messages],
       ...omitUndefined({ metadata: (earlier ?? turn.metadata.metadata) ? mergeMetadata(earlier, added) : undefined }),
-      afterTools: turn.afterTools,
+      needsSeparator: turn.needsSeparator,
     };
   }
 }
@@ -71,11 +77,11 @@ class TurnContent {
   private thinking: StringBuilder | undefined;
 
   /**
-   * @param afterTools Whether tool results or a prompt followed the last text.
+   * @param needsSeparator Whether tool results or a prompt followed the last text.
    * @param usage The usage of the retracted attempts at the turn, and of its tools. Its `turn` event includes it.
    */
   constructor(
-    public afterTools: boolean,
+    public needsSeparator: boolean,
     metadata?: Metadata,
     public usage?: Usage,
   ) {
@@ -84,7 +90,7 @@ class TurnContent {
 
   addText(text: string): void {
     if (text === '') return;
-    this.afterTools = false;
+    this.needsSeparator = false;
     this.streamed ??= new StringBuilder();
     this.streamed.add(text);
   }
@@ -97,7 +103,7 @@ class TurnContent {
   addMessage(message: Message): void {
     this.messages.push(message);
     if (this.streamed) this.endText(this.streamed.toString(), messageText(message));
-    if (message.role === 'user') this.afterTools = true;
+    if (message.role === 'user') this.needsSeparator = true;
   }
 
   /** The text so far. */

@@ -6,7 +6,7 @@ import type { RunResult, StreamEvent, ToolResultEvent, ToolStartEvent, TurnEvent
 import { asKnownEvent, isTurn } from '../core/eventGuards.js';
 
 /** How something ended: by itself, with the error of the run, or because it was unsubscribed or retracted. */
-export type Outcome = 'completed' | 'failed' | 'unsubscribed';
+type Outcome = 'completed' | 'failed' | 'unsubscribed';
 
 /** The end of a run, a turn, a request or a tool. */
 export interface ObservedEnd {
@@ -18,7 +18,7 @@ export interface ObservedEnd {
 }
 
 /** The position of something in its run: the number of its turn, from 1. */
-export interface InTurn {
+interface InTurn {
   readonly turn: number;
 }
 
@@ -41,7 +41,7 @@ export interface RunObserver {
   readonly requestEnd?: (end: InTurn & ObservedEnd & { readonly timeToFirstChunk?: number }) => void;
   /** A request, or a turn, is sent again after `delay` milliseconds. */
   readonly retry?: (retry: InTurn & Omit<RetryChunk, 'type'>) => void;
-  /** What the turn has emitted is void: the turn starts over. */
+  /** The turn starts over: everything that it has emitted is void. */
   readonly retract?: (retract: InTurn & Omit<RetractChunk, 'type'>) => void;
   /** A tool starts. */
   readonly toolStart?: (start: InTurn & Omit<ToolStartEvent, 'type'>) => void;

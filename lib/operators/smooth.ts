@@ -5,7 +5,6 @@ import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { maxTimerDelay, requireNumber } from '../core/options.js';
-import { leaveChunk } from '../core/remainder.js';
 
 /** Options of `smooth`. */
 export interface SmoothOptions {
@@ -54,9 +53,8 @@ export function smooth<E extends StreamEvent>({
     const characterEnd = createCharacterEnd();
     let type: Delta['type'] = 'text';
     let timer: Subscription | undefined;
-    let emit = (delta: Delta) => out.next(delta as StreamEvent as E);
     const emitText = (text: string) => {
-      if (text !== '') emit({ type, text });
+      if (text !== '') out.next({ type, text } as StreamEvent as E);
     };
     const flush = () => {
       timer?.unsubscribe();
@@ -74,18 +72,15 @@ export function smooth<E extends StreamEvent>({
         emitShare();
       }, pause);
     };
-    const add = (delta: Delta) => {
+    const enqueue = (delta: Delta) => {
       if (delta.type !== type) flush();
       type = delta.type;
-      queue.add(delta.text, asyncScheduler.now());
+      queue.append(delta.text, asyncScheduler.now());
       if (timer) return;
       startTimer();
       emitShare();
     };
-    out.add(() => {
-      emit = leaveChunk; // for `stopOn`, which adds it to the partial text
-      flush();
-    });
+    out.add(() => timer?.unsubscribe());
     return {
       next(event) {
         const known = asKnownEvent(event);
@@ -93,7 +88,7 @@ export function smooth<E extends StreamEvent>({
           case 'text':
           case 'thinking':
             if ('providerData' in known) break;
-            add(known);
+            enqueue(known);
             return;
           case 'metadata':
           case 'providerData':
@@ -116,6 +111,7 @@ export function smooth<E extends StreamEvent>({
         flush();
         out.complete();
       },
+      release: flush,
     };
   });
 }
@@ -136,7 +132,7 @@ function createTextQueue(maxDelay: number, interval: number) {
   return {
     isEmpty: () => text === '',
     takeAll,
-    add(delta: string, now: number) {
+    append(delta: string, now: number) {
       text += delta;
       const due = now + maxDelay;
       const last = parts.at(-1);

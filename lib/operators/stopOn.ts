@@ -1,12 +1,11 @@
-import { defer, ReplaySubject, takeUntil } from 'rxjs';
 import type { ObservableInput, OperatorFunction } from 'rxjs';
 import type { FinishChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { isFinish } from '../core/eventGuards.js';
 import { onFirstValue } from '../core/notifier.js';
-import { collectRemainder } from '../core/remainder.js';
-import type { Remainder } from '../core/remainder.js';
+import { sumUsages } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
 
 /**
  * Replaces the rest of a model's stream by a `finish` with the reason `stopped`, when a notifier emits.
@@ -15,12 +14,15 @@ import type { Remainder } from '../core/remainder.js';
  *
  * ![](../../marbles/stopOn.svg)
  *
- * The source is unsubscribed first, which aborts its request, its retries and its delays. Then the text that a filter
- * still held back is emitted (it does not pass the operators between that filter and `stopOn`), and then the `finish`,
- * with the usage that the provider has reported so far. The operators after it end the turn as usual: with a message
- * that contains the partial text, and without incomplete tool calls. If the notifier emits when it is subscribed, the
- * source is not subscribed, so no request is sent. After the source's own `finish`, the notifier has no effect. As with
- * `takeUntil`, an error of the notifier is emitted, and its completion is ignored.
+ * Text that the operators before it hold back is emitted first (see `release` of `createOperator`). Then the source is
+ * unsubscribed, which aborts its request, its retries and its delays, and the `finish` follows, with the usage that the
+ * provider has reported so far. The operators after it end the turn as usual: with a message that contains the partial
+ * text, and without incomplete tool calls. An operator of RxJS ends the chain of operators that release text: place
+ * `stopOn` directly after the model's stream, or apply the operators with `pipeModel`.
+ *
+ * If the notifier emits when it is subscribed, the source is not subscribed, so no request is sent. After the source's
+ * own `finish`, the notifier has no effect. As with `takeUntil`, an error of the notifier is emitted, and its
+ * completion is ignored.
  *
  * The agent's option `stop` applies it to each turn of a run. To stop the turns of a loop of your own, pass a notifier
  * that remembers its value, so that a value between two turns counts:
@@ -44,22 +46,27 @@ import type { Remainder } from '../core/remainder.js';
  */
 export function stopOn<E extends StreamEvent>(notifier: ObservableInput<unknown>): OperatorFunction<E, E | FinishChunk>;
 export function stopOn(notifier: ObservableInput<unknown>): OperatorFunction<StreamEvent, StreamEvent> {
-  return (source) =>
-    defer(() => {
-      const stopped = new ReplaySubject<void>(1); // also if the notifier emits before the source is subscribed
-      return finishWhenStopped(notifier, stopped)(source.pipe(takeUntil(stopped)));
-    });
+  return finishOn(notifier, { type: 'finish', reason: 'stopped' });
 }
 
-function finishWhenStopped(notifier: ObservableInput<unknown>, stopped: ReplaySubject<void>) {
-  return createOperator<StreamEvent, StreamEvent>((out) => {
-    const remainder: Remainder = { chunks: [], usage: undefined };
+/** The `finish` of a response that a prompt has interrupted. Calls that `eager` has begun run to their end. */
+export const interruptedFinish: FinishChunk = { type: 'finish', reason: 'stopped', rawReason: 'prompt' };
+
+/** As `stopOn`, with another `finish`. */
+export function finishOn(
+  notifier: ObservableInput<unknown>,
+  finish: FinishChunk,
+): OperatorFunction<StreamEvent, StreamEvent> {
+  return createOperator<StreamEvent, StreamEvent>((out, source) => {
+    let usage: Usage | undefined;
     let isStopped = false;
     let isFinished = false;
     let isFinishing = false; // the `finish` is being emitted: a handler of what it causes may stop the run
     onFirstValue(out, notifier, () => {
       isStopped = true;
-      if (!isFinishing) collectRemainder(remainder, () => stopped.next());
+      if (isFinishing) return;
+      usage = sumUsages(source.release());
+      source.unsubscribe();
     });
     return {
       next(event) {
@@ -70,14 +77,10 @@ function finishWhenStopped(notifier: ObservableInput<unknown>, stopped: ReplaySu
         isFinished = isFinishing = true;
         out.next(event);
         isFinishing = false;
-        if (isStopped) stopped.next();
+        if (isStopped) source.unsubscribe();
       },
       afterTeardown() {
-        if (isStopped && !isFinished) {
-          const { chunks, usage } = remainder;
-          for (const chunk of chunks) out.next(chunk);
-          out.next({ type: 'finish', reason: 'stopped', ...(usage ? { usage } : {}) } as FinishChunk);
-        }
+        if (isStopped && !isFinished) out.next(usage ? ({ ...finish, usage } as FinishChunk) : finish);
         out.complete();
       },
     };

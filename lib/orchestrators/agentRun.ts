@@ -3,7 +3,6 @@ import type { Observable } from 'rxjs';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import type { Model } from '../core/model.js';
-import type { Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { endRun } from '../operators/endRun.js';
@@ -16,19 +15,19 @@ import type { PrepareTurn } from './prepareTurn.js';
 import { collectPrompts, joinPrompts } from './prompts.js';
 import type { PromptQueue } from './prompts.js';
 import { dropReplay } from './replay.js';
-import { requireOutput } from './requireOutput.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns } from './runTurns.js';
 import type { TurnPosition } from './runTurns.js';
 import { rememberStop } from './stoppable.js';
 import type { StopWhen } from './stopWhen.js';
+import type { TypedOutput } from './typed.js';
 
 /** The options of an agent, with their defaults. See `AgentOptions`. */
 export interface AgentSettings extends TurnOptions {
   readonly model: Model;
   readonly tools: readonly Tool[];
   readonly orchestrator: Orchestrator;
-  readonly output?: Schema | undefined;
+  readonly output?: TypedOutput | undefined;
   readonly prepareTurn?: PrepareTurn | undefined;
   readonly maxTurns?: number | undefined;
   readonly stopWhen?: StopWhen | undefined;
@@ -57,7 +56,7 @@ export interface RunStart {
   readonly resumed?: ResumedTurn | undefined;
 }
 
-/** What reaches a run from outside. */
+/** The notifiers that reach a run from outside. */
 interface Notifiers {
   readonly stop?: Observable<unknown>;
   readonly prompts?: PromptQueue | undefined;
@@ -83,7 +82,7 @@ class AgentRun {
       context,
       options: { ...settings, fragments },
       checkpoints,
-      ...(output ? { output } : {}),
+      ...(output ? { output: output.schema } : {}),
       ...(stop ? { stop } : {}),
     };
     this.runner = wrapTurn
@@ -102,7 +101,7 @@ class AgentRun {
       stopWhen,
       provider: model.provider,
     });
-    const check = output ? requireOutput(orchestrator) : undefined;
+    const check = output?.check(orchestrator);
     return (checkpoint?.ended ? EMPTY : turns).pipe(
       timeLimit('run', timeout?.run),
       prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),
@@ -116,16 +115,19 @@ class AgentRun {
     const { prepareTurn, timeout } = this.settings;
     const { resumed } = this.start;
     const { stop, prompts } = this.notifiers;
-    const goesOn = resumed !== undefined && state === this.start.state;
-    const context = { ...this.context, last, ...(goesOn ? { resumed } : {}) };
+    const isResumed = resumed !== undefined && state === this.start.state;
+    const context = { ...this.context, last, ...(isResumed ? { resumed } : {}) };
     const interrupts = this.runOptions.whenPrompted === 'interrupt' ? prompts?.arrivals : undefined;
     return preparedTurn(this.runner, prepareTurn, state, context, interrupts).pipe(
       timeLimit('turn', timeout?.turn),
       stop ? endStopped(state, stop) : identity,
       prompts ? joinPrompts(prompts, state, context) : identity,
-      goesOn ? dropReplay(this.settings.orchestrator.name) : identity,
+      isResumed ? dropReplay(this.settings.orchestrator.name) : identity,
     );
   }
 }
 
-const prefixPosition = ({ emitted: { text, afterTools } }: Checkpoint) => ({ hasText: text !== '', afterTools });
+const prefixPosition = ({ emitted: { text, needsSeparator } }: Checkpoint) => ({
+  hasText: text !== '',
+  needsSeparator,
+});

@@ -1,4 +1,4 @@
-import { asapScheduler, defer, ReplaySubject, takeUntil } from 'rxjs';
+import { asapScheduler } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { RunEvent, RunState } from '../core/event.js';
@@ -17,15 +17,7 @@ import { OpenTurn, stoppedTurn } from './openTurn.js';
  * @param stop Emits when the run is stopped, also to a late subscriber.
  */
 export function endStopped(state: RunState, stop: Observable<unknown>): MonoTypeOperatorFunction<RunEvent> {
-  return (source) =>
-    defer(() => {
-      const overdue = new ReplaySubject<void>(1);
-      return completeStopped(state, stop, overdue)(source.pipe(takeUntil(overdue)));
-    });
-}
-
-function completeStopped(state: RunState, stop: Observable<unknown>, overdue: ReplaySubject<void>) {
-  return createOperator<RunEvent, RunEvent>((out) => {
+  return createOperator<RunEvent, RunEvent>((out, source) => {
     const open = new OpenTurn(state);
     let isStopped = false;
     let isOverdue = false;
@@ -36,14 +28,15 @@ function completeStopped(state: RunState, stop: Observable<unknown>, overdue: Re
       out.add(
         asapScheduler.schedule(() => {
           isOverdue = true;
-          overdue.next();
+          source.release();
+          source.unsubscribe();
         }),
       );
     });
     return {
       next(event) {
         if (event.type !== 'turn') {
-          open.add(event);
+          open.observe(event);
           out.next(event);
           return;
         }

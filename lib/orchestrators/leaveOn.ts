@@ -1,12 +1,12 @@
-import { fromEvent, map, startWith, filter, takeUntil } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { filter, fromEvent, map, share, startWith, takeUntil } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 
 /**
  * Unsubscribes the source when a signal is aborted, and fails with the signal's reason, as `fetch` does. If the signal
  * is already aborted, the source is not subscribed. The listener is removed when the source ends.
  */
 export function leaveOn<T>(signal: AbortSignal): MonoTypeOperatorFunction<T> {
-  const aborted = fromEvent(signal, 'abort').pipe(
+  const aborted = abortEvents(signal).pipe(
     startWith(undefined), // it may be aborted already
     filter(() => signal.aborted),
     map(() => {
@@ -14,4 +14,13 @@ export function leaveOn<T>(signal: AbortSignal): MonoTypeOperatorFunction<T> {
     }),
   );
   return takeUntil(aborted);
+}
+
+const shared = new WeakMap<AbortSignal, Observable<unknown>>();
+
+/** The `abort` event of a signal. All runs share one listener: Node warns of a leak when a signal has more than ten. */
+function abortEvents(signal: AbortSignal): Observable<unknown> {
+  const events = shared.get(signal) ?? fromEvent(signal, 'abort').pipe(share());
+  shared.set(signal, events);
+  return events;
 }

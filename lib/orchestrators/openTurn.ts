@@ -10,7 +10,7 @@ export class OpenTurn {
 
   constructor(private readonly state: RunState) {}
 
-  add(event: RunEvent): void {
+  observe(event: RunEvent): void {
     const { content } = this;
     switch (event.type) {
       case 'text':

@@ -23,15 +23,17 @@ export interface TurnOptions extends RequestSettings {
    */
   readonly toolConcurrency?: number | undefined;
   /**
-   * Whether a call starts as soon as it is complete, while the model still streams. Default: false, so the model's
-   * connection is closed before the first tool runs.
+   * Whether a call starts as soon as it is complete, while the model still streams. Chat Completions (`openai`,
+   * `openrouter`, `together`, `mistral`) has no mark for it: a call with arguments is complete when the next call
+   * begins, any other at the end of the response. Default: false, so the model's connection is closed before the first
+   * tool runs.
    */
   readonly eagerTools?: boolean | undefined;
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly toolDeadline?: number | undefined;
   /**
    * Decides about calls of tools with `needsApproval`. An empty Observable denies. Default: the run ends with the
-   * finish reason `waiting`, and goes on with `agent.resume`.
+   * finish reason `waiting`, and `agent.resume` continues it.
    */
   readonly approve?: Approve | undefined;
   /** How often the model is asked to repair a typed output that is not valid. Default: 2. */
@@ -63,7 +65,7 @@ export interface TurnContext extends Partial<TurnPosition> {
   readonly stop?: Observable<unknown>;
   /** Whether the turn reports its calls for checkpoints. Default: false. */
   readonly checkpoints?: boolean | undefined;
-  /** The open calls with which this turn goes on: the model is not asked again. Default: a new turn. */
+  /** The open calls with which this turn is resumed: the model is not asked again. Default: a new turn. */
   readonly resumed?: ResumedTurn | undefined;
 }
 

@@ -9,9 +9,9 @@ import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { messageText, userMessage } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { hasEmitted } from '../core/notifier.js';
-import { setUsageOfError } from '../core/remainder.js';
+import { setUsageOfError } from '../core/usageOfError.js';
 import { OutputError } from '../core/runErrors.js';
-import { jsonSchemaOf, validate } from '../core/schema.js';
+import { toJsonSchema, validate } from '../core/schema.js';
 import type { Schema, Validation } from '../core/schema.js';
 import { stoppedTurn } from './openTurn.js';
 import type { TurnContext } from './orchestrator.js';
@@ -99,9 +99,9 @@ export function unrepairableError(typed: TypedTurn, turn: TurnEvent, text: strin
 
 interface Failure {
   readonly reason: OutputError['reason'];
-  /** What happened. */
+  /** A description of the problem. */
   readonly problem: string;
-  /** What to do about it. */
+  /** The advice to the user. */
   readonly nextStep: string;
 }
 
@@ -177,7 +177,7 @@ export function validateText(schema: Schema, text: string): Observable<Validatio
   }
   if (isDeeperThan(value, MAX_JSON_DEPTH))
     return of({ invalid: `it has more than ${MAX_JSON_DEPTH} levels of objects and arrays` });
-  const validation = validate(schema, omitOptionalNulls(value, jsonSchemaOf(schema, 'The output')));
+  const validation = validate(schema, omitOptionalNulls(value, toJsonSchema(schema, 'The output')));
   return validation instanceof Promise ? from(validation) : of(validation);
 }
 

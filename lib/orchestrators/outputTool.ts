@@ -10,7 +10,7 @@ import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { createUnwrapper, isWrapped, WRAPPER_KEY, wrapSchema } from '../core/outputWrapper.js';
-import { jsonSchemaOf, validate } from '../core/schema.js';
+import { toJsonSchema, validate } from '../core/schema.js';
 import type { Schema, Validation } from '../core/schema.js';
 import { tool } from '../core/tool.js';
 import type { Tool } from '../core/tool.js';
@@ -22,7 +22,7 @@ import { SuppressedText } from './suppressedText.js';
 import { modelTurn, toolChoiceAt } from './toolLoop.js';
 
 /** The name of the tool with which a model that does not accept a schema returns its result. */
-export const RETURN_RESULT = 'return_result';
+const RETURN_RESULT = 'return_result';
 
 /** Holds the validated result once the model has returned it. */
 interface Returned {
@@ -42,7 +42,7 @@ export function outputTool(typed: TypedTurn): Observable<RunEvent> {
     if (context.tools.some(({ name }) => name === RETURN_RESULT)) throw reservedName();
     const returned: Returned = {};
     return modelTurn(state, withReturnTool(withoutReturned(context), returnTool(schema, returned)), true).pipe(
-      showOutput(isWrapped(jsonSchemaOf(schema, 'The output')), context.options.fragments ?? false, returned),
+      showOutput(isWrapped(toJsonSchema(schema, 'The output')), context.options.fragments ?? false, returned),
       replaceTurnEvent((turn, messages) =>
         returned.result
           ? of<RunEvent>({ ...turn, finishReason: 'stop', next: null, output: returned.result.value })
@@ -56,7 +56,7 @@ const reservedName = () =>
   new ConfigurationError('tools', `The tool name "${RETURN_RESULT}" is reserved for typed output.`, 'Rename the tool.');
 
 function returnTool(schema: Schema, returned: Returned): Tool {
-  const jsonSchema = jsonSchemaOf(schema, 'The output');
+  const jsonSchema = toJsonSchema(schema, 'The output');
   const wrapped = isWrapped(jsonSchema);
   const accept = (validation: Validation<unknown>) => {
     if ('invalid' in validation)
@@ -130,7 +130,7 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
             showFragment(event);
             return;
           case 'text':
-            suppressed.add(event.text);
+            suppressed.append(event.text);
             return;
           case 'toolCall':
             if (event.name !== RETURN_RESULT) break;

@@ -1,4 +1,4 @@
-import { concatMap, defaultIfEmpty, defer, EMPTY, from, merge, take, takeUntil } from 'rxjs';
+import { concatMap, defaultIfEmpty, defer, EMPTY, from, take, takeUntil } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
@@ -9,7 +9,7 @@ import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { stoppable } from './stoppable.js';
 
-/** What `prepareTurn` changes for one turn. What is omitted stays as it is in the agent's options. */
+/** The changes of `prepareTurn` for one turn. An omitted option stays as it is in the agent's options. */
 export interface TurnChanges extends Omit<TurnOptions, 'toolChoice' | 'fragments' | 'newId'> {
   /** The model of the turn. */
   readonly model?: Model | undefined;
@@ -52,7 +52,7 @@ export function preparedTurn(
   return defer(() => {
     const changes = prepareTurn(state, context.context as never);
     if (!isObservableInput(changes)) return startTurn(turn, changes);
-    return firstOf(changes, context.stop).pipe(concatMap((first) => startTurn(turn, first)));
+    return firstValue(changes, context.stop).pipe(concatMap((first) => startTurn(turn, first)));
   });
 }
 
@@ -70,8 +70,7 @@ function startTurn(
   const changed = changes ? applyChanges(context, changes) : context;
   const { model, stop } = changed;
   if (typeof (model as Partial<Model>).stream !== 'function') throw invalidModel();
-  const end = stop && interrupts ? merge(stop, interrupts) : (stop ?? interrupts);
-  return orchestrator.turn(state, end ? { ...changed, model: stoppable(model, end) } : changed);
+  return orchestrator.turn(state, { ...changed, model: stoppable(model, stop, interrupts) });
 }
 
 const invalidModel = () =>
@@ -82,7 +81,7 @@ const invalidModel = () =>
   );
 
 /** The first value; undefined if there is none, or if the run is stopped before it: the turn then ends at once. */
-const firstOf = <T>(values: ObservableInput<T>, stop: Observable<unknown> = EMPTY): Observable<T | undefined> =>
+const firstValue = <T>(values: ObservableInput<T>, stop: Observable<unknown> = EMPTY): Observable<T | undefined> =>
   from(values).pipe(take(1), takeUntil(stop), defaultIfEmpty(undefined));
 
 function applyChanges(

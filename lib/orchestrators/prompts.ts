@@ -14,20 +14,21 @@ import type { TurnContext } from './orchestrator.js';
 /** Options of a run that receives prompts. */
 export interface PromptOptions {
   /**
-   * Prompts that join the run while it goes on.
+   * Prompts that join the run while it runs.
    *
    * ![](../../marbles/createAgent.prompts.svg)
    *
    * Each becomes a user message at the end of the turn in which it arrives, after the results of its tools. It is
-   * emitted as `message`, and is part of the result. A run that would end goes on with it. It is subscribed once per
+   * emitted as `message`, and is part of the result. A run that would end continues with it. It is subscribed once per
    * run, until the run ends. Prompts that arrive when no turn can follow any more (after the last `turn` event, or at a
    * limit between two turns) are in `prompts` of the result. Default: no prompts.
    */
   readonly prompts?: ObservableInput<Input> | undefined;
   /**
    * When a prompt joins the run. `nextTurn`: at the end of the turn. `interrupt`: the model's response ends at once, as
-   * by `stop`, and the run goes on from its partial text; running tools are not interrupted. A turn that is interrupted
-   * has the finish reason `stopped` and a `next` state, and counts for `maxTurns`. Default: `nextTurn`.
+   * by `stop`, and the run resumes from its partial text. Tools are not interrupted: calls that `eagerTools` has begun
+   * run to their end, and the prompt follows their results. An interrupted turn has the finish reason `stopped`, the
+   * `rawReason` `prompt` and a `next` state, and counts for `maxTurns`. Default: `nextTurn`.
    */
   readonly whenPrompted?: 'nextTurn' | 'interrupt' | undefined;
 }
@@ -75,10 +76,10 @@ export function collectPrompts<T>(
 
 /**
  * Adds the prompts that have arrived to the history, at the end of a turn: they are emitted as messages before its
- * `turn` event, after the results of its tools, and are part of the state of the next turn. A run that would end goes
- * on with them, unless it has been stopped or this is the last turn.
+ * `turn` event, after the results of its tools, and are part of the state of the next turn. A run that would end
+ * continues with them, unless it has been stopped or this is the last turn.
  *
- * A run that goes on after its end starts over with an empty memo, as a new run does, and a typed output is asked for
+ * A run that continues after its end starts over with an empty memo, as a new run does, and a typed output is asked for
  * again. After an interruption, the memo is that of the interrupted turn.
  */
 export function joinPrompts(

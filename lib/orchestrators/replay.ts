@@ -13,14 +13,14 @@ import type { Message } from '../core/message.js';
 const replayEnd = { type: 'replayEnd' } as const;
 
 /**
- * What the model answered in an open turn. It replaces the model's stream, so that the operators and the orchestrator
- * of the turn reach the state in which they were: they have seen its text, its calls and their results, its messages,
- * its metadata and its usage. `dropReplay` removes these events from the run.
+ * The events of the model's answer in an open turn. They replace the model's stream, so that the operators and the
+ * orchestrator of the turn reach the state in which they were: they receive its text, its calls and their results, its
+ * messages, its metadata and its usage. `dropReplay` removes these events from the run.
  */
 export function replay({ messages, metadata, finish, results }: OpenCalls): Observable<Replayed> {
   return from<Replayed[]>([
     ...(metadata ? [{ type: 'metadata', metadata } as const] : []),
-    ...messages.flatMap(eventsOf),
+    ...messages.flatMap(messageEvents),
     ...results,
     replayEnd as StreamEvent as Replayed, // removed from the run, so not in the types of its events
     { type: 'finish', ...finish },
@@ -29,14 +29,14 @@ export function replay({ messages, metadata, finish, results }: OpenCalls): Obse
 
 type Replayed = RunEvent | FinishChunk;
 
-const eventsOf = (message: Message): readonly Replayed[] => [
+const messageEvents = (message: Message): readonly Replayed[] => [
   ...(message.role === 'model' ? message.parts.map(eventOfPart) : []),
   { type: 'message', message },
 ];
 
 /**
  * Drops the events up to the end of the replay. If the turn ends without a replay, its orchestrator has asked the model
- * again instead of going on with the open calls, and the run fails.
+ * again instead of resuming the open calls, and the run fails.
  */
 export function dropReplay<E extends StreamEvent>(orchestrator: string): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
@@ -55,6 +55,6 @@ export function dropReplay<E extends StreamEvent>(orchestrator: string): MonoTyp
 const notReplayed = (orchestrator: string) =>
   new ConfigurationError(
     'checkpoint',
-    `The orchestrator "${orchestrator}" did not go on with the open calls of the checkpoint.`,
+    `The orchestrator "${orchestrator}" did not resume the open calls of the checkpoint.`,
     'Build its turns on toolLoop, typedOutput or twoPhase, and pass them the context that it receives.',
   );

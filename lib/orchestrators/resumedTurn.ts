@@ -1,7 +1,7 @@
 import { forkJoin, from, map, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { isDecision } from '../core/approval.js';
-import type { Answers } from '../core/approval.js';
+import type { CallAnswers } from '../core/approval.js';
 import type { OpenCalls, ResumedTurn } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -16,19 +16,22 @@ import type { Tool } from '../core/tool.js';
  * @param open The open calls of the checkpoint, if it has any.
  * @param answers The decisions, the results and the errors, by the ids of the calls.
  * @param tools The tools of the agent. The result of a call whose tool is gone is ignored.
- * @returns An Observable of the turn to go on with; of undefined without open calls. Synchronous if the schemas of the
+ * @returns An Observable of the turn to resume; of undefined without open calls. Synchronous if the schemas of the
  * results are. It fails with a ConfigurationError if an answer is not valid, or belongs to no waiting call.
  */
 export function resumedTurn(
   open: OpenCalls | undefined,
-  { decisions = {}, results = {}, errors = {} }: Answers,
+  { decisions = {}, results = {}, errors = {} }: CallAnswers,
   tools: readonly Tool[],
 ): Observable<ResumedTurn | undefined> {
+  const hasAnswer = (id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
   const waiting = new Map(open?.waiting.map(({ id, name }) => [id, name]));
   for (const [id, decision] of Object.entries(decisions)) {
     if (!waiting.has(id)) throw notWaiting('decisions', id, waiting);
     if (!isDecision(decision)) throw noDecision(id);
     if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
+    const tool = tools.find(({ name }) => name === waiting.get(id));
+    if (decision.approve && tool && !tool.execute && !hasAnswer(id)) throw notExecutable(id, tool.name);
   }
   const validations: Observable<readonly [string, JsonValue]>[] = [];
   for (const [id, result] of Object.entries(results)) {
@@ -44,11 +47,11 @@ export function resumedTurn(
   }
   const validated = validations.length > 0 ? forkJoin(validations) : of([]);
   return validated.pipe(
-    map((entries) => open && { open, decisions: mapOf(decisions), results: new Map(entries), errors: mapOf(errors) }),
+    map((entries) => open && { open, decisions: toMap(decisions), results: new Map(entries), errors: toMap(errors) }),
   );
 }
 
-const mapOf = <T>(entries: Readonly<Record<string, T>>) => new Map(Object.entries(entries));
+const toMap = <T>(entries: Readonly<Record<string, T>>) => new Map(Object.entries(entries));
 
 function validResult(tool: Tool | undefined, result: JsonValue): Observable<JsonValue> {
   if (!tool?.result) return of(toJson(result));
@@ -60,7 +63,7 @@ function validResult(tool: Tool | undefined, result: JsonValue): Observable<Json
   return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(valid));
 }
 
-const notWaiting = (subject: keyof Answers, id: string, waiting: ReadonlyMap<string, string>) =>
+const notWaiting = (subject: keyof CallAnswers, id: string, waiting: ReadonlyMap<string, string>) =>
   new ConfigurationError(
     subject,
     `No call with the id "${id}" waits.`,
@@ -79,6 +82,13 @@ const contradiction = (id: string) =>
     'decisions',
     `The call "${id}" is denied, and has a result.`,
     'Pass either the decision or the result.',
+  );
+
+const notExecutable = (id: string, name: string) =>
+  new ConfigurationError(
+    'decisions',
+    `The call "${id}" is approved, but the tool "${name}" has no \`execute\`.`,
+    'Execute the call yourself, and pass its result: results: { [id]: value }.',
   );
 
 const noError = (id: string) =>

@@ -1,4 +1,4 @@
-import type { Answers } from '../core/approval.js';
+import type { CallAnswers } from '../core/approval.js';
 import type { Message } from '../core/message.js';
 import type { Orchestrator } from './orchestrator.js';
 import type { PromptOptions } from './prompts.js';
@@ -9,7 +9,7 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
   /** The conversation so far, oldest message first. Default: none. */
   readonly history?: readonly Message[] | undefined;
   /**
-   * Whether each `turn` event has a `checkpoint` from which `resume` goes on, and `checkpoint` events follow the
+   * Whether each `turn` event has a `checkpoint` from which `resume` continues, and `checkpoint` events follow the
    * model's calls, each `toolWaiting` and each `toolResult`. A checkpoint contains the complete history. Default:
    * false.
    */
@@ -39,4 +39,4 @@ export type RunArguments<C, Options = RunOptions<C>> = unknown extends C
   : [options: Options & { readonly context: C }];
 
 /** Options of a run that is resumed. */
-export interface ResumeOptions<C = unknown> extends Omit<RunOptions<C>, 'history'>, Answers {}
+export interface ResumeOptions<C = unknown> extends Omit<RunOptions<C>, 'history'>, CallAnswers {}

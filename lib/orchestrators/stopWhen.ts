@@ -98,7 +98,7 @@ export function elapsed(milliseconds: number): StopCondition {
 
 /**
  * Ends a run when a number of turns in a row have made the same call: the same tool with the same arguments. Other
- * calls of these turns do not matter. The tool `limitRepeatedCalls` tells the model before the run ends.
+ * calls of these turns do not matter. The tool `limitRepeatsTool` tells the model before the run ends.
  *
  * @param turns The number of turns.
  */

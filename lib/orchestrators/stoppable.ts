@@ -1,9 +1,9 @@
-import { concatWith, defer, from, NEVER, ReplaySubject, take, using } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { concatWith, defer, from, identity, NEVER, ReplaySubject, take, using } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
-import { stopOn } from '../operators/stopOn.js';
+import { finishOn, interruptedFinish, stopOn } from '../operators/stopOn.js';
 
 /** Options that end a run early. */
 export interface StopOptions {
@@ -44,7 +44,20 @@ export function rememberStop<T>(
   });
 }
 
-/** A model whose streams `stopOn` ends. Unlike an operator inside a turn, it works in any orchestrator. */
-export function stoppable(model: Model, stop: Observable<unknown>): Model {
-  return deriveModel(model, (request) => model.stream(request).pipe(stopOn<Chunk>(stop)));
+/**
+ * A model whose streams end at a stop, and at a prompt that interrupts them. Unlike an operator inside a turn, it works
+ * in any orchestrator.
+ */
+export function stoppable(
+  model: Model,
+  stop: Observable<unknown> | undefined,
+  interrupts: Observable<unknown> | undefined,
+): Model {
+  if (!stop && !interrupts) return model;
+  return deriveModel(model, (request) =>
+    model.stream(request).pipe(interrupts ? interruptOn(interrupts) : identity, stop ? stopOn<Chunk>(stop) : identity),
+  );
 }
+
+const interruptOn = (interrupts: Observable<unknown>) =>
+  finishOn(interrupts, interruptedFinish) as MonoTypeOperatorFunction<Chunk>;

@@ -8,7 +8,7 @@ import { mergeMetadata } from '../core/metadata.js';
 export class SuppressedText {
   private text = '';
 
-  add(text: string): void {
+  append(text: string): void {
     this.text += text;
   }
 

@@ -8,9 +8,9 @@ import type { JsonSchema } from '../core/json/json.js';
 import { deferCall } from '../core/deferCall.js';
 import { systemMessage } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import type { Model, Request, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
+import type { Model, ModelRequest, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
 import { isWrapped, wrapSchema } from '../core/outputWrapper.js';
-import { jsonSchemaOf } from '../core/schema.js';
+import { toJsonSchema } from '../core/schema.js';
 import { toolDefinition } from '../core/tool.js';
 import { usedToolCallIds } from '../core/usedIds.js';
 import { accumulateToolCalls } from '../operators/accumulateToolCalls.js';
@@ -66,7 +66,7 @@ function answer(
 ): Observable<RunEvent | ToolCallFragment | FinishChunk> {
   const { model, output, options } = context;
   const usedIds = () => usedToolCallIds(state.messages);
-  const isUnwrapped = output !== undefined && isWrapped(jsonSchemaOf(output, 'The output'));
+  const isUnwrapped = output !== undefined && isWrapped(toJsonSchema(output, 'The output'));
   return model
     .stream(requestOf(state, context))
     .pipe(
@@ -94,22 +94,22 @@ function answer(
 export function requestOf(
   state: RunState,
   { tools, output, options, messages = state.messages, context }: Omit<TurnContext, 'model'>,
-): Request {
+): ModelRequest {
   const { system, toolChoice } = options;
   const choice = tools.length > 0 ? toolChoiceAt(state, toolChoice, context) : undefined;
   return {
     ...pickRequestSettings(options),
-    messages: system === undefined ? messages : [systemMessageOf(options, system), ...messages],
+    messages: system === undefined ? messages : [systemMessageFor(options, system), ...messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
     ...(choice === undefined ? {} : { toolChoice: choice }),
-    ...(output ? { output: outputSchema(jsonSchemaOf(output, 'The output')) } : {}),
+    ...(output ? { output: outputSchema(toJsonSchema(output, 'The output')) } : {}),
   };
 }
 
 const systemMessages = /* @__PURE__ */ new WeakMap<TurnOptions, Message>();
 
 /** The same message in each turn of a run: a model encodes each message once. */
-function systemMessageOf(options: TurnOptions, text: string): Message {
+function systemMessageFor(options: TurnOptions, text: string): Message {
   const known = systemMessages.get(options);
   if (known) return known;
   const message = systemMessage(text);

@@ -48,7 +48,7 @@ function suppressText() {
       next(event) {
         switch (event.type) {
           case 'text':
-            suppressed.add(event.text);
+            suppressed.append(event.text);
             return;
           case 'message':
             if (isModelMessageWithoutCalls(event.message)) return;

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { RunEvent } from '../core/event.js';
-import { jsonSchemaOf } from '../core/schema.js';
+import { toJsonSchema } from '../core/schema.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
 import type { Orchestrator, TurnContext } from './orchestrator.js';
 import { acceptOrRepair } from './outputRepair.js';
@@ -47,7 +47,7 @@ function outputText(typed: TypedTurn, context: TurnContext): Observable<RunEvent
 
 function withInstruction({ context, schema }: TypedTurn): TurnContext {
   const { output: _, ...rest } = context;
-  const jsonSchema = JSON.stringify(jsonSchemaOf(schema, 'The output'));
+  const jsonSchema = JSON.stringify(toJsonSchema(schema, 'The output'));
   const instruction = `Answer with JSON only, without any other text, that follows this JSON Schema:\n${jsonSchema}`;
   const { system } = context.options;
   const instructions = system === undefined ? instruction : `${system}\n\n${instruction}`;

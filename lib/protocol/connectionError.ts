@@ -2,7 +2,7 @@ import { ConfigurationError, ConnectionError, errorText } from '../core/errors.j
 import { nonEmptyString, objectOrEmpty } from '../core/json/json.js';
 import { displayUrl } from './secrets.js';
 
-/** What the errors need to know of the request. */
+/** Facts about the request that the errors need. */
 interface SentRequest {
   /** The model's provider. */
   readonly provider: string;
@@ -63,7 +63,7 @@ export function causes(thrown: unknown, depth = 0): string {
     errors?: unknown;
     code?: unknown;
   };
-  const text = messageOf(thrown);
+  const text = describeThrown(thrown);
   const message = typeof code === 'string' && !text.includes(code) ? `${text} (${code})` : text;
   if (depth === 4) return message;
   const inner = Array.isArray(errors) ? (errors as readonly unknown[]) : cause === undefined ? [] : [cause];
@@ -71,7 +71,7 @@ export function causes(thrown: unknown, depth = 0): string {
 }
 
 /** The message of a thrown value, as `errorText` returns it, but never the content of an object without a message. */
-export function messageOf(thrown: unknown): string {
+export function describeThrown(thrown: unknown): string {
   try {
     const isObject = typeof thrown === 'object' && thrown !== null;
     const { message, name } = objectOrEmpty(thrown);

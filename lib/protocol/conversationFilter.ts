@@ -1,14 +1,14 @@
 import { mergeRanges, replaceRanges } from './secrets.js';
 import type { Range } from './secrets.js';
 
-/** How much of a text must be the conversation's to be hidden, in letters and digits: less occurs in any message. */
+/** The minimum length of a quote that is hidden, in letters and digits: shorter ones occur in any message. */
 const shortestMatch = 16;
 
 /** Every match contains a window of the conversation that begins at a multiple of its size. */
 const windowSize = 8; // half of the shortest match
 
 /**
- * Makes a function that replaces what a text repeats of a conversation. Only letters and digits are compared, so that
+ * Creates a function that hides a text's quotes of a conversation. Only letters and digits are compared, so that
  * the text may be escaped, cut, or on one line.
  *
  * The text is indexed, and the conversation is read once: both may be long (searching each window of the text in a
@@ -20,9 +20,9 @@ export function createConversationFilter(texts: readonly string[]): (text: strin
   const conversation = normalize(texts.join(' '));
   if (conversation.length < shortestMatch) return (text) => text;
   return (text) => {
-    const { letters, starts, ends } = lettersOf(text);
-    const windows = substringsOf(letters, windowSize);
-    const matches = substringsOf(letters, shortestMatch);
+    const { letters, starts, ends } = extractLetters(text);
+    const windows = indexSubstrings(letters, windowSize);
+    const matches = indexSubstrings(letters, shortestMatch);
     const ranges: Range[] = [];
     for (let start = 0; start + windowSize <= conversation.length && matches.size > 0; start += windowSize) {
       if (!windows.has(conversation.slice(start, start + windowSize))) continue;
@@ -37,8 +37,8 @@ export function createConversationFilter(texts: readonly string[]): (text: strin
   };
 }
 
-/** All parts of a text that have this length, and where each one begins. */
-function substringsOf(text: string, length: number): Map<string, readonly number[]> {
+/** Indexes all parts of a text that have this length, by their positions. */
+function indexSubstrings(text: string, length: number): Map<string, readonly number[]> {
   const positions = new Map<string, number[]>();
   for (let start = 0; start + length <= text.length; start++) {
     const part = text.slice(start, start + length);
@@ -57,20 +57,20 @@ function normalize(text: string): string {
   return unescaped.replace(isAscii.test(unescaped) ? /[^A-Za-z\d]+/g : /[^\p{L}\p{N}]+/gu, '');
 }
 
-/** Most texts are, and their letters are found in a quarter of the time. */
+/** Most texts are ASCII, whose letters are found in a quarter of the time. */
 const isAscii = /^[\0-\x7f]*$/;
 
 const unescape = (_: string, code?: string): string => (code ? String.fromCharCode(parseInt(code, 16)) : ' ');
 
 interface Letters {
   readonly letters: string;
-  /** Where each begins and ends in the text. */
+  /** Where each letter or digit begins and ends in the text. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
 }
 
-/** The letters and digits of a text. */
-function lettersOf(text: string): Letters {
+/** Extracts the letters and digits of a text. */
+function extractLetters(text: string): Letters {
   const letters: string[] = [];
   const starts: number[] = [];
   const ends: number[] = [];

@@ -5,7 +5,7 @@ import { isJsonObject, isTooDeepJson } from '../core/json/json.js';
 import { isTextDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../core/json/depth.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { Usage } from '../core/usage.js';
-import { quoted } from './errorDetails.js';
+import { quoted, textError } from './errorDetails.js';
 import { redactThrown } from './redact.js';
 import type { Redaction } from './redact.js';
 import { TemplateParser } from './templateParser.js';
@@ -15,7 +15,7 @@ import type { Decoder, Frame, FrameReader, FramingOptions, Wire } from './wire.j
 
 /** How a response is read. */
 export interface DecodeOptions extends FramingOptions {
-  /** What errors must not reveal; called when there is one. Default: keys by their shape. */
+  /** Returns the texts that an error must not reveal. Called when there is an error. Default: keys by their shape. */
   readonly redaction?: (() => Redaction) | undefined;
   /** Called at the first content, which metadata is not. Default: nothing. */
   readonly onContent?: (() => void) | undefined;
@@ -59,7 +59,8 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
     private readonly output: ChunkOutput,
   ) {
     this.decoder = wire.decode((chunk) => this.emit(chunk));
-    this.reader = wire.framing.createReader(options, (frame) => this.readFrame(frame));
+    const toError = (provider: string, text: string) => textError(provider, text, wire.contextLengthPatterns);
+    this.reader = wire.framing.createReader({ toError, ...options }, (frame) => this.readFrame(frame));
   }
 
   next(bytes: Uint8Array): void {
@@ -81,7 +82,7 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
   }
 
   private emit(chunk: Chunk): void {
-    if (!this.hasContent && isContent(chunk)) {
+    if (!this.hasContent && isAnswerContent(chunk)) {
       this.hasContent = true;
       this.options.onContent?.();
     }
@@ -129,7 +130,7 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
   /**
    * Parses a frame, if it is JSON. Objects and arrays beyond `MAX_FRAME_DEPTH` levels are null: the arguments of a call
    * then still have more than `MAX_JSON_DEPTH` levels, so that `accumulateToolCalls` makes the call invalid, and the
-   * response goes on.
+   * response continues.
    */
   private parse(text: string): JsonValue | undefined {
     try {
@@ -149,7 +150,7 @@ const terminalMark = '[DONE]';
 const MAX_FRAME_DEPTH = 532;
 
 /** Whether a chunk shows that the model has begun: not what only announces the response. */
-export function isContent(chunk: Chunk): boolean {
+export function isAnswerContent(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'metadata':
     case 'providerData':

@@ -1,7 +1,7 @@
 import { ContextLengthError } from '../core/contextLengthError.js';
 import type { ContextLengthDetails } from '../core/contextLengthError.js';
 import { ProviderError } from '../core/errors.js';
-import { isRecord, objectOrEmpty, nonEmptyString } from '../core/json/json.js';
+import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
 import { isContextLengthCode, readContextLength } from './contextLength.js';
 
 /** The details of an error in a provider's JSON. */
@@ -33,7 +33,7 @@ const transientCodes = [
   'aborted',
 ];
 
-/** Parts of the codes for an empty account, which waiting does not cure although they arrive with 429. */
+/** Parts of the codes for an empty account. They arrive with 429, but a retry does not help. */
 const permanentCodes = ['insufficientquota', 'billing', 'insufficientbalance'];
 
 /** Whether the same request may succeed later, by the codes of its error. */
@@ -86,13 +86,13 @@ export function errorDetails(json: unknown): ErrorDetails {
   };
 }
 
-/** A message for people. A longer one is something else. */
+/** The maximum length of a message for people. A longer text is something else. */
 const maxMessageLength = 1000;
 
 const shorten = (text: string | undefined): string | undefined =>
   text !== undefined && text.length > maxMessageLength ? `${text.slice(0, maxMessageLength)}...` : text;
 
-/** How much of a code is kept: it becomes part of the message. */
+/** The maximum length of a code, which becomes part of the message. */
 const maxCodeLength = 200;
 
 function codeText(code: unknown): readonly string[] {
@@ -110,7 +110,7 @@ const firstWithMessage = (values: readonly unknown[]): ErrorDetails =>
 export const primaryCode = (codes: readonly string[]): string | undefined =>
   codes.find((code) => !/^\d+$/.test(code)) ?? codes[0];
 
-/** The values of an `error` field that report none: Ollama's is an empty text in some builds. */
+/** The values of an `error` field that report no error: some builds of Ollama send an empty text. */
 const absentErrors: ReadonlySet<unknown> = new Set([undefined, null, false, '']);
 
 /** Whether a JSON document has an `error` field that is set, by itself or as the first element of an array. */
@@ -120,20 +120,50 @@ export function hasErrorField(json: unknown): boolean {
 }
 
 /**
+ * An error in a field of its own, `error: {...}`, as llama.cpp wrote it until September 2025
+ * (ggml-org/llama.cpp#16109).
+ */
+function errorField(text: string): unknown {
+  const value = /^error: ?(.+)$/m.exec(text)?.[1];
+  return value === undefined ? undefined : { error: tryParseJson(value) ?? value };
+}
+
+/**
+ * The error in text that belongs to no event; undefined if it has none.
+ *
+ * @param provider The model's provider.
+ * @param text The text, which may be a JSON document or contain the field of an error.
+ * @param patterns As for `providerError`. Default: none.
+ */
+export function textError(
+  provider: string,
+  text: string,
+  patterns?: readonly RegExp[],
+): ProviderError | ContextLengthError | undefined {
+  const json = tryParseJson(text) ?? errorField(text);
+  return hasErrorField(json) ? providerError(provider, json, patterns) : undefined;
+}
+
+/**
  * The error that a provider reported in a response with status 200.
  *
  * @param provider The model's provider.
  * @param json The frame or body, parsed.
+ * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
  * @returns An error with the provider's message and code; retryable when the code is transient (overload, rate limit,
  * 5xx). A ContextLengthError when the provider reports that the context is too long.
  */
-export function providerError(provider: string, json: unknown): ProviderError | ContextLengthError {
+export function providerError(
+  provider: string,
+  json: unknown,
+  patterns?: readonly RegExp[],
+): ProviderError | ContextLengthError {
   const details = errorDetails(json);
   const { message, codes } = details;
   const providerCode = primaryCode(codes);
   const text = `${provider} reported an error: ${message ?? 'no explanation'}${inParentheses(providerCode)}`;
   return (
-    contextLengthError(`${text}.`, details, { provider, providerCode, data: json }) ??
+    contextLengthError(`${text}.`, details, { provider, providerCode, data: json }, patterns) ??
     new ProviderError(provider, text, { retryable: isTransient(codes), providerCode, data: json })
   );
 }
@@ -147,18 +177,20 @@ const contextLengthStatuses: readonly (number | undefined)[] = [undefined, 400, 
  * @param text What the provider reported, as a sentence, for the message.
  * @param error The message and the codes of the error.
  * @param details What else is known about it.
+ * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
  * @returns Undefined if this is another error.
  */
 export function contextLengthError(
   text: string,
   { message = '', codes }: ErrorDetails,
   details: ContextLengthDetails,
+  patterns?: readonly RegExp[],
 ): ContextLengthError | undefined {
   const { status } = details;
   const hasCode = codes.some(isContextLengthCode);
   // A limit of tokens per minute is reported in similar words, with status 413 or 429 and the code of a rate limit.
   if (status === 429 || (!hasCode && (isTransient(codes) || !contextLengthStatuses.includes(status)))) return undefined;
-  const context = readContextLength(message, codes);
+  const context = readContextLength(message, codes, patterns);
   return context && new ContextLengthError(text, { ...details, ...context });
 }
 

@@ -26,9 +26,11 @@ import {
   primaryCode,
   providerError,
 } from './errorDetails.js';
+import { connectionError } from './connectionError.js';
+import type { RequestFailures } from './post.js';
 import { displayUrl } from './secrets.js';
 
-/** How much of the body of an error response is read, in bytes. */
+/** The maximum size of the body of an error response, in bytes. The rest is not read. */
 const bodyLimit = 65_536;
 
 /**
@@ -43,11 +45,17 @@ const bodyTimeout = 5_000;
  * @param provider The model's provider.
  * @param response The response; its body is read through `bytes`.
  * @param bytes The body.
+ * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
  * @returns Errors with an HttpError, or with a ContextLengthError when the provider reports that the context is too
  * long.
  */
-export function statusError(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never> {
-  return failWithBody(bytes, (body) => httpError(provider, response, body));
+export function statusError(
+  provider: string,
+  response: Response,
+  bytes: Observable<Uint8Array>,
+  patterns?: readonly RegExp[],
+): Observable<never> {
+  return failWithBody(bytes, (body) => httpError(provider, response, body, patterns));
 }
 
 /**
@@ -57,6 +65,7 @@ export function statusError(provider: string, response: Response, bytes: Observa
  * @param response The response; its body is read through `bytes`.
  * @param bytes The body.
  * @param accept The requested media type.
+ * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
  * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError
  * `content_type`.
  */
@@ -65,10 +74,11 @@ export function contentTypeError(
   response: Response,
   bytes: Observable<Uint8Array>,
   accept: string,
+  patterns?: readonly RegExp[],
 ): Observable<never> {
   return failWithBody(bytes, (body) => {
     const json = tryParseJson(body);
-    if (hasErrorField(json)) return providerError(provider, json);
+    if (hasErrorField(json)) return providerError(provider, json, patterns);
     const type = response.headers.get('content-type') ?? 'no content type';
     return new ProtocolError(
       provider,
@@ -111,7 +121,12 @@ const requestIdHeaders = [
   'cf-ray',
 ];
 
-function httpError(provider: string, { status, statusText, headers, url }: Response, body: string): RivuletError {
+function httpError(
+  provider: string,
+  { status, statusText, headers, url }: Response,
+  body: string,
+  patterns: readonly RegExp[] | undefined,
+): RivuletError {
   const json = readJson(eventData(body));
   const { message, codes } = errorDetails(json);
   const providerCode = primaryCode(codes);
@@ -120,7 +135,7 @@ function httpError(provider: string, { status, statusText, headers, url }: Respo
   const what = `${provider} answered ${status}: ${reason}${inParentheses(providerCode)}.`;
   const known = { provider, status, body, providerCode, requestId };
   return (
-    contextLengthError(what, { message: message ?? excerpt(body), codes }, known) ??
+    contextLengthError(what, { message: message ?? excerpt(body), codes }, known, patterns) ??
     new HttpError(`${what} ${nextStep(status, headers.get('location'), url)}`, {
       ...known,
       retryable: isRetryableStatus(status),
@@ -148,7 +163,7 @@ function eventData(body: string): string {
   return field.startsWith('data:') ? field.slice('data:'.length) : body;
 }
 
-/** What the user can do about a status. */
+/** The advice to the user for a status. */
 function nextStep(status: number, location: string | null, url: string): string {
   switch (status) {
     case 401:
@@ -176,23 +191,6 @@ function nextStep(status: number, location: string | null, url: string): string 
 
 /** Empty where there is no URL (the `url` of a response that a custom `fetch` made). */
 const urlInParentheses = (url: string | null): string => inParentheses(url ? displayUrl(url) : undefined);
-
-const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
-const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;
-
-/**
- * Whether a content type can be that of the requested stream. Servers label streams loosely (no type at all,
- * `text/plain`), so only what is clearly something else is rejected. A single JSON document is a valid stream of one
- * line.
- *
- * @param contentType The header, or null.
- * @param accept The requested media type.
- */
-export function isStreamType(contentType: string | null, accept: string): boolean {
-  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  if (type === '' || type === accept || anyStream.test(type)) return true;
-  return accept !== 'text/event-stream' && lines.test(type);
-}
 
 /**
  * How long a server asks the client to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date
@@ -226,3 +224,14 @@ function secondsOrDate(text: string | null): number | undefined {
 function retryDelay(json: unknown): number | undefined {
   return milliseconds(/"retryDelay":"([^"]*)s"/.exec(JSON.stringify(json))?.[1], 1000);
 }
+
+/**
+ * The errors of a model's provider: they tell the reason that the provider gave, and what to do next.
+ *
+ * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
+ */
+export const providerFailures = (patterns?: readonly RegExp[]): RequestFailures => ({
+  connection: connectionError,
+  status: (provider, response, bytes) => statusError(provider, response, bytes, patterns),
+  contentType: (provider, response, bytes, accept) => contentTypeError(provider, response, bytes, accept, patterns),
+});

@@ -1,8 +1,7 @@
 import { Observable, throwError } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { isRecord } from '../core/json/json.js';
-import { causes, connectionError, notAResponse } from './connectionError.js';
-import { contentTypeError, isStreamType, statusError } from './errorResponse.js';
+import { causes, notAResponse } from './connectionError.js';
 import { interrupted } from './untilFinish.js';
 
 /** A request whose response is streamed. */
@@ -12,7 +11,8 @@ export interface PostRequest {
   /** Absolute; relative where the environment's `fetch` accepts that. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** The body; undefined for a GET, which requests the rest of a response. */
+  readonly body: string | undefined;
   /**
    * The media type of the requested stream: `text/event-stream`, `application/x-ndjson`. Sent as the `accept` header,
    * unless `headers` has one.
@@ -22,6 +22,18 @@ export interface PostRequest {
   readonly onHeaders?: ((isStream: boolean) => void) | undefined;
   /** Default: the global `fetch`, looked up at subscription. */
   readonly fetch?: typeof fetch | undefined;
+  /** Creates the errors of a request without a response, and of a response that is not the requested stream. */
+  readonly failures: RequestFailures;
+}
+
+/** Explains why a request failed. A page needs no advice on providers. */
+export interface RequestFailures {
+  /** Creates the error for a value that `fetch` threw. */
+  connection(request: PostRequest, thrown: unknown): Error;
+  /** Fails for a status other than 2xx. */
+  status(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never>;
+  /** Fails for another content type. */
+  contentType(provider: string, response: Response, bytes: Observable<Uint8Array>, accept: string): Observable<never>;
 }
 
 /**
@@ -34,9 +46,8 @@ export interface PostRequest {
  * Errors may contain secrets: `decodeFrames` removes them.
  *
  * @param request What to send.
- * @returns The bytes. Errors with ConfigurationError `options` (a URL or header that cannot be sent), ConnectionError
- * (no response), StreamInterruptedError (the connection broke during the response), HttpError (a status other than
- * 2xx), ProtocolError `content_type` or ProviderError (2xx, but not a stream).
+ * @returns The bytes. Errors with StreamInterruptedError (the connection broke during the response), and those of
+ * `failures`.
  */
 export function post(request: PostRequest): Observable<Uint8Array> {
   return new Observable<Uint8Array>(startExchange.bind(undefined, request));
@@ -74,7 +85,7 @@ class Exchange {
 
   private fail(thrown: unknown): void {
     this.isOver = true;
-    this.out.error(connectionError(this.request, thrown));
+    this.out.error(this.request.failures.connection(this.request, thrown));
   }
 
   private receive(response: unknown): void {
@@ -101,10 +112,11 @@ function send(
 ): Promise<Response> {
   const hasAccept = Object.keys(headers).some((name) => name.toLowerCase() === 'accept');
   const sentHeaders = hasAccept ? headers : { accept, ...headers };
+  const content = body === undefined ? { method: 'GET' } : { method: 'POST', body };
   // A custom fetch may throw, or return something that only looks like a promise. Redirects are not followed: `fetch`
   // would send the conversation and the key's header (any but `authorization`) to another host, and mostly as a GET.
   return new Promise((resolve) =>
-    resolve(fetch(url, { method: 'POST', headers: sentHeaders, body, signal, redirect: 'manual' })),
+    resolve(fetch(url, { ...content, headers: sentHeaders, signal, redirect: 'manual' })),
   );
 }
 
@@ -113,15 +125,38 @@ const isResponse = (value: unknown): value is Response =>
   isRecord(value) && 'body' in value && typeof value['status'] === 'number';
 
 function read(request: PostRequest, response: Response, onEnd: () => void): Observable<Uint8Array> {
-  const { provider, accept, onHeaders } = request;
-  const bytes = bodyOf(provider, response.body, onEnd);
+  const { provider, accept, onHeaders, failures } = request;
+  const bytes = streamBody(provider, response.body, onEnd);
   const isStream = response.ok && isStreamType(response.headers.get('content-type'), accept);
   onHeaders?.(isStream);
   if (isStream) return bytes;
-  return response.ok ? contentTypeError(provider, response, bytes, accept) : statusError(provider, response, bytes);
+  return response.ok
+    ? failures.contentType(provider, response, bytes, accept)
+    : failures.status(provider, response, bytes);
 }
 
-function bodyOf(provider: string, body: ReadableStream<Uint8Array> | null, onEnd: () => void): Observable<Uint8Array> {
+const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
+const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;
+
+/**
+ * Whether a content type can be that of the requested stream. Servers label streams loosely (no type at all,
+ * `text/plain`), so only what is clearly something else is rejected. A single JSON document is a valid stream of one
+ * line.
+ *
+ * @param contentType The header, or null.
+ * @param accept The requested media type.
+ */
+function isStreamType(contentType: string | null, accept: string): boolean {
+  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (type === '' || type === accept || anyStream.test(type)) return true;
+  return accept !== 'text/event-stream' && lines.test(type);
+}
+
+function streamBody(
+  provider: string,
+  body: ReadableStream<Uint8Array> | null,
+  onEnd: () => void,
+): Observable<Uint8Array> {
   if (body === null) {
     const what = `${provider} sent a response without a body. Check any proxy in between.`;
     return throwError(() => interrupted(provider, what));
@@ -211,7 +246,7 @@ class StreamReader<T> {
   }
 }
 
-/** Cancels a stream that is not read any further. If that fails, nobody is left to be notified. */
+/** Cancels a stream that nobody reads. A failure is ignored: there is no subscriber. */
 export function cancelStream(stream: Pick<ReadableStream, 'cancel'> | null): void {
   stream?.cancel().catch(() => undefined);
 }

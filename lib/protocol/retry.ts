@@ -1,7 +1,7 @@
 import { concat, ignoreElements, Observable, of, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction, OperatorFunction, Subscriber } from 'rxjs';
 import type { RetryChunk } from '../core/chunk.js';
-import { subscribeUntilClosed } from '../core/createOperator.js';
+import { releaseThrough, subscribeUntilClosed } from '../core/createOperator.js';
 import type { SourceHandlers } from '../core/createOperator.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
@@ -62,7 +62,7 @@ function subscribeWithRetries<T>(
 }
 
 /**
- * The delay before a retry, in milliseconds: what the server asks for, otherwise a delay that doubles with each retry.
+ * Returns the delay before a retry, in milliseconds: the server's, otherwise a delay that doubles with each retry.
  *
  * @param error The error after which the request is sent again.
  * @param retries The number of retries before this one.
@@ -81,7 +81,8 @@ function requestedDelay(error: unknown): number | undefined {
 
 /** Emits a `retry` chunk, waits for its delay, and subscribes to the source. */
 export function announceRetry<T>(source: Observable<T>, retry: Omit<RetryChunk, 'type'>): Observable<T | RetryChunk> {
-  return concat(of<RetryChunk>({ type: 'retry', ...retry }), timer(retry.delay).pipe(ignoreElements()), source);
+  const notice = of<RetryChunk>({ type: 'retry', ...retry });
+  return releaseThrough(source, (next) => concat(notice, timer(retry.delay).pipe(ignoreElements()), next));
 }
 
 /**

@@ -1,9 +1,9 @@
-/** What replaces a secret. */
+/** The text that replaces a secret. */
 export const replacement = '[key]';
 
 type Context = 'error' | 'recording';
 
-/** From where to where a secret was found in a text. */
+/** The range of a text in which a secret was found. */
 export type Range = readonly [from: number, to: number];
 
 /**
@@ -45,7 +45,7 @@ export function findSecrets(text: string, spelled: readonly string[], context: C
   return mergeRanges(spelled.flatMap((secret) => occurrences(text, secret, context)));
 }
 
-/** The ranges in order, those that overlap as one. */
+/** Sorts the ranges, and merges those that overlap. */
 export function mergeRanges(ranges: readonly Range[]): readonly Range[] {
   const merged: [from: number, to: number][] = [];
   for (const [from, to] of [...ranges].sort(([a], [b]) => a - b)) {
@@ -171,7 +171,7 @@ export function displayUrl(url: string): string {
 
 interface UrlParts {
   readonly origin: string;
-  /** A password may contain `@` and `/`, so that its end is uncertain: all that it can be. */
+  /** All candidates for the password: it may contain `@` and `/`, so that its end is uncertain. */
   readonly passwords: readonly string[];
   readonly path: string;
 }
@@ -192,7 +192,7 @@ function splitUrl(url: string): UrlParts {
   };
 }
 
-/** How many of the texts that a password can be are searched. */
+/** The maximum number of candidates for a password that are searched. */
 const maxPasswords = 8;
 
 /**

@@ -1,8 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import type { EventSourceMessage, EventSourceParser, ParseError } from 'eventsource-parser';
 import { ProtocolError } from '../core/errors.js';
-import { tryParseJson } from '../core/json/json.js';
-import { quoted, providerError, hasErrorField } from './errorDetails.js';
+import { quoted } from './errorDetails.js';
 import { Utf8Reader } from './utf8Reader.js';
 import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
@@ -36,7 +35,7 @@ export const sse: Framing = { mediaType: 'text/event-stream', createReader: crea
  * @param options The provider's name and the size limit of an event.
  * @param emit Receives the frames.
  * @returns The reader of one body. It throws ProtocolError `event_too_large`; ProtocolError `frame` at the end of a
- * body that contains text but no event; and ProviderError when the text outside of events is JSON with an `error`.
+ * body that contains text but no event; and the error that `toError` finds in the text outside of events.
  */
 export function createSseReader(options: FramingOptions, emit: (frame: Frame) => void): FrameReader {
   return new SseReader(options, emit);
@@ -45,6 +44,7 @@ export function createSseReader(options: FramingOptions, emit: (frame: Frame) =>
 class SseReader implements FrameReader {
   private readonly provider: string;
   private readonly maxEventBytes: number;
+  private readonly toError: FramingOptions['toError'];
   private readonly decoder = new Utf8Reader();
   private readonly parser: EventSourceParser;
   private endedInReturn = false;
@@ -53,11 +53,12 @@ class SseReader implements FrameReader {
   private strayText = '';
 
   constructor(
-    { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
+    { provider, maxEventBytes = defaultMaxEventBytes, toError }: FramingOptions,
     private readonly emit: (frame: Frame) => void,
   ) {
     this.provider = provider;
     this.maxEventBytes = maxEventBytes;
+    this.toError = toError;
     // The parser joins the parts of a line before it searches it, so the cost is linear. Its limit covers all lines of
     // an event, with the fields' names and everything in between.
     this.parser = createParser({
@@ -81,7 +82,7 @@ class SseReader implements FrameReader {
     this.parse(this.decoder.end());
     this.ended = true;
     this.parser.feed('\n\n');
-    const error = strayTextError(this.provider, this.strayText, this.events);
+    const error = this.strayTextError();
     if (error) throw error;
   }
 
@@ -100,11 +101,11 @@ class SseReader implements FrameReader {
     this.parser.feed(unread.includes('\r') ? unread.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : unread);
   }
 
-  private onEvent({ data, event }: EventSourceMessage): void {
+  private onEvent({ data, event, id }: EventSourceMessage): void {
     this.events += 1;
     if (data.length > this.maxEventBytes) throw eventTooLarge(this.provider, this.maxEventBytes, data);
     if (!data.startsWith('{') && data.trim() === '') return;
-    this.emit(this.ended ? { data, event, unterminated: true } : { data, event });
+    this.emit(this.ended ? { data, event, id, unterminated: true } : { data, event, id });
   }
 
   private onError({ type, line = '' }: ParseError): void {
@@ -113,39 +114,30 @@ class SseReader implements FrameReader {
     const isCutField = this.ended && knownFields.some((field) => field.startsWith(line));
     if (!isCutField) this.strayText += `${line}\n`;
   }
+
+  /**
+   * The error in the lines that belong to no event: an error page, an error document, or a body that is something else
+   * altogether. Servers do send these with status 200.
+   */
+  private strayTextError(): Error | undefined {
+    const { provider, strayText: text, toError } = this;
+    if (text.trim() === '') return undefined;
+    const error = toError?.(provider, text);
+    if (error || this.events > 0) return error;
+    return new ProtocolError(
+      provider,
+      'frame',
+      `${provider} sent no server-sent events, but something else${quoted(text)}. ` +
+        'Check baseUrl, and any proxy in between.',
+      text,
+    );
+  }
 }
 
 /** The end of the first block. A block ends with a line, if it can: the parser would copy a line that is cut. */
 function blockEnd(bytes: Uint8Array): number {
   const lineEnd = bytes.subarray(0, blockSize).lastIndexOf(LINE_FEED);
   return lineEnd < 0 ? blockSize : lineEnd + 1;
-}
-
-/**
- * The error in the lines that belong to no event: an error page, an error document, or a body that is something else
- * altogether. Servers do send these with status 200.
- */
-function strayTextError(provider: string, text: string, events: number): Error | undefined {
-  if (text.trim() === '') return undefined;
-  const json = tryParseJson(text) ?? errorField(text);
-  if (hasErrorField(json)) return providerError(provider, json);
-  if (events > 0) return undefined;
-  return new ProtocolError(
-    provider,
-    'frame',
-    `${provider} sent no server-sent events, but something else${quoted(text)}. ` +
-      'Check baseUrl, and any proxy in between.',
-    text,
-  );
-}
-
-/**
- * An error in a field of its own, `error: {...}`, as llama.cpp wrote it until September 2025
- * (ggml-org/llama.cpp#16109).
- */
-function errorField(text: string): unknown {
-  const value = /^error: ?(.+)$/m.exec(text)?.[1];
-  return value === undefined ? undefined : { error: tryParseJson(value) ?? value };
 }
 
 /** The error for an event beyond the size limit. */

@@ -73,7 +73,7 @@ export class TemplateParser {
   }
 }
 
-/** What texts have in common. */
+/** The common part of texts. */
 interface Template {
   /** For each hole: the text between the previous one and it, and whether it is a string. */
   readonly holes: readonly { readonly before: string; readonly quoted: boolean }[];

@@ -1,10 +1,10 @@
 import { asyncScheduler } from 'rxjs';
-import type { OperatorFunction, Subscriber, Unsubscribable } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
-import { leaveUsage, setUsageOfError } from '../core/remainder.js';
+import { setUsageOfError } from '../core/usageOfError.js';
 import type { Usage } from '../core/usage.js';
 
 /**
@@ -22,7 +22,7 @@ export interface ChunkOutput {
   readonly closed: boolean;
 }
 
-/** Turns values into chunks. State of one stream. */
+/** Converts the values of one stream to chunks. */
 export interface ChunkDecoder<In> {
   next: (value: In) => void;
   /**
@@ -55,8 +55,8 @@ export function untilFinish<In>(
   return createOperator((out) => new UntilFinish(provider, out, start));
 }
 
-/** Passes the chunks of a decoder on until the `finish`, and then waits for the end of the source. */
-class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In>, Unsubscribable {
+/** Forwards the chunks of a decoder until the `finish`, and then waits for the end of the source. */
+class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   private finished = false;
   /** Whether the source has completed. */
   private ended = false;
@@ -68,7 +68,6 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In>, Unsubscribab
     start: (output: ChunkOutput) => ChunkDecoder<In>,
   ) {
     this.decoder = start(this);
-    out.add(this);
   }
 
   get closed(): boolean {
@@ -107,9 +106,8 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In>, Unsubscribab
     if (this.finished) this.out.complete();
   }
 
-  /** Called when the output closes. */
-  unsubscribe(): void {
-    if (!this.finished) leaveUsage(this.decoder.usage?.());
+  usageSoFar(): Usage | undefined {
+    return this.finished ? undefined : this.decoder.usage?.();
   }
 
   private fail(thrown: unknown): void {

@@ -1,7 +1,7 @@
 /** More bytes follow: a character may be cut. */
 const stream = { stream: true };
 
-/** Of all readers. Created when it is first needed, since the environment of a test may have none. */
+/** The decoder of all readers. Created when it is first needed, since the environment of a test may lack it. */
 let asciiDecoder: TextDecoder | undefined;
 
 /**
@@ -29,7 +29,7 @@ export class Utf8Reader {
     return this.decoder.decode(bytes, stream);
   }
 
-  /** Decodes the end: what was cut becomes a replacement character. */
+  /** Decodes the end: a cut character becomes a replacement character. */
   end(): string {
     return this.decoder?.decode() ?? '';
   }

@@ -1,8 +1,10 @@
+import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import type { JsonObject } from '../core/json/json.js';
-import type { Message } from '../core/message.js';
-import type { Request } from '../core/model.js';
+import type { FilePart, Message } from '../core/message.js';
+import type { ModelRequest } from '../core/model.js';
 import type { Usage } from '../core/usage.js';
+import type { RetryOptions } from './retry.js';
 
 /** How a body is read. */
 export interface FramingOptions {
@@ -13,6 +15,8 @@ export interface FramingOptions {
    * one event.
    */
   readonly maxEventBytes?: number | undefined;
+  /** Finds the error in text that belongs to no event. Default: none is found, and a body without events fails. */
+  readonly toError?: ((provider: string, text: string) => Error | undefined) | undefined;
 }
 
 /** How frames are delimited in a body. `sse` and `ndjson` are the framings of the known providers. */
@@ -28,6 +32,8 @@ export interface Frame {
   readonly data: string;
   /** The `event` field of a server-sent event, where there is one. */
   readonly event?: string | undefined;
+  /** The `id` field of a server-sent event, where there is one. */
+  readonly id?: string | undefined;
   /** The body ended before the frame's delimiter: the frame may be incomplete. */
   readonly unterminated?: true;
 }
@@ -47,7 +53,7 @@ export interface WireRequest {
   /** The provider's own headers, besides content type, accept and key. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: JsonObject;
-  /** What the body contains that no error may reveal: tokens for services that the provider calls. Default: nothing. */
+  /** The secrets in the body, which no error may reveal: tokens for services that the provider calls. Default: none. */
   readonly secrets?: readonly string[];
   /**
    * Returns the request to send instead, if this one failed with an error before its first chunk: one that does without
@@ -76,9 +82,20 @@ export interface Decoder {
    * @throws StreamInterruptedError when neither a finish reason nor a terminal mark was seen.
    */
   end(terminal: boolean): void;
+  /**
+   * Returns the path below the base URL where the server sends the rest of an interrupted response, with its query;
+   * undefined if it has none. The rest is decoded by the same decoder. Default: none.
+   */
+  restPath?(): string | undefined;
   /** Returns the usage that was reported so far, for a response that is stopped or fails. Default: none. */
   usage?(): Usage | undefined;
 }
+
+/**
+ * Where a file of a tool's result is sent: in the `result`, in the user `message` after it, or, with `none`, nowhere:
+ * the result then says that the model cannot be shown the file.
+ */
+export type ResultFilePlacement = 'result' | 'message' | 'none';
 
 /**
  * A provider's HTTP API, as two pure functions over the shared protocol. Neither can forget to abort, retry or time
@@ -91,6 +108,28 @@ export interface Wire {
    * message alone (the id of a stored response). Default: none.
    */
   readonly isUnmergeable?: (message: Message) => boolean;
-  encode(request: Request): WireRequest;
+  /**
+   * Returns the reader of the response to a request that may have a `restPath`: `joinResponse`. Default, and if it
+   * returns undefined: an interrupted response is not resumed.
+   */
+  readonly resume?: (body: JsonObject) => ResponseJoiner | undefined;
+  /**
+   * Where the API accepts a file that a tool returned. `encode` receives a history with these files in their places.
+   * Default: in the result.
+   */
+  readonly resultFile?: (file: FilePart) => ResultFilePlacement;
+  /**
+   * The messages with which the server reports a context that is too long, in addition to OpenAI's. The groups `limit`
+   * and `tokens` are its numbers. Default: none.
+   */
+  readonly contextLengthPatterns?: readonly RegExp[] | undefined;
+  encode(request: ModelRequest): WireRequest;
   decode(emit: (chunk: Chunk) => void): Decoder;
 }
+
+/** Reads a response over as many connections as it takes: see `joinResponse`. */
+type ResponseJoiner = (
+  wire: Wire,
+  read: (wire: Wire, restPath?: string) => Observable<Chunk>,
+  options?: RetryOptions | false,
+) => Observable<Chunk>;

@@ -1,16 +1,18 @@
-import { identity, Subject } from 'rxjs';
+import { defer, identity, Subject } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import { repairHistory } from '../core/history.js';
+import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
-import type { Capabilities, Model, Request } from '../core/model.js';
+import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { deferCall } from '../core/deferCall.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
 import type { DecodeOptions } from '../protocol/decodeFrames.js';
 import { encodeOnce } from '../protocol/encodeOnce.js';
+import { providerFailures } from '../protocol/errorResponse.js';
 import { idleTimeout } from '../protocol/idleTimeout.js';
 import type { HttpTimeoutOptions } from '../protocol/idleTimeout.js';
 import { post } from '../protocol/post.js';
@@ -24,8 +26,8 @@ import type { Wire, WireRequest } from '../protocol/wire.js';
 import { findKey } from './shared/apiKey.js';
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
-import type { TextCallOptions } from './shared/textCalls.js';
-import { extractThinking } from './shared/thinkTags.js';
+import type { OpenTextOptions } from './shared/openText.js';
+import { placeResultFiles } from './shared/resultFiles.js';
 
 /** The options of all models that use HTTP. */
 export interface ModelOptions {
@@ -60,8 +62,6 @@ export interface ModelOptions {
   readonly retry?: RetryOptions | false | undefined;
   /** The size limit of an event, counted in characters. Default: 16 Mi. */
   readonly maxEventBytes?: number | undefined;
-  /** Whether text in `<think>` tags at the start of a response is thinking. Default: false, but true for `together`. */
-  readonly thinkTags?: boolean | undefined;
   /**
    * Whether errors contain what the provider sent (`body`, `data`, `received`), which may repeat the conversation.
    * Without it they have the provider's message and code. Keys are removed in either case. Default: false.
@@ -72,7 +72,7 @@ export interface ModelOptions {
 }
 
 /** The options of models with open weights, which many servers run. */
-export type OpenModelOptions = ModelOptions & TextCallOptions;
+export type OpenModelOptions = ModelOptions & OpenTextOptions;
 
 /** A provider's model, as data and pure functions. */
 export interface HttpModelDefinition {
@@ -89,7 +89,7 @@ export interface HttpModelDefinition {
   readonly authorize?: ((key: string) => Readonly<Record<string, string>>) | undefined;
   readonly wire: Wire;
   /** Converts the text of a response, for example to calls. Default: the text stays as it is. */
-  readonly readText?: ((request: Request) => MonoTypeOperatorFunction<Chunk>) | undefined;
+  readonly readText?: ((request: ModelRequest) => MonoTypeOperatorFunction<Chunk>) | undefined;
   readonly capabilities?: Capabilities | undefined;
 }
 
@@ -127,17 +127,19 @@ interface ModelSettings {
 
 /** An encoded request of a model, and the key. */
 interface HttpCall extends ModelSettings {
-  readonly request: Request;
+  readonly request: ModelRequest;
   readonly encoded: WireRequest;
   readonly key: string | undefined;
 }
 
-function openStream(settings: ModelSettings, request: Request): Observable<Chunk> {
+function openStream(settings: ModelSettings, request: ModelRequest): Observable<Chunk> {
   const { definition, options, model, isSeparate } = settings;
   requireCapabilities(model, request, capabilityTable);
   const key = findKey(definition.provider, definition.apiKey?.variable, options);
   try {
-    const encoded = definition.wire.encode({ ...request, messages: repairHistory(request.messages, isSeparate) });
+    const repaired = repairHistory(request.messages, isSeparate);
+    const messages = placeResultFiles(repaired, definition.wire, model.capabilities ?? {});
+    const encoded = definition.wire.encode({ ...request, messages });
     return send({ ...settings, request, encoded, key }).pipe(timeLimit('turn', options.timeout?.turn));
   } catch (thrown) {
     throw encodingError(thrown, definition.provider);
@@ -160,7 +162,7 @@ function send(call: HttpCall): Observable<Chunk> {
 function streamResponse(call: HttpCall): Observable<Chunk> {
   const { definition, options, request, encoded, key } = call;
   const { provider, wire, baseUrl } = definition;
-  const { timeout, maxEventBytes, thinkTags, retry, debug } = options;
+  const { timeout, maxEventBytes, retry, debug } = options;
   const prepared = preparePost(call);
   const redaction = (): Redaction => ({
     provider,
@@ -169,9 +171,14 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
     debug,
   });
   const decoding = { provider, redaction, maxEventBytes };
-  const response = deferCall(readResponse, prepared, wire, timeout, decoding);
+  const restUrl = (path: string) => joinUrl(options.baseUrl ?? baseUrl, path);
+  const read = (current: Wire, restPath?: string) => {
+    const rest = restPath === undefined ? {} : { url: restUrl(restPath), body: undefined };
+    return deferCall(readResponse, { ...prepared, ...rest }, current, timeout, decoding);
+  };
+  const join = wire.resume?.(createBody(call));
+  const response = join ? defer(() => join(wire, read, retry)) : read(wire);
   return response.pipe(
-    thinkTags ? extractThinking() : identity,
     definition.readText?.(request) ?? identity,
     retry === false ? identity : retryBeforeFirst<Chunk>(retry),
   );
@@ -191,7 +198,8 @@ function readResponse(
   );
 }
 
-function preparePost({ definition, options, request, encoded, key }: HttpCall): PostRequest {
+function preparePost(call: HttpCall): PostRequest {
+  const { definition, options, encoded, key } = call;
   const { provider, baseUrl, wire, authorize = bearer } = definition;
   const accept = wire.framing.mediaType;
   const url = joinUrl(requireBaseUrl(options.baseUrl ?? baseUrl, provider), encoded.path);
@@ -202,9 +210,22 @@ function preparePost({ definition, options, request, encoded, key }: HttpCall): 
     options.headers,
   );
   requireSendable(headers, provider);
-  const overrides = request.providerOptions?.[provider];
-  const body = encodeOnce(overrides ? mergeJson(encoded.body, overrides) : encoded.body);
-  return { provider, url, headers, body, accept, fetch: options.fetch };
+  const body = encodeOnce(createBody(call));
+  return {
+    provider,
+    url,
+    headers,
+    body,
+    accept,
+    fetch: options.fetch,
+    failures: providerFailures(wire.contextLengthPatterns),
+  };
+}
+
+/** The body with the user's own fields. */
+function createBody({ definition, request, encoded }: HttpCall): JsonObject {
+  const overrides = request.providerOptions?.[definition.provider];
+  return overrides ? mergeJson(encoded.body, overrides) : encoded.body;
 }
 
 /** An empty text is a variable that is not set: the key would be sent to another server than the intended one. */

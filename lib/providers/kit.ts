@@ -1,4 +1,4 @@
-// What a provider outside of this package needs to write a wire: the entry point `rivulet/provider`.
+// The entry point `rivulet/provider`: everything that a provider outside of this package needs to write a wire.
 export { ConfigurationError, ProtocolError, ProviderError, StreamInterruptedError } from '../core/errors.js';
 export {
   asArray,
@@ -16,10 +16,13 @@ export { usageOf } from '../core/usage.js';
 export type { Usage } from '../core/usage.js';
 
 export { memoizePerMessage } from '../protocol/encodeOnce.js';
+export { contextLengthPatterns } from '../protocol/contextLengthPatterns.js';
 export { providerError } from '../protocol/errorDetails.js';
+export { joinResponse } from '../protocol/joinResponse.js';
 export { ndjson } from '../protocol/ndjson.js';
 export { sse } from '../protocol/sse.js';
 export type { Decoder, Frame, FrameReader, Framing, FramingOptions, Wire, WireRequest } from '../protocol/wire.js';
+export type { ResultFilePlacement } from '../protocol/wire.js';
 
 export { httpModel } from './httpModel.js';
 export type { HttpModelDefinition, ModelOptions, OpenModelOptions } from './httpModel.js';

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { FilePart } from '../core/message.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
+import { compatible } from './chatCompletions/compatible.js';
 import type { Dialect } from './chatCompletions/dialect.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
@@ -11,7 +12,7 @@ import type { OpenModelOptions } from './httpModel.js';
 import { mistralCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
 import { lookUpEffort } from './shared/thinkingEffort.js';
-import { extractTextCalls } from './shared/textCalls.js';
+import { readOpenText } from './shared/openText.js';
 
 /**
  * A Mistral model.
@@ -36,7 +37,7 @@ export function mistral(name: string, options: OpenModelOptions = {}): Model {
       baseUrl: 'https://api.mistral.ai/v1',
       apiKey: { variable: 'MISTRAL_API_KEY' },
       wire: chatCompletions(name, mistralDialect(name)),
-      readText: options.textCalls ? extractTextCalls : undefined,
+      readText: readOpenText(options),
       capabilities: { tools: true, multiToolCalls: true, typedOutput: true, thinking: true, vision: true, files: true },
     },
     options,
@@ -46,6 +47,7 @@ export function mistral(name: string, options: OpenModelOptions = {}): Model {
 /** How Mistral's API differs from OpenAI's, according to its API reference ("Chat Completion") and its guides. */
 export function mistralDialect(model: string): Dialect {
   return {
+    ...compatible,
     provider: 'mistral',
     streamUsage: false, // `stream_options` is rejected as an unknown field; usage always arrives with the finish reason
     callId: mistralCallId,

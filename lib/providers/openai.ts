@@ -5,7 +5,7 @@ import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 import { shortCallId } from './shared/callIds.js';
-import { checkOpenAiEffort } from './shared/openaiEfforts.js';
+import { checkOpenAiEffort, checkOpenAiNoThinking } from './shared/openaiEfforts.js';
 
 /**
  * An OpenAI model, used through the Chat Completions API.
@@ -15,12 +15,14 @@ import { checkOpenAiEffort } from './shared/openaiEfforts.js';
  * ```
  *
  * Through this API, OpenAI's models do not send their thinking. Pass other fields of the API in
- * `providerOptions.openai`.
+ * `providerOptions.openai`. For another server that implements the API, use `openaiCompatible`: many servers expect
+ * their reasoning back, which this model does not send.
  *
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1) and transport.
  * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
- * for a thinking budget (pass an effort), for an effort that the model is known not to have, and for files by URL other
+ * for a thinking budget (pass an effort), for an effort that the model is known not to have (Chat Completions has no
+ * `max`), and for files by URL other
  * than images (pass the bytes).
  */
 export function openai(name: string, options: ModelOptions = {}): Model {
@@ -51,6 +53,7 @@ export function openai(name: string, options: ModelOptions = {}): Model {
 }
 
 function openaiThinking(model: string, thinking: Thinking): JsonObject {
+  if (thinking === false) checkOpenAiNoThinking('openai', model);
   if (typeof thinking === 'object' && thinking.effort !== undefined)
     checkOpenAiEffort('openai', model, thinking.effort);
   return reasoningEffort('openai')(thinking);

@@ -1,13 +1,14 @@
 import { omitUndefined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
+import { compatible } from './chatCompletions/compatible.js';
 import type { Dialect } from './chatCompletions/dialect.js';
 import { httpModel } from './httpModel.js';
 import type { OpenModelOptions } from './httpModel.js';
-import { extractTextCalls } from './shared/textCalls.js';
+import { readOpenText } from './shared/openText.js';
 
 /** A server that implements the Chat Completions API. The options apply to all models of the server. */
-export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provider'> {
+export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provider' | keyof typeof compatible> {
   /** The provider's name, used in errors and as the key of its provider data and `providerOptions`. */
   readonly name: string;
   /** The URL of the server's API, without `/chat/completions`. */
@@ -90,8 +91,8 @@ export function openaiCompatible(server: CompatibleServer): (name: string, optio
         name,
         baseUrl,
         apiKey: apiKeyVariable === undefined ? undefined : { variable: apiKeyVariable },
-        wire: chatCompletions(name, { ...serverOptions, provider }),
-        readText: modelOptions.textCalls ? extractTextCalls : undefined,
+        wire: chatCompletions(name, { ...serverOptions, ...compatible, provider }),
+        readText: readOpenText(modelOptions),
         capabilities: server.capabilities,
       },
       modelOptions,

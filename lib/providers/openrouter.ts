@@ -2,11 +2,12 @@ import type { JsonObject } from '../core/json/json.js';
 import type { FilePart } from '../core/message.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
+import { compatible } from './chatCompletions/compatible.js';
 import { httpModel } from './httpModel.js';
 import type { OpenModelOptions } from './httpModel.js';
 import { mistralCallId, shortCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
-import { extractTextCalls } from './shared/textCalls.js';
+import { readOpenText } from './shared/openText.js';
 
 /**
  * A model of any vendor, used through OpenRouter.
@@ -36,6 +37,7 @@ export function openrouter(name: string, options: OpenModelOptions = {}): Model 
       baseUrl: 'https://openrouter.ai/api/v1',
       apiKey: { variable: 'OPENROUTER_API_KEY' },
       wire: chatCompletions(name, {
+        ...compatible,
         provider: 'openrouter',
         fileUrls: true,
         resultFiles: true,
@@ -44,7 +46,7 @@ export function openrouter(name: string, options: OpenModelOptions = {}): Model 
         // OpenRouter forwards ids to the vendor unchanged.
         callId: name.startsWith('mistralai/') ? mistralCallId : shortCallId,
       }),
-      readText: options.textCalls ? extractTextCalls : undefined,
+      readText: readOpenText(options),
       capabilities: {
         tools: true,
         multiToolCalls: true,

@@ -2,10 +2,11 @@ import { isJsonObject, omit } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
+import { compatible } from './chatCompletions/compatible.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
 import type { OpenModelOptions } from './httpModel.js';
-import { extractTextCalls } from './shared/textCalls.js';
+import { readOpenText } from './shared/openText.js';
 
 /**
  * An open-weight model, served by Together.
@@ -31,8 +32,13 @@ export function together(name: string, options: OpenModelOptions = {}): Model {
       name,
       baseUrl: 'https://api.together.xyz/v1',
       apiKey: { variable: 'TOGETHER_API_KEY' },
-      wire: chatCompletions(name, { provider: 'together', thinking: togetherThinking, body: withoutStrict }),
-      readText: textCalls ? extractTextCalls : undefined,
+      wire: chatCompletions(name, {
+        ...compatible,
+        provider: 'together',
+        thinking: togetherThinking,
+        body: withoutStrict,
+      }),
+      readText: readOpenText({ thinkTags, textCalls }),
       capabilities: {
         tools: true,
         multiToolCalls: true,
@@ -42,7 +48,7 @@ export function together(name: string, options: OpenModelOptions = {}): Model {
         files: false,
       },
     },
-    { ...transport, thinkTags },
+    transport,
   );
 }
 

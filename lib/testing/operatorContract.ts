@@ -1,7 +1,22 @@
-import { NEVER, Observable, Subject, concat, defer, finalize, from, repeat, retry, take, tap, throwError } from 'rxjs';
+import {
+  NEVER,
+  Observable,
+  Subject,
+  concat,
+  defer,
+  finalize,
+  from,
+  of,
+  repeat,
+  retry,
+  take,
+  tap,
+  throwError,
+} from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import { isSameJson } from '../core/json/equal.js';
 import type { StreamEvent } from '../core/event.js';
+import { stopOn } from '../operators/stopOn.js';
 
 /** One check of the operator contract, for any test runner. */
 export interface OperatorContractCase {
@@ -28,6 +43,8 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  *
  * The cases cover what a spec of the operator's function tends to miss:
  * - unknown events pass through, unchanged and in order;
+ * - text that is held back is emitted before the `finish`, and before a stop ends the source (`release`);
+ * - `retract` starts the turn over;
  * - a subscriber that is already closed subscribes nothing (operators of RxJS do subscribe then: begin with
  *   `createOperator`);
  * - `take(1)` pulls no more of a synchronous source than the first output needs;
@@ -51,6 +68,7 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  *     let texts = 0;
  *     return {
  *       next(event) {
+ *         if (event.type === 'retract') texts = 0; // the turn starts over
  *         if (event.type !== 'text' || ++texts <= limit) out.next(event);
  *       },
  *     };
@@ -73,6 +91,7 @@ export function operatorContract<In extends StreamEvent, Out>(
   const unknown = { type: 'unknownToTheOperator', data: { nested: [1] } } as StreamEvent as In;
   /** Events for which the operator emits something before the source ends. */
   const input: readonly In[] = passThrough ? [unknown] : source;
+  const deltas = oneByOne(source);
 
   const cases: Readonly<Record<string, () => void>> = {
     'subscribes nothing if its subscriber is already closed': () => {
@@ -191,9 +210,46 @@ export function operatorContract<In extends StreamEvent, Out>(
       );
       expectSame('the output completes', completed, true);
     },
+
+    'starts the turn over on retract': () => {
+      const retract = { type: 'retract' } as StreamEvent as In;
+      const { values } = record(from([...source.slice(0, -1), retract, ...source]).pipe(operator));
+      const at = values.lastIndexOf(retract as unknown as Out);
+      expectSame('the retract passes', at >= 0, true);
+      expectSame('values after the retract', values.slice(at + 1), record(from(source).pipe(operator)).values);
+    },
+
+    'loses no text that it holds when a stop ends its source': () => {
+      for (let length = 1; length <= deltas.length; length++) {
+        const received = from(deltas.slice(0, length));
+        const stop = new Subject<void>();
+        const { values } = record(concat(received, NEVER).pipe(operator as unknown as TextOperator, stopOn(stop)));
+        stop.next();
+        const completed = record(received.pipe(operator as unknown as TextOperator)).values;
+        expectSame(`text of ${length} characters`, textOf(values), textOf(completed));
+      }
+    },
+
+    'ends the output with the finish': () => {
+      const { values } = record(concat(from(deltas), of(finish)).pipe(operator as unknown as TextOperator));
+      const at = values.findIndex(({ type }) => type === 'finish');
+      if (at >= 0) expectSame('values after the finish', values.slice(at + 1), []);
+    },
   };
   return Object.entries(passThrough ? { ...passing, ...cases } : cases).map(([title, run]) => ({ title, run }));
 }
+
+type TextOperator = OperatorFunction<StreamEvent, StreamEvent>;
+
+const finish = { type: 'finish', reason: 'stop' } as const;
+
+/** The text of a turn in deltas of one character, so that an operator that holds text back does so; never empty. */
+function oneByOne(source: readonly StreamEvent[]): readonly StreamEvent[] {
+  return Array.from(textOf(source) || 'one two', (text) => ({ type: 'text', text }) as StreamEvent);
+}
+
+const textOf = (events: readonly StreamEvent[]): string =>
+  events.map((event) => ('text' in event && typeof event.text === 'string' ? event.text : '')).join('');
 
 /** An endless synchronous source that counts what is done to it. For an operator that never unsubscribes it ends. */
 function endless<In>(events: readonly In[]) {

@@ -40,7 +40,8 @@ export type ScriptedTurn<R extends ScriptRequest = ScriptRequest> = ScriptedOutp
  * request. A request after the last turn is an error.
  */
 export type Script<R extends ScriptRequest = ScriptRequest> =
-  readonly ScriptedTurn<R>[] | ((request: R) => ScriptedTurn<R>);
+  | readonly ScriptedTurn<R>[]
+  | ((request: R) => ScriptedTurn<R>);
 
 /**
  * Creates a complete tool call, as one chunk.

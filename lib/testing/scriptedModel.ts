@@ -1,10 +1,10 @@
 import { defer } from 'rxjs';
-import type { Capabilities, Model, Request } from '../core/model.js';
+import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { outputFor, play } from './script.js';
 import type { Script, ScriptRequest } from './script.js';
 
-/** What the functions of a scripted model's script receive: the request, and its number. */
-export type ScriptedRequest = Request & ScriptRequest;
+/** The argument of the functions in a script: the request, and its number. */
+export type ScriptedRequest = ModelRequest & ScriptRequest;
 
 /** Settings of a scripted model. */
 export interface ScriptedModelOptions {
@@ -24,7 +24,7 @@ export interface ScriptedModelOptions {
 /** A model that follows a script. */
 export interface ScriptedModel extends Model {
   /** The requests so far, oldest first: one per subscription. */
-  readonly requests: readonly Request[];
+  readonly requests: readonly ModelRequest[];
 }
 
 /**
@@ -47,7 +47,7 @@ export interface ScriptedModel extends Model {
  */
 export function scriptedModel(script: Script<ScriptedRequest>, options: ScriptedModelOptions = {}): ScriptedModel {
   const { provider = 'scripted', name = 'scripted', capabilities, keep = Infinity } = options;
-  const requests: Request[] = [];
+  const requests: ModelRequest[] = [];
   let turns = 0;
   return {
     provider,

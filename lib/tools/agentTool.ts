@@ -52,7 +52,7 @@ type ResultOfAgent<A extends AnyAgent> = A extends { run(...args: never): Observ
     : O
   : never;
 
-/** What the agent's tools need of the user's own value. */
+/** The type of the user's own value that the agent's tools need. */
 type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...options: infer Options): unknown }
   ? NonNullable<Options[0]> extends { readonly context?: infer C }
     ? C
@@ -98,7 +98,7 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
   agent: A,
   options: AgentToolOptions<Name, S>,
 ): Tool<Name, Infer<S>, ResultOfAgent<A>, ProgressOfAgent<A>, InferInput<S>, ContextOfAgent<A>> {
-  const { name, description, parameters, prompt = parameters ? asJson : promptOf } = options;
+  const { name, description, parameters, prompt = parameters ? asJson : readPrompt } = options;
   const definition: Tool = {
     name,
     description,
@@ -106,11 +106,11 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
     execute: (args, { context, usage }) =>
       agent.stream(prompt(args as never), ...([{ context }] as never)).pipe(
         map((event): Progress | JsonValue => {
-          if (isResult(event)) return answerOf(name, event.result);
+          if (isResult(event)) return toAnswer(name, event.result);
           if (isTurn(event) && event.usage) usage(event.usage);
           return progress(event);
         }),
-        // Only the message: an error may hold the conversation (`runOf`).
+        // Only the message: an error may hold the conversation (`failedRunOf`).
         catchError((error: unknown) => throwError(() => new Error(errorText(error)))),
       ),
   };
@@ -118,11 +118,11 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
   return definition as ReturnType<typeof agentTool<A, Name, S>>;
 }
 
-const promptOf = (args: unknown): string => (args as { readonly prompt: string }).prompt;
+const readPrompt = (args: unknown): string => (args as { readonly prompt: string }).prompt;
 
 const asJson = (args: unknown): string => JSON.stringify(args);
 
-function answerOf(name: string, { output, messages, finishReason }: RunResult): JsonValue {
+function toAnswer(name: string, { output, messages, finishReason }: RunResult): JsonValue {
   if (output !== undefined) return output as JsonValue;
   const last = messages.findLast(({ role }) => role === 'model');
   const text = last ? messageText(last) : '';

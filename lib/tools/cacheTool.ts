@@ -1,5 +1,6 @@
 import { asyncScheduler, defer, of, share, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { callToolWrapper } from '../core/callWrapper.js';
 import { canonicalJson } from '../core/json/canonical.js';
 import type { JsonValue } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
@@ -49,15 +50,24 @@ interface CachedResult {
  * const weather = cacheTool(getWeather, { ttl: 60_000, key: ({ city }) => city.toLowerCase() });
  * ```
  *
- * @param tool The tool.
+ * @param tool The tool. It may be left out.
  * @param options `key` (default: the arguments), `size` (default: 1000), `ttl` in milliseconds (default: Infinity).
- * @returns A tool of the same type.
+ * @returns A tool of the same type. Without `tool`, a function of a tool, for rxjs's `pipe`.
  * @throws ConfigurationError `options` if `size` or `ttl` is negative or not a number.
  */
-export function cacheTool<T extends Tool>(tool: T, options: CacheToolOptions<T> = {}): T {
-  const { size = 1000, ttl = Infinity, key = argumentsOfCall } = options;
+export function cacheTool<T extends Tool>(tool: T, options?: CacheToolOptions<T>): T;
+export function cacheTool<T extends Tool = Tool>(options?: CacheToolOptions<T>): <U extends T>(tool: U) => U;
+export function cacheTool(...args: readonly unknown[]) {
+  return callToolWrapper(args, cached);
+}
+
+function cached({ size = 1000, ttl = Infinity, key = argumentsOfCall }: CacheToolOptions = {}) {
   requireNumber('size', size, 0);
   requireNumber('ttl', ttl, 0);
+  return <T extends Tool>(tool: T): T => wrapTool(tool, cacheResults(key, size, ttl));
+}
+
+function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, ttl: number) {
   const results = new Map<string, CachedResult>(); // in the order of their last use
   const running = new Map<string, Observable<ToolValue>>();
 
@@ -94,13 +104,12 @@ export function cacheTool<T extends Tool>(tool: T, options: CacheToolOptions<T> 
     return shared;
   }
 
-  return wrapTool(tool, (run, args, context) =>
+  return (run: Observable<ToolValue>, args: unknown, context: ContextOf<Tool>) =>
     defer(() => {
       const id = canonicalJson(key(args, context));
-      const cached = useCached(id);
-      return cached ? of(cached.result) : (running.get(id) ?? start(id, run));
-    }),
-  );
+      const found = useCached(id);
+      return found ? of(found.result) : (running.get(id) ?? start(id, run));
+    });
 }
 
 /** As JSON: the validated arguments may be any values. */

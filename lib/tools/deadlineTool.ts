@@ -1,6 +1,7 @@
+import { callToolWrapper } from '../core/callWrapper.js';
 import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
-import { executionOf } from '../operators/toolCalls/executionOf.js';
+import { runTool } from '../operators/execute/runTool.js';
 import type { ArgumentsOf, ContextOf } from './wrapTool.js';
 
 /**
@@ -19,16 +20,24 @@ import type { ArgumentsOf, ContextOf } from './wrapTool.js';
  * createAgent({ model, tools: [deadlineTool(search, 5_000), report] });
  * ```
  *
- * @param tool The tool.
+ * @param tool The tool. It may be left out.
  * @param deadline The maximum total time of one call, in milliseconds.
- * @returns A tool of the same type.
+ * @returns A tool of the same type. Without `tool`, a function of a tool, for rxjs's `pipe`.
  * @throws ConfigurationError `options` if `deadline` is negative or not a number.
  */
-export function deadlineTool<T extends Tool>(tool: T, deadline: number): T {
+export function deadlineTool<T extends Tool>(tool: T, deadline: number): T;
+export function deadlineTool(deadline: number): <T extends Tool>(tool: T) => T;
+export function deadlineTool(...args: readonly unknown[]) {
+  return callToolWrapper(args, withDeadline);
+}
+
+function withDeadline(deadline: number) {
   requireNumber('deadline', deadline, 0);
-  if (!tool.execute) return tool;
-  return {
-    ...tool,
-    execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => executionOf(tool, args, context, deadline),
-  };
+  return <T extends Tool>(tool: T): T =>
+    tool.execute
+      ? {
+          ...tool,
+          execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => runTool(tool, args, context, deadline),
+        }
+      : tool;
 }

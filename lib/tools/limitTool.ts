@@ -1,3 +1,4 @@
+import { callToolWrapper } from '../core/callWrapper.js';
 import { requireNumber } from '../core/options.js';
 import { createSemaphore } from '../core/semaphore.js';
 import type { Tool } from '../core/tool.js';
@@ -26,13 +27,21 @@ export interface LimitToolOptions {
  * createAgent({ model, tools: [query], toolConcurrency: 8 });
  * ```
  *
- * @param tool The tool.
+ * @param tool The tool. It may be left out.
  * @param options `concurrency`.
- * @returns A tool of the same type.
+ * @returns A tool of the same type. Without `tool`, a function of a tool, for rxjs's `pipe`.
  * @throws ConfigurationError `options` if `concurrency` is less than 1.
  */
-export function limitTool<T extends Tool>(tool: T, { concurrency }: LimitToolOptions): T {
+export function limitTool<T extends Tool>(tool: T, options: LimitToolOptions): T;
+export function limitTool(options: LimitToolOptions): <T extends Tool>(tool: T) => T;
+export function limitTool(...args: readonly unknown[]) {
+  return callToolWrapper(args, limited);
+}
+
+function limited({ concurrency }: LimitToolOptions) {
   requireNumber('concurrency', concurrency, 1);
-  const semaphore = createSemaphore(concurrency);
-  return wrapTool(tool, (run) => run.pipe(semaphore.limit()));
+  return <T extends Tool>(tool: T): T => {
+    const semaphore = createSemaphore(concurrency); // each tool has a limit of its own
+    return wrapTool(tool, (run) => run.pipe(semaphore.limit()));
+  };
 }

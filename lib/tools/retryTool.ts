@@ -1,5 +1,6 @@
 import { defer, EMPTY, retry, throwIfEmpty, timer } from 'rxjs';
 import type { ObservableInput } from 'rxjs';
+import { callToolWrapper } from '../core/callWrapper.js';
 import { maxTimerDelay, requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { wrapTool } from './wrapTool.js';
@@ -30,20 +31,26 @@ export interface RetryToolOptions {
  *
  * ```ts
  * const search = retryTool(searchWeb, { count: 2, when: (error) => error instanceof NetworkError });
+ * const weather = pipe(retryTool({ count: 2 }), cacheTool({ ttl: 60_000 }))(getWeather);
  * ```
  *
- * @param tool The tool.
+ * @param tool The tool. It may be left out.
  * @param options `count` (default: 3), `delay` (default: 1 second, doubled with each retry), `when` (default: every
  * error).
- * @returns A tool of the same type.
+ * @returns A tool of the same type. Without `tool`, a function of a tool, for rxjs's `pipe`.
  * @throws ConfigurationError `options` if `count` or `delay` is negative or not a number.
  */
-export function retryTool<T extends Tool>(tool: T, options: RetryToolOptions = {}): T {
-  const { count = 3, delay = exponentialDelay, when = () => true } = options;
+export function retryTool<T extends Tool>(tool: T, options?: RetryToolOptions): T;
+export function retryTool(options?: RetryToolOptions): <T extends Tool>(tool: T) => T;
+export function retryTool(...args: readonly unknown[]) {
+  return callToolWrapper(args, retried);
+}
+
+function retried({ count = 3, delay = exponentialDelay, when = () => true }: RetryToolOptions = {}) {
   requireNumber('count', count, 0);
   if (typeof delay === 'number') requireNumber('delay', delay, 0);
   const wait = typeof delay === 'number' ? () => timer(Math.min(delay, maxTimerDelay)) : delay;
-  return wrapTool(tool, (run) =>
+  return wrapTool((run) =>
     run.pipe(
       retry({
         count,

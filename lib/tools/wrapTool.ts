@@ -1,9 +1,10 @@
 import type { Observable } from 'rxjs';
+import { callToolWrapper } from '../core/callWrapper.js';
 import type { Tool } from '../core/tool.js';
-import { executionOf } from '../operators/toolCalls/executionOf.js';
-import type { ToolValue } from '../operators/toolCalls/executionOf.js';
+import { runTool } from '../operators/execute/runTool.js';
+import type { ToolValue } from '../operators/execute/runTool.js';
 
-export type { ToolValue } from '../operators/toolCalls/executionOf.js';
+export type { ToolValue } from '../operators/execute/runTool.js';
 
 /** The type of the validated arguments of a tool. */
 export type ArgumentsOf<T extends Tool> = Parameters<NonNullable<T['execute']>>[0];
@@ -25,19 +26,31 @@ export type ContextOf<T extends Tool> = Parameters<NonNullable<T['execute']>>[1]
  * const logged = wrapTool(search, (run, args) => run.pipe(tap({ subscribe: () => console.log('search', args) })));
  * ```
  *
- * @param tool The tool to wrap.
+ * @param tool The tool to wrap. It may be left out.
  * @param wrap Returns the Observable of a call from the execution of the tool, the validated arguments, and the context
  * of the call. Marked values are progress, and the last unmarked value is the result.
  * @returns A tool of the same type. Its `execute` returns an Observable. A tool without `execute` is returned
- * unchanged.
+ * unchanged. Without `tool`, a function of a tool, for rxjs's `pipe`.
  */
 export function wrapTool<T extends Tool>(
   tool: T,
   wrap: (run: Observable<ToolValue>, args: ArgumentsOf<T>, context: ContextOf<T>) => Observable<unknown>,
-): T {
-  if (!tool.execute) return tool;
-  return {
-    ...tool,
-    execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => wrap(executionOf(tool, args, context), args, context),
-  };
+): T;
+export function wrapTool(
+  wrap: (run: Observable<ToolValue>, args: unknown, context: ContextOf<Tool>) => Observable<unknown>,
+): <T extends Tool>(tool: T) => T;
+export function wrapTool(...args: readonly unknown[]) {
+  return callToolWrapper(args, wrapped);
 }
+
+type Wrap = (run: Observable<ToolValue>, args: unknown, context: ContextOf<Tool>) => Observable<unknown>;
+
+const wrapped =
+  (wrap: Wrap) =>
+  <T extends Tool>(tool: T): T =>
+    tool.execute
+      ? {
+          ...tool,
+          execute: (args: ArgumentsOf<T>, context: ContextOf<T>) => wrap(runTool(tool, args, context), args, context),
+        }
+      : tool;

@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { requireCapabilities, requiredCapabilities } from '../../lib/core/capabilities.js';
 import { filePart, modelMessage, userMessage } from '../../lib/core/message.js';
-import type { Capabilities, Request } from '../../lib/core/model.js';
+import type { Capabilities, ModelRequest } from '../../lib/core/model.js';
 
 const tools = [{ name: 'f', description: '', parameters: { type: 'object' } }];
-const asking = (request: Partial<Request>): Request => ({ messages: [userMessage('Hi')], ...request });
+const asking = (request: Partial<ModelRequest>): ModelRequest => ({ messages: [userMessage('Hi')], ...request });
 const withFile = (mediaType: string) => asking({ messages: [userMessage([filePart(new Uint8Array([1]), mediaType)])] });
-const check = (capabilities: Capabilities, request: Request) => () =>
+const check = (capabilities: Capabilities, request: ModelRequest) => () =>
   requireCapabilities({ provider: 'p', name: 'm', capabilities }, request, { vision: ['openai', 'google'] });
 
 describe('capabilities', () => {
-  it.each<[Partial<Request>, readonly string[]]>([
+  it.each<[Partial<ModelRequest>, readonly string[]]>([
     [{}, []],
     [{ tools: [] }, []],
     [{ tools }, ['tools']],

@@ -188,7 +188,7 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
     {
       code: 'guard',
       message:
-        'A guard has rejected the model\'s call of the tool "send". Ask again with retryTurn, or another model with fallback.',
+        'A guard has rejected the model\'s call of the tool "send". Ask again with retryModel, or another model with fallback.',
       retryable: true,
       tool: 'send',
     },

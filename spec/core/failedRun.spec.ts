@@ -5,12 +5,13 @@ import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ProviderError } from '../../lib/core/errors.js';
 import type { RunEvent } from '../../lib/core/event.js';
-import { runOf } from '../../lib/core/failedRun.js';
+import { failedRunOf } from '../../lib/core/failedRun.js';
 import { repairHistory } from '../../lib/core/history.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
-import { setUsageOfError } from '../../lib/core/remainder.js';
+import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { observe } from '../support/observe.js';
 
 const look = tool({ name: 'look', description: '', execute: () => 'rain' });
@@ -18,7 +19,7 @@ const busy = () => new ProviderError('scripted', 'Busy.', { retryable: true });
 const usage = { input: 1, output: 2, total: 3 };
 const finish: Chunk = { type: 'finish', reason: 'toolCalls', usage };
 
-describe('runOf', () => {
+describe('failedRunOf', () => {
   it('returns the messages, the partial text, the thinking, the usage, the turn and the orchestrator', () => {
     const failure = busy();
     setUsageOfError(failure, { input: 10 });
@@ -28,7 +29,7 @@ describe('runOf', () => {
     ]);
     const { error } = observe(createAgent({ model, tools: [look], prefix: '' }).stream('Hi'));
     expect(error).toBe(failure);
-    expect(runOf(error)).toEqual({
+    expect(failedRunOf(error)).toEqual({
       messages: [
         modelMessage([
           { type: 'text', text: 'I look.' },
@@ -50,7 +51,7 @@ describe('runOf', () => {
     const model = scriptedModel([[toolCall('look')], [{ error: busy() }], 'It rains.']);
     const agent = createAgent({ model, tools: [look] });
     const { error } = observe(agent.stream('Hi'));
-    const history = [userMessage('Hi'), ...(runOf(error)?.messages ?? [])];
+    const history = [userMessage('Hi'), ...(failedRunOf(error)?.messages ?? [])];
     expect(repairHistory(history)).toBe(history);
     expect(observe(agent.run([], { history })).values).toMatchObject([{ text: 'It rains.' }]);
   });
@@ -59,15 +60,15 @@ describe('runOf', () => {
     const model = scriptedModel([[{ error: 'out of paper' as unknown as Error }]]);
     const { error } = observe(createAgent({ model }).run('Hi'));
     expect(error).toMatchObject({ message: 'out of paper', cause: 'out of paper' });
-    expect(runOf(error)).toMatchObject({ turn: 1, messages: [] });
+    expect(failedRunOf(error)).toMatchObject({ turn: 1, messages: [] });
   });
 
   it('does not change an error that is frozen, and knows nothing of other errors', () => {
     const frozen = Object.freeze(new Error('fixed'));
     const { error } = observe(createAgent({ model: scriptedModel([[{ error: frozen }]]) }).run('Hi'));
     expect(error).toBe(frozen);
-    expect(runOf(frozen)).toBeDefined();
-    for (const other of [new Error('fixed'), 'fixed', null, undefined]) expect(runOf(other)).toBeUndefined();
+    expect(failedRunOf(frozen)).toBeDefined();
+    for (const other of [new Error('fixed'), 'fixed', null, undefined]) expect(failedRunOf(other)).toBeUndefined();
   });
 
   it('keeps nothing of a retracted attempt but its usage', () => {
@@ -79,14 +80,14 @@ describe('runOf', () => {
       ),
     ]);
     const { error } = observe(createAgent({ model }).run('Hi'));
-    expect(runOf(error)).toMatchObject({ text: 'a', partialText: 'a', usage });
+    expect(failedRunOf(error)).toMatchObject({ text: 'a', partialText: 'a', usage });
   });
 
   it('includes the message and the usage of a typed output that could not be repaired', () => {
     const model = scriptedModel([['{}', { type: 'finish', reason: 'stop', usage }]]);
-    const agent = createAgent({ model, output: z.object({ a: z.number() }), maxRepairs: 0 });
+    const agent = createAgent({ model, output: typed(z.object({ a: z.number() })), maxRepairs: 0 });
     const { error } = observe(agent.run('Hi'));
-    expect(runOf(error)).toMatchObject({
+    expect(failedRunOf(error)).toMatchObject({
       messages: [modelMessage('{}')],
       partialText: '',
       text: '{}',
@@ -98,10 +99,10 @@ describe('runOf', () => {
   it('has the turns of a run whose result is rejected', () => {
     const turn: RunEvent = { type: 'turn', turn: 1, finishReason: 'stop', next: null };
     const orchestrator = { name: 'own', turn: () => of(turn) };
-    const agent = createAgent({ model: scriptedModel([]), orchestrator, output: z.object({}) });
+    const agent = createAgent({ model: scriptedModel([]), orchestrator, output: typed(z.object({})) });
     const { error } = observe(agent.run('Hi'));
     expect(error).toMatchObject({ code: 'configuration' });
-    expect(runOf(error)).toMatchObject({ turn: 1, orchestrator: 'own' });
+    expect(failedRunOf(error)).toMatchObject({ turn: 1, orchestrator: 'own' });
   });
 
   it('has the run that a signal has left', () => {
@@ -112,6 +113,35 @@ describe('runOf', () => {
     chunks.next({ type: 'text', text: 'Once' });
     controller.abort('tired');
     expect(log.error).toMatchObject({ cause: 'tired' });
-    expect(runOf(log.error)).toMatchObject({ partialText: 'Once', turn: 1 });
+    expect(failedRunOf(log.error)).toMatchObject({ partialText: 'Once', turn: 1 });
+  });
+
+  it('keeps the conversations of two runs apart that one signal has left', () => {
+    const controller = new AbortController();
+    const start = (text: string) => {
+      const chunks = new Subject<Chunk>();
+      const log = observe(createAgent({ model: scriptedModel([chunks]) }).stream('Hi', { signal: controller.signal }));
+      chunks.next({ type: 'text', text });
+      return log;
+    };
+    const [ann, bob] = [start('for Ann'), start('for Bob')];
+    controller.abort();
+    expect(failedRunOf(ann.error)).toMatchObject({ partialText: 'for Ann' });
+    expect(failedRunOf(bob.error)).toMatchObject({ partialText: 'for Bob' });
+    expect(ann.error).toBe(controller.signal.reason);
+    expect(bob.error).toMatchObject({ name: 'AbortError', message: (ann.error as Error).message });
+    expect((bob.error as Error).cause).toBe(ann.error);
+  });
+
+  it('keeps the class and the fields of an error of the library that two runs share', () => {
+    const failure = busy();
+    const [first, second] = ['a', 'b'].map(
+      (text) => observe(createAgent({ model: scriptedModel([[text, { error: failure }]]) }).run('Hi')).error,
+    );
+    expect(failedRunOf(first)).toMatchObject({ partialText: 'a' });
+    expect(failedRunOf(second)).toMatchObject({ partialText: 'b' });
+    expect(second).toBeInstanceOf(ProviderError);
+    expect(second).toMatchObject({ code: 'provider', message: failure.message, retryable: true, cause: failure });
+    expect(JSON.stringify(second)).toBe(JSON.stringify(failure));
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
 import { isWrapped, wrapSchema } from '../../lib/core/outputWrapper.js';
-import { jsonSchemaOf } from '../../lib/core/schema.js';
+import { toJsonSchema } from '../../lib/core/schema.js';
 
-const jsonSchema = (schema: z.ZodType) => jsonSchemaOf(schema, 'The output');
+const jsonSchema = (schema: z.ZodType) => toJsonSchema(schema, 'The output');
 
 describe('isWrapped', () => {
   it.each<[string, z.ZodType, boolean]>([

@@ -19,7 +19,7 @@ const open: Checkpoint = {
   version: 1,
   orchestrator: 'toolLoop',
   state: { messages: [user], turn: 2, usage: { input: 3 }, memo: { phase: 1 } },
-  emitted: { text: 'I pay.', thinking: '', messages: [answer], metadata: { cost: 1 }, afterTools: false },
+  emitted: { text: 'I pay.', thinking: '', messages: [answer], metadata: { cost: 1 }, needsSeparator: false },
   open: {
     messages: [answer],
     finish: { reason: 'toolCalls', rawReason: 'tool_use', usage: { output: 2 } },
@@ -54,6 +54,14 @@ const optional = /(metadata|memo|usage\.\w+|rawReason|title|open|ended|finish\.u
 const free = /(arguments|memo|metadata)\.|output|parts\.0\.result$|results\.0\.result$/;
 
 describe('readCheckpoint', () => {
+  it.each([true, false])('readCheckpoint reads the name under which %s was stored before', (stored) => {
+    const { needsSeparator: _, ...emitted } = open.emitted;
+    expect(read({ ...open, emitted: { ...emitted, afterTools: stored } }).emitted).toEqual({
+      ...emitted,
+      needsSeparator: stored,
+    });
+  });
+
   it.each([
     ['within a turn', open],
     ['between two turns', between],

@@ -1,20 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
-import { jsonSchemaOf, validate } from '../../lib/core/schema.js';
+import { toJsonSchema, validate } from '../../lib/core/schema.js';
 import type { PlainSchema, Schema, StandardSchema } from '../../lib/core/schema.js';
 
-describe('jsonSchemaOf', () => {
+describe('toJsonSchema', () => {
   const city = z.object({ city: z.string() });
 
-  it('jsonSchemaOf converts a Standard Schema once', () => {
-    const jsonSchema = jsonSchemaOf(city, 'The output');
+  it('toJsonSchema converts a Standard Schema once', () => {
+    const jsonSchema = toJsonSchema(city, 'The output');
     expect(jsonSchema).toMatchObject({ type: 'object', required: ['city'] });
     expect(jsonSchema).not.toHaveProperty('$schema');
-    expect(jsonSchemaOf(city, 'The output')).toBe(jsonSchema);
+    expect(toJsonSchema(city, 'The output')).toBe(jsonSchema);
   });
 
-  it('jsonSchemaOf returns a plain JSON Schema without `validate`', () => {
-    expect(jsonSchemaOf({ type: 'object', validate: (value) => value }, 'The output')).toEqual({ type: 'object' });
+  it('toJsonSchema returns a plain JSON Schema without `validate`', () => {
+    expect(toJsonSchema({ type: 'object', validate: (value) => value }, 'The output')).toEqual({ type: 'object' });
   });
 
   it.each<[string, unknown, string]>([
@@ -31,8 +31,8 @@ describe('jsonSchemaOf', () => {
       { '~standard': { version: 1, vendor: 'acme', validate: () => ({ value: 1 }) } },
       'The output: this acme schema cannot be converted to JSON Schema.',
     ],
-  ])('jsonSchemaOf rejects %s', (_, schema, message) => {
-    expect(() => jsonSchemaOf(schema as Schema, 'The output')).toThrow(
+  ])('toJsonSchema rejects %s', (_, schema, message) => {
+    expect(() => toJsonSchema(schema as Schema, 'The output')).toThrow(
       expect.objectContaining({
         code: 'configuration',
         subject: 'schema',

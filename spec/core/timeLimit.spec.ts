@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { NEVER, finalize, identity, of } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
@@ -23,6 +23,18 @@ describe('timeLimit', () => {
       expectObservable(NEVER.pipe(timeLimit('run', 3_600_000)), '--!').toBe('---');
       flush();
     });
+  });
+
+  it('timeLimit does not fire at once for more milliseconds than a timer supports', () => {
+    jest.useFakeTimers();
+    try {
+      const seen = observe(NEVER.pipe(timeLimit('run', 2 ** 31)));
+      jest.advanceTimersByTime(1000);
+      expect(seen.error).toBeUndefined();
+      seen.subscription.unsubscribe();
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('timeLimit is the source itself without a limit', () => {

@@ -4,15 +4,15 @@ import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { errorToJson, HttpError } from '../../lib/core/errors.js';
 import { filePart } from '../../lib/core/message.js';
-import type { Request } from '../../lib/core/model.js';
+import type { ModelRequest } from '../../lib/core/model.js';
 import type { AllModelsFailedError } from '../../lib/core/runErrors.js';
 import { tool, toolDefinition } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
-import { retryTurn } from '../../lib/models/retryTurn.js';
-import { withOperators } from '../../lib/models/withOperators.js';
+import { retryModel } from '../../lib/models/retryModel.js';
+import { pipeModel } from '../../lib/models/pipeModel.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
-import { toView } from '../../lib/ui/toView.js';
+import { toView } from '../../lib/chat/toView.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { answeredBy, broken, chunks, failingModel, inVirtualTime, lost, modelOf, request } from './models.js';
@@ -20,7 +20,7 @@ import { answeredBy, broken, chunks, failingModel, inVirtualTime, lost, modelOf,
 const f = tool({ name: 'f', description: '', execute: () => 1 });
 /** The notice that the next model is asked. */
 const notice = (error: unknown, attempt = 1) => ({ type: 'retry', attempt, delay: 0, error: errorToJson(error) });
-const withTools: Request = { ...request, tools: [toolDefinition(f)] };
+const withTools: ModelRequest = { ...request, tools: [toolDefinition(f)] };
 
 describe('fallback', () => {
   it('fallback asks the second model when the first one fails, and voids what the first one emitted', () =>
@@ -129,7 +129,7 @@ describe('fallback', () => {
 
   it('fallback says for each model why it cannot serve a request', () => {
     const image = filePart(new Uint8Array([1, 2, 3]), 'image/png');
-    const seeing: Request = { ...withTools, messages: [{ role: 'user', parts: [image] }] };
+    const seeing: ModelRequest = { ...withTools, messages: [{ role: 'user', parts: [image] }] };
     const model = fallback([modelOf('a', [], { tools: false }), modelOf('b', [], { vision: false })]);
     const { error, values } = observe(model.stream(seeing));
     expect(values).toEqual([]);
@@ -156,17 +156,17 @@ describe('fallback', () => {
 
   it('fallback leaves the check of a request to a composite model, also when that is derived', () => {
     const inner = fallback([modelOf('a', ['a', 'a'], { vision: false }), modelOf('b', ['b', 'b'], { tools: false })]);
-    for (const nested of [inner, retryTurn(withOperators(inner))]) {
+    for (const nested of [inner, retryModel(pipeModel(inner))]) {
       expect(nested.capabilities).toEqual({ vision: false, tools: false });
       const { values } = observe(fallback([nested, modelOf('c', ['c', 'c'])]).stream(withTools));
       expect(values.slice(0, 2)).toEqual([answeredBy('a'), chunks.a]);
     }
   });
 
-  it('fallback nests, and retryTurn around it starts with the first model again', () => {
+  it('fallback nests, and retryModel around it starts with the first model again', () => {
     inVirtualTime(({ flush }) => {
       const first = modelOf('a', [['Half', { error: lost }], 'Full']);
-      const model = retryTurn(fallback([first, failingModel('b', lost)]), { delay: 5, count: 1 });
+      const model = retryModel(fallback([first, failingModel('b', lost)]), { delay: 5, count: 1 });
       const seen = observe(model.stream(request));
       flush();
       expect(seen.values.map(({ type }) => type)).toEqual([

@@ -3,7 +3,7 @@ import { concat, finalize, map, of, timer } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { hedge } from '../../lib/models/hedge.js';
-import { retryTurn } from '../../lib/models/retryTurn.js';
+import { retryModel } from '../../lib/models/retryModel.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
@@ -80,7 +80,7 @@ describe('hedge', () => {
 
   it('hedge emits the retries of all models until the decision', () => {
     inVirtualTime(({ cold, expectObservable }) => {
-      const retrying = retryTurn(modelOf('m', [cold('-#', {}, lost), cold('--a---(f|)', chunks)]), { delay: 3 });
+      const retrying = retryModel(modelOf('m', [cold('-#', {}, lost), cold('--a---(f|)', chunks)]), { delay: 3 });
       const r = { type: 'retry', attempt: 1, delay: 3, error: lost.toJSON() };
       const model = hedge([retrying, modelOf('n', [cold('-------b', chunks)])], { after: 2 });
       expectObservable(model.stream(request)).toBe('-r----(ma)(f|)', { ...values, r });

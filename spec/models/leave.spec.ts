@@ -4,11 +4,10 @@ import { TestScheduler } from 'rxjs/testing';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { Model } from '../../lib/core/model.js';
 import { fallback } from '../../lib/models/fallback.js';
-import { guard } from '../../lib/models/guard.js';
+import { guardModel } from '../../lib/models/guardModel.js';
 import { hedge } from '../../lib/models/hedge.js';
-import { race } from '../../lib/models/race.js';
-import { retryTurn } from '../../lib/models/retryTurn.js';
-import { withOperators } from '../../lib/models/withOperators.js';
+import { retryModel } from '../../lib/models/retryModel.js';
+import { pipeModel } from '../../lib/models/pipeModel.js';
 import { holdBack } from '../../lib/operators/holdBack.js';
 import { observe } from '../support/observe.js';
 import { chunks, lost, modelOf, request } from './models.js';
@@ -18,21 +17,22 @@ type ColdObservable<T> = Observable<T> & { readonly subscriptions: readonly { re
 
 /** Models whose streams end after 30 ms at most. */
 const models: Readonly<Record<string, (cold: Cold) => Model>> = {
-  retryTurn: (cold) => retryTurn(modelOf('m', [cold('-a-#'), cold('#'), cold('-b-(f|)')]), { delay: 4 }),
+  retryModel: (cold) => retryModel(modelOf('m', [cold('-a-#'), cold('#'), cold('-b-(f|)')]), { delay: 4 }),
   fallback: (cold) => fallback([modelOf('m', [cold('-a-#')]), modelOf('n', [cold('--b-(f|)')])]),
   hedge: (cold) => hedge([modelOf('m', [cold('-----a')]), modelOf('n', [cold('--b-(f|)')])], { after: 2 }),
-  race: (cold) => race([modelOf('m', [cold('-i---a')]), modelOf('n', [cold('--b-(f|)')])]),
-  guard: (cold) => guard(modelOf('m', [cold('-a-b-(f|)')]), ({ type }) => type === 'text'),
-  'withOperators, with holdBack': (cold) =>
-    withOperators(
+  'hedge with after: 0': (cold) =>
+    hedge([modelOf('m', [cold('-i---a')]), modelOf('n', [cold('--b-(f|)')])], { after: 0 }),
+  guard: (cold) => guardModel(modelOf('m', [cold('-a-b-(f|)')]), ({ type }) => type === 'text'),
+  'pipeModel, with holdBack': (cold) =>
+    pipeModel(
       modelOf('m', [cold('-a-b-(f|)')]),
       holdBack(() => 0),
     ),
   'all of them': (cold) =>
-    retryTurn(
+    retryModel(
       fallback([
         hedge([modelOf('l', [cold('-#'), cold('-#')]), modelOf('m', [cold('--a-#'), cold('--#')])], { after: 1 }),
-        guard(race([modelOf('n', [cold('--b--#'), cold('--b--(f|)')])]), () => true),
+        guardModel(hedge([modelOf('n', [cold('--b--#'), cold('--b--(f|)')])], { after: 0 }), () => true),
       ]),
       { delay: 3 },
     ),

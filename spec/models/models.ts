@@ -5,7 +5,7 @@ import { TestScheduler } from 'rxjs/testing';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { StreamInterruptedError } from '../../lib/core/errors.js';
 import { userMessage } from '../../lib/core/message.js';
-import type { Capabilities, Request } from '../../lib/core/model.js';
+import type { Capabilities, ModelRequest } from '../../lib/core/model.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import type { ScriptedModel, ScriptedOutput } from '../../lib/testing/index.js';
 
@@ -13,7 +13,7 @@ import type { ScriptedModel, ScriptedOutput } from '../../lib/testing/index.js';
 export const inVirtualTime = <T>(test: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0]) => T): T =>
   new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(test);
 
-export const request: Request = { messages: [userMessage('Hi')] };
+export const request: ModelRequest = { messages: [userMessage('Hi')] };
 
 /** A retryable error, and one that is not. */
 export const lost = new StreamInterruptedError('p', 'lost');

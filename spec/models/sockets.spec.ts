@@ -6,8 +6,7 @@ import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { hedge } from '../../lib/models/hedge.js';
-import { race } from '../../lib/models/race.js';
-import { retryTurn } from '../../lib/models/retryTurn.js';
+import { retryModel } from '../../lib/models/retryModel.js';
 import { modelByName } from '../../lib/registry/index.js';
 import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
@@ -31,14 +30,14 @@ describe('models made of models over real sockets', () => {
     );
   const textOf = (model: Model) => lastValueFrom(createAgent({ model }).run('Hi'));
 
-  it.each(['race', 'hedge'] as const)('%s closes the connections of the models that have lost', async (kind) => {
+  it.each([0, 1])('hedge with after: %i closes the connections of the models that have lost', async (after) => {
     const [silent, talking, quick] = [
       await serve(['never'], { silent: 0 }),
       await serve(['never'], { silent: 1 }), // only its role: no content
       await serve(['Hello']),
     ];
     const models = [silent, talking, quick].map((server) => modelOn(server));
-    const { text } = await textOf(kind === 'race' ? race(models) : hedge(models, { after: 1 }));
+    const { text } = await textOf(hedge(models, { after }));
     expect(text).toBe('Hello');
     expect(await Promise.all([silent, talking, quick].map((server) => endOf(server)))).toMatchObject([
       { type: 'closed' },
@@ -48,9 +47,12 @@ describe('models made of models over real sockets', () => {
     expect(silent.connections + talking.connections).toBe(0);
   });
 
-  it('race closes the connections of all models when it is unsubscribed', async () => {
+  it('hedge closes the connections of all models when it is unsubscribed', async () => {
     const both = [await serve(['never'], { silent: 0 }), await serve(['never'], { silent: 1 })];
-    const subscription = race(both.map((server) => modelOn(server)))
+    const subscription = hedge(
+      both.map((server) => modelOn(server)),
+      { after: 0 },
+    )
       .stream({ messages: [userMessage('Hi')] })
       .subscribe();
     await Promise.all(both.map((server) => firstValueFrom(server.events)));
@@ -61,9 +63,9 @@ describe('models made of models over real sockets', () => {
     ]);
   });
 
-  it('retryTurn starts over after an interruption in the middle of a response', async () => {
+  it('retryModel starts over after an interruption in the middle of a response', async () => {
     const server = await serve(() => 'Once upon a time.', { forRequest: [{ endEarly: 2 }] });
-    const model = retryTurn(modelOn(server), { delay: 1 });
+    const model = retryModel(modelOn(server), { delay: 1 });
     const events = await lastValueFrom(createAgent({ model }).stream('Hi').pipe(toArray()));
     expect(events).toContainEqual(
       expect.objectContaining({
@@ -75,7 +77,7 @@ describe('models made of models over real sockets', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it('retryTurn counts the usage of a void attempt, as far as the provider has reported it', async () => {
+  it('retryModel counts the usage of a void attempt, as far as the provider has reported it', async () => {
     const frames = [
       { type: 'message_start', message: { usage: { input_tokens: 20, output_tokens: 1 } } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
@@ -84,7 +86,7 @@ describe('models made of models over real sockets', () => {
     const server = await serve(() => ['Hello.', { type: 'finish', reason: 'stop', usage: { input: 20, output: 4 } }], {
       forRequest: [{ raw: frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`) }],
     });
-    const agent = createAgent({ model: retryTurn(modelOn(server, 'anthropic'), { delay: 1 }) });
+    const agent = createAgent({ model: retryModel(modelOn(server, 'anthropic'), { delay: 1 }) });
     const events = await lastValueFrom(agent.stream('Hi').pipe(toArray()));
     const [retract] = events.filter((event) => event.type === 'retract');
     expect(retract).toEqual({ type: 'retract', usage: { input: 20, output: 1, total: 21 } });

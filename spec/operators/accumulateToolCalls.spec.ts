@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { EMPTY, Subject, concat, from, map, of, throwError } from 'rxjs';
+import { EMPTY, NEVER, Subject, concat, from, map, of, throwError } from 'rxjs';
 import type { Chunk, FinishReason, ToolCallFragment } from '../../lib/core/chunk.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
@@ -632,6 +632,20 @@ describe('accumulateToolCalls', () => {
       ]).pipe(accumulateToolCalls()),
     );
     expect(seen.values.map((call) => call.id)).toEqual(['x', 'y']);
+  });
+
+  it.each<[string, FragmentFields, boolean]>([
+    ['whose arguments have closed is complete', { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' }, true],
+    ['whose arguments are open waits', { index: 0, id: 'x', name: 'f', arguments: '{"a":' }, false],
+    ['with a placeholder waits', { index: 0, id: 'x', name: 'f', arguments: '{}' }, false],
+    ['without an id waits', { index: 0, name: 'f', arguments: '{"a":1}' }, false],
+    ['without an index waits', { id: 'x', name: 'f', arguments: '{"a":1}' }, false],
+    ['at the same index waits', { index: 1, id: 'x', name: 'f', arguments: '{"a":1}' }, false],
+  ])('a call %s when a call opens at another index', (_, first, isComplete) => {
+    const fragments = [fragment(first), fragment({ index: 1, id: 'y', name: 'g' })];
+    const { values } = observe(concat(from(fragments), NEVER).pipe(accumulateToolCalls()));
+    expect(values).toMatchObject(isComplete ? [{ type: 'toolCall', id: 'x', arguments: { a: 1 } }] : []);
+    expect(values).toHaveLength(isComplete ? 1 : 0);
   });
 
   it('a call without id and arguments waits for arguments until the next call', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, Subject, concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
-import type { MessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
+import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import type { Message } from '../../lib/core/message.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
 import { diagram } from '../support/diagram.js';
@@ -16,7 +16,7 @@ const call: ToolCallEvent = { type: 'toolCall', id: 'c1', name: 'add', arguments
 
 function messagesOf(...chunks: readonly In[]): Message[] {
   return observe(from([...chunks, finish]).pipe(consolidate()))
-    .values.filter((event): event is MessageEvent => event.type === 'message')
+    .values.filter((event): event is TurnMessageEvent => event.type === 'message')
     .map(({ message }) => message);
 }
 
@@ -114,7 +114,7 @@ describe('consolidate', () => {
       readonly n: number;
     }
     const { values } = observe(of<(Mine | Chunk)[]>({ type: 'mine', n: 1 }).pipe(consolidate()));
-    const first: Exclude<Chunk, { type: 'providerData' }> | MessageEvent | Mine | undefined = values[0];
+    const first: Exclude<Chunk, { type: 'providerData' }> | TurnMessageEvent | Mine | undefined = values[0];
     expect(first?.type === 'mine' ? first.n : undefined).toBe(1);
   });
 
@@ -122,10 +122,10 @@ describe('consolidate', () => {
     const source = new Subject<In>();
     const { values } = observe(source.pipe(consolidate()));
     [text('a'), finish].forEach((chunk) => source.next(chunk));
-    const [first] = values.filter((event): event is MessageEvent => event.type === 'message');
+    const [first] = values.filter((event): event is TurnMessageEvent => event.type === 'message');
     const emitted = JSON.stringify(first);
     [text('b'), call, finish].forEach((chunk) => source.next(chunk));
-    const messages = values.filter((event): event is MessageEvent => event.type === 'message');
+    const messages = values.filter((event): event is TurnMessageEvent => event.type === 'message');
     expect(messages.map(({ message }) => message.parts)).toEqual([
       [{ type: 'text', text: 'a' }],
       [{ type: 'text', text: 'b' }, call],
@@ -151,7 +151,7 @@ describe('consolidate', () => {
       { type: 'source', source: { type: 'source', url: 'https://example.org' } },
       finish,
     ]);
-    const message = values.find((event): event is MessageEvent => event.type === 'message')?.message;
+    const message = values.find((event): event is TurnMessageEvent => event.type === 'message')?.message;
     expect(message?.parts.map((part) => 'providerData' in part && part.providerData)).toEqual([
       providerData,
       providerData,

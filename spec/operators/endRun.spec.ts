@@ -130,7 +130,7 @@ describe('endRun', () => {
     expect(values).toMatchObject([{ turn: 1 }, { turn: 2 }, { type: 'result', result: { turns: 2 } }]);
     expect(values.some((event) => 'next' in event || 'checkpoint' in event)).toBe(false);
     const { values: checked } = observe(from(events).pipe(endRun(state, { checkpoints: true, orchestrator: 'own' })));
-    const emitted = { text: '', thinking: '', messages: [], afterTools: false };
+    const emitted = { text: '', thinking: '', messages: [], needsSeparator: false };
     const common = { version: 1, orchestrator: 'own', emitted };
     expect(checked).toMatchObject([
       { turn: 1, checkpoint: { ...common, state } },

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { EMPTY, concat, from, of, throwError } from 'rxjs';
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
 import { startState } from '../../lib/core/event.js';
-import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../../lib/core/event.js';
+import type { TurnMessageEvent, RunState, StreamEvent, TurnEvent } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
@@ -25,8 +25,10 @@ function turnOf(
   reason: FinishReason = 'stop',
   options?: EndTurnOptions,
 ): TurnEvent | undefined {
-  const events = messages.map((message): MessageEvent => ({ type: 'message', message }));
-  const { values } = observe(from<(MessageEvent | Chunk)[]>([...events, finish(reason)]).pipe(endTurn(state, options)));
+  const events = messages.map((message): TurnMessageEvent => ({ type: 'message', message }));
+  const { values } = observe(
+    from<(TurnMessageEvent | Chunk)[]>([...events, finish(reason)]).pipe(endTurn(state, options)),
+  );
   const last = values.at(-1);
   return last?.type === 'turn' ? last : undefined;
 }
@@ -43,7 +45,7 @@ describe('endTurn', () => {
   it('endTurn continues after tool results, with all messages and the summed usage', () => {
     const state = { ...start, turn: 2, usage: { input: 5, output: 1 }, memo: { mine: true } };
     const { values } = observe(
-      from<(MessageEvent | Chunk)[]>([
+      from<(TurnMessageEvent | Chunk)[]>([
         { type: 'message', message: asks },
         { type: 'message', message: told },
         { type: 'finish', reason: 'toolCalls', usage: { input: 3, reasoning: 2 } },
@@ -117,7 +119,7 @@ describe('endTurn', () => {
 
   it('endTurn drops the messages of a retracted turn', () => {
     const { values } = observe(
-      from<(MessageEvent | Chunk)[]>([
+      from<(TurnMessageEvent | Chunk)[]>([
         { type: 'message', message: asks },
         { type: 'retract' },
         { type: 'message', message: asks },
@@ -132,7 +134,7 @@ describe('endTurn', () => {
     ['a completion without finish', EMPTY],
     ['an error', throwError(() => new Error('reset'))],
   ])('endTurn emits no turn event on %s', (_, end) => {
-    const event: MessageEvent = { type: 'message', message: says };
+    const event: TurnMessageEvent = { type: 'message', message: says };
     expect(observe(concat(of(event), end).pipe(endTurn(start))).values).toEqual([event]);
   });
 

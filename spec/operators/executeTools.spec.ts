@@ -14,7 +14,7 @@ import {
   throwError,
 } from 'rxjs';
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
-import type { MessageEvent, StreamEvent } from '../../lib/core/event.js';
+import type { TurnMessageEvent, StreamEvent } from '../../lib/core/event.js';
 import { isToolResult } from '../../lib/core/eventGuards.js';
 import { modelMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
@@ -186,7 +186,7 @@ describe('executeTools', () => {
     it('executeTools runs the calls of all messages of the model', () => {
       const events: StreamEvent[] = [
         messageOf(callOf('f')),
-        { type: 'message', message: modelMessage('And more.') } as MessageEvent,
+        { type: 'message', message: modelMessage('And more.') } as TurnMessageEvent,
         finishOf(),
       ];
       const { values } = observe(from(events).pipe(executeTools([anyTool('f', () => 1)], { eager })));
@@ -434,7 +434,7 @@ describe('executeTools', () => {
       expect(order).toEqual(['connection closed', 'tool runs']);
 
       order.length = 0;
-      const later = new Subject<MessageEvent | Chunk>();
+      const later = new Subject<TurnMessageEvent | Chunk>();
       observe(
         later.pipe(
           finalize(() => order.push('connection closed')),
@@ -463,9 +463,9 @@ describe('executeTools', () => {
   });
 
   it('executeTools adds nothing to a turn without calls', () => {
-    const answer: MessageEvent = { type: 'message', message: modelMessage('Hi') };
+    const answer: TurnMessageEvent = { type: 'message', message: modelMessage('Hi') };
     expect(
-      observe(of<(MessageEvent | Chunk)[]>(answer, finishOf()).pipe(executeTools([anyTool('f', () => 1)]))).values,
+      observe(of<(TurnMessageEvent | Chunk)[]>(answer, finishOf()).pipe(executeTools([anyTool('f', () => 1)]))).values,
     ).toEqual([answer, finishOf()]);
   });
 

@@ -1,10 +1,11 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   EMPTY,
   NEVER,
   Observable,
   Subject,
   asyncScheduler,
+  config,
   finalize,
   from,
   map,
@@ -86,6 +87,60 @@ describe('executeTools with an approval', () => {
     paid.complete();
     expect(resultOf(values as readonly StreamEvent[])).toMatchObject({ result: 'paid' });
     expect(names(values as readonly StreamEvent[]).slice(-2)).toEqual(['message', 'finish']);
+  });
+
+  describe('whose teardown throws', () => {
+    afterEach(() => {
+      config.onUnhandledError = null;
+    });
+    const failing = () => {
+      throw new Error('from the teardown of approve');
+    };
+    const decided: Decision = { approve: true };
+    const synchronous = new Observable<Decision>((out) => {
+      out.next(decided);
+      return failing;
+    });
+    const later = (source: Subject<Decision>) =>
+      new Observable<Decision>((out) => (out.add(source.subscribe(out)), failing));
+
+    it.each<[string, () => { approve: Observable<Decision>; decide: () => void }]>([
+      ['synchronous', () => ({ approve: synchronous, decide: () => undefined })],
+      [
+        'asynchronous',
+        () => {
+          const source = new Subject<Decision>();
+          return { approve: later(source), decide: () => source.next(decided) };
+        },
+      ],
+    ])('executeTools executes the call after a %s approval, and RxJS reports the error', async (_, start) => {
+      const reported = new Promise((resolve) => (config.onUnhandledError = resolve));
+      const { approve, decide: emitDecision } = start();
+      const { values, error, execute } = runPay({ approve: () => approve });
+      emitDecision();
+      expect(execute).toHaveBeenCalledTimes(1);
+      expect(error).toBeUndefined();
+      expect(names(values)).toEqual([
+        'message',
+        'toolWaiting pay',
+        'toolStart pay',
+        'toolResult pay',
+        'message',
+        'finish',
+      ]);
+      expect(resultOf(values)).toMatchObject({ result: 5 });
+      expect(String(await reported)).toContain('from the teardown of approve');
+    });
+
+    it('executeTools ends the turn when it is stopped', async () => {
+      const reported = new Promise((resolve) => (config.onUnhandledError = resolve));
+      const stop = new Subject<void>();
+      const { values } = runPay({ approve: () => later(new Subject()), stop });
+      stop.next();
+      expect(resultOf(values)).toMatchObject({ code: 'cancelled' });
+      expect(names(values).slice(-2)).toEqual(['message', 'finish']);
+      expect(String(await reported)).toContain('from the teardown of approve');
+    });
   });
 
   it.each<[string, Decision | undefined, string]>([

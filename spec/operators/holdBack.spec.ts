@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Subject, concat, from, map, of, throwError } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { withOperators } from '../../lib/models/withOperators.js';
+import { pipeModel } from '../../lib/models/pipeModel.js';
 import { holdBack } from '../../lib/operators/holdBack.js';
 import { stopOn } from '../../lib/operators/stopOn.js';
 import { scriptedModel } from '../../lib/testing/index.js';
@@ -117,7 +117,7 @@ describe('holdBack', () => {
 
   it('holdBack makes a filter of words possible, whose history contains what was shown', () => {
     const cuts = [['da', 'rn', ' it, da', 'rn']];
-    const polite = withOperators(
+    const polite = pipeModel(
       scriptedModel(cuts),
       holdBack(endOfLastWord),
       map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.replace(/darn/g, '****') } : chunk)),
@@ -125,5 +125,18 @@ describe('holdBack', () => {
     expect(observe(createAgent({ model: polite }).run('Hi')).values).toMatchObject([
       { text: '**** it, ****', messages: [{ parts: [{ text: '**** it, ****' }] }] },
     ]);
+  });
+
+  it('holdBack releases the text through the filters after it when a run is stopped', () => {
+    const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
+    const polite = pipeModel(
+      scriptedModel([chunks]),
+      holdBack(endOfLastWord),
+      map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.replace(/darn/g, '****') } : chunk)),
+    );
+    const { values } = observe(createAgent({ model: polite }).run('Hi', { stop }));
+    chunks.next(text('the darn'));
+    stop.next();
+    expect(values).toMatchObject([{ text: 'the ****', messages: [{ parts: [{ text: 'the ****' }] }] }]);
   });
 });

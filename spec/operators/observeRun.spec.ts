@@ -9,7 +9,7 @@ import type { RunEvent } from '../../lib/core/event.js';
 import { isToolStart } from '../../lib/core/eventGuards.js';
 import { startState } from '../../lib/core/event.js';
 import { tool } from '../../lib/core/tool.js';
-import { retryTurn } from '../../lib/models/retryTurn.js';
+import { retryModel } from '../../lib/models/retryModel.js';
 import { observeRun } from '../../lib/operators/observeRun.js';
 import type { RunObserver } from '../../lib/operators/runObserver.js';
 import { operatorContract, scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -151,7 +151,7 @@ describe('observeRun', () => {
       timer(3).pipe(map((): Chunk => ({ type: 'text', text: 'Hm.' }))),
       throwError(() => Object.assign(new Error('reset'), { retryable: true })),
     );
-    const model = retryTurn(scriptedModel([broken, 'Done.']), { delay: 20 });
+    const model = retryModel(scriptedModel([broken, 'Done.']), { delay: 20 });
     expect(observed({ model, tools: [hang], eagerTools: true }).notes).toEqual([
       'runStart',
       'turnStart 1',
@@ -241,7 +241,7 @@ describe('observeRun', () => {
       of<Chunk>({ type: 'text', text: 'a' }),
       throwError(() => Object.assign(new Error('reset'), { retryable: true })),
     );
-    const model = retryTurn(scriptedModel([[toolCall('load')], broken, 'Done.']), { delay: 1 });
+    const model = retryModel(scriptedModel([[toolCall('load')], broken, 'Done.']), { delay: 1 });
     const { notes, observer } = noting(brief);
     const throwing: RunObserver = {
       ...observer,

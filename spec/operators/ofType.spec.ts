@@ -8,7 +8,7 @@ import { tool } from '../../lib/core/tool.js';
 import { ofType } from '../../lib/operators/ofType.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/index.js';
-import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { composedContract } from '../support/composedContract.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 
@@ -26,7 +26,7 @@ describe('ofType', () => {
   it('ofType emits only the events of its types', () =>
     diagram('ofType', ({ source }: Streams<'source', RunEvent>) => source.pipe(ofType('toolCall', 'toolResult'))));
 
-  it.each(operatorContract(ofType<RunEvent, 'text' | 'turn'>('text', 'turn'), { source: events, passThrough: false }))(
+  it.each(composedContract(ofType<RunEvent, 'text' | 'turn'>('text', 'turn'), { source: events, passThrough: false }))(
     'ofType $title',
     ({ run }) => run(),
   );

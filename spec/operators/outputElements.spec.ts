@@ -8,6 +8,7 @@ import { outputElements } from '../../lib/operators/outputElements.js';
 import type { OutputElementsOptions } from '../../lib/operators/outputElements.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { diagram } from '../support/diagram.js';
 import { countedSource, observe } from '../support/observe.js';
 
@@ -119,7 +120,7 @@ describe('outputElements', () => {
     const river = z.object({ name: z.string() });
     const agent = createAgent({
       model: scriptedModel(['{"rivers":[{"name":"Don"},{"name":"Po"}]}']),
-      output: z.object({ rivers: z.array(river) }),
+      output: typed(z.object({ rivers: z.array(river) })),
     });
     const names = agent.stream('?').pipe(
       outputElements(river),

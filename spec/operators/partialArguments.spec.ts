@@ -11,6 +11,7 @@ import type { PartialArguments } from '../../lib/operators/partialArguments.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script } from '../../lib/testing/script.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { diagram } from '../support/diagram.js';
 import { countedSource, observe } from '../support/observe.js';
 
@@ -139,7 +140,7 @@ describe('partialArguments', () => {
         typedOutput: kind !== 'return_result',
         typedOutputWithTools: kind !== 'twoPhase',
       };
-      const output = kind === 'toolLoop' ? undefined : z.object({ ok: z.boolean() });
+      const output = kind === 'toolLoop' ? undefined : typed(z.object({ ok: z.boolean() }));
       const second = kind === 'return_result' ? script[1] : '{"ok":true}';
       const model = scriptedModel([script[0] as never, second as never, '{"ok":true}'], { capabilities });
       const { values, error } = observe(

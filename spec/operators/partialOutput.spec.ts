@@ -9,6 +9,7 @@ import { tool } from '../../lib/core/tool.js';
 import { partialOutput } from '../../lib/operators/partialOutput.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { diagram } from '../support/diagram.js';
 import { countedSource, observe } from '../support/observe.js';
 
@@ -121,7 +122,7 @@ describe('partialOutput', () => {
   it('partialOutput emits the output of a run with tools, with an output tool and with a repair', async () => {
     const clock = tool({ name: 'clock', description: 'The time.', execute: () => 12 });
     const script = [['Looking. ', toolCall('clock')], '```json\n{"city": 5}\n```', '{"city": "Oslo", "degrees": 5}'];
-    const native = createAgent({ model: scriptedModel(script), tools: [clock], output: schema });
+    const native = createAgent({ model: scriptedModel(script), tools: [clock], output: typed(schema) });
     expect(observe(native.stream('?').pipe(partialOutput())).values).toEqual([
       { city: 5 },
       { city: 'Oslo', degrees: 5 },
@@ -130,20 +131,24 @@ describe('partialOutput', () => {
       capabilities: { tools: true, typedOutput: false },
     });
     expect(
-      await lastValueFrom(createAgent({ model: byTool, output: schema }).stream('?').pipe(partialOutput(), toArray())),
+      await lastValueFrom(
+        createAgent({ model: byTool, output: typed(schema) })
+          .stream('?')
+          .pipe(partialOutput(), toArray()),
+      ),
     ).toEqual([{ city: 'Oslo', degrees: 5 }]);
   });
 
   it('partialOutput has the type of the run, or the given type', () => {
     const agent = createAgent({
       model: scriptedModel([]),
-      output: z.object({ kind: z.enum(['a', 'b']), list: z.array(z.object({ n: z.number() })) }),
+      output: typed(z.object({ kind: z.enum(['a', 'b']), list: z.array(z.object({ n: z.number() })) })),
     });
-    const typed: (partial: {
+    const withTypes: (partial: {
       readonly kind?: string;
       readonly list?: readonly { readonly n?: number }[];
     }) => unknown = () => 0;
-    const inferred = () => agent.stream('?').pipe(partialOutput(), map(typed));
+    const inferred = () => agent.stream('?').pipe(partialOutput(), map(withTypes));
     const numbers = ({ list }: { readonly list?: readonly number[] }) => list;
     // @ts-expect-error -- an element of the list is an object
     const wrong = () => agent.stream('?').pipe(partialOutput(), map(numbers));

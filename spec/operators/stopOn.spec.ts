@@ -7,6 +7,7 @@ import {
   ReplaySubject,
   Subject,
   concat,
+  filter,
   finalize,
   map,
   of,
@@ -17,12 +18,19 @@ import { createOperator } from '../../lib/core/createOperator.js';
 import { startState } from '../../lib/core/event.js';
 import type { RunState } from '../../lib/core/event.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
-import { leaveChunk, leaveUsage } from '../../lib/core/remainder.js';
+import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
+import { fallback } from '../../lib/models/fallback.js';
+import { guardModel } from '../../lib/models/guardModel.js';
+import { hedge } from '../../lib/models/hedge.js';
+import { createLimiter, limitModel } from '../../lib/models/limitModel.js';
+import { pipeModel } from '../../lib/models/pipeModel.js';
+import { retryModel } from '../../lib/models/retryModel.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
 import { endTurn } from '../../lib/operators/endTurn.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
+import { holdBack } from '../../lib/operators/holdBack.js';
 import { stopOn } from '../../lib/operators/stopOn.js';
 import { runTurns } from '../../lib/orchestrators/runTurns.js';
 import type { TurnPosition } from '../../lib/orchestrators/runTurns.js';
@@ -110,17 +118,121 @@ describe('stopOn', () => {
     expect(observe(chunks.pipe(stopOn(throwError(() => failure)))).error).toBe(failure);
   });
 
-  it('emits the text that filters held back, oldest first, and the usage that was reported', () => {
-    const holdBack = (held: string) =>
-      createOperator<Chunk, Chunk>((out) => {
-        out.add(() => leaveChunk(text(held)));
-        return { next: (chunk) => out.next(chunk) };
-      });
-    const stop = new Subject<void>();
-    const source = new Observable<Chunk>(() => () => leaveUsage({ input: 7 }));
-    const log = observe(source.pipe(holdBack('<th'), holdBack('older '), stopOn(stop)));
+  /** Holds the last character back. */
+  const holdLast = () =>
+    createOperator<Chunk, Chunk>((out) => {
+      let held = '';
+      return {
+        next(chunk) {
+          if (chunk.type !== 'text') {
+            out.next(chunk);
+            return;
+          }
+          const content = held + chunk.text;
+          held = content.slice(-1);
+          out.next(text(content.slice(0, -1)));
+        },
+        release: () => out.next(text(held)),
+      };
+    });
+  const reporting = (input: number) =>
+    createOperator<Chunk, Chunk>((out) => ({ next: (chunk) => out.next(chunk), usageSoFar: () => ({ input }) }));
+
+  it('emits the text that operators held back, through those after them, and the usage that was reported', () => {
+    const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
+    const log = observe(chunks.pipe(reporting(7), holdLast(), holdLast(), stopOn(stop)));
+    chunks.next(text('abcd'));
     stop.next();
-    expect(log.values).toEqual([text('older '), text('<th'), { ...stopped, usage: { input: 7 } }]);
+    expect(log.values).toEqual([text('ab'), text('c'), text('d'), { ...stopped, usage: { input: 7 } }]);
+    expect(chunks.observed).toBe(false);
+  });
+
+  it('releases the text of its own response only, when the stop unsubscribes another one', () => {
+    const [first, second, stop] = [new Subject<Chunk>(), new Subject<Chunk>(), new Subject<void>()];
+    const words = () => holdBack<Chunk>((value) => value.lastIndexOf(' ') + 1);
+    const other = observe(second.pipe(words()));
+    const log = observe(
+      first.pipe(
+        finalize(() => other.subscription.unsubscribe()),
+        words(),
+        stopOn(stop),
+      ),
+    );
+    first.next(text('of A'));
+    second.next(text('of B'));
+    stop.next();
+    expect(log.values).toEqual([text('of '), text('A'), stopped]);
+    expect([second.observed, other.values]).toEqual([false, [text('of ')]]);
+  });
+
+  it('passes what an operator releases through the operators of pipeModel', () => {
+    const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
+    const upper = map((chunk: Chunk) => (chunk.type === 'text' ? text(chunk.text.toUpperCase()) : chunk));
+    const model = pipeModel(
+      scriptedModel([chunks]),
+      holdLast(),
+      filter(({ type }) => type !== 'metadata'),
+      upper,
+    );
+    const log = observe(model.stream({ messages: [] }).pipe(stopOn(stop)));
+    chunks.next(text('ab'));
+    stop.next();
+    expect(log.values).toEqual([text('A'), text('B'), stopped]);
+  });
+
+  it.each<[string, (model: Model) => Model]>([
+    ['retryModel', (model) => retryModel(model, { delay: 0 })],
+    ['fallback', (model) => fallback([scriptedModel([[{ error: new Error('down') }]]), model])],
+    ['hedge', (model) => hedge([model, scriptedModel([NEVER])], { after: 0 })],
+    ['limitModel', (model) => limitModel(model, createLimiter({ concurrency: 1 }))],
+    ['guardModel', (model) => guardModel(model, () => true)],
+  ])('keeps the text that is held back inside %s', (_, around) => {
+    const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
+    const model = around(pipeModel(scriptedModel([chunks]), holdLast()));
+    const log = observe(model.stream({ messages: [userMessage('Hi')] }).pipe(stopOn(stop)));
+    chunks.next(text('ab'));
+    stop.next();
+    expect(log.values.slice(-3)).toEqual([text('a'), text('b'), stopped]);
+  });
+
+  it('sums the usage of all requests that a stop ends', () => {
+    const stop = new Subject<void>();
+    const models = [1, 2].map((input) => pipeModel(scriptedModel([NEVER]), reporting(input)));
+    const log = observe(hedge(models, { after: 0 }).stream({ messages: [] }).pipe(stopOn(stop)));
+    stop.next();
+    expect(log.values).toEqual([{ ...stopped, usage: { input: 3 } }]);
+  });
+
+  it('unsubscribes a source that stays open, if a handler of its finish stops it', () => {
+    const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
+    const values: string[] = [];
+    let completed = false;
+    chunks.pipe(stopOn(stop), consolidate()).subscribe({
+      next(event) {
+        values.push(event.type);
+        if (event.type === 'message') stop.next();
+      },
+      complete: () => (completed = true),
+    });
+    chunks.next(text('a'));
+    chunks.next({ type: 'finish', reason: 'stop' });
+    expect([values, completed, chunks.observed]).toEqual([['text', 'message', 'finish'], true, false]);
+  });
+
+  it('does not subscribe the notifier for an output that is closed', () => {
+    let subscribed = 0;
+    const notifier = new Observable<never>(() => {
+      subscribed++;
+    });
+    observe(
+      new Observable<Chunk>((closed) => {
+        closed.complete();
+        of(...turn)
+          .pipe(stopOn(notifier))
+          .subscribe(closed);
+      }),
+    );
+    expect(subscribed).toBe(0);
   });
 
   it('ends a loop of turns, also if the notifier emits between two turns', () => {

@@ -52,4 +52,14 @@ describe('the option signal of a run', () => {
     subscription.unsubscribe();
     expect(listenersOf(signal)).toBe(0);
   });
+
+  it('uses one listener for all runs, so that Node does not warn of a leak', () => {
+    const controller = new AbortController();
+    const agent = createAgent({ model: scriptedModel(Array.from({ length: 12 }, () => NEVER)) });
+    const logs = Array.from({ length: 12 }, () => observe(agent.run('Hi', { signal: controller.signal })));
+    expect(listenersOf(controller.signal)).toBe(1);
+    controller.abort();
+    expect(logs.filter(({ error }) => (error as Error).name === 'AbortError')).toHaveLength(12);
+    expect(listenersOf(controller.signal)).toBe(0);
+  });
 });

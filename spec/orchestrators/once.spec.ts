@@ -11,6 +11,7 @@ import { twoPhase } from '../../lib/orchestrators/twoPhase.js';
 import { typedOutput } from '../../lib/orchestrators/typedOutput.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Step } from '../../lib/testing/index.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { research } from '../../examples/research/research.js';
 import { observe } from '../support/observe.js';
 
@@ -73,7 +74,7 @@ const setups: readonly Setup[] = [
   },
 ];
 
-describe.each(setups)('a run of $name', ({ orchestrator, capabilities, ending, typed }) => {
+describe.each(setups)('a run of $name', ({ orchestrator, capabilities, ending, typed: isTyped }) => {
   it('emits metadata, thinking, files, sources and usage exactly once, in order', () => {
     fc.assert(
       fc.property(scripts, ({ rounds, last }) => {
@@ -94,7 +95,7 @@ describe.each(setups)('a run of $name', ({ orchestrator, capabilities, ending, t
             tools: [look],
             orchestrator,
             maxTurns: 99,
-            ...(typed ? { output: schema } : {}),
+            ...(isTyped ? { output: typed(schema) } : {}),
           }).stream('go'),
         );
         expect(error).toBeUndefined();

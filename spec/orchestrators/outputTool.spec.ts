@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
 import { tool } from '../../lib/core/tool.js';
 import { toolCall } from '../../lib/testing/index.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { add, json, onlyTools, oslo, outputOf, run, textOf } from './typedRun.js';
 
 describe('outputTool', () => {
@@ -73,7 +74,7 @@ describe('outputTool', () => {
 
   it('outputTool wraps a result that is not an object', async () => {
     const schema = z.array(z.string());
-    const seen = run([[toolCall('return_result', { value: ['a', 'b'] })]], onlyTools, { output: schema });
+    const seen = run([[toolCall('return_result', { value: ['a', 'b'] })]], onlyTools, { output: typed(schema) });
     expect(await outputOf(seen)).toEqual(['a', 'b']);
     expect(await textOf(seen)).toBe('["a","b"]');
   });

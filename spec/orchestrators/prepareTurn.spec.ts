@@ -13,6 +13,7 @@ import type { TurnChanges } from '../../lib/orchestrators/prepareTurn.js';
 import type { TurnOptions } from '../../lib/orchestrators/orchestrator.js';
 import { requestOf } from '../../lib/orchestrators/toolLoop.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { observe } from '../support/observe.js';
 import { virtual } from '../support/toolCalls.js';
 
@@ -104,10 +105,11 @@ describe('prepareTurn', () => {
       { text: 'Hello' },
     ]);
     expect(observe(createAgent({ model, prepareTurn: () => throwError(() => failure) }).run('Hi')).error).toBe(failure);
+    const thrown = new Error('no model');
     const throwing = () => {
-      throw failure;
+      throw thrown;
     };
-    expect(observe(createAgent({ model, prepareTurn: throwing }).run('Hi')).error).toBe(failure);
+    expect(observe(createAgent({ model, prepareTurn: throwing }).run('Hi')).error).toBe(thrown);
   });
 
   it('reports a model that is not a model', () => {
@@ -146,7 +148,11 @@ describe('prepareTurn', () => {
   it('can change the model of a run with a typed output', () => {
     const model = scriptedModel([], { capabilities: { typedOutput: true } });
     const other = scriptedModel([[toolCall('return_result', { a: 1 })]], { capabilities: { typedOutput: false } });
-    const agent = createAgent({ model, output: z.object({ a: z.number() }), prepareTurn: () => ({ model: other }) });
+    const agent = createAgent({
+      model,
+      output: typed(z.object({ a: z.number() })),
+      prepareTurn: () => ({ model: other }),
+    });
     expect(observe(agent.run('Hi')).values).toMatchObject([{ output: { a: 1 } }]);
   });
 });

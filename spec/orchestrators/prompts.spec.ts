@@ -6,7 +6,7 @@ import type { AgentOptions, RunOptions } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ProviderError } from '../../lib/core/errors.js';
 import type { RunEvent, RunResult } from '../../lib/core/event.js';
-import { runOf } from '../../lib/core/failedRun.js';
+import { failedRunOf } from '../../lib/core/failedRun.js';
 import { repairHistory } from '../../lib/core/history.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
@@ -14,6 +14,7 @@ import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import { turnCount } from '../../lib/orchestrators/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 
@@ -144,10 +145,10 @@ describe('prompts that join at the next turn', () => {
     expect(result).toMatchObject({ finishReason: 'stopped', messages: [modelMessage('Hel'), userMessage('more')] });
   });
 
-  it('are returned by runOf if the run fails before they join', () => {
+  it('are returned by failedRunOf if the run fails before they join', () => {
     const failure = new ProviderError('scripted', 'Busy.', { retryable: true });
     const { error } = steered({ model: scriptedModel([['Hel', { error: failure }]]) }, at('text', 'more'));
-    expect(runOf(error)).toMatchObject({ partialText: 'Hel', prompts: [userMessage('more')] });
+    expect(failedRunOf(error)).toMatchObject({ partialText: 'Hel', prompts: [userMessage('more')] });
   });
 
   it('are returned with the result of a run that waits for a call', () => {
@@ -167,7 +168,7 @@ describe('prompts that join at the next turn', () => {
     const model = scriptedModel(['{"a":"1"}', '{"a":1}', '{"a":"2"}', '{"a":2}']);
     const seen: (RunEvent & { readonly output?: unknown })[] = [];
     let messages = 0;
-    const { result } = steered({ model, output: z.object({ a: z.number() }), maxRepairs: 1 }, (event, push) => {
+    const { result } = steered({ model, output: typed(z.object({ a: z.number() })), maxRepairs: 1 }, (event, push) => {
       seen.push(event);
       if (event.type === 'message' && ++messages === 3) push('And the next one?');
     });
@@ -266,6 +267,40 @@ describe('prompts that interrupt', () => {
     expect(values.at(-1)).toMatchObject({ result: { turns: 2, finishReason: 'stop' } });
   });
 
+  it('do not interrupt eager tools: complete calls run to their end, and the prompt follows their results', () => {
+    const released = new Subject<string>();
+    let aborted = false;
+    const slow = tool({
+      name: 'slow',
+      description: '',
+      execute: (_, { signal }) => {
+        signal.addEventListener('abort', () => (aborted = true));
+        return released;
+      },
+    });
+    const calls = of<Chunk[]>({ ...toolCall('slow'), id: 'c1' }, { ...toolCall('look'), id: 'c2' });
+    const model = scriptedModel([concat(calls, NEVER), 'Yes.']);
+    const prompts = new Subject<string>();
+    const agent = createAgent({ model, tools: [slow, look], eagerTools: true });
+    const { values } = observe(agent.stream('Hi', { prompts, ...interrupt }));
+    prompts.next('Hurry.');
+    expect([aborted, model.requests.length]).toEqual([false, 1]);
+    released.next('done');
+    released.complete();
+    expect(model.requests[1]?.messages.slice(2)).toMatchObject([
+      {
+        role: 'user',
+        parts: [
+          { id: 'c1', result: 'done' },
+          { id: 'c2', result: 'rain' },
+        ],
+      },
+      userMessage('Hurry.'),
+    ]);
+    expect(values.find(({ type }) => type === 'turn')).toMatchObject({ finishReason: 'stopped', rawReason: 'prompt' });
+    expect(values.at(-1)).toMatchObject({ result: { turns: 2, finishReason: 'stop' } });
+  });
+
   it('send no request for a turn that they interrupt before it begins', () => {
     const model = scriptedModel(['Hello.']);
     const { values } = observe(createAgent({ model }).run('Hi', { prompts: of('Wait.'), ...interrupt }));
@@ -295,7 +330,7 @@ describe('prompts that interrupt', () => {
     const output = capabilities.typedOutput ? outputs.text : outputs['a tool'];
     const model = scriptedModel([concat(of(text('{"a":')), NEVER), output], { capabilities });
     const prompts = new Subject<string>();
-    const agent = createAgent({ model, output: z.object({ a: z.number() }) });
+    const agent = createAgent({ model, output: typed(z.object({ a: z.number() })) });
     const { values } = observe(agent.run('Hi', { prompts, ...interrupt }));
     prompts.next('Two, please.');
     expect(values).toMatchObject([{ output: { a: 2 }, turns: 2 }]);

@@ -25,7 +25,7 @@ import {
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { startState } from '../../lib/core/event.js';
-import type { MessageEvent, RunState, StreamEvent, TurnEvent } from '../../lib/core/event.js';
+import type { TurnMessageEvent, RunState, StreamEvent, TurnEvent } from '../../lib/core/event.js';
 import { tool } from '../../lib/core/tool.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
@@ -153,8 +153,8 @@ describe('runTurns', () => {
 
   describe('runTurns tears down a turn before it emits the turn event and starts the next turn', () => {
     const log: string[] = [];
-    const noted = (n: number) => (source: Observable<Chunk | MessageEvent | TurnEvent>) =>
-      new Observable<Chunk | MessageEvent | TurnEvent>((out) => {
+    const noted = (n: number) => (source: Observable<Chunk | TurnMessageEvent | TurnEvent>) =>
+      new Observable<Chunk | TurnMessageEvent | TurnEvent>((out) => {
         log.push(`open ${n}`);
         const inner = source.subscribe(out);
         return () => {
@@ -163,7 +163,7 @@ describe('runTurns', () => {
         };
       });
     const expected = ['open 1', 'closed 1', 'turn 1', 'open 2', 'closed 2', 'turn 2'];
-    const run = (turn: (state: RunState) => Observable<Chunk | MessageEvent | TurnEvent>) => {
+    const run = (turn: (state: RunState) => Observable<Chunk | TurnMessageEvent | TurnEvent>) => {
       log.length = 0;
       return new Promise<string[]>((resolve, reject) =>
         runTurns(turn, start).subscribe({
@@ -200,7 +200,7 @@ describe('runTurns', () => {
           consolidate(),
           executeTools([noting]),
           endTurn(state),
-        ) as Observable<Chunk | MessageEvent | TurnEvent>;
+        ) as Observable<Chunk | TurnMessageEvent | TurnEvent>;
       });
       expect(seen).toEqual(['open 1', 'closed 1', 'tool gone', 'turn 1', 'open 2', 'closed 2', 'turn 2']);
     });

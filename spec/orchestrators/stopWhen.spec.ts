@@ -23,6 +23,7 @@ import type { StopWhen } from '../../lib/orchestrators/stopWhen.js';
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { anyTool, virtual } from '../support/toolCalls.js';
@@ -179,7 +180,7 @@ describe('stopWhen', () => {
     const agent = createAgent({
       model: endless(),
       tools: [look],
-      output: z.object({ city: z.string() }),
+      output: typed(z.object({ city: z.string() })),
       stopWhen: turnCount(1),
     });
     expect(await firstValueFrom(agent.run('Hi'))).toMatchObject({ finishReason: 'limit', output: undefined });

@@ -9,13 +9,14 @@ import type { RunEvent, RunResult } from '../../lib/core/event.js';
 import { repairHistory } from '../../lib/core/history.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
-import { setUsageOfError } from '../../lib/core/remainder.js';
+import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { tool } from '../../lib/core/tool.js';
-import { createLimiter, limit } from '../../lib/models/limit.js';
-import { retryTurn } from '../../lib/models/retryTurn.js';
+import { createLimiter, limitModel } from '../../lib/models/limitModel.js';
+import { retryModel } from '../../lib/models/retryModel.js';
 import { openai } from '../../lib/providers/openai.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { virtual } from '../support/toolCalls.js';
@@ -158,7 +159,7 @@ describe('the option stop of a run', () => {
     virtual(({ cold, expectObservable }) => {
       const failure = new ProviderError('scripted', 'Busy.', { retryable: true });
       setUsageOfError(failure, { input: 7 });
-      const model = retryTurn(scriptedModel([['a', { error: failure }], 'never']), { delay: 600_000 });
+      const model = retryModel(scriptedModel([['a', { error: failure }], 'never']), { delay: 600_000 });
       const types = createAgent({ model })
         .stream('Hi', { stop: cold('-----s') })
         .pipe(map((event) => (event.type === 'result' ? event.result : event.type)));
@@ -209,7 +210,7 @@ describe('the option stop of a run', () => {
   it('ends the wait for a rate limit', () => {
     virtual(({ cold, expectObservable, flush }) => {
       const inner = scriptedModel(() => 'Hello');
-      const agent = createAgent({ model: limit(inner, createLimiter({ requestsPerMinute: 1 })) });
+      const agent = createAgent({ model: limitModel(inner, createLimiter({ requestsPerMinute: 1 })) });
       observe(agent.run('first'));
       const reasons = agent.run('second', { stop: cold('--s') }).pipe(map(({ finishReason }) => finishReason));
       expectObservable(reasons).toBe('--(s|)', { s: 'stopped' });
@@ -254,7 +255,7 @@ describe('the option stop of a run', () => {
     const script = [concat(of<Chunk>({ type: 'text', text: '{"a":' }), NEVER)];
     const { stop, log, resultOf } = started({
       model: scriptedModel(script, { capabilities }),
-      output: z.object({ a: z.number() }),
+      output: typed(z.object({ a: z.number() })),
     });
     stop.next();
     expect([resultOf().finishReason, resultOf().output, log.error]).toEqual(['stopped', undefined, undefined]);
@@ -262,7 +263,7 @@ describe('the option stop of a run', () => {
 
   it('ends an asynchronous validation of a typed output', () => {
     const slow = z.object({ a: z.number() }).refine(() => new Promise<boolean>(() => undefined));
-    const { stop, log, resultOf } = started({ model: scriptedModel(['{"a":1}']), output: slow });
+    const { stop, log, resultOf } = started({ model: scriptedModel(['{"a":1}']), output: typed(slow) });
     expect(typesOf(log.values)).toEqual(['text', 'message']);
     stop.next();
     expect(resultOf()).toMatchObject({ finishReason: 'stopped', messages: [modelMessage('{"a":1}')] });
@@ -272,7 +273,7 @@ describe('the option stop of a run', () => {
     const model = scriptedModel(['not JSON', '{"a":1}']);
     const stop = new Subject<void>();
     const events: RunEvent[] = [];
-    createAgent({ model, output: z.object({ a: z.number() }) })
+    createAgent({ model, output: typed(z.object({ a: z.number() })) })
       .stream('Hi', { stop })
       .subscribe((event) => {
         events.push(event);

@@ -6,6 +6,7 @@ import type { Capabilities } from '../../lib/core/model.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 
 const Tree = z.object({
   name: z.string(),
@@ -56,7 +57,9 @@ describe.each(transports)('typedOutput by %s', (transport, capabilities) => {
       ],
       { capabilities },
     );
-    const { output, text } = await firstValueFrom(createAgent({ model, output: schema, maxRepairs: 0 }).run('go'));
+    const { output, text } = await firstValueFrom(
+      createAgent({ model, output: typed(schema), maxRepairs: 0 }).run('go'),
+    );
     expect(output).toEqual(value);
     expect(JSON.parse(text)).toEqual(value);
   });
@@ -68,7 +71,9 @@ describe.each(transports)('typedOutput by %s', (transport, capabilities) => {
       { capabilities },
     );
     const schema = z.object({ a: z.string(), b: z.number().optional() });
-    expect((await firstValueFrom(createAgent({ model, output: schema, maxRepairs: 0 }).run('go'))).output).toEqual({
+    expect(
+      (await firstValueFrom(createAgent({ model, output: typed(schema), maxRepairs: 0 }).run('go'))).output,
+    ).toEqual({
       a: 'x',
     });
   });
@@ -79,7 +84,7 @@ describe.each(transports)('typedOutput by %s', (transport, capabilities) => {
     );
     const agent = createAgent({
       model: scriptedModel(lines, { capabilities }),
-      output: z.object({ name: z.string() }),
+      output: typed(z.object({ name: z.string() })),
     });
     const history: Message[] = [];
     const names: string[] = [];

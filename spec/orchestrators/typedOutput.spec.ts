@@ -11,6 +11,7 @@ import { twoPhase } from '../../lib/orchestrators/twoPhase.js';
 import { typedOutput } from '../../lib/orchestrators/typedOutput.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { observe } from '../support/observe.js';
 import { add, city, json, native, nothing, oneAtATime, onlyTools, oslo, outputOf, run } from './typedRun.js';
 
@@ -18,7 +19,7 @@ describe('typedOutput', () => {
   describe('typedOutput with a model that accepts a schema', () => {
     it('sends the JSON Schema, streams the JSON, and returns the validated and typed value', async () => {
       const model = scriptedModel([[json.slice(0, 9), json.slice(9)]], { capabilities: native });
-      const { output, text } = await firstValueFrom(createAgent({ model, output: city }).run('Oslo?'));
+      const { output, text } = await firstValueFrom(createAgent({ model, output: typed(city) }).run('Oslo?'));
       const people: number = output.people;
       expect([output, people, text]).toEqual([oslo, 700_000, json]);
       expect(model.requests[0]?.output).toMatchObject({ type: 'object', required: ['name', 'people'] });
@@ -93,16 +94,16 @@ describe('typedOutput', () => {
 
     it('accepts JSON in a code fence, and validates asynchronously', async () => {
       const schema = city.refine(async ({ people }) => people > 0, 'people must be positive');
-      expect(await outputOf(run(['```json\n' + json + '\n```'], native, { output: schema }))).toEqual(oslo);
+      expect(await outputOf(run(['```json\n' + json + '\n```'], native, { output: typed(schema) }))).toEqual(oslo);
       await expect(
-        run(() => '{"name":"Oslo","people":-1}', native, { output: schema, maxRepairs: 0 }).events,
+        run(() => '{"name":"Oslo","people":-1}', native, { output: typed(schema), maxRepairs: 0 }).events,
       ).rejects.toThrow('people must be positive');
     });
 
     it('accepts a plain JSON Schema', async () => {
       const plain = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
-      expect(await outputOf(run([json], native, { output: plain }))).toEqual(oslo);
-      await expect(run(() => '{}', native, { output: plain, maxRepairs: 0 }).events).rejects.toThrow(
+      expect(await outputOf(run([json], native, { output: typed(plain) }))).toEqual(oslo);
+      await expect(run(() => '{}', native, { output: typed(plain), maxRepairs: 0 }).events).rejects.toThrow(
         'missing required "name"',
       );
     });

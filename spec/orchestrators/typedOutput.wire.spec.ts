@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
-import { createAgent, tool } from 'rivulet';
+import { createAgent, tool, typed } from 'rivulet';
 import type { Model, ModelOptions } from 'rivulet';
 import { modelByName } from 'rivulet/registry';
 import { toolCall } from 'rivulet/testing';
@@ -47,7 +47,7 @@ describe.each(wires)('typedOutput over the wire of %s', (provider) => {
 
   it('streams the JSON and validates it (without tools)', async () => {
     begin((tools) => answer(tools, chunks(json)));
-    const result = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
+    const result = await lastValueFrom(createAgent({ model: model(), output: typed(City) }).run('Oslo?'));
     expect(result.output).toEqual(oslo);
     expect(JSON.parse(result.text)).toEqual(oslo);
   });
@@ -61,7 +61,7 @@ describe.each(wires)('typedOutput over the wire of %s', (provider) => {
           : answer(tools, chunks(json)),
     );
     const events = await lastValueFrom(
-      createAgent({ model: model(), tools: [look], output: City })
+      createAgent({ model: model(), tools: [look], output: typed(City) })
         .stream('Oslo?')
         .pipe(toArray()),
     );
@@ -71,7 +71,7 @@ describe.each(wires)('typedOutput over the wire of %s', (provider) => {
 
   it('repairs an invalid output', async () => {
     begin((tools, at) => answer(tools, chunks(at === 1 ? '{"name":"Oslo","people":"many"}' : json)));
-    const { output, turns } = await lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'));
+    const { output, turns } = await lastValueFrom(createAgent({ model: model(), output: typed(City) }).run('Oslo?'));
     expect(output).toEqual(oslo);
     expect(turns).toBe(2);
     expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('people');
@@ -79,7 +79,9 @@ describe.each(wires)('typedOutput over the wire of %s', (provider) => {
 
   it('reports a refusal', async () => {
     begin(() => ['I will not say.', { type: 'finish', reason: 'contentFilter' }]);
-    await expect(lastValueFrom(createAgent({ model: model(), output: City }).run('Oslo?'))).rejects.toMatchObject(
+    await expect(
+      lastValueFrom(createAgent({ model: model(), output: typed(City) }).run('Oslo?')),
+    ).rejects.toMatchObject(
       provider === 'ollama' || provider === 'together' || provider === 'mistral' || provider === 'cohere'
         ? { code: 'output' }
         : { code: 'output', reason: 'refused', text: 'I will not say.' },

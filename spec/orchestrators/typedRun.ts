@@ -7,6 +7,7 @@ import type { Capabilities } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 
 /** The schema of the output, a value of it, and its JSON. */
 export const city = z.object({ name: z.string(), people: z.number().int() });
@@ -46,7 +47,7 @@ export function run(
   options: Partial<AgentOptions> = {},
 ) {
   const model = scriptedModel(script, { ...(capabilities ? { capabilities } : {}) });
-  const agent = createAgent({ model, output: city, ...options } as AgentOptions<[], typeof city>);
+  const agent = createAgent({ model, output: typed(city), ...options } as AgentOptions<[], z.infer<typeof city>>);
   const events: Promise<readonly RunEvent[]> = firstValueFrom(agent.stream('Oslo?').pipe(toArray()));
   return { model, events };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Orchestrator } from '../../lib/orchestrators/orchestrator.js';
-import { withOperators } from '../../lib/models/withOperators.js';
+import { pipeModel } from '../../lib/models/pipeModel.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
@@ -16,7 +16,7 @@ function capitals() {
     notes.push('run');
     return (state, context) => {
       notes.push(`turn ${state.turn + 1} of ${context.model.name}`);
-      const model = withOperators(
+      const model = pipeModel(
         context.model,
         map((chunk) => (chunk.type === 'text' ? { ...chunk, text: chunk.text.toUpperCase() } : chunk)),
       );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readContextLength } from '../../lib/protocol/contextLength.js';
+import { contextLengthPatterns } from '../../lib/protocol/contextLengthPatterns.js';
 import { contextLengthError, errorDetails, providerError } from '../../lib/protocol/errorDetails.js';
 
 describe('readContextLength', () => {
@@ -119,13 +120,19 @@ describe('readContextLength', () => {
     ],
   ])('readContextLength reads the message of %s', (_, message, ...numbers) => {
     const [limit, tokens] = numbers.filter((value) => typeof value === 'number');
-    expect(readContextLength(message, [])).toEqual({ limit, tokens });
+    expect(readContextLength(message, [], contextLengthPatterns)).toEqual({ limit, tokens });
   });
 
   it.each(['context_length_exceeded', 'exceed_context_size_error', 'ContextLengthExceeded'])(
     'readContextLength recognizes the code %s',
     (code) => expect(readContextLength('Something is too long.', [code])).toEqual({}),
   );
+
+  it("readContextLength reads the messages of servers other than OpenAI's only with their patterns", () => {
+    const message = 'prompt is too long: 208310 tokens > 200000 maximum';
+    expect(readContextLength(message, [])).toBeUndefined();
+    expect(readContextLength(message, [], contextLengthPatterns)).toEqual({ limit: 200_000, tokens: 208_310 });
+  });
 
   it.each([
     'max_tokens: 21333 > 4096, which is the maximum allowed number of output tokens for claude-3-opus-20240229',
@@ -140,14 +147,14 @@ describe('readContextLength', () => {
     'Invalid schema for function: context length',
     '',
   ])('readContextLength does not recognize %j', (message) => {
-    expect(readContextLength(message, ['invalid_request_error', '400'])).toBeUndefined();
+    expect(readContextLength(message, ['invalid_request_error', '400'], contextLengthPatterns)).toBeUndefined();
   });
 });
 
 describe('contextLengthError', () => {
   const message = 'prompt is too long: 208310 tokens > 200000 maximum';
   const error = (status: number | undefined, codes: readonly string[] = []) =>
-    contextLengthError('It failed.', { message, codes }, { provider: 'toy', status });
+    contextLengthError('It failed.', { message, codes }, { provider: 'toy', status }, contextLengthPatterns);
 
   it.each([undefined, 400, 413, 422])('contextLengthError recognizes the message with the status %s', (status) => {
     expect(error(status)).toMatchObject({ code: 'context_length', status, limit: 200_000, tokens: 208_310 });
@@ -200,7 +207,9 @@ describe('contextLengthError', () => {
     const details = errorDetails({
       error: { message: 'Provider returned error', code: 400, metadata: { raw: upstream } },
     });
-    expect(contextLengthError('It failed.', details, { provider: 'openrouter', status: 400 })).toMatchObject({
+    expect(
+      contextLengthError('It failed.', details, { provider: 'openrouter', status: 400 }, contextLengthPatterns),
+    ).toMatchObject({
       limit: 200_000,
       tokens: 208_310,
     });

@@ -24,18 +24,6 @@ describe('createConversationFilter', () => {
     expect(createConversationFilter([])('Hi there')).toBe('Hi there');
   });
 
-  it('createConversationFilter takes time in proportion to the conversation', () => {
-    const time = (length: number) => {
-      const hide = createConversationFilter(['ab'.repeat(length)]);
-      const start = performance.now();
-      hide('ab'.repeat(500));
-      return performance.now() - start;
-    };
-    time(1000);
-    const [small, large] = [Math.min(time(50_000), time(50_000), time(50_000)), time(200_000)];
-    expect(large).toBeLessThan(12 * small + 50);
-  });
-
   it('createConversationFilter hides whatever a text repeats, at any position and however often', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1'), minLength: 20, maxLength: 60 });
     fc.assert(

@@ -166,7 +166,15 @@ describe('decodeFrames', () => {
     let fed = 0;
     const counting: Wire = {
       ...toyWire(),
-      decode: (emit) => ({ next: () => (fed++, emit(text('x')), emit(text('y')), undefined), end: () => undefined }),
+      decode: (emit) => ({
+        next() {
+          fed++;
+          emit(text('x'));
+          emit(text('y'));
+          return undefined;
+        },
+        end: () => undefined,
+      }),
     };
     expect(observe(concat(of(frames.a, frames.b), NEVER).pipe(decode(counting), take(1))).values).toEqual([text('x')]);
     expect(fed).toBe(1);

@@ -20,18 +20,6 @@ describe('findSecrets', () => {
     const text = 'The project MNOP of sk-pro users: a proj-ABC.';
     expect(hidden(text)).toBe(text);
   });
-
-  it('findSecrets takes time in proportion to the text', () => {
-    const time = (length: number) => {
-      const text = 'sk-p'.repeat(length);
-      const start = performance.now();
-      hidden(text, 'sk-p'.repeat(8) + 'X');
-      return performance.now() - start;
-    };
-    time(1000);
-    const [small, large] = [Math.min(time(4000), time(4000), time(4000)), time(16_000)];
-    expect(large).toBeLessThan(12 * small + 50);
-  });
 });
 
 describe('secretsOf', () => {

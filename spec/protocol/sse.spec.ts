@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { EMPTY, NEVER, concat, from, of, repeat, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { ProtocolError, ProviderError } from '../../lib/core/errors.js';
+import { textError } from '../../lib/protocol/errorDetails.js';
 import { createSseReader } from '../../lib/protocol/sse.js';
 import type { Frame } from '../../lib/protocol/wire.js';
 import { observe } from '../support/observe.js';
@@ -11,6 +12,7 @@ import { everyCut, framed, inPieces, utf8 } from './wires.js';
 const toy = (maxEventBytes?: number) => framed((emit) => createSseReader({ provider: 'toy', maxEventBytes }, emit));
 const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
   observe(from(pieces).pipe(toy(maxEventBytes)));
+const withErrors = framed((emit) => createSseReader({ provider: 'toy', toError: textError }, emit));
 const ofText = (text: string) => frames([utf8(text)]);
 
 describe('sse', () => {
@@ -18,7 +20,7 @@ describe('sse', () => {
     '\uFEFF: hello\nevent: start\ndata: {"a":"é😀"}\n\ndata:one\r\ndata: two\r\nid: 7\r\nretry: 10\r\n\r\ndata: \n\nnonsense: x\ndata: cr\r\rdata: [DONE]\n\n';
   const expected: Frame[] = [
     { data: '{"a":"é😀"}', event: 'start' },
-    { data: 'one\ntwo' },
+    { data: 'one\ntwo', id: '7' },
     { data: 'cr' },
     { data: '[DONE]' },
   ];
@@ -93,10 +95,15 @@ describe('sse', () => {
       `data: a\n\n${JSON.stringify(json, null, 2)}\n`,
       `data: a\n\nerror: ${JSON.stringify(json.error)}\n\n`,
     ]) {
-      const error = ofText(text).error as ProviderError;
+      const error = observe(of(utf8(text)).pipe(withErrors)).error as ProviderError;
       expect(error).toMatchObject({ code: 'provider', providerCode: 'overloaded_error', retryable: true });
       expect(error.message).toContain('No capacity');
     }
+  });
+
+  it('sse without toError fails for a body without events only: after events, a missing end mark is the error', () => {
+    expect(ofText('{"error":"No capacity"}').error).toMatchObject({ code: 'protocol', reason: 'frame' });
+    expect(ofText('data: a\n\n{"error":"No capacity"}\n')).toMatchObject({ values: [{ data: 'a' }], error: undefined });
   });
 
   it('sse rejects an event beyond the size limit: one line or many, in one piece or many', () => {

@@ -6,6 +6,7 @@ import type { Observable, OperatorFunction } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { createOperator } from '../../lib/core/createOperator.js';
+import { providerFailures } from '../../lib/protocol/errorResponse.js';
 import { post } from '../../lib/protocol/post.js';
 import type { PostRequest } from '../../lib/protocol/post.js';
 import { sse } from '../../lib/protocol/sse.js';
@@ -113,6 +114,7 @@ export const requestTo = (overrides: Partial<PostRequest> = {}): PostRequest => 
   headers: { 'content-type': 'application/json' },
   body: '{"hello":"é"}',
   accept: 'text/event-stream',
+  failures: providerFailures(),
   ...overrides,
 });
 

@@ -76,6 +76,8 @@ const togetherError = {
 };
 const ollamaError = { error: 'prompt too long; exceeded max context length by 100918 tokens' };
 
+const ollamaInputError = { error: 'the input length exceeds the context length' };
+
 const reports: readonly Report[] = [
   { provider: 'openai', body: openaiError, frame: sse(openaiError), limit: 128_000, tokens: 204_308 },
   {
@@ -108,6 +110,7 @@ const reports: readonly Report[] = [
     tokens: 79_993,
   },
   { provider: 'ollama', body: ollamaError, frame: `${JSON.stringify(ollamaError)}\n` },
+  { provider: 'ollama', body: ollamaInputError, frame: `${JSON.stringify(ollamaInputError)}\n` },
   {
     provider: 'openai.chat',
     body: openaiError,

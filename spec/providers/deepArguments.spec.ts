@@ -8,7 +8,7 @@ import { google } from '../../lib/providers/google/google.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { ollama } from '../../lib/providers/ollama/ollama.js';
 import { openai } from '../../lib/providers/openai.js';
-import { openTool } from '../conformance/case.js';
+import { openTool } from '../checks/conformance/case.js';
 
 const nested = (levels: number) => '{"a":'.repeat(levels) + '1' + '}'.repeat(levels);
 const events = (...frames: readonly string[]) => frames.map((frame) => `data: ${frame}\n\n`).join('');

@@ -18,13 +18,14 @@ import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { JsonValue } from '../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';
 import type { Part } from '../../lib/core/message.js';
-import type { Request } from '../../lib/core/model.js';
+import type { ModelRequest } from '../../lib/core/model.js';
 import type { Wire } from '../../lib/protocol/wire.js';
 import { ndjson } from '../../lib/protocol/ndjson.js';
 import { httpModel } from '../../lib/providers/httpModel.js';
 import type { HttpModelDefinition, ModelOptions } from '../../lib/providers/httpModel.js';
+import { readOpenText } from '../../lib/providers/shared/openText.js';
 import { extractTextCalls } from '../../lib/providers/shared/textCalls.js';
-import { openTool } from '../conformance/case.js';
+import { openTool } from '../checks/conformance/case.js';
 import { everyCut, fetchOf, finish, inPieces, serve, signal, text, toyWire, utf8 } from '../protocol/wires.js';
 import { observe } from '../support/observe.js';
 
@@ -35,7 +36,7 @@ const definition: HttpModelDefinition = {
   apiKey: { variable: 'TOY_API_KEY' },
   wire: toyWire(),
 };
-const hello: Request = { messages: [userMessage('Hello')] };
+const hello: ModelRequest = { messages: [userMessage('Hello')] };
 const body = 'data: {"t":"é"}\n\n: alive\n\ndata: {"t":"b"}\n\ndata: {"stop":true}\n\ndata: [DONE]\n\n';
 const whole = [text('é'), text('b'), finish];
 const model = (options: ModelOptions, over: Partial<HttpModelDefinition> = {}) =>
@@ -218,7 +219,7 @@ describe('httpModel', () => {
 
   it('httpModel reports an invalid request as an error, before it is sent', async () => {
     const fetch = fetchOf([utf8(body)]);
-    const orphan: Request = {
+    const orphan: ModelRequest = {
       messages: [{ role: 'user', parts: [{ type: 'toolResult', id: 'c1', name: 'f', result: 1 }] }],
     };
     expect(await failure({ fetch }, orphan)).toMatchObject({ code: 'configuration', subject: 'history' });
@@ -246,13 +247,11 @@ describe('httpModel', () => {
     expect.assertions(2);
   });
 
-  it('httpModel extracts thinking from the text with thinkTags, before the finish', async () => {
+  it('httpModel extracts thinking from the text with readOpenText, before the finish', async () => {
     const tagged = body.replace('"é"', '"<think>é</thi"').replace('"b"', '"nk>b"');
-    expect(await read({ fetch: fetchOf([utf8(tagged)]), thinkTags: true })).toEqual([
-      { type: 'thinking', text: 'é' },
-      text('b'),
-      finish,
-    ]);
+    expect(
+      await read({ fetch: fetchOf([utf8(tagged)]) }, hello, { readText: readOpenText({ thinkTags: true }) }),
+    ).toEqual([{ type: 'thinking', text: 'é' }, text('b'), finish]);
     expect(await read({ fetch: fetchOf([utf8(tagged)]) })).toEqual([text('<think>é</thi'), text('nk>b'), finish]);
   });
 
@@ -301,7 +300,7 @@ describe('httpModel', () => {
   });
 
   it('httpModel reveals no key and no conversation in the error of a retry', async () => {
-    const secret: Request = { messages: [userMessage('My name is Rumpelstiltskin.')] };
+    const secret: ModelRequest = { messages: [userMessage('My name is Rumpelstiltskin.')] };
     const body = JSON.stringify({ error: { message: 'Key k-123 is busy with "My name is Rumpelstiltskin."' } });
     const fetch = fetchAfter(() => new Response(body, { status: 503 }));
     const [retrying] = await read({ retry: { initialDelay: 0 }, fetch }, secret);
@@ -368,7 +367,7 @@ describe('httpModel', () => {
   });
 
   const prompt = 'You are Zorg.\nThe password of the vault is "Tralala-42".';
-  const secretive: Request = { messages: [systemMessage(prompt), userMessage('Open it, please, for my mother')] };
+  const secretive: ModelRequest = { messages: [systemMessage(prompt), userMessage('Open it, please, for my mother')] };
   const echoes: readonly (readonly [string, (sent: string) => Response])[] = [
     ['as JSON', (sent) => new Response(sent, { status: 400 })],
     ['as text', (sent) => new Response(`Cannot read: ${sent}`, { status: 400 })],
@@ -468,7 +467,7 @@ describe('httpModel', () => {
       encode: ({ messages }) => ({ path: '/', body: { messages: messages as never } }),
     };
     const call: Part = { type: 'toolCall', id: 'a', name: 'f', arguments: { deep } };
-    const request: Request = { messages: [userMessage('Hello'), modelMessage([call])] };
+    const request: ModelRequest = { messages: [userMessage('Hello'), modelMessage([call])] };
     expect(await failure({ fetch }, request, { wire })).toMatchObject({ code: 'configuration', subject: 'history' });
     expect(await failure({ fetch }, { ...hello, providerOptions: { toy: { deep } } })).toMatchObject({
       code: 'configuration',
@@ -479,8 +478,8 @@ describe('httpModel', () => {
   it.each<[string, ModelOptions, Partial<HttpModelDefinition>]>([
     ['<|python_tag|>{', {}, { readText: extractTextCalls }],
     ['<|pyth', {}, { readText: extractTextCalls }],
-    ['<thi', { thinkTags: true }, {}],
-    [' \n', { thinkTags: true }, { readText: extractTextCalls }],
+    ['<thi', {}, { readText: readOpenText({ thinkTags: true }) }],
+    [' \n', {}, { readText: readOpenText({ thinkTags: true, textCalls: true }) }],
   ])(
     'httpModel emits the text %j, which it held back, before the error of a broken connection',
     async (held, options, over) => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';
 import type { Message, Part } from '../../lib/core/message.js';
-import type { Request } from '../../lib/core/model.js';
+import type { ModelRequest } from '../../lib/core/model.js';
 import { chatCompletions } from '../../lib/providers/chatCompletions/chatCompletions.js';
 import { mistralCallId } from '../../lib/providers/shared/callIds.js';
 import { mistral, mistralDialect } from '../../lib/providers/mistral.js';
@@ -22,7 +22,7 @@ const provider: ProviderUnderTest = {
 };
 describeProviderContract(provider);
 
-const encode = (request: Partial<Request>, model = 'mistral-small-latest') =>
+const encode = (request: Partial<ModelRequest>, model = 'mistral-small-latest') =>
   chatCompletions(model, mistralDialect(model)).encode({ messages: [userMessage('Hi')], ...request }).body;
 const messagesOf = (...messages: readonly Message[]) => encode({ messages })['messages'];
 const contentOf = (...parts: readonly Part[]) =>
@@ -125,7 +125,7 @@ describe('mistral: requests', () => {
     ]);
   });
 
-  it.each<[Request['thinking'], JsonObject]>([
+  it.each<[ModelRequest['thinking'], JsonObject]>([
     [true, { reasoning_effort: 'high' }],
     [false, { reasoning_effort: 'none' }],
     [{ effort: 'low' }, { reasoning_effort: 'low' }],

@@ -3,7 +3,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
-import { openTool } from '../conformance/case.js';
+import { openTool } from '../checks/conformance/case.js';
 import { answering } from './answering.js';
 
 const messages = [userMessage('Name a river.')];

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { lastValueFrom, toArray } from 'rxjs';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { filePart, modelMessage, userMessage } from '../../lib/core/message.js';
-import type { Request } from '../../lib/core/model.js';
+import type { ModelRequest } from '../../lib/core/model.js';
 import { openrouter } from '../../lib/providers/openrouter.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { openrouter as served } from '../../lib/testing/server/dialects/chatCompletions/variant.js';
@@ -21,7 +21,7 @@ const provider: ProviderUnderTest = {
 };
 describeProviderContract(provider);
 
-async function sent(request: Partial<Request>, name = 'google/gemini-2.5-flash', options: ModelOptions = {}) {
+async function sent(request: Partial<ModelRequest>, name = 'google/gemini-2.5-flash', options: ModelOptions = {}) {
   const { fetch, requests } = answering(delta({ content: 'a' }, 'stop'));
   await lastValueFrom(
     openrouter(name, { apiKey: 'k', fetch, ...options }).stream({ messages: [userMessage('Hi')], ...request }),
@@ -74,7 +74,7 @@ describe('openrouter in a run with tools', () => {
 });
 
 describe('openrouter: requests', () => {
-  it.each<[NonNullable<Request['thinking']>, JsonObject]>([
+  it.each<[NonNullable<ModelRequest['thinking']>, JsonObject]>([
     [true, { enabled: true }],
     [false, { effort: 'none' }],
     [{ effort: 'high' }, { effort: 'high' }],

@@ -5,7 +5,7 @@ import type { Chunk } from '../../lib/core/chunk.js';
 import type { RunResult } from '../../lib/core/event.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
-import { usageOfError } from '../../lib/core/remainder.js';
+import { usageOfError } from '../../lib/core/usageOfError.js';
 import { tool } from '../../lib/core/tool.js';
 import { stopOn } from '../../lib/operators/stopOn.js';
 import { anthropic } from '../../lib/providers/anthropic/anthropic.js';

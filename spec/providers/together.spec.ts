@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
-import type { Request } from '../../lib/core/model.js';
+import type { ModelRequest } from '../../lib/core/model.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import type { OpenModelOptions } from '../../lib/providers/httpModel.js';
 import { together } from '../../lib/providers/together.js';
 import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
-import { openTool } from '../conformance/case.js';
+import { openTool } from '../checks/conformance/case.js';
 import { answering } from './answering.js';
 import { delta } from './chatCompletions/reading.js';
 import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
@@ -21,7 +21,7 @@ const provider: ProviderUnderTest = {
 };
 describeProviderContract(provider);
 
-async function sent(request: Partial<Request>) {
+async function sent(request: Partial<ModelRequest>) {
   const { fetch, requests } = answering(delta({ content: 'a' }, 'eos'));
   await lastValueFrom(together('m', { apiKey: 'k', fetch }).stream({ messages: [userMessage('Hi')], ...request }));
   return requests[0]?.body ?? {};
@@ -69,7 +69,7 @@ describe('together: requests', () => {
     });
   });
 
-  it.each<[NonNullable<Request['thinking']>, JsonObject]>([
+  it.each<[NonNullable<ModelRequest['thinking']>, JsonObject]>([
     [true, { reasoning: { enabled: true } }],
     [false, { reasoning: { enabled: false } }],
     [{ effort: 'minimal' }, { reasoning_effort: 'low' }],
@@ -83,7 +83,11 @@ describe('together: responses', () => {
   const llama = 'meta-llama/Llama-3.3-70B-Instruct-Turbo';
   const answer = async (
     texts: readonly string[],
-    { model = llama, request = {}, ...options }: { model?: string; request?: Partial<Request> } & OpenModelOptions = {},
+    {
+      model = llama,
+      request = {},
+      ...options
+    }: { model?: string; request?: Partial<ModelRequest> } & OpenModelOptions = {},
   ) => {
     const { fetch } = answering(...texts.map((content) => delta({ content })), delta({}, 'eos'), '[DONE]');
     const events = together(model, { apiKey: 'k', fetch, ...options }).stream({

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import type { Wire } from '../../lib/protocol/wire.js';
+import { compatible } from '../../lib/providers/chatCompletions/compatible.js';
 import { decodeChatCompletions } from '../../lib/providers/chatCompletions/decode.js';
 import { decodeCohere } from '../../lib/providers/cohere/decode.js';
 import { decodeOllama } from '../../lib/providers/ollama/decode.js';
@@ -12,7 +13,7 @@ import type { Dialect } from '../../lib/testing/server/dialects/dialect.js';
 import { ollama as ollamaDialect } from '../../lib/testing/server/dialects/ollama/ollama.js';
 import { readAnswer } from '../support/recordedAnswers.js';
 
-const decodeMistral: Wire['decode'] = (emit) => decodeChatCompletions('mistral', emit);
+const decodeMistral: Wire['decode'] = (emit) => decodeChatCompletions({ ...compatible, provider: 'mistral' }, emit);
 
 /** The three wires. */
 const wires: readonly {

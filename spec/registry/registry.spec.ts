@@ -8,7 +8,7 @@ import type { Model } from '../../lib/core/model.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
 import { capabilityTable } from '../../lib/providers/shared/capabilityTable.js';
 import { createRegistry, modelByName, registeredProviders, registerProvider } from '../../lib/registry/index.js';
-import { deprecatedModels } from '../drift/deprecated.js';
+import { deprecatedModels } from '../checks/drift/deprecated.js';
 import { answering } from '../providers/answering.js';
 import { delta } from '../providers/chatCompletions/reading.js';
 
@@ -139,7 +139,7 @@ describe('the capabilities of the registered providers', () => {
 
   it('the README and the examples name no deprecated model', () => {
     const examples = readdirSync('examples', { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.(ts|md)$/.test(name))
+      .filter((name) => /\.(ts|md)$/.test(name) && !/(^|[/\\])node_modules[/\\]/.test(name))
       .map((name) => join('examples', name));
     for (const file of ['README.md', ...examples]) {
       const names = new Set(readFileSync(file, 'utf8').match(/[a-z0-9]+(?:[.-][a-z0-9]+)+/g));

@@ -11,7 +11,7 @@ const columns = [
 ] as const;
 
 /** Returns the README's table of the capabilities of each provider's default model. */
-export function capabilityTable(): string {
+function capabilityTable(): string {
   const mark = (known: boolean | undefined) => (known === undefined ? '?' : known ? 'yes' : 'no');
   const rows = registeredProviders().map(({ name, aliases, defaultModel, capabilities }) => [
     [`\`${name}\``, ...aliases.map((alias) => `\`${alias}\``)].join(', '),

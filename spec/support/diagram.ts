@@ -6,10 +6,10 @@ import { runDiagram } from '../../lib/testing/marbles/runDiagram.js';
 import type { Diagram, Streams } from '../../lib/testing/marbles/runDiagram.js';
 
 /** The text of `marbles/<name>.txt`. */
-export const diagramText = (name: string): string => readFileSync(resolve('marbles', `${name}.txt`), 'utf8');
+const diagramText = (name: string): string => readFileSync(resolve('marbles', `${name}.txt`), 'utf8');
 
 /**
- * Runs `marbles/<name>.txt` as a test. Call it with a literal name: spec/marbles.spec.ts searches the specs for
+ * Runs `marbles/<name>.txt` as a test. Call it with a literal name: spec/testing/marbles/marbles.spec.ts searches the specs for
  * `diagram('<name>'`, and fails for a diagram that no spec runs.
  */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- as in runDiagram

@@ -4,7 +4,7 @@ import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import type { TimeoutError } from '../../lib/core/timeoutError.js';
 import { fallback } from '../../lib/models/fallback.js';
-import { retryTurn } from '../../lib/models/retryTurn.js';
+import { retryModel } from '../../lib/models/retryModel.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { openai } from '../../lib/providers/openai.js';
 import { completeResponse, faults, finishOffset, key, respondAtLength, respondWell, serveFaults } from './faults.js';
@@ -64,9 +64,9 @@ function outcomeOf(source: Observable<Chunk>): Promise<Outcome> {
   });
 }
 const run = (model: Model) => outcomeOf(model.stream(question));
-const retried = (model: Model) => retryTurn(model, { count: 1, delay: 1 });
+const retried = (model: Model) => retryModel(model, { count: 1, delay: 1 });
 
-/** The fault alone, with `retryTurn` and a server that recovers, and with `fallback` and another server. */
+/** The fault alone, with `retryModel` and a server that recovers, and with `fallback` and another server. */
 async function meet({ respond }: Fault): Promise<readonly Outcome[]> {
   const [failing, recovering, healthy] = await Promise.all([
     serveFaults(() => respond),

@@ -13,7 +13,7 @@ export interface Fault {
   readonly code: string;
   /** The text that was received before. Default: none. */
   readonly text?: string;
-  /** Whether `retryTurn` starts the turn over. Default: true. */
+  /** Whether `retryModel` starts the turn over. Default: true. */
   readonly isRetried?: boolean;
 }
 

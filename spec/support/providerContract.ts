@@ -51,7 +51,7 @@ const key = 'sk-a-key-that-no-error-may-reveal';
 const question = { messages: [userMessage('How warm is it in Oslo and in Lisbon?')] };
 
 /** The two tools of the run, which its requests must declare. */
-export const contractTools = [
+const contractTools = [
   tool({
     name: 'temperature',
     description: 'The temperature of a city.',
@@ -71,7 +71,7 @@ export const contractTools = [
  * The script of the run: thinking, text, two parallel calls (the second has no arguments, and its tool fails), then the
  * answer.
  */
-export const contractScript: Script<ServedTurn> = [
+const contractScript: Script<ServedTurn> = [
   [
     { type: 'thinking', text: 'Two look-ups ' },
     { type: 'thinking', text: 'are needed.' },
@@ -130,7 +130,7 @@ function contractAnswer(dialect: Dialect) {
 }
 
 /** The body of one response in a dialect. */
-export function encodeTurn(dialect: Dialect, chunks: readonly Chunk[]): string {
+function encodeTurn(dialect: Dialect, chunks: readonly Chunk[]): string {
   const framing = framingOf(dialect, {});
   const writer = dialect.writer({ turn: 1, path: '', body: {} });
   const frames = [...chunks.flatMap((chunk) => writer.next(chunk)), ...writer.end()];

@@ -1,5 +1,5 @@
-import { formatNumber } from '../bench/report.js';
-import type { CaseReport, Measured, Report } from '../bench/report.js';
+import { formatNumber } from '../checks/bench/report.js';
+import type { CaseReport, Measured, Report } from '../checks/bench/report.js';
 
 const rivulet = 'Rivulet';
 
@@ -21,7 +21,7 @@ export function speedSummary(report: Report): string {
     ...mainTables.map((title) => tableOf(title, report.cases)),
     bundles(report),
     `${limits.filter(({ met }) => met).length} of the project's ${limits.length} limits are met. ` +
-      '[spec/bench](spec/bench/README.md) lists those that are missed, and has the tables of latency, memory and growth.',
+      '[spec/checks/bench](spec/checks/bench/README.md) lists those that are missed, and has the tables of latency, memory and growth.',
   ]);
 }
 

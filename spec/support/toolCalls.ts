@@ -2,7 +2,7 @@ import { of } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { expect } from '@jest/globals';
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
-import type { MessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
+import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import { isToolResult } from '../../lib/core/eventGuards.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { modelMessage } from '../../lib/core/message.js';
@@ -25,13 +25,13 @@ export const callOf = (name: string, args: JsonObject = {}, id = `id-${name}`): 
 export const finishOf = (reason: FinishReason = 'toolCalls'): Chunk => ({ type: 'finish', reason });
 
 /** The model's message with these calls. */
-export const messageOf = (...calls: ToolCallEvent[]): MessageEvent => ({
+export const messageOf = (...calls: ToolCallEvent[]): TurnMessageEvent => ({
   type: 'message',
   message: modelMessage(calls),
 });
 
 /** A turn in which the model calls tools. */
-export const turnOf = (...calls: ToolCallEvent[]) => of<(MessageEvent | Chunk)[]>(messageOf(...calls), finishOf());
+export const turnOf = (...calls: ToolCallEvent[]) => of<(TurnMessageEvent | Chunk)[]>(messageOf(...calls), finishOf());
 
 /** Runs calls until they have ended. Returns their results without ids, and all events. */
 export async function runCalls(tools: readonly Tool[], calls: readonly ToolCallEvent[], options?: ExecuteToolsOptions) {

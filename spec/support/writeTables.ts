@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { readResults } from '../bench/results.js';
+import { readResults } from '../checks/bench/results.js';
 import { withCapabilityTable } from './capabilityTable.js';
 import { speedSummary, speedTables, withSpeed } from './speedTable.js';
 
@@ -8,4 +8,4 @@ const change = (file: string, update: (text: string) => string) =>
   writeFileSync(file, update(readFileSync(file, 'utf8')));
 
 change('README.md', (readme) => withSpeed(withCapabilityTable(readme), speedSummary(results)));
-change('spec/bench/README.md', (readme) => withSpeed(readme, speedTables(results)));
+change('spec/checks/bench/README.md', (readme) => withSpeed(readme, speedTables(results)));

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Observable, concatMap, delay, filter, map, of } from 'rxjs';
 import type { OperatorFunction, Subscriber } from 'rxjs';
 import { createOperator } from '../../lib/core/createOperator.js';
+import type { OperatorHandlers } from '../../lib/core/createOperator.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 
@@ -15,7 +16,8 @@ const correct: Operator = createOperator((out) => {
   let count = 0;
   return {
     next(event) {
-      count += isString(event.type) ? 1 : 0;
+      if (event.type === 'retract') count = 0;
+      count += isString(event.type) && event.type !== 'retract' ? 1 : 0;
       out.next(event.type === 'finish' ? ({ ...event, count } as StreamEvent) : event);
     },
   };
@@ -27,6 +29,7 @@ const maxTexts = (limit: number) =>
     let texts = 0;
     return {
       next(event) {
+        if (event.type === 'retract') texts = 0;
         if (event.type !== 'text' || ++texts <= limit) out.next(event);
       },
     };
@@ -59,9 +62,51 @@ const countedForAll = (): Operator => {
   return map((event) => (event.type === 'finish' ? ({ ...event, count: ++count } as StreamEvent) : event));
 };
 
+/** Emits each text when the next one arrives, and the last one at the end. */
+function lateText(ends: (flush: () => void, out: Subscriber<StreamEvent>) => Partial<OperatorHandlers<StreamEvent>>) {
+  return createOperator<StreamEvent, StreamEvent>((out) => {
+    let held: StreamEvent | undefined;
+    const flush = () => {
+      if (held) out.next(held);
+      held = undefined;
+    };
+    return {
+      next(event) {
+        if (event.type !== 'text') {
+          if (event.type === 'retract') held = undefined;
+          out.next(event);
+          return;
+        }
+        flush();
+        held = event;
+      },
+      ...ends(flush, out),
+    };
+  });
+}
+
 /** Operators that break the contract, by the title of the case that finds them. */
 const broken: Readonly<Record<string, Operator>> = {
   'passes unknown events through, unchanged and in order': filter(({ type }) => ['text', 'finish'].includes(type)),
+  'starts the turn over on retract': createOperator((out) => {
+    let count = 0;
+    return {
+      next: (event) => out.next(event.type === 'finish' ? ({ ...event, count } as StreamEvent) : (count++, event)),
+    };
+  }),
+  'loses no text that it holds when a stop ends its source': lateText((flush, out) => ({
+    complete() {
+      flush();
+      out.complete();
+    },
+  })),
+  'ends the output with the finish': lateText((flush, out) => ({
+    complete() {
+      flush();
+      out.complete();
+    },
+    release: flush,
+  })),
   'subscribes nothing if its subscriber is already closed': map((event) => event),
   'pulls no more than it needs under take(1), and tears the source down': bare((out, event) => out.next(event)),
   'reports an exception as an error notification, and unsubscribes the source': createOperator((out) => ({

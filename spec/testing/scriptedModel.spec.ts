@@ -4,11 +4,11 @@ import { TestScheduler } from 'rxjs/testing';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { userMessage } from '../../lib/core/message.js';
-import type { Request } from '../../lib/core/model.js';
+import type { ModelRequest } from '../../lib/core/model.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
 
-const request: Request = { messages: [userMessage('Hello')] };
+const request: ModelRequest = { messages: [userMessage('Hello')] };
 const text = (said: string): Chunk => ({ type: 'text', text: said });
 const finish = (reason: 'stop' | 'toolCalls'): Chunk => ({ type: 'finish', reason });
 

@@ -17,6 +17,7 @@ import { agentTool } from '../../lib/tools/agentTool.js';
 import { cacheTool } from '../../lib/tools/cacheTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { typed } from '../../lib/orchestrators/typed.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { callOf, turnOf } from '../support/toolCalls.js';
@@ -141,7 +142,10 @@ describe('agentTool', () => {
   });
 
   it('agentTool answers with the typed output of the agent', () => {
-    const agent = createAgent({ model: scriptedModel(['{"city":"Oslo"}']), output: z.object({ city: z.string() }) });
+    const agent = createAgent({
+      model: scriptedModel(['{"city":"Oslo"}']),
+      output: typed(z.object({ city: z.string() })),
+    });
     const research = agentTool(agent, described);
     sameType<
       Exclude<Extract<EventsOf<typeof research>, { type: 'toolResult' }>['result'], undefined>,

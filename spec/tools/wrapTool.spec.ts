@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { catchError, firstValueFrom, map, of, Subject, toArray } from 'rxjs';
+import { catchError, firstValueFrom, map, of, pipe, Subject, toArray } from 'rxjs';
 import * as z from 'zod';
 import { errorText } from '../../lib/core/errors.js';
 import { isMarkedProgress, progress } from '../../lib/core/progress.js';
@@ -7,6 +7,7 @@ import { tool } from '../../lib/core/tool.js';
 import type { ToolContext } from '../../lib/core/tool.js';
 import { cacheTool } from '../../lib/tools/cacheTool.js';
 import { deadlineTool } from '../../lib/tools/deadlineTool.js';
+import { limitRepeatsTool } from '../../lib/tools/limitRepeatsTool.js';
 import { limitTool } from '../../lib/tools/limitTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
 import { wrapTool } from '../../lib/tools/wrapTool.js';
@@ -33,6 +34,18 @@ const wrappers = [
   ['limitTool', limitTool(forecast, { concurrency: 1 })],
   ['deadlineTool', deadlineTool(forecast, 1000)],
   ['all of them', retryTool(cacheTool(limitTool(deadlineTool(forecast, 1000), { concurrency: 1 })))],
+  ['wrapTool, without the tool', wrapTool((run) => run)(forecast)],
+  ['limitRepeatsTool, without the tool', limitRepeatsTool({ max: 3 })(forecast)],
+  [
+    'all of them, in a row',
+    pipe(
+      deadlineTool(1000),
+      limitTool({ concurrency: 1 }),
+      cacheTool({ ttl: 60_000 }),
+      retryTool({ count: 2 }),
+    )(forecast),
+  ],
+  ['retryTool and cacheTool, without options', pipe(retryTool(), cacheTool())(forecast)],
 ] as const;
 
 describe.each(wrappers)('a tool of %s', (_, wrapped) => {

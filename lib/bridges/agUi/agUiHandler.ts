@@ -1,34 +1,31 @@
-import { catchError, concatMap, defer, firstValueFrom, map, of, take, throwIfEmpty } from 'rxjs';
+import { catchError, concatMap, defer, map, NEVER, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
-import type { Checkpoint } from '../../core/checkpoint.js';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
-import { errorResponse, readText, refused, RequestError } from '../../ui/agentRequest.js';
-import { settled } from '../../ui/settled.js';
+import { RequestError, requireJson, requireName } from '../../service/requestError.js';
+import { createService } from '../../service/service.js';
+import type { HandledAgent } from '../../service/handledAgent.js';
+import type { Client } from '../../service/runAccess.js';
+import type { ServiceOptions } from '../../service/service.js';
+import { failWith } from '../../service/settled.js';
+import { agUiResponse } from './agUiResponse.js';
+import type { AgUiResponseOptions } from './agUiResponse.js';
 import type { RunAgentInput } from './protocol.js';
 import { AgUiRequestError, clientTools, readAgUiRequest } from './request.js';
-import { runAgUi } from './runAgUi.js';
-import type { AgUiAgent, AgUiStore, RunAgUiOptions } from './runAgUi.js';
-import { agUiResponse } from './sendAgUi.js';
-import type { SendAgUiOptions } from './sendAgUi.js';
+import { agUiRun } from './runAgUi.js';
+import type { AgUiRunOptions } from './runAgUi.js';
 
 /** Options of `agUiHandler`. `C` is the type of the user's own value for tools. */
 export interface AgUiHandlerOptions<C = unknown>
-  extends SendAgUiOptions, Pick<RunAgUiOptions, 'clientTools' | 'instructions'> {
+  extends
+    AgUiResponseOptions,
+    AgUiRunOptions,
+    Pick<ServiceOptions<C>, 'store' | 'owner' | 'maxBodyBytes' | 'heartbeat' | 'onError'> {
   /**
-   * Says who asks: the option `context` of the run. If it throws, the request is answered with 403. Default: everybody
-   * may ask, and the context is undefined.
+   * Identifies the client: returns the option `context` of the run. If it throws, the request is answered with 403.
+   * Default: every request is allowed, and the context is undefined.
    */
   readonly context?: ((request: Request) => C | ObservableInput<C>) | undefined;
-  /** Where the runs that wait are kept. Default: in memory, until the process ends. */
-  readonly store?: AgUiStore | undefined;
-  /**
-   * The key of a thread in the store. The client chooses the id of its thread, and may choose that of another user: add
-   * who asks, as `context` says. Default: the thread's id.
-   */
-  readonly threadKey?: ((threadId: string, context: C) => string) | undefined;
-  /** The size of a request that is answered with 413, in bytes. Default: 1000000. */
-  readonly maxBodyBytes?: number | undefined;
 }
 
 /**
@@ -39,62 +36,56 @@ export interface AgUiHandlerOptions<C = unknown>
  *
  * Each request is a run. It has the tools of its client, so the agent is created per request, which costs nothing: an
  * agent has no state. Closing the connection (`HttpAgent.abortRun`) aborts the model's request and the running tools.
- * A run that waits for an approval, or for a tool of the client, is kept with its checkpoint, and the request with the
- * answers goes on with it.
+ * A run that waits for an approval, or for a tool of the client, is stored with its checkpoint, and the request with
+ * the answers resumes it. The client chooses the id of its thread. The threads of different owners are separate.
  *
  * ```ts
  * const handler = agUiHandler((tools) => createAgent({ model, tools: [...ownTools, ...tools] }));
  * ```
  *
- * @param agentFor Creates the agent of a request, with the tools that its client executes. The request has the state
- * and the properties that the client has forwarded: they are not trusted.
- * @param options `context` (default: everybody may ask), `store` (default: in memory), `threadKey` (default: the
- * thread's id), `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default: 1000000),
- * `heartbeat` in milliseconds (default: 15000), `headers`, `describeCall`, `describeError`, `onError`.
- * @returns The handler. It answers 400, 403, 405 and 413 to what is not a valid request; the Promise does not reject.
+ * @param agentFor Creates the agent of a request, with the tools that its client executes. The state and the
+ * properties in the request are not trusted: the client writes them.
+ * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store`
+ * (default: in memory), `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default:
+ * 1000000), `heartbeat` in milliseconds (default: 15000), `headers`, `describeCall`, `describeError`, `onError`.
+ * @returns The handler. It answers 400, 403, 405, 413, 415 or 503 if the request is not valid or cannot be served; the
+ * Promise does not reject.
  */
 export function agUiHandler<C = unknown>(
-  agentFor: (tools: readonly Tool[], request: RunAgentInput) => AgUiAgent<C>,
+  agentFor: (tools: readonly Tool[], request: RunAgentInput) => HandledAgent<C>,
   options: AgUiHandlerOptions<C> = {},
 ): (request: Request) => Promise<Response> {
-  const {
-    store = new Map<string, Checkpoint>(),
-    context,
-    threadKey = (id: string) => id,
-    maxBodyBytes = 1_000_000,
-  } = options;
+  const service = createService<C>(options, 1_000_000);
 
-  const authorize = (request: Request): Observable<C> =>
-    defer(() => settled(context?.(request) as C | ObservableInput<C>)).pipe(
-      take(1),
-      throwIfEmpty(),
+  const run = (input: RunAgentInput, client: Client<C>): Observable<Response> => {
+    const events = defer(() => agUiRun(service, agentFor(clientTools(input), input), input, client, options));
+    return events.pipe(
+      map((start) => agUiResponse(start(NEVER), input, options)),
       catchError((thrown: unknown) => {
-        options.onError?.(thrown);
-        throw refused();
+        if (thrown instanceof RequestError) throw thrown;
+        return of(agUiResponse(failWith(thrown), input, options)); // a failed run, for AG-UI
       }),
     );
-  const run = (body: string, user: C): Response => {
-    const input = readAgUiRequest(tryParseJson(body));
-    const run$ = defer(() => {
-      const agent = agentFor(clientTools(input), input);
-      return runAgUi(agent, input, { ...options, store, context: user, key: threadKey(input.threadId, user) });
-    });
-    return agUiResponse(run$, input, options);
   };
-  const respond = (request: Request): Observable<Response> => {
-    if (request.method !== 'POST') throw new RequestError(405, 'Send POST.');
-    return authorize(request).pipe(
-      concatMap((user) => readText(request, maxBodyBytes).pipe(map((body) => run(body, user)))),
+  const answer = (request: Request): Observable<Response> => {
+    if (request.method !== 'POST') throw new RequestError(405, 'Send POST.', { allow: 'POST' });
+    requireJson(request);
+    return service.authorize(options.context && (() => options.context?.(request) as C)).pipe(
+      concatMap((client) =>
+        service.readBody(request).pipe(
+          map((body) => readAgUiRequest(tryParseJson(body))),
+          tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
+          concatMap((input) => run(input, client)),
+        ),
+      ),
     );
   };
-  const refuse = (thrown: unknown) => of(refusal(thrown));
-  return (request) =>
-    firstValueFrom(defer(() => respond(request)).pipe(catchError(refuse)), { defaultValue: refusal(undefined) });
-}
-
-/** A body that breaks off is a request that is not valid. */
-function refusal(thrown: unknown): Response {
-  if (thrown instanceof RequestError) return errorResponse(thrown, 'POST');
-  const problem = thrown instanceof AgUiRequestError ? thrown.message : 'The request could not be read.';
-  return errorResponse(new RequestError(400, problem), 'POST');
+  /** An incomplete body makes the request invalid. */
+  const fail = (thrown: unknown): Response => {
+    const { status = 400, headers = {} } = thrown instanceof RequestError ? thrown : {};
+    const isOurs = thrown instanceof RequestError || thrown instanceof AgUiRequestError;
+    const message = isOurs ? thrown.message : 'The request could not be read.';
+    return Response.json({ error: { message } }, { status, headers });
+  };
+  return service.handler(answer, fail);
 }

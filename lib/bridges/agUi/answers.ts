@@ -1,4 +1,4 @@
-import type { Answers, Decision, WaitingCall } from '../../core/approval.js';
+import type { CallAnswers, Decision, WaitingCall } from '../../core/approval.js';
 import { isRecord, isJsonObject } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { fromToolMessage } from './messages.js';
@@ -6,25 +6,25 @@ import type { AgUiResume, RunAgentInput } from './protocol.js';
 import { AgUiRequestError } from './request.js';
 
 /**
- * What a request answers of the calls that wait.
+ * Reads the answers of a request to the calls that wait.
  *
  * @param request The request.
  * @param waiting The calls that wait.
  * @param isClientTool Whether the client executes a tool. The calls of the others are interrupts.
  * @returns The decisions and the results; undefined if the request has none, and none are required.
- * @throws AgUiRequestError if the request does not answer each interrupt, answers another one, or gives an answer that
- * is not a decision.
+ * @throws AgUiRequestError if the request does not answer each interrupt, answers another one, or has a payload that is
+ * not a decision.
  */
-export function answersOf(
+export function readAnswers(
   { messages, resume = [] }: Pick<RunAgentInput, 'messages' | 'resume'>,
   waiting: readonly WaitingCall[],
   isClientTool: (name: string) => boolean,
-): Answers | undefined {
+): CallAnswers | undefined {
   const interrupts = new Set(waiting.filter(({ name }) => !isClientTool(name)).map(({ id }) => id));
   const decisions: Record<string, Decision> = {};
   for (const entry of resume) {
     if (!interrupts.has(entry.interruptId)) throw unknownInterrupt(entry.interruptId);
-    decisions[entry.interruptId] = decisionOf(entry);
+    decisions[entry.interruptId] = toDecision(entry);
   }
   const missing = [...interrupts].filter((id) => !Object.hasOwn(decisions, id));
   if (missing.length > 0) throw unanswered(missing);
@@ -42,7 +42,7 @@ export function answersOf(
 }
 
 /** A payload is `true`, or `{ approved, reason?, editedArgs? }`. Nothing else approves a call. */
-function decisionOf({ interruptId, status, payload }: AgUiResume): Decision {
+function toDecision({ interruptId, status, payload }: AgUiResume): Decision {
   if (status === 'cancelled') return { approve: false, reason: 'The user did not answer.' };
   if (typeof payload === 'boolean') return { approve: payload };
   const { approved, reason, editedArgs } = isRecord(payload) ? payload : {};

@@ -9,7 +9,7 @@ import { fromToolMessage } from './messages.js';
 
 import type { AgUiChunk, AgUiEvent, AgUiMessage, CustomEvent, RunFinishedEvent } from './protocol.js';
 import { RemoteCalls } from './remoteCalls.js';
-import { endOf, reasonOf, remoteError, toUsage } from './remoteEnd.js';
+import { readEnd, readFinishReason, remoteError, toUsage } from './remoteEnd.js';
 import { RemoteRun } from './remoteRun.js';
 
 /** Converts the events of one AG-UI run. */
@@ -17,22 +17,22 @@ export class AgUiDecoder {
   hasFinished = false;
   private emitted: StreamEvent[] = [];
   private readonly run = new RemoteRun();
-  /** Whether the server says where turns end. */
+  /** Whether the server marks turn ends. */
   private marksTurns = false;
   private readonly calls: RemoteCalls;
-  /** The texts that are not the model's, by the id of their message. */
+  /** The texts of other roles than the model's, by the id of their message. */
   private readonly otherTexts = new Map<string, { readonly text: StringBuilder; readonly isPrompt: boolean }>();
-  /** The message and the call that the next chunk without an id continues. */
+  /** The ids of the message and of the call that the next chunk without an id continues. */
   private chunkText = '';
   private chunkCall: string | undefined;
-  /** The calls that the server itself has announced as waiting. */
+  /** The calls that the server announced as waiting. */
   private readonly waiting = new Set<string>();
 
   constructor(messages: readonly AgUiMessage[]) {
     this.calls = new RemoteCalls(messages);
   }
 
-  add(event: StreamEvent): readonly StreamEvent[] {
+  decode(event: StreamEvent): readonly StreamEvent[] {
     this.read(event as AgUiEvent | AgUiChunk);
     const { emitted } = this;
     this.emitted = [];
@@ -97,7 +97,7 @@ export class AgUiDecoder {
         this.emit(event);
         break;
       default:
-        this.emit(event); // the state, steps and activities, and what a later version of AG-UI has
+        this.emit(event); // the state, steps and activities, and events of later versions of AG-UI
     }
   }
 
@@ -137,7 +137,7 @@ export class AgUiDecoder {
   }
 
   private addArguments(id: string, delta: string | undefined): void {
-    const call = delta ? this.calls.add(id, delta) : undefined;
+    const call = delta ? this.calls.appendArguments(id, delta) : undefined;
     if (call) this.emit({ type: 'toolCallFragment', index: id, id, name: call.name, arguments: delta });
   }
 
@@ -170,7 +170,7 @@ export class AgUiDecoder {
     this.chunkCall = undefined;
   }
 
-  /** An event of Rivulet that AG-UI has no word for; any other custom event is passed through. */
+  /** Restores an event of Rivulet for which AG-UI has no type. Passes any other custom event through. */
   private addCustom(event: CustomEvent): void {
     const own = restoreEvent(event);
     if (!own) {
@@ -180,7 +180,7 @@ export class AgUiDecoder {
     const restored = asKnownEvent(own);
     switch (restored.type) {
       case 'turn':
-        for (const each of this.run.endTurn({ ...restored, finishReason: reasonOf(restored.finishReason) }))
+        for (const each of this.run.endTurn({ ...restored, finishReason: readFinishReason(restored.finishReason) }))
           this.emit(each);
         return;
       case 'toolStart':
@@ -206,7 +206,7 @@ export class AgUiDecoder {
     this.emit(restored);
   }
 
-  /** The content of other servers after the results of a turn is that of the next turn. */
+  /** Ends the turn of a server without turn marks: content after results belongs to the next turn. */
   private startContent(): void {
     if (this.marksTurns || !this.run.hasResults) return;
     for (const event of this.run.endTurn({ finishReason: 'toolCalls' })) this.emit(event);
@@ -214,7 +214,7 @@ export class AgUiDecoder {
 
   private finish(event: RunFinishedEvent): void {
     const { result: output, usage } = event;
-    const { finishReason, rawReason, waiting } = endOf(event, (id) => this.calls.get(id));
+    const { finishReason, rawReason, waiting } = readEnd(event, (id) => this.calls.get(id));
     const end = { finishReason, ...(rawReason === undefined ? {} : { rawReason }) };
     const total = usage ? { usage: toUsage(usage) } : {};
     for (const call of waiting) if (!this.waiting.has(call.id)) this.emit({ ...call, type: 'toolWaiting' });

@@ -4,8 +4,8 @@ import { isSameJson } from '../../core/json/equal.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, messageText } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
-import { describeError } from '../../ui/serverSentEvents.js';
-import type { ServerSentEventsOptions } from '../../ui/serverSentEvents.js';
+import { describeError } from '../../transport/serverSentEvents.js';
+import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { customEvent } from './customEvents.js';
 import { MessageEncoder } from './messageEncoder.js';
 import { finishedEvent } from './outcome.js';
@@ -17,10 +17,10 @@ import type { AgUiEvent, RunAgentInput } from './protocol.js';
 /** Options of `toAgUi`. */
 export interface ToAgUiOptions extends OutcomeOptions, Pick<ServerSentEventsOptions, 'describeError' | 'onError'> {}
 
-/** What `toAgUi` needs of the request. */
+/** The fields of a request that `toAgUi` needs. */
 export type AgUiRun = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> & Partial<Pick<RunAgentInput, 'tools'>>;
 
-/** Converts the events of one run. Each function returns what to send. */
+/** Converts the events of one run. Each method returns the AG-UI events to send. */
 export class AgUiEncoder {
   private readonly messages: MessageEncoder;
   /** The arguments of the calls of this run. */
@@ -40,7 +40,7 @@ export class AgUiEncoder {
   }
 
   next(event: StreamEvent): readonly AgUiEvent[] {
-    if (!this.hasFinished) this.add(event); // nothing may follow the end of the run
+    if (!this.hasFinished) this.encode(event); // nothing may follow the end of the run
     return this.messages.takeSent();
   }
 
@@ -49,7 +49,7 @@ export class AgUiEncoder {
     return [...this.messages.takeSent(), this.errorEvent(thrown)];
   }
 
-  /** A run that completes without a result was ended from outside, for example by `take`. */
+  /** A run that completes without a result was ended by an operator such as `take`. */
   complete(): readonly AgUiEvent[] {
     if (this.hasFinished) return [];
     const { threadId, runId } = this.run;
@@ -59,7 +59,7 @@ export class AgUiEncoder {
     return this.messages.takeSent();
   }
 
-  private add(event: StreamEvent): void {
+  private encode(event: StreamEvent): void {
     const known = asKnownEvent(event);
     const { messages } = this;
     switch (known.type) {
@@ -109,7 +109,7 @@ export class AgUiEncoder {
     }
   }
 
-  /** The model's message repeats its deltas, and the results were sent. A prompt that joined the run is new. */
+  /** Sends only prompts that joined the run: the text and the results of the other messages were sent before. */
   private addMessage(message: Message): void {
     this.messages.closeAll();
     if (message.role === 'user' && !hasToolResults(message)) this.messages.addPrompt(messageText(message));
@@ -132,7 +132,7 @@ export class AgUiEncoder {
       onError?.(thrown);
       described = describe(thrown);
     } catch (failed) {
-      described = describeError(failed); // of `describeError` or `onError`
+      described = describeError(failed); // thrown by `describeError` or `onError`
     }
     const { code, message } = described;
     return {
@@ -143,6 +143,6 @@ export class AgUiEncoder {
   }
 }
 
-/** A mistake of the client is described to it. */
+/** An AgUiRequestError is the client's mistake, so the client receives the complete description. */
 const describeForClient = (thrown: unknown): JsonObject =>
   thrown instanceof AgUiRequestError ? thrown.toJSON() : describeError(thrown);

@@ -3,13 +3,15 @@ import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { ProtocolError } from '../../core/errors.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
+import { textError } from '../../protocol/errorDetails.js';
+import { providerFailures } from '../../protocol/errorResponse.js';
 import { post } from '../../protocol/post.js';
 import { mergeHeaders } from '../../protocol/request.js';
 import { createSseReader } from '../../protocol/sse.js';
 import { AG_UI_VERSION } from './marks.js';
 import type { AgUiChunk, AgUiEvent, AgUiOtherEvent, RunAgentInput } from './protocol.js';
 
-/** What `fetchAgUi` sends. */
+/** The request that `fetchAgUi` sends. */
 export type AgUiRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> & Partial<RunAgentInput>;
 
 /** Options of `fetchAgUi`. */
@@ -25,8 +27,8 @@ export interface FetchAgUiOptions {
  *
  * <span class="informal">`fromFetch` for AG-UI.</span>
  *
- * Cold: each subscription is a POST. Unsubscribing closes the connection in the same tick, which aborts the run. It is
- * not sent again when it fails: the run would start twice.
+ * Cold: each subscription is a POST. Unsubscribing closes the connection in the same tick, which aborts the run. A
+ * failed request is not retried: the run would start twice.
  *
  * ```ts
  * const messages = [{ id: crypto.randomUUID(), role: 'user', content: 'Hello' }] as const;
@@ -57,13 +59,16 @@ export function fetchAgUi(
       body: JSON.stringify({ protocolVersion: AG_UI_VERSION, tools: [], context: [], ...request }),
       accept: 'text/event-stream',
       fetch,
+      failures: providerFailures(),
     }).pipe(readEvents()),
   );
 }
 
 function readEvents() {
   return createOperator<Uint8Array, AgUiEvent | AgUiChunk | AgUiOtherEvent>((out) => {
-    const reader = createSseReader({ provider: 'the AG-UI server' }, ({ data }) => out.next(parseEvent(data)));
+    const reader = createSseReader({ provider: 'the AG-UI server', toError: textError }, ({ data }) =>
+      out.next(parseEvent(data)),
+    );
     return {
       next: (bytes) => reader.push(bytes),
       complete() {

@@ -9,18 +9,17 @@ import type { AgUiMessage, AgUiOtherEvent } from './protocol.js';
 /**
  * Converts the events of an AG-UI run, of any server, to those of an agent: `toView` shows them.
  *
- * <span class="informal">`toAgUi`, backwards.</span>
+ * <span class="informal">The inverse of `toAgUi`.</span>
  *
  * ![](../../../marbles/fromAgUi.svg)
  *
  * - Text, reasoning, calls (with their fragments) and results become events as they arrive. The messages of a turn are
- *   emitted at its end. A server on Rivulet says where its turns end; in the runs of other servers, a turn ends with
- *   the results before other content.
+ *   emitted at its end. Rivulet servers mark turn ends. Elsewhere, a turn ends when content follows results.
  * - RUN_FINISHED becomes the `result`, after which the output completes: `waiting` has the interrupts, and the calls
  *   that the client has to execute. RUN_ERROR is a RemoteRunError.
  * - The events that are not part of a conversation (the state, steps, activities, snapshots, custom events of others)
- *   pass through, and so do RUN_STARTED and RUN_FINISHED, whose `outcome` has the interrupts as the server describes
- *   them.
+ *   pass through, and so do RUN_STARTED and RUN_FINISHED, whose `outcome` contains the interrupts as the server
+ *   describes them.
  *
  * It is an operator, so the source may be anything: `fetchAgUi`, the `run` of a client's agent, a WebSocket, a log.
  *
@@ -42,7 +41,7 @@ export function fromAgUi<E extends { readonly type: string }>({
     const decoder = new AgUiDecoder(messages);
     return {
       next(event) {
-        for (const each of decoder.add(event)) out.next(each as RunEvent);
+        for (const each of decoder.decode(event)) out.next(each as RunEvent);
         if (decoder.hasFinished) out.complete();
       },
       complete() {

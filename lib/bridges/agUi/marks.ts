@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json/json.js';
 /** The version of AG-UI that this bridge speaks. */
 export const AG_UI_VERSION = '1.0';
 
-/** The metadata of a run that says where its turns end. `fromAgUi` has to guess it for the runs of other servers. */
+/** The metadata of a run that marks its turn ends. `fromAgUi` has to guess them in the runs of other servers. */
 export const turnsMark = { rivulet: { turns: true } } as const;
 
 /** The metadata of a call that was cut off, and of its result: they are not part of the conversation. */

@@ -7,8 +7,8 @@ import { argumentsText, parseArguments, resultContent, resultMetadata } from './
 import type { AgUiEvent, AgUiMessage } from './protocol.js';
 import { Transcript } from './transcript.js';
 
-/** A call whose arguments arrive. */
-interface GrowingCall {
+/** A call whose arguments are still arriving. */
+interface ArrivingCall {
   id?: string | undefined;
   name?: string | undefined;
   /** The arguments that arrived before the id and the name. */
@@ -16,18 +16,18 @@ interface GrowingCall {
   isStarted: boolean;
 }
 
-/** Sends the messages of a run: texts, reasoning, calls and their results. What is opened is closed. */
+/** Sends the messages of a run: texts, reasoning, calls and their results. Closes each message that it opens. */
 export class MessageEncoder {
   private sent: AgUiEvent[] = [];
   private messageCount = 0;
-  /** The open text, and the open reasoning. */
+  /** The ids of the open text and of the open reasoning. */
   private text: string | undefined;
   private reasoning: string | undefined;
   /** The assistant message to which calls belong. */
   private parent: string | undefined;
-  /** The calls whose arguments arrive, by their index in the turn. */
-  private growing = new Map<number | string, GrowingCall>();
-  /** The calls of this run that have no result. A client takes them for calls that it has to answer. */
+  /** The calls whose arguments are still arriving, by their index in the turn. */
+  private arriving = new Map<number | string, ArrivingCall>();
+  /** The calls of this run that have no result. A client assumes that it has to answer them. */
   private readonly unanswered = new Set<string>();
   private readonly transcript: Transcript;
   /** The calls that the request has answered: the client has their results. */
@@ -44,7 +44,7 @@ export class MessageEncoder {
   addText(delta: string): void {
     if (delta === '') return;
     this.closeReasoning();
-    // The line feed with which `prefixAfterTools` separates texts: here, they are separate messages.
+    // `prefixAfterTools` separates texts with a line feed: here, they are separate messages.
     const text = this.text === undefined ? delta.replace(/^\n/, '') : delta;
     if (text === '') return;
     if (this.text === undefined) {
@@ -57,7 +57,7 @@ export class MessageEncoder {
   addThinking(delta: string): void {
     if (delta === '') return;
     this.closeText();
-    this.parent = undefined; // what follows is shown after the reasoning
+    this.parent = undefined; // later calls are shown after the reasoning
     if (this.reasoning === undefined) {
       const messageId = (this.reasoning = this.newId());
       this.send({ type: 'REASONING_START', messageId });
@@ -66,10 +66,10 @@ export class MessageEncoder {
     this.send({ type: 'REASONING_MESSAGE_CONTENT', messageId: this.reasoning, delta });
   }
 
-  /** A call starts with its first argument: until then, a server may send its name in pieces. */
+  /** A call starts with its first arguments: until then, a server may send its name in pieces. */
   addFragment({ index = 0, id, name, arguments: args }: ToolCallFragment): void {
-    const call = this.growing.get(index) ?? { held: '', isStarted: false };
-    this.growing.set(index, call);
+    const call = this.arriving.get(index) ?? { held: '', isStarted: false };
+    this.arriving.set(index, call);
     if (!call.isStarted) {
       call.id = id ?? call.id;
       call.name = name ?? call.name;
@@ -83,14 +83,14 @@ export class MessageEncoder {
   }
 
   addCall({ id, name, arguments: args }: ToolCallPart): void {
-    const [index, growing] = [...this.growing].find(([, call]) => call.id === id) ?? [];
-    if (index !== undefined) this.growing.delete(index);
-    if (!growing?.isStarted) this.startCall(id, name);
+    const [index, arriving] = [...this.arriving].find(([, call]) => call.id === id) ?? [];
+    if (index !== undefined) this.arriving.delete(index);
+    if (!arriving?.isStarted) this.startCall(id, name);
     const complete = argumentsText(args);
     const streamed = this.transcript.argumentsOf(id);
     if (streamed === '') this.sendArguments(id, complete);
     const isSame = streamed === '' || streamed === complete || isSameJson(parseArguments(streamed), args);
-    if (!isSame || (growing?.isStarted && growing.name !== name)) {
+    if (!isSame || (arriving?.isStarted && arriving.name !== name)) {
       // The server repeats the arguments or wraps them: only a snapshot can correct what was sent.
       this.transcript.setCall(id, name, complete);
       this.sendSnapshot();
@@ -106,7 +106,7 @@ export class MessageEncoder {
     this.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId: part.id, content, ...resultMetadata(part) });
   }
 
-  /** Adds a message that the user has sent during the run. */
+  /** Adds a message that the user sent during the run. */
   addPrompt(delta: string): void {
     const messageId = this.newId();
     this.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'user' });
@@ -114,7 +114,7 @@ export class MessageEncoder {
     this.send({ type: 'TEXT_MESSAGE_END', messageId });
   }
 
-  /** Answers the calls that nothing will answer: a client would take them for calls that it has to answer. */
+  /** Answers calls that will get no result: otherwise, a client would assume that it has to answer them. */
   answerOpenCalls(waiting: ReadonlySet<string>): void {
     const error = toolErrorTexts.not_executed;
     for (const id of this.unanswered)
@@ -126,7 +126,7 @@ export class MessageEncoder {
     this.transcript.commit();
   }
 
-  /** Removes the messages of the turn from the client. `notice` precedes the snapshot that does it. */
+  /** Removes the messages of the turn from the client, with a snapshot. `notice` is sent before it. */
   retract(notice: AgUiEvent): void {
     this.closeAll();
     this.answerOpenCalls(new Set());
@@ -139,8 +139,8 @@ export class MessageEncoder {
     this.closeText();
     this.closeReasoning();
     this.parent = undefined;
-    for (const { id, isStarted } of this.growing.values()) if (id !== undefined && isStarted) this.dropCall(id);
-    this.growing = new Map();
+    for (const { id, isStarted } of this.arriving.values()) if (id !== undefined && isStarted) this.dropCall(id);
+    this.arriving = new Map();
   }
 
   sendSnapshot(): void {
@@ -148,11 +148,11 @@ export class MessageEncoder {
   }
 
   send(event: AgUiEvent): void {
-    this.transcript.add(event);
+    this.transcript.apply(event);
     this.sent.push(event);
   }
 
-  /** What was sent since the last call. */
+  /** Returns the events that were sent since the last call. */
   takeSent(): readonly AgUiEvent[] {
     const { sent } = this;
     this.sent = [];
@@ -167,7 +167,7 @@ export class MessageEncoder {
     this.send({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, parentMessageId: this.parent });
   }
 
-  /** Ends a call that was cut off: the run does not have it. A client would execute it, unless it is answered. */
+  /** Ends a call that was cut off and that the run discarded. It is answered, so that no client executes it. */
   private dropCall(toolCallId: string): void {
     this.unanswered.delete(toolCallId);
     this.send({ type: 'TOOL_CALL_END', toolCallId, metadata: droppedMark });

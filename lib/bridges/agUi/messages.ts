@@ -18,8 +18,7 @@ import type { AgUiContent, AgUiMessage, AgUiPart, AgUiSource, AgUiToolCall } fro
  * Reasoning and activities are not part of a history. A result that is a JSON object or array is parsed. A result of a
  * call that is not in the messages is omitted, since no provider accepts it.
  *
- * @param messages The messages, as the client sent them. The client may have changed any of them: whoever sends a
- * request writes its history.
+ * @param messages The messages, as the client sent them. Untrusted: the client can write any message.
  * @returns The history, for `agent.stream([], { history })`.
  */
 export function fromAgUiMessages(messages: readonly AgUiMessage[]): readonly Message[] {
@@ -31,7 +30,7 @@ export function fromAgUiMessages(messages: readonly AgUiMessage[]): readonly Mes
 
 type ToolMessage = Extract<AgUiMessage, { readonly role: 'tool' }>;
 
-/** The results of a message's calls are one message, right after it, wherever the client has put them. */
+/** Converts a message. The results of its calls become one message right after it, wherever the client put them. */
 function fromMessage(message: AgUiMessage, results: ReadonlyMap<string, ToolMessage>): readonly Message[] {
   switch (message.role) {
     case 'developer':
@@ -62,30 +61,30 @@ function fromToolCall({ id, function: { name, arguments: args } }: AgUiToolCall)
 }
 
 /** The calls of messages. */
-export const callsOf = (messages: readonly AgUiMessage[]): readonly AgUiToolCall[] =>
+export const collectCalls = (messages: readonly AgUiMessage[]): readonly AgUiToolCall[] =>
   messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
 
-/** The arguments of a call from their JSON text. A text that is not an object is kept, and never executed. */
+/** Parses arguments. A text that is not a JSON object becomes `{ _raw, _error }`, which `executeTools` rejects. */
 export function parseArguments(text: string): JsonObject {
   const parsed = text.trim() === '' ? {} : tryParseJson(text);
   return isRecord(parsed) ? parsed : { _raw: text, _error: 'invalid_json' };
 }
 
-/** The JSON text of arguments: the text that the model wrote, if it was not JSON. */
+/** The inverse of `parseArguments`: the JSON text of arguments, or the model's text if it was not a JSON object. */
 export function argumentsText(args: JsonObject): string {
   const { _raw: raw, _error: error, ...others } = args;
   const isInvalid = error === 'invalid_json' && typeof raw === 'string' && Object.keys(others).length === 0;
   return isInvalid ? raw : JSON.stringify(args);
 }
 
-/** The result of a call from a tool message. */
+/** Converts a tool message to the result of its call. */
 export function fromToolMessage(
   { toolCallId: id, content, error, metadata }: Pick<ToolMessage, 'toolCallId' | 'content' | 'error' | 'metadata'>,
   name: string,
 ): ToolResultPart {
   const { failed, code, json } = objectOrEmpty(metadata?.['rivulet']);
   const failure = error ?? (failed === true ? contentText(content) : undefined);
-  if (failure === undefined) return { type: 'toolResult', id, name, result: resultOf(content, json) };
+  if (failure === undefined) return { type: 'toolResult', id, name, result: parseResult(content, json) };
   return { type: 'toolResult', id, name, error: failure, ...(isErrorCode(code) ? { code } : {}) };
 }
 
@@ -101,8 +100,8 @@ const errorCodes: Readonly<Record<ToolErrorCode, true>> = {
 const isErrorCode = (code: unknown): code is ToolErrorCode =>
   typeof code === 'string' && Object.hasOwn(errorCodes, code);
 
-/** A result from a content: texts and files, the value of a JSON object or array, otherwise the text. */
-function resultOf(content: AgUiContent, isJson: unknown): JsonValue {
+/** Converts the content of a tool message: to texts and files, to the value of a JSON object or array, or to a text. */
+function parseResult(content: AgUiContent, isJson: unknown): JsonValue {
   if (typeof content !== 'string') return fromContent(content) as unknown as JsonValue;
   if (isJson === false) return content;
   const parsed = tryParseJson(content);
@@ -121,7 +120,7 @@ function fromContent(content: AgUiContent): readonly (TextPart | FilePart)[] {
 
 const mediaTypes = { image: 'image/*', audio: 'audio/*', video: 'video/*', document: 'application/pdf' };
 
-/** A file of the client's own storage (`file`) cannot be read here: the model learns that it was there. */
+/** A file in the client's own storage (`file`) cannot be read here: a text tells the model that it exists. */
 function fromSource(type: keyof typeof mediaTypes, { type: kind, value, mimeType }: AgUiSource): FilePart | TextPart {
   const mediaType = mimeType ?? mediaTypes[type];
   if (kind === 'data') return { type: 'file', mediaType, data: value };
@@ -132,9 +131,9 @@ function fromSource(type: keyof typeof mediaTypes, { type: kind, value, mimeType
 /**
  * Converts a history to the messages of AG-UI.
  *
- * @param messages The history. Sources are omitted, and of the model's messages the files: AG-UI has no place for them.
+ * @param messages The history. Sources, and files in the model's messages, are omitted: AG-UI has no field for them.
  * @param idOf Returns the id of a message by its number in the result. Default: the number, from 1.
- * @returns The messages. The results of a turn are a message each.
+ * @returns The messages. Each result of a turn is a message of its own.
  */
 export function toAgUiMessages(
   messages: readonly Message[],
@@ -171,7 +170,7 @@ const toToolMessage = (part: ToolResultPart): WithoutId<ToolMessage> => ({
   ...resultMetadata(part),
 });
 
-/** What a tool result event has no field for: its failure, and whether its text is JSON where it could be either. */
+/** Marks what an AG-UI result has no field for: failure, and whether ambiguous text is JSON. */
 export function resultMetadata({ error, code, result }: ToolResultPart): { readonly metadata?: JsonObject } {
   const mark = (fields: JsonObject) => ({ metadata: { rivulet: fields } });
   if (error !== undefined) return mark({ failed: true, ...(code ? { code } : {}) });
@@ -199,7 +198,7 @@ const isTextOrString = (value: unknown) =>
 function toContent(parts: readonly Part[]): AgUiContent {
   const content = parts.flatMap((part): readonly AgUiPart[] => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }];
-    return part.type === 'file' ? [{ type: kindOf(part.mediaType), source: toSource(part) }] : [];
+    return part.type === 'file' ? [{ type: partType(part.mediaType), source: toSource(part) }] : [];
   });
   return content.every((part) => part.type === 'text') ? content.map(({ text }) => text).join('') : content;
 }
@@ -209,7 +208,7 @@ const toSource = (file: FilePart): AgUiSource =>
     ? { type: 'url', value: file.url, mimeType: file.mediaType }
     : { type: 'data', value: file.data, mimeType: file.mediaType };
 
-function kindOf(mediaType: string): 'image' | 'audio' | 'video' | 'document' {
+function partType(mediaType: string): 'image' | 'audio' | 'video' | 'document' {
   const [kind] = mediaType.split('/');
   return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document';
 }

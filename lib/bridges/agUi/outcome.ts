@@ -5,11 +5,11 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { AgUiInterrupt, AgUiUsage, RunAgentInput, RunFinishedEvent, RunOutcome } from './protocol.js';
 
-/** What decides how a run that waits is described. */
+/** Options that describe a run that waits. */
 export interface OutcomeOptions {
   /**
-   * The names of the agent's own tools without `execute`: the client answers their calls, as it answers those of the
-   * tools of its request. Default: none.
+   * The names of the agent's own tools without `execute`. The client answers their calls, like calls of the tools in
+   * its request. Default: none.
    */
   readonly clientTools?: readonly string[] | undefined;
   /**
@@ -19,7 +19,7 @@ export interface OutcomeOptions {
   readonly describeCall?: ((call: WaitingCall) => Partial<Omit<AgUiInterrupt, 'id' | 'toolCallId'>>) | undefined;
 }
 
-/** The end of a run. */
+/** Creates the event for the end of a run. */
 export function finishedEvent(
   { threadId, runId, tools = [] }: Pick<RunAgentInput, 'threadId' | 'runId'> & Partial<Pick<RunAgentInput, 'tools'>>,
   result: RunResult,
@@ -34,13 +34,13 @@ export function finishedEvent(
     threadId,
     runId,
     ...(output === undefined ? {} : { result: output as JsonValue }),
-    outcome: outcomeOf(result, clientTools, answered, options),
+    outcome: toOutcome(result, clientTools, answered, options),
     ...(Object.keys(counts).length > 0 ? { usage: [counts] } : {}),
     metadata: { rivulet: omitUndefined({ finishReason, rawReason }) },
   };
 }
 
-function outcomeOf(
+function toOutcome(
   { finishReason, waiting = [] }: RunResult,
   clientTools: ReadonlySet<string>,
   answered: ReadonlySet<string>,
@@ -54,7 +54,7 @@ function outcomeOf(
   return { type: 'success', ...(pending.length > 0 ? { pendingToolCallIds: pending } : {}) };
 }
 
-/** The answer to a question about a call, as AG-UI recommends it. */
+/** The JSON Schema of a decision about a call, as AG-UI recommends it. */
 const decisionSchema: JsonObject = {
   type: 'object',
   properties: {

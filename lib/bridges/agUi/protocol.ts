@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
-/** What every event of AG-UI may have. Fields that are not listed pass through unread. */
+/** The fields that every event of AG-UI may have. Fields that are not listed pass through unread. */
 interface AgUiBase {
   readonly metadata?: JsonObject;
   readonly timestamp?: number;
@@ -106,7 +106,7 @@ export interface MessagesSnapshotEvent extends AgUiBase {
   readonly messages: readonly AgUiMessage[];
 }
 
-/** Anything that AG-UI has no word for. */
+/** An event for which AG-UI has no type. */
 export interface CustomEvent extends AgUiBase {
   readonly type: 'CUSTOM';
   readonly name: string;
@@ -226,7 +226,7 @@ export interface AgUiResume {
   readonly payload?: JsonValue;
 }
 
-/** What a client sends to start a run. */
+/** The request with which a client starts a run. */
 export interface RunAgentInput {
   readonly threadId: string;
   readonly runId: string;
@@ -236,7 +236,7 @@ export interface RunAgentInput {
   /** The complete conversation, as the client has it. */
   readonly messages: readonly AgUiMessage[];
   readonly tools: readonly AgUiTool[];
-  /** What the application tells the agent, besides the conversation. */
+  /** Facts from the application for the agent, besides the conversation. */
   readonly context: readonly { readonly description: string; readonly value: string }[];
   readonly forwardedProps?: JsonValue;
   readonly resume?: readonly AgUiResume[];

@@ -1,16 +1,16 @@
 import type { ToolCallPart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { callsOf, parseArguments } from './messages.js';
+import { collectCalls, parseArguments } from './messages.js';
 import type { AgUiMessage } from './protocol.js';
 
-/** The calls of a conversation with another server: those of its messages, and those that arrive. */
+/** The calls of a conversation with another server: those in its messages, and those that are still arriving. */
 export class RemoteCalls {
   private readonly calls = new Map<string, ToolCallPart>();
-  /** The arguments of the calls that arrive. */
+  /** The arguments of the calls that are still arriving. */
   private readonly texts = new Map<string, StringBuilder>();
 
   constructor(messages: readonly AgUiMessage[]) {
-    for (const { id, function: fn } of callsOf(messages)) this.set(id, fn.name, fn.arguments);
+    for (const { id, function: fn } of collectCalls(messages)) this.set(id, fn.name, fn.arguments);
   }
 
   get(id: string): ToolCallPart | undefined {
@@ -22,16 +22,16 @@ export class RemoteCalls {
     this.texts.set(id, new StringBuilder());
   }
 
-  /** Adds to the arguments. Returns the call if it arrives. */
-  add(id: string, delta: string): ToolCallPart | undefined {
+  /** Appends to the arguments. Returns the call; undefined if it was not started, or has ended. */
+  appendArguments(id: string, delta: string): ToolCallPart | undefined {
     const text = this.texts.get(id);
     text?.add(delta);
     return text && this.calls.get(id);
   }
 
-  /** A snapshot may correct the name and the arguments of a call that arrives. */
+  /** Corrects the names and the arguments of the calls that are still arriving, from a snapshot. */
   correct(messages: readonly AgUiMessage[]): void {
-    for (const { id, function: fn } of callsOf(messages)) {
+    for (const { id, function: fn } of collectCalls(messages)) {
       if (!this.texts.has(id)) continue;
       const text = new StringBuilder();
       text.add(fn.arguments);
@@ -40,7 +40,7 @@ export class RemoteCalls {
     }
   }
 
-  /** Ends a call. Returns it, unless it does not arrive. */
+  /** Ends a call and returns it; undefined if it was not started, or has ended. */
   end(id: string): ToolCallPart | undefined {
     const text = this.texts.get(id);
     this.texts.delete(id);

@@ -4,15 +4,15 @@ import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { addUsage, usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { RemoteRunError } from '../../ui/fromServerSentEvents.js';
+import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import type { AgUiUsage, RunErrorEvent, RunFinishedEvent, RunOutcome } from './protocol.js';
 
-/** The failure of the run of another server. */
+/** The error for a run that failed at another server. */
 export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
   return new RemoteRunError(code ?? 'internal', message, false);
 }
 
-/** Token counts of AG-UI, one per model, as those of a run. */
+/** Adds up AG-UI's token counts, one per model, to the usage of a run. */
 export const toUsage = (counts: readonly AgUiUsage[]): Usage =>
   counts.reduce<Usage>(
     (sum, each) =>
@@ -30,11 +30,14 @@ export const toUsage = (counts: readonly AgUiUsage[]): Usage =>
     {},
   );
 
-/** How the run of another server has ended. */
+/** The end of a run at another server. */
 export interface RemoteEnd {
   readonly finishReason: FinishReason;
   readonly rawReason?: string;
-  /** The calls that wait. An interrupt without a call has its own id, its reason as the name, and its message. */
+  /**
+   * The calls that wait. An interrupt without a call becomes a call: id = interrupt id, name = reason, arguments =
+   * `{ message }`.
+   */
   readonly waiting: readonly WaitingCall[];
 }
 
@@ -44,14 +47,14 @@ export interface RemoteEnd {
  * @param event The event.
  * @param callOf Returns the call with an id.
  */
-export function endOf(
+export function readEnd(
   { outcome, metadata }: RunFinishedEvent,
   callOf: (id: string) => WaitingCall | undefined,
 ): RemoteEnd {
   const { finishReason, rawReason } = objectOrEmpty(metadata?.['rivulet']);
   const waiting = waitingCalls(outcome, callOf);
   if (waiting.length > 0) return { finishReason: 'waiting', waiting };
-  const reason = outcome?.type === 'cancelled' ? 'stopped' : reasonOf(finishReason);
+  const reason = outcome?.type === 'cancelled' ? 'stopped' : readFinishReason(finishReason);
   return { finishReason: reason, ...(typeof rawReason === 'string' ? { rawReason } : {}), waiting };
 }
 
@@ -84,6 +87,6 @@ const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
   'unspecified',
 ]);
 
-/** The finish reason that a server names. Default: `stop`. */
-export const reasonOf = (reason: unknown): FinishReason =>
+/** The finish reason in the metadata of a server. Default: `stop`. */
+export const readFinishReason = (reason: unknown): FinishReason =>
   finishReasons.has(reason) ? (reason as FinishReason) : 'stop';

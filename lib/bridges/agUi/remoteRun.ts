@@ -5,7 +5,7 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 
-/** What the run of another server has emitted so far: its messages, turn by turn. */
+/** Collects the messages of a run at another server, turn by turn. */
 export class RemoteRun {
   private readonly text = new StringBuilder();
   private readonly thinking = new StringBuilder();
@@ -19,7 +19,7 @@ export class RemoteRun {
   get hasResults(): boolean {
     return this.turn.results.size > 0;
   }
-  /** Whether the current turn has anything that its messages will have. */
+  /** Whether the current turn has content for a message, or is the first one. */
   get isOpen(): boolean {
     return this.turns === 0 || this.turn.parts.length + this.turn.results.size + this.turn.prompts.length > 0;
   }
@@ -44,12 +44,12 @@ export class RemoteRun {
     this.turn.results.set(result.id, result);
   }
 
-  /** A message of the user follows the results of the turn in which it joined. */
+  /** Adds a message of the user. It follows the results of the turn in which it joined. */
   addPrompt(prompt: Message): void {
     this.turn.prompts.push(prompt);
   }
 
-  /** The metadata of a turn that does not say it itself. */
+  /** Adds metadata to a turn whose `turn` event has none. */
   addMetadata(metadata: Metadata): void {
     this.turn.metadata = mergeMetadata(this.turn.metadata, metadata);
   }
@@ -58,14 +58,14 @@ export class RemoteRun {
     this.turn = new RemoteTurn();
   }
 
-  /** The model's message of a turn that waits for its calls. The turn counts, as in the result of an agent. */
+  /** Emits the model's message of a turn whose calls wait. The turn counts, as in the result of an agent. */
   endWaiting(): readonly StreamEvent[] {
     this.turns += 1;
     if (this.turn.metadata) this.metadata = mergeMetadata(this.metadata, this.turn.metadata);
     return this.endMessages(this.turn.modelMessages());
   }
 
-  /** Ends the turn: its messages, and the `turn` event. */
+  /** Ends the turn: emits its messages and the `turn` event. */
   endTurn(summary: Omit<TurnEvent, 'type' | 'turn'>): readonly StreamEvent[] {
     const messages = this.endMessages(this.turn.allMessages());
     this.turns += 1;
@@ -76,7 +76,7 @@ export class RemoteRun {
     return [...messages, turn];
   }
 
-  /** The result of the run. `usage` is that of the complete run, if the server reports it. */
+  /** Creates the result of the run. `usage` covers the complete run, if the server reports it. */
   result(end: Pick<RunResult, 'finishReason'> & Partial<RunResult>): RunResult {
     const { text, thinking, messages, usage, metadata, turns } = this;
     return {
@@ -99,7 +99,7 @@ export class RemoteRun {
   }
 }
 
-/** What a turn has emitted so far. */
+/** The content of one turn. */
 class RemoteTurn {
   metadata: Metadata | undefined;
   readonly text = new StringBuilder();

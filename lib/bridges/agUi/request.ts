@@ -8,19 +8,19 @@ import type { Tool } from '../../core/tool.js';
 import { fromAgUiMessages } from './messages.js';
 import type { AgUiTool, RunAgentInput } from './protocol.js';
 
-/** The request of an AG-UI client is not valid, or does not fit what its thread waits for. */
+/** The request of an AG-UI client is not valid, or does not match what its thread waits for. */
 export class AgUiRequestError extends RivuletError {
   override readonly name = 'AgUiRequestError';
   readonly code = 'ag_ui_request';
 
-  /** @param problem What is wrong, for whoever has written the client. */
+  /** @param problem The mistake, for the developer of the client. */
   constructor(problem: string) {
     super(`The AG-UI request is not valid: ${problem}`);
   }
 }
 
 /**
- * Checks what a client has sent.
+ * Checks the request of a client.
  *
  * @param body The body, parsed.
  * @returns The body. Its `tools` and `context` are empty if the client has sent none.
@@ -68,7 +68,7 @@ const messageFields: Readonly<Record<string, Readonly<Record<string, Check>>>> =
   tool: { toolCallId: isName, content: isContent, error: isOptionalText },
 };
 
-/** A message of another role (`reasoning`, `activity`, a later one) is not part of the history, and not checked. */
+/** Messages of other roles (`reasoning`, `activity`, a later one) are not part of the history and are not checked. */
 const isMessage: Check = (message) =>
   isRecord(message) && hasFields(message, { id: isText, role: isText, ...messageFields[String(message['role'])] });
 const isSchema: Check = (value) => isAbsentOr(value, isRecord);
@@ -86,7 +86,7 @@ const requestChecks: Readonly<Record<string, Check>> = {
   resume: (value) => isAbsentOr(value, (answers) => isListOf(answers, isAnswer)),
 };
 
-/** Some clients send null for a field that is absent. */
+/** Some clients send null for an absent field. */
 const omitNull = (body: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 
@@ -108,23 +108,23 @@ export function clientTools({ tools }: Pick<RunAgentInput, 'tools'>): readonly T
 const isEmpty = (schema: JsonObject | undefined): schema is undefined =>
   schema === undefined || Object.keys(schema).length === 0;
 
-/** Without the fields that would make a schema library, or a function, of what the client sends. */
+/** Omits the fields by which Rivulet would take the client's JSON for a schema library or a validation function. */
 const plainSchema = (schema: JsonObject): JsonObject => ({ type: 'object', ...omit(schema, '~standard', 'validate') });
 
 /** Options of `historyOf`. */
 export interface HistoryOptions {
   /**
-   * Whether what the client sends as instructions (messages with the role `system` or `developer`, and `context`) has
-   * the rank of your own instructions. `user`: the model reads it as the user's words, so a browser cannot change the
-   * instructions. `system`: for clients that you trust, for example a service of your own. Default: `user`.
+   * The role of the client's instructions: messages with the role `system` or `developer`, and `context`. `user`: the
+   * model reads them as the user's words, so a browser cannot change your instructions. `system`: they have the rank of
+   * your own instructions, for clients that you trust, for example a service of your own. Default: `user`.
    */
   readonly instructions?: 'user' | 'system' | undefined;
 }
 
 /**
- * The conversation of a request, as a history: its `context`, then its messages.
+ * Converts the conversation of a request to a history: its `context`, then its messages.
  *
- * @param request The request. The client writes the history that it sends: it may contain answers that no model gave.
+ * @param request The request. Untrusted: its history may contain answers that no model wrote.
  * @param options `instructions` (default: `user`).
  */
 export function historyOf(

@@ -1,58 +1,45 @@
-import { catchError, concatMap, defer, filter, from, map, of, tap } from 'rxjs';
+import { concat, concatMap, defer, filter, ignoreElements, NEVER, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
-import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
-import type { Input } from '../../core/input.js';
 import type { Message } from '../../core/message.js';
-import type { ResumeOptions, RunOptions } from '../../agent.js';
-import { answersOf } from './answers.js';
+import { writeFirst } from '../../service/executeRun.js';
+import type { RunRecord, RunStore, StoredRun } from '../../service/runStore.js';
+import { namedId } from '../../service/requestError.js';
+import { createService } from '../../service/service.js';
+import type { HandledAgent } from '../../service/handledAgent.js';
+import type { Client } from '../../service/runAccess.js';
+import type { Service } from '../../service/service.js';
+import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from './messages.js';
 import type { OutcomeOptions } from './outcome.js';
 import type { RunAgentInput } from './protocol.js';
 import { AgUiRequestError, historyOf } from './request.js';
 import type { HistoryOptions } from './request.js';
 
-/** What is used of an agent. Every agent fits. */
-export interface AgUiAgent<C = unknown> {
-  stream(input: Input, options: RunOptions<C>): Observable<StreamEvent>;
-  resume(checkpoint: Checkpoint, options: ResumeOptions<C>): Observable<StreamEvent>;
-}
-
-/** Where the runs that wait are kept, by thread. A Map fits. */
-export interface AgUiStore {
-  get(key: string): Checkpoint | undefined | PromiseLike<Checkpoint | undefined>;
-  set(key: string, checkpoint: Checkpoint): unknown;
-  /**
-   * @returns false, or a Promise of it, if there was nothing to delete: another request has just gone on with the run.
-   * Otherwise, two requests at once could execute a call twice.
-   */
-  delete(key: string): unknown;
-}
+/** Options of a run for an AG-UI client. */
+export interface AgUiRunOptions extends Pick<OutcomeOptions, 'clientTools'>, HistoryOptions {}
 
 /** Options of `runAgUi`. */
-export interface RunAgUiOptions<C = unknown> extends Pick<OutcomeOptions, 'clientTools'>, HistoryOptions {
-  /** Where the runs that wait for an approval or a result are kept. Default: no run can be resumed. */
-  readonly store?: AgUiStore | undefined;
-  /**
-   * The key of the thread in the store. The client chooses the id of its thread, and may choose that of another user:
-   * add who asks. Default: the thread's id.
-   */
-  readonly key?: string | undefined;
+export interface RunAgUiOptions<C = unknown> extends AgUiRunOptions {
+  /** Where the runs that wait for an approval or a result are stored. Default: no run can be resumed. */
+  readonly store?: RunStore | undefined;
+  /** The owner of the thread. The client chooses the id of its thread, and may choose another user's. Default: ''. */
+  readonly owner?: string | undefined;
   /** The value for tools and `prepareTurn`. Default: undefined. */
   readonly context?: C | undefined;
   /** Stops the run when it emits. Default: never. */
-  readonly stop?: RunOptions['stop'];
+  readonly stop?: Observable<void> | undefined;
 }
 
 /**
- * Runs an agent for a request of an AG-UI client: starts a run, or goes on with the one that waits in the thread.
+ * Runs an agent for a request of an AG-UI client: starts a run, or resumes the one that waits in the thread.
  *
- * A run that waits for an approval, or for a tool of the client, is kept in the store with its checkpoint. The next
- * request of the thread that answers it goes on with it, once: what is resumed is removed from the store first. A
- * request that answers nothing starts a run with its messages as history, and what waited is forgotten; but if an
- * approval waits, AG-UI requires an answer, and the run fails.
+ * A run that waits for an approval, or for a tool of the client, is stored with its checkpoint. The next request of the
+ * thread that answers it resumes it, once: if several requests answer it, in any process, only one takes the
+ * checkpoint. A request without answers starts a run with its messages as history, and the checkpoint of the waiting
+ * run is removed. If an approval waits, AG-UI requires an answer, and the run fails.
  *
  * ```ts
  * runAgUi(agent, request, { store }).pipe(toAgUi(request)).subscribe(send);
@@ -60,75 +47,88 @@ export interface RunAgUiOptions<C = unknown> extends Pick<OutcomeOptions, 'clien
  *
  * @param agent The agent, with the client's tools (`clientTools`).
  * @param request The request, as `readAgUiRequest` returns it.
- * @param options `store` (default: no run can be resumed), `key` (default: the thread's id), `clientTools`,
+ * @param options `store` (default: no run can be resumed), `owner` (default: all users are one owner), `clientTools`,
  * `instructions`, `context`, `stop`.
  * @returns The events of the run, with the fragments of its calls. Cold: each subscription is a run. It fails with an
- * AgUiRequestError if the request does not fit what waits.
+ * AgUiRequestError if the request does not match the run that waits.
  */
 export function runAgUi<C>(
-  agent: AgUiAgent<C>,
+  agent: HandledAgent<C>,
   request: RunAgentInput,
-  options: RunAgUiOptions<C> = {},
+  { store, owner = '', context, stop = NEVER, ...options }: RunAgUiOptions<C> = {},
 ): Observable<StreamEvent> {
-  const { store, key = request.threadId, context, stop } = options;
-  const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
-  const runOptions = { fragments: true, context, stop };
-  const start = () => agent.stream([], { ...runOptions, history: historyOf(request, options) });
+  return defer(() =>
+    agUiRun(createService<C>({ store }, 0), agent, request, { owner, context: context as C }, options),
+  ).pipe(concatMap((events) => events(stop)));
+}
 
-  const goOn = (checkpoint: Checkpoint) => {
-    const answers = answersOf(request, checkpoint.open?.waiting ?? [], (name) => clientTools.has(name));
-    if (!answers) return after(store?.delete(key), start);
-    const prompts = newPrompts(request);
-    let hasBegun = false;
-    const resume = (deleted: unknown) => {
-      if (deleted === false) throw noRunWaits(request.threadId);
-      return agent.resume(checkpoint, { ...runOptions, ...answers, ...(prompts.length > 0 ? { prompts } : {}) });
-    };
-    return after(store?.delete(key), (deleted) =>
-      resume(deleted).pipe(
-        tap(() => (hasBegun = true)),
-        filter((event) => !(isMessage(event) && prompts.includes(event.message))), // the client has them
-        catchError((thrown: unknown) => {
-          // The answers were not valid, so nothing was executed: the run still waits.
-          const isRejected = thrown instanceof ConfigurationError && !hasBegun;
-          const restored = isRejected ? store?.set(key, checkpoint) : undefined;
-          return after<StreamEvent>(restored, () => {
-            throw thrown;
-          });
-        }),
-      ),
+/** Starts or resumes the run of a request. Emits a function that returns its events, after taking the checkpoint. */
+export function agUiRun<C>(
+  service: Service<C>,
+  agent: HandledAgent<C>,
+  request: RunAgentInput,
+  client: Client<C>,
+  options: AgUiRunOptions,
+): Observable<(stop: Observable<void>) => Observable<StreamEvent>> {
+  const { owner, context } = client;
+  const id = namedId('thread', owner, request.threadId);
+  const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
+
+  /** Writes the record of the thread, with the checkpoint of a run that waits. */
+  const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
+    service
+      .update(id, owner, (record): RunRecord => ({
+        ...(record ?? { id, owner, attempt: 1, input: [] }),
+        state: checkpoint ? 'waiting' : 'ended',
+        executor: undefined,
+        checkpoint,
+      }))
+      .pipe(ignoreElements());
+  const start = (stop: Observable<void>) =>
+    agent.stream([], { fragments: true, context, stop, history: historyOf(request, options) }).pipe(
+      // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
+      writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
+  const resume = (stored: StoredRun, checkpoint: Checkpoint) => {
+    const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => clientTools.has(name));
+    if (!answers) return concat(save(undefined), of(start));
+    const prompts = newPrompts(request);
+    return service.executor.execute({
+      record: { ...stored.record, checkpoint: undefined },
+      stored,
+      restores: true,
+      ended: () => ({ result: undefined }), // the client has it
+      events: (stop) =>
+        agent
+          .resume(checkpoint, {
+            fragments: true,
+            context,
+            stop,
+            ...answers,
+            ...(prompts.length > 0 ? { prompts } : {}),
+          })
+          .pipe(filter((event) => !(isMessage(event) && prompts.includes(event.message)))), // the client has them
+    });
   };
 
-  return defer(() => valueOf(store?.get(key))).pipe(
-    concatMap((checkpoint) => {
-      if (checkpoint) return goOn(checkpoint);
-      if (request.resume && request.resume.length > 0) throw noRunWaits(request.threadId);
-      return start();
-    }),
-    concatMap((event) => {
-      const checkpoint = isResult(event) ? event.result.checkpoint : undefined;
-      // The client may answer as soon as it has the end of the run.
-      return checkpoint ? valueOf(store?.set(key, checkpoint)).pipe(map(() => event)) : of(event);
-    }),
+  return service.locked(id, client, () =>
+    service.find(id, owner).pipe(
+      concatMap((stored) => {
+        const { state, checkpoint } = stored?.record ?? {};
+        if (stored && state === 'waiting' && checkpoint) return resume(stored, checkpoint);
+        if (!request.resume || request.resume.length === 0) return of(start);
+        if (stored && service.executor.locate(stored.record) === 'elsewhere') service.runElsewhere(id); // 503
+        throw noRunWaits(request.threadId);
+      }),
+    ),
   );
 }
 
-/** The messages that the user has added to the answers. */
+/** Returns the messages that the user sent after the answers. */
 function newPrompts({ messages }: RunAgentInput): readonly Message[] {
   const end = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool');
   return fromAgUiMessages(messages.slice(end + 1).filter(({ role }) => role === 'user'));
 }
-
-/** A value, or that of a Promise. */
-const valueOf = <T>(value: T | PromiseLike<T>): Observable<T> => (isPromise(value) ? from(value) : of(value));
-
-const isPromise = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
-  typeof (value as Partial<PromiseLike<T>> | undefined)?.then === 'function';
-
-/** An Observable, once the store has done its work. */
-const after = <T>(done: unknown, next: (done: unknown) => Observable<T>): Observable<T> =>
-  valueOf(done).pipe(concatMap(next));
 
 const noRunWaits = (threadId: string) =>
   new AgUiRequestError(`no run waits in the thread "${threadId}". It was resumed already, or the server has lost it.`);

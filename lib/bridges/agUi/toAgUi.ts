@@ -8,18 +8,18 @@ import type { AgUiEvent } from './protocol.js';
 /**
  * Converts the events of a run to events of AG-UI 1.0, which its clients (CopilotKit, `HttpAgent`) show.
  *
- * <span class="informal">`agent.stream` in the words of AG-UI.</span>
+ * <span class="informal">`agent.stream`, translated to AG-UI.</span>
  *
  * ![](../../../marbles/toAgUi.svg)
  *
  * - The first event is RUN_STARTED, and the last one RUN_FINISHED or RUN_ERROR, after which the output completes. It
- *   does not fail. A run that was stopped, or ended from outside, is `cancelled`.
+ *   does not fail. A run that was stopped, or ended by an operator such as `take`, is `cancelled`.
  * - Text, reasoning, calls and their results become messages, whose ids are those of the run with a number. With the
  *   option `fragments` of the run, arguments are sent as they arrive.
  * - Calls that need an approval become interrupts, and calls of tools that the client executes `pendingToolCallIds`.
  * - `retract` becomes a MESSAGES_SNAPSHOT without the messages of the turn, so the client needs nothing but AG-UI.
- * - What AG-UI has no word for (progress, sources, files, metadata, retries, events of your own) becomes a CUSTOM event
- *   with the name `rivulet.` and the type of the event. Checkpoints are not sent.
+ * - Events for which AG-UI has no type (progress, sources, files, metadata, retries, your own events) become CUSTOM
+ *   events, named `rivulet.` and the type of the event. Checkpoints are not sent.
  *
  * ```ts
  * agent.stream(question, { fragments: true }).pipe(toAgUi({ threadId, runId, messages })).subscribe(send);

@@ -1,18 +1,18 @@
 import { StringBuilder } from '../../core/stringBuilder.js';
 import type { AgUiEvent, AgUiMessage } from './protocol.js';
 
-/** A message of the transcript. What grows is kept as a builder. */
+/** A message of the transcript. Text that is still arriving is a builder. */
 interface Entry {
   readonly message: AgUiMessage;
-  /** The number of the turn that has added it; 0 for a message of the request. */
+  /** The number of the turn that added it; 0 for a message of the request. */
   readonly turn: number;
   readonly text?: StringBuilder;
   readonly calls: Map<string, { readonly name: string; readonly text: StringBuilder }>;
 }
 
 /**
- * The messages as the client has them: those of its request, and what the events have added. AG-UI corrects messages
- * with a snapshot of all of them, so a `retract` needs it.
+ * The messages of the client: those of its request, and those that the events added. AG-UI corrects messages with a
+ * snapshot of all of them, and `retract` needs one.
  */
 export class Transcript {
   private entries: Entry[];
@@ -20,12 +20,12 @@ export class Transcript {
 
   constructor(messages: readonly AgUiMessage[]) {
     this.entries = messages
-      .filter(({ role }) => role !== 'activity') // the client's own, which it keeps
+      .filter(({ role }) => role !== 'activity') // the client keeps its activities without the snapshot
       .map((message) => ({ message, turn: 0, calls: new Map() }));
   }
 
-  /** Adds what an event does to the messages of the client. */
-  add(event: AgUiEvent): void {
+  /** Applies an event to the messages, as the client does. */
+  apply(event: AgUiEvent): void {
     switch (event.type) {
       case 'TEXT_MESSAGE_START':
         this.append({ id: event.messageId, role: event.role === 'user' ? 'user' : 'assistant', content: '' });
@@ -65,14 +65,14 @@ export class Transcript {
     this.owner(callId)?.calls.set(callId, { name, text });
   }
 
-  /** The turn has ended: a `retract` does not remove its messages any more. */
+  /** Ends the turn: a later `retract` does not remove its messages. */
   commit(): void {
     this.turn += 1;
   }
 
   /**
-   * Removes the messages of the current turn. A client keeps its reasoning unless the snapshot has some: without
-   * other reasoning, that of the turn stays, without its text.
+   * Removes the messages of the current turn. A client keeps its old reasoning if a snapshot contains none. So if the
+   * turn has the only reasoning, its messages remain, without their text.
    */
   retract(): void {
     const isReasoning = ({ message }: Entry) => message.role === 'reasoning';
@@ -82,7 +82,7 @@ export class Transcript {
     this.entries = kept;
   }
 
-  /** All messages, complete. */
+  /** Returns all messages, complete. */
   snapshot(): readonly AgUiMessage[] {
     return this.entries.map(({ message, text, calls }) => {
       if (message.role === 'assistant' && calls.size > 0) {
@@ -104,7 +104,7 @@ export class Transcript {
     return entry;
   }
 
-  /** A result follows its call, and the results before it. */
+  /** Inserts a result after its call and after the results that follow the call. */
   private addResult(event: Extract<AgUiEvent, { readonly type: 'TOOL_CALL_RESULT' }>): void {
     const { messageId: id, toolCallId, content, metadata } = event;
     const message: AgUiMessage = { id, role: 'tool', toolCallId, content, ...(metadata ? { metadata } : {}) };

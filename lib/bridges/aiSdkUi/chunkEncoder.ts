@@ -3,7 +3,7 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { ServerTool } from '../../core/metadata.js';
-import { describeError } from '../../ui/serverSentEvents.js';
+import { describeError } from '../../transport/serverSentEvents.js';
 import type { UiMessageChunk } from './chunks.js';
 import type { UiMessageStreamOptions } from './options.js';
 import { ToolChunks } from './toolChunks.js';
@@ -11,7 +11,7 @@ import { fileChunk, resultMetadata, sourceChunk, uiFinishReason } from './uiPart
 
 const notEnded = 'The call did not end.';
 
-/** Translates the events of one run. Whatever it opens (a text, a call, a step) it closes, however the run ends. */
+/** Translates the events of one run. It closes each text, call and step that it opens, however the run ends. */
 export class ChunkEncoder {
   private readonly tools: ToolChunks;
   /** Whether the browser reads the chunks that version 6 does not know. */
@@ -19,7 +19,7 @@ export class ChunkEncoder {
   private hasEvents = false;
   private hasEnded = false;
   private isStepOpen = false;
-  /** Whether the last step has calls. If all have outputs, `useChat` may send the message again by itself. */
+  /** Whether the last step has calls. When all have outputs, `useChat` may send the message again by itself. */
   private stepHasCalls: boolean;
   private block: { readonly type: 'text' | 'reasoning'; readonly id: string } | undefined;
   private blockCount = 0;
@@ -35,14 +35,14 @@ export class ChunkEncoder {
     this.isNewest = options.version !== 6;
   }
 
-  /** Begins a stream. It may continue what another one has sent. */
+  /** Begins a stream. It may continue the message of an earlier stream. */
   start(): void {
     const { messageId } = this.options;
     this.hasEvents = false;
     this.emit({ type: 'start', ...(messageId === undefined ? {} : { messageId }) });
   }
 
-  add(event: StreamEvent): void {
+  encode(event: StreamEvent): void {
     this.hasEvents = true;
     const known = asKnownEvent(event);
     switch (known.type) {
@@ -102,14 +102,14 @@ export class ChunkEncoder {
     if (messageMetadata) this.emit({ type: 'message-metadata', messageMetadata });
   }
 
-  /** The run has completed. Without a `result`, an operator has cut its events. */
+  /** Ends the stream of a run that completed. A run without a `result` was ended by an operator such as `take`. */
   end(): void {
     if (this.hasEnded) return;
     this.closeAll();
     this.emit({ type: 'finish' });
   }
 
-  /** The run has failed. `useChat` reads nothing after the error, so it is the last chunk. */
+  /** Ends the stream of a run that failed. `useChat` reads nothing after the error, so it is the last chunk. */
   fail(thrown: unknown): void {
     const { errorText = defaultErrorText, onError } = this.options;
     let text: string;
@@ -117,7 +117,7 @@ export class ChunkEncoder {
       onError?.(thrown);
       text = errorText(thrown);
     } catch (error) {
-      text = defaultErrorText(error); // of one of the two functions
+      text = defaultErrorText(error); // thrown by `errorText` or `onError`
     }
     if (this.hasEnded) return;
     this.closeAll();
@@ -163,11 +163,11 @@ export class ChunkEncoder {
 
   private closeAll(): void {
     this.hasEnded = true;
-    if (this.hasEvents) this.tools.closeAll(notEnded); // otherwise, the calls that waited wait on
+    if (this.hasEvents) this.tools.closeAll(notEnded); // otherwise, the calls that waited continue to wait
     this.closeStep();
   }
 
-  /** `reset-step` removes the parts of the step. Without it they remain, and the next attempt is a step of its own. */
+  /** Removes the parts of the step with `reset-step`. Version 6: they remain, and the next attempt is another step. */
   private retract(): void {
     if (this.isNewest) {
       this.closeBlock();
@@ -187,8 +187,8 @@ export class ChunkEncoder {
     this.closeAll();
     if (output !== undefined) this.emit({ type: 'data-output', id: 'output', data: output as JsonValue });
     if (this.stepHasCalls && !isWaiting) {
-      // The run ends with tool results (`maxTurns`, `stopped`). In an application that sends the message again when all
-      // calls of the last step have outputs, it would start over.
+      // The run ends with tool results (`maxTurns`, `stopped`). An application that sends the message again when all
+      // calls of the last step have outputs would start another run.
       this.emit({ type: 'start-step' });
       this.emit({ type: 'finish-step' });
     }

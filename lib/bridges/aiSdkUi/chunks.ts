@@ -80,10 +80,10 @@ export type UiToolChunk =
     }
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string };
 
-/** Data about a part, by the name of who provides it. */
+/** Data about a part, by the name of its provider. */
 export type UiProviderMetadata = Readonly<Record<string, JsonObject>>;
 
-/** Why a message ended, in the AI SDK's words. */
+/** Why a message ended, as the AI SDK names it. */
 export type UiFinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
 
 /** A message as `useChat` sends it. A `UIMessage` of the AI SDK is one. */

@@ -1,46 +1,57 @@
-import type { Answers, Decision } from '../../core/approval.js';
+import type { CallAnswers, Decision } from '../../core/approval.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
+import type { StreamEvent } from '../../core/event.js';
 import { isJsonObject, isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { base64, toolErrorTexts } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { UiMessage } from './chunks.js';
-import type { KeptResponse } from './responseStore.js';
 
-/** What the messages of `useChat` say. */
+/** The data of a response that a server stores, as plain JSON. */
+export interface KeptResponse {
+  /** The messages of the response, as the model wrote them. */
+  readonly messages: readonly Message[];
+  /** The run, if it waits for the browser. It is trusted: do not send it to the browser. */
+  readonly checkpoint?: Checkpoint | undefined;
+  /** The events of the run so far, if it waits: a browser that connects later receives them first. */
+  readonly events?: readonly StreamEvent[] | undefined;
+}
+
+/** The conversation in the messages of `useChat`. */
 export interface UiConversation {
   /** The conversation: the input of the next run. If a run waits, `checkpoint` is to be resumed instead. */
   readonly messages: readonly Message[];
-  /** The response that goes on: the last message, if it is not the user's. Undefined: a response is to begin. */
+  /** The response that the run continues: the last message, if it is not the user's. Undefined: a new response. */
   readonly response?: {
     /** The id of the message. */
     readonly id: string;
     /** The messages of the response so far. */
     readonly messages: readonly Message[];
-    /** What the server has kept of it. */
+    /** The data that the server stored for it. */
     readonly kept?: KeptResponse | undefined;
     /** The decisions and the results of the browser, for `agent.resume(kept.checkpoint, answers)`. */
-    readonly answers: Answers;
+    readonly answers: CallAnswers;
   };
 }
 
 /**
  * Converts the messages that `useChat` sends to the conversation for the next run.
  *
- * A response that the server has kept is taken from there, as the model wrote it, with the data that its provider
- * expects back. Any other response is taken from the browser: its text, files, calls and results, whatever the browser
- * made of them. The user's messages are always the browser's.
+ * A response that the server has stored is read from there, as the model wrote it, with the data that its provider
+ * expects back. Any other response comes from the browser, which may have changed it: its text, files, calls and
+ * results. The user's messages always come from the browser.
  *
  * ```ts
  * const { messages } = fromUiMessages(body.messages);
  * agent.stream(messages, { fragments: true }).pipe(toUiMessageStream());
  * ```
  *
- * @param messages The `messages` of the request. They are checked: nothing but the type promises their form.
- * @param kept The responses that the server has kept, by the ids of their messages. Default: none.
- * @returns The conversation, and the response that goes on.
+ * @param messages The `messages` of the request. They are validated, since a browser can send anything.
+ * @param kept The responses that the server has stored, by the ids of their messages. Default: none.
+ * @returns The conversation, and the response that the run continues.
  * @throws ConfigurationError `history` if the messages are not those of `useChat`; if one has the role `system`, since
- * the browser must not instruct the model; and if a call is approved that the server does not know.
+ * the browser must not instruct the model; and if the browser approves a call that the server does not know.
  */
 export function fromUiMessages(
   messages: readonly UiMessage[],
@@ -51,7 +62,7 @@ export function fromUiMessages(
     if (!isUiMessage(message))
       throw invalid(`Message ${index} is not a message of useChat.`, 'Send { id, role, parts }.');
     if (message.role === 'system') throw systemError(index);
-    if (message.role === 'user') return [userMessageOf(message)];
+    if (message.role === 'user') return [toUserMessage(message)];
     return kept.get(message.id)?.messages ?? responseMessages(message);
   });
   const last = messages.at(-1);
@@ -62,7 +73,7 @@ export function fromUiMessages(
   const own = groups.at(-1) ?? [];
   return {
     messages: groups.flat(),
-    response: { id: last.id, messages: own, kept: response, answers: answersOf(last, response) },
+    response: { id: last.id, messages: own, kept: response, answers: readAnswers(last, response) },
   };
 }
 
@@ -77,38 +88,38 @@ export const isUiMessage = (value: unknown): value is UiMessage =>
 /** A part of a message, unchecked. */
 type UnknownPart = Readonly<Record<string, unknown>>;
 
-const partsOf = ({ parts }: UiMessage) => parts as readonly UnknownPart[];
+const uncheckedParts = ({ parts }: UiMessage) => parts as readonly UnknownPart[];
 
-const userMessageOf = (message: UiMessage): Message => ({
+const toUserMessage = (message: UiMessage): Message => ({
   role: 'user',
-  parts: partsOf(message).flatMap((part) => contentPart(part) ?? []),
+  parts: uncheckedParts(message).flatMap((part) => contentPart(part) ?? []),
 });
 
-/** A text or a file. Other parts are for the screen: sources, data, thinking. */
+/** Converts a text or a file. Other parts (sources, data, thinking) are only displayed. */
 function contentPart(part: UnknownPart): Part | undefined {
   const { type, text } = part;
   if (type === 'text') return nonEmptyString(text) === undefined ? undefined : { type, text: text as string };
-  return type === 'file' ? filePartOf(part) : undefined;
+  return type === 'file' ? toFilePart(part) : undefined;
 }
 
-function filePartOf({ url, mediaType, filename }: UnknownPart): FilePart {
+function toFilePart({ url, mediaType, filename }: UnknownPart): FilePart {
   if (typeof url !== 'string' || typeof mediaType !== 'string')
     throw invalid('A file has no `url` or no `mediaType`.', 'Send files as useChat does.');
   const file = { type: 'file', mediaType, ...(typeof filename === 'string' ? { name: filename } : {}) } as const;
-  const data = dataOf(url);
+  const data = readDataUrl(url);
   if (data !== undefined) return { ...file, data };
   if (/^https?:/.test(url)) return { ...file, url };
   throw invalid(`A file has the URL "${url.slice(0, 40)}".`, 'Send a valid data URL, or an http(s) URL.');
 }
 
-/** The bytes of a data URL in base64; undefined if it is none. */
-function dataOf(url: string): string | undefined {
+/** Reads the bytes of a data URL, in base64; undefined for any other URL. */
+function readDataUrl(url: string): string | undefined {
   const [, encoding, data] = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url) ?? [];
   if (data === undefined || encoding) return data;
   try {
     return base64(new TextEncoder().encode(decodeURIComponent(data)));
   } catch {
-    return undefined; // of decodeURIComponent
+    return undefined; // decodeURIComponent rejects the URL
   }
 }
 
@@ -123,9 +134,9 @@ interface UiToolPart {
   readonly approval: UnknownPart;
 }
 
-/** The calls of a message, without those that the provider executes and those whose input is incomplete. */
+/** Returns the calls of a message, without those that the provider executes and those with incomplete input. */
 const toolParts = (message: UiMessage): readonly UiToolPart[] =>
-  partsOf(message).flatMap((part) => toolPart(part) ?? []);
+  uncheckedParts(message).flatMap((part) => toolPart(part) ?? []);
 
 function toolPart(part: UnknownPart): UiToolPart | undefined {
   const { type, toolName, toolCallId, state, input, output = null, errorText, approval, providerExecuted } = part;
@@ -143,17 +154,17 @@ function toolPart(part: UnknownPart): UiToolPart | undefined {
   };
 }
 
-/** The messages of a response that the server has not kept: a model message and its results for each step. */
+/** Converts a response that the server has not stored: each step becomes a model message and its results. */
 function responseMessages(message: UiMessage): readonly Message[] {
   const steps: UnknownPart[][] = [[]];
-  for (const part of partsOf(message)) {
+  for (const part of uncheckedParts(message)) {
     if (part['type'] === 'step-start') steps.push([]);
     else steps.at(-1)?.push(part);
   }
   return steps.flatMap((step) => {
     const calls = step.flatMap((part) => toolPart(part) ?? []);
-    const results = calls.flatMap((call) => resultOf(call) ?? []);
-    const parts = step.flatMap((part) => contentPart(part) ?? callOf(toolPart(part)) ?? []);
+    const results = calls.flatMap((call) => toToolResult(call) ?? []);
+    const parts = step.flatMap((part) => contentPart(part) ?? toToolCall(toolPart(part)) ?? []);
     return [
       ...(parts.length > 0 ? [{ role: 'model', parts } as const] : []),
       ...(results.length > 0 ? [{ role: 'user', parts: results } as const] : []),
@@ -161,11 +172,11 @@ function responseMessages(message: UiMessage): readonly Message[] {
   });
 }
 
-const callOf = (call: UiToolPart | undefined): ToolCallPart | undefined =>
+const toToolCall = (call: UiToolPart | undefined): ToolCallPart | undefined =>
   call && { type: 'toolCall', id: call.id, name: call.name, arguments: call.input };
 
-/** The outcome of a call; undefined if it has none. A history is repaired: such a call was cancelled. */
-function resultOf({ id, name, state, output, errorText, approval }: UiToolPart): ToolResultPart | undefined {
+/** Converts the outcome of a call; undefined if it has none: the repair of a history then marks it as cancelled. */
+function toToolResult({ id, name, state, output, errorText, approval }: UiToolPart): ToolResultPart | undefined {
   const part = { type: 'toolResult', id, name } as const;
   if (state === 'output-available') return { ...part, result: output };
   if (state === 'output-error')
@@ -177,22 +188,22 @@ function resultOf({ id, name, state, output, errorText, approval }: UiToolPart):
 const isGranted = (state: unknown, approval: UnknownPart) =>
   state === 'approval-responded' && approval['approved'] === true;
 
-/** The answers of the browser to the calls that wait. An answer to any other call is ignored. */
-function answersOf(message: UiMessage, kept: KeptResponse | undefined): Answers {
+/** Reads the browser's answers to the calls that wait. An answer to any other call is ignored. */
+function readAnswers(message: UiMessage, kept: KeptResponse | undefined): CallAnswers {
   const waiting = new Set(kept?.checkpoint?.open?.waiting.map(({ id }) => id));
   const decisions: Record<string, Decision> = {};
   const results: Record<string, JsonValue> = {};
   const errors: Record<string, string> = {};
   for (const { id, state, output, errorText, approval } of toolParts(message)) {
     if (!waiting.has(id)) continue;
-    if (state === 'approval-responded') decisions[id] = decisionOf(approval);
+    if (state === 'approval-responded') decisions[id] = toDecision(approval);
     if (state === 'output-available') results[id] = output;
     if (state === 'output-error') errors[id] = nonEmptyString(errorText) ?? 'The call failed.';
   }
   return { decisions, results, errors };
 }
 
-function decisionOf({ approved, reason }: UnknownPart): Decision {
+function toDecision({ approved, reason }: UnknownPart): Decision {
   if (approved === true) return { approve: true };
   return { approve: false, ...(typeof reason === 'string' ? { reason } : {}) };
 }

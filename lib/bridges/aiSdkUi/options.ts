@@ -6,7 +6,7 @@ import type { Tool } from '../../core/tool.js';
 export interface UiMessageStreamOptions {
   /** The id of the message. Default: the browser creates one. */
   readonly messageId?: string | undefined;
-  /** Whether the message goes on: the browser has its first part, with the calls that waited. Default: false. */
+  /** Whether the run continues a message: the browser has its start, with the calls that waited. Default: false. */
   readonly continues?: boolean | undefined;
   /**
    * The tools of the agent. A tool without `execute` runs in the browser (`onToolCall`, `addToolOutput`); any other
@@ -20,9 +20,9 @@ export interface UiMessageStreamOptions {
   /** Whether the progress of a tool is sent, as a preliminary output. Default: true. */
   readonly progress?: boolean | undefined;
   /**
-   * The major version of the AI SDK at the browser. Version 6 fails on two chunks. Without them, what was discarded
-   * (`retract`) remains visible, and the next attempt follows in a step of its own; and a call that the server itself
-   * approves (`approve`) asks until it has its output. Default: 7.
+   * The major version of the AI SDK at the browser. Version 6 fails on two chunks, which are then not sent. So
+   * discarded content (`retract`) remains visible, with the next attempt in a step of its own, and a call that the
+   * server itself approves (`approve`) shows its question until it has its output. Default: 7.
    */
   readonly version?: 6 | 7 | undefined;
   /**

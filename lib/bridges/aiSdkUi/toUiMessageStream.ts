@@ -8,13 +8,13 @@ import type { UiMessageStreamOptions } from './options.js';
 /**
  * Converts the events of a run to the chunks of the AI SDK's UI message stream, which `useChat` reads.
  *
- * <span class="informal">A `useChat` front end, with an agent of Rivulet at its server.</span>
+ * <span class="informal">A `useChat` front end with a Rivulet agent at its server.</span>
  *
  * ![](../../../marbles/toUiMessageStream.svg)
  *
- * A turn is a step. Text and thinking are blocks with an id; whatever is opened is closed, also when the run fails or
- * is stopped. A failure is the chunk `error`, after which the output completes. A stop is `abort`, followed by `finish`
- * with the usage. With a run that emits `fragments`, the input of calls is shown while it grows. The progress of a tool
+ * A turn is a step. Text and thinking are blocks with an id, and each one is closed, also when the run fails or is
+ * stopped. A failure is the chunk `error`, after which the output completes. A stop is `abort`, followed by `finish`
+ * with the usage. If the run emits `fragments`, the input of calls is shown while it arrives. The progress of a tool
  * is a preliminary output, a retry is transient data (`data-retry`, for `onData`), a typed output is `data-output`, and
  * a tool that the provider runs is a call with `providerExecuted`. Messages that join a run (`prompts`) are not sent.
  *
@@ -33,7 +33,7 @@ export function toUiMessageStream<E extends StreamEvent>(
     const encoder = new ChunkEncoder(options, (chunk) => out.next(chunk));
     encoder.start();
     return {
-      next: (event) => encoder.add(event),
+      next: (event) => encoder.encode(event),
       error(thrown) {
         encoder.fail(thrown);
         out.complete();

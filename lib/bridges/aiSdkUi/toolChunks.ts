@@ -7,8 +7,8 @@ import type { ServerTool } from '../../core/metadata.js';
 import type { UiMessageChunk } from './chunks.js';
 import { outputText, resultChunk } from './uiParts.js';
 
-/** A call whose arguments arrive. The browser knows it once its id and its name are known. */
-interface GrowingCall {
+/** A call whose arguments are still arriving. It is sent once its id and its name are known. */
+interface ArrivingCall {
   readonly id: string;
   readonly name: string;
   readonly text: string;
@@ -43,8 +43,8 @@ export interface ChunkOutput {
 
 /** Translates the events about tool calls. */
 export class ToolChunks {
-  /** By their index in the turn. */
-  private readonly growing = new Map<number | string, GrowingCall>();
+  /** The calls whose arguments are still arriving, by their index in the turn. */
+  private readonly arriving = new Map<number | string, ArrivingCall>();
   private readonly open = new Map<string, OpenCall>();
   /** The tools that the provider runs, by the id of the call. */
   private readonly server = new Map<string, ServerCall>();
@@ -56,24 +56,24 @@ export class ToolChunks {
   ) {}
 
   addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
-    const before = this.growing.get(index) ?? { id: '', name: '', text: '', isStarted: false };
+    const before = this.arriving.get(index) ?? { id: '', name: '', text: '', isStarted: false };
     const delta = typeof args === 'string' ? args : args ? JSON.stringify(args) : '';
     const call = { id: before.id || id, name: name || before.name, text: before.text + delta };
     const isStarted = call.id !== '' && call.name !== '';
-    this.growing.set(index, { ...call, isStarted });
+    this.arriving.set(index, { ...call, isStarted });
     if (!isStarted) return;
     if (!before.isStarted) this.out.add({ type: 'tool-input-start', toolCallId: call.id, toolName: call.name });
     const inputTextDelta = before.isStarted ? delta : call.text;
     if (inputTextDelta !== '') this.out.change({ type: 'tool-input-delta', toolCallId: call.id, inputTextDelta });
   }
 
-  /** A client tool gets its input when the call waits: `useChat` executes it at once, whether or not it is valid. */
+  /** The input of a client tool is sent when the call waits: `useChat` executes it at once, even if it is invalid. */
   addCall({ id, name, arguments: input }: ToolCallEvent): void {
-    const growing = [...this.growing].find(([, call]) => call.id === id);
-    if (growing) this.growing.delete(growing[0]);
+    const arriving = [...this.arriving].find(([, call]) => call.id === id);
+    if (arriving) this.arriving.delete(arriving[0]);
     this.open.set(id, { name, input, isAvailable: false });
     if (!this.clientTools.has(name)) this.makeAvailable(id);
-    else if (!growing?.[1].isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });
+    else if (!arriving?.[1].isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });
   }
 
   addWaiting({ id, name }: ToolWaitingEvent): void {
@@ -86,7 +86,7 @@ export class ToolChunks {
     this.out.change({ type: 'tool-approval-request', approvalId: id, toolCallId: id });
   }
 
-  /** A call that has waited in this run was approved by the server. */
+  /** Shows the approval of a call that waited and that the server itself approved. */
   addStart({ id }: ToolStartEvent): void {
     const call = this.open.get(id);
     if (call?.isAsking) this.out.change({ type: 'tool-approval-response', approvalId: id, approved: true });
@@ -115,9 +115,9 @@ export class ToolChunks {
     else this.out.change({ type: 'tool-output-available', ...call, output: output ?? null });
   }
 
-  /** Closes the calls of a turn that have no outcome. Those of the provider may go on in the next turn. */
+  /** Closes the calls of a turn that have no outcome. The provider's own calls may continue in the next turn. */
   closeTurn(errorText: string): void {
-    for (const { id: toolCallId, name: toolName, text, isStarted } of this.growing.values())
+    for (const { id: toolCallId, name: toolName, text, isStarted } of this.arriving.values())
       if (isStarted)
         this.out.change({ type: 'tool-input-error', toolCallId, toolName, input: tryParseJson(text) ?? {}, errorText });
     for (const [toolCallId, { name: toolName, input, isAvailable }] of this.open)
@@ -126,7 +126,7 @@ export class ToolChunks {
           ? { type: 'tool-output-error', toolCallId, errorText }
           : { type: 'tool-input-error', toolCallId, toolName, input, errorText },
       );
-    this.growing.clear();
+    this.arriving.clear();
     this.open.clear();
     this.turn++;
   }
@@ -139,9 +139,9 @@ export class ToolChunks {
     this.server.clear();
   }
 
-  /** Forgets the calls of the turn: the browser has removed them. */
+  /** Removes the calls of the turn, as the browser did. */
   reset(): void {
-    this.growing.clear();
+    this.arriving.clear();
     this.open.clear();
     for (const [id, { turn }] of this.server) if (turn === this.turn) this.server.delete(id);
   }

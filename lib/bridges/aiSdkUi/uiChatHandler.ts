@@ -1,40 +1,47 @@
-import { catchError, concatMap, defer, firstValueFrom, map, of, take, throwIfEmpty } from 'rxjs';
+import { concatMap, map, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
-import type { HandledAgent } from '../../ui/agentHandlerOptions.js';
-import { refused, RequestError } from '../../ui/agentRequest.js';
-import { createRuns } from '../../ui/createRuns.js';
-import { settled } from '../../ui/settled.js';
-import { chatIdOf, problemResponse, readChatRequest } from './chatRequest.js';
-import type { ChatRequest } from './chatRequest.js';
-import { ChatRuns } from './chatRuns.js';
+import { ConfigurationError } from '../../core/errors.js';
+import type { RunResult, StreamEvent } from '../../core/event.js';
+import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
+import { isRecord, tryParseJson } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { createEventLog } from '../../service/eventLog.js';
+import type { RunPlan } from '../../service/executeRun.js';
+import type { RunRecord, StoredRun } from '../../service/runStore.js';
+import { namedId, RequestError, requireJson, requireName } from '../../service/requestError.js';
+import { createService } from '../../service/service.js';
+import type { HandledAgent } from '../../service/handledAgent.js';
+import type { Client } from '../../service/runAccess.js';
+import type { ServiceOptions } from '../../service/service.js';
+import type { SharedRun } from '../../service/shareRun.js';
+import { randomId } from '../../transport/randomId.js';
+import type { UiMessage } from './chunks.js';
 import { fromUiMessages, isUiMessage } from './fromUiMessages.js';
-import { readResponses, recentResponses } from './responseStore.js';
-import type { ResponseStore } from './responseStore.js';
+import type { KeptResponse, UiConversation } from './fromUiMessages.js';
 import { messageResponse } from './uiMessageResponse.js';
 import type { UiMessageResponseOptions } from './uiMessageResponse.js';
 
 /** Options of `uiChatHandler`. `C` is the type of the user's own value for tools. */
-export interface UiChatOptions<C = unknown> extends Omit<UiMessageResponseOptions, 'messageId' | 'continues'> {
-  /** Where responses are kept. Default: in memory, the newest 1000. */
-  readonly store?: ResponseStore | undefined;
+export interface UiChatOptions<C = unknown>
+  extends
+    Omit<UiMessageResponseOptions, 'messageId' | 'continues'>,
+    Pick<ServiceOptions<C>, 'store' | 'owner' | 'maxBodyBytes'> {
   /**
-   * Says who asks: the option `context` of the run. Check here whether the user may use the chat, whose id the browser
-   * has chosen. If it throws, or emits nothing, the response is 403. Default: everybody may ask.
+   * Identifies the client: returns the option `context` of the run. Check here whether the user may use the chat, whose
+   * id the browser has chosen. If it throws, or emits nothing, the response is 403. Default: every request is allowed.
    */
   readonly context?: ((request: Request, chatId: string) => C | ObservableInput<C>) | undefined;
   /**
-   * How long a run goes on without a reader, in milliseconds. `stop()` of `useChat` only closes the connection: with 0,
-   * it stops the run. With a larger value, a page that is reloaded joins the run (`resume: true`), and a page stops it
+   * How long a run continues without a reader, in milliseconds. `stop()` of `useChat` only closes the connection: with
+   * 0, that stops the run. With a larger value, a reloaded page joins the run (`resume: true`), and a page stops it
    * with `DELETE`. Default: 0.
    */
   readonly grace?: number | undefined;
   /**
-   * How long a run that has ended can be joined, in milliseconds. With AI SDK 7, a page that has lost its connection
-   * then receives the rest; AI SDK 6 would show again what it has. Default: 0.
+   * How long a run can be joined after its end, in milliseconds. With AI SDK 7, a page that has lost its connection
+   * then receives the rest; AI SDK 6 would show the part that it has twice. Default: 0.
    */
   readonly keep?: number | undefined;
-  /** The largest body of a request, in bytes. `useChat` sends the conversation, with its files. Default: 4 MB. */
-  readonly maxBodyBytes?: number | undefined;
 }
 
 /** A handler of the requests of `useChat`. */
@@ -44,20 +51,30 @@ export interface UiChatHandler {
   shutdown(how?: 'finish' | 'stop' | 'abandon'): Observable<never>;
 }
 
+/** The newest run of a chat. */
+interface ChatRun {
+  readonly runId: string;
+  readonly owner: string;
+  /** The id of the message that it writes. */
+  readonly messageId: string;
+  /** The events of the message before this run. */
+  readonly earlier: readonly StreamEvent[];
+}
+
 /**
  * Creates the service of `useChat`: a function from a web `Request` to a `Response` (Hono, Next, Deno, Bun, edge). For
  * Node, Express and Nest, `nodeListener` converts it.
  *
- * <span class="informal">`useChat` with its default transport, and nothing else to write.</span>
+ * <span class="informal">The complete server for `useChat` with its default transport.</span>
  *
- * - `POST /api/chat` (`{ id, messages }`): runs the agent, or goes on with the run that waits for the browser.
+ * - `POST /api/chat` (`{ id, messages }`): runs the agent, or resumes the run that waits for the browser.
  * - `GET /api/chat/:id/stream`: joins the run of a chat, from the start of its message; 204 if there is none.
  * - `DELETE /api/chat/:id/stream`: stops the run of a chat, so that it ends with its result.
  *
- * What a model wrote is kept at the server, by the id of the message: its provider data (signed thinking) and the
+ * The server stores the messages of a model by the id of the message: their provider data (signed thinking) and the
  * checkpoints of waiting runs never reach the browser. The browser decides which messages form the conversation, so
- * `regenerate` and edited messages work. A response that is not kept is taken from the browser; it can have an answer
- * of a client tool, but no approval.
+ * `regenerate` and edited messages work. A response that is not stored comes from the browser; it can contain the
+ * result of a client tool, but not an approval.
  *
  * ```ts
  * const handler = uiChatHandler(createAgent({ model, tools }), { tools });
@@ -65,75 +82,208 @@ export interface UiChatHandler {
  * ```
  *
  * @param agent What `createAgent` returns.
- * @param options `tools`: the tools of the agent, to know those that run in the browser. `store`, `context`, `grace`
- * and `keep` (default: 0), `maxBodyBytes` (default: 4 MB), and the options of `uiMessageResponse`.
+ * @param options `tools`: the tools of the agent, to know those that run in the browser. `context` and `owner`
+ * (default: every request is allowed, and all users are one owner), `store` (default: in memory), `grace` and `keep`
+ * (default: 0), `maxBodyBytes` (default: 4 MB), and the options of `uiMessageResponse`.
  * @returns The handler. Its Promise does not reject.
  */
 export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: UiChatOptions<C> = {}): UiChatHandler {
-  const { store = recentResponses(), grace = 0, keep = 0, maxBodyBytes = 4_194_304 } = options;
-  const { context = () => undefined as C, headers = {} } = options;
-  const runs = createRuns({ grace, keep });
-  const chats = new ChatRuns(agent, runs, store, keep);
+  const { grace = 0, keep = 0, headers = {} } = options;
+  const service = createService<C>({ ...options, grace, keep }, 4_194_304);
+  /** The newest run of each chat, by the key of the chat, in the order in which they started. */
+  const chats = new Map<string, ChatRun>();
 
-  const authorize = (request: Request, chatId: string): Observable<C> =>
-    defer(() => settled(context(request, chatId))).pipe(
-      take(1),
-      throwIfEmpty(),
-      catchError((thrown: unknown) => {
-        options.onError?.(thrown);
-        throw refused();
+  const findChat = (key: string): (ChatRun & { readonly run: SharedRun }) | undefined => {
+    const chat = chats.get(key);
+    const run = chat && service.runOf(chat.runId, chat.owner);
+    return run && { ...chat, run };
+  };
+  /** Removes the oldest chats, up to the first one whose run can still be joined. */
+  const removeEndedChats = () => {
+    for (const key of chats.keys()) {
+      if (findChat(key)) return;
+      chats.delete(key);
+    }
+  };
+
+  /** Starts the next run of a chat, or resumes the one that waits. Stops the previous run. */
+  const start = (
+    { id, messages }: ChatRequest,
+    client: Client<C>,
+    stored: ReadonlyMap<string, StoredRun>,
+  ): Observable<Response> => {
+    const { owner, context } = client;
+    const toRecordId = (messageId: string) => namedId('message', owner, messageId);
+    const kept = new Map(
+      filterResponses(messages).flatMap((message) => {
+        const response = keptResponse(stored.get(toRecordId(message.id))?.record);
+        return response ? [[message.id, response] as const] : [];
       }),
     );
-  const answer = ({ id, messages }: ChatRequest, user: C): Observable<Response> => {
-    const answers = messages.filter((message) => isUiMessage(message) && message.role === 'assistant');
-    return readResponses(
-      store,
-      answers.map((message) => message.id),
-    ).pipe(
-      map((kept) => {
-        const { messageId, earlier, run } = chats.start(id, fromUiMessages(messages, kept), user);
+    const { messages: history, response } = fromUiMessages(messages, kept);
+    if (history.every(({ parts }) => parts.length === 0)) throw emptyConversation();
+    const messageId = response?.id ?? randomId();
+    const before = stored.get(toRecordId(messageId));
+    const place = before ? service.executor.locate(before.record) : 'nowhere';
+    if (place === 'here') throw new RequestError(409, 'A run writes this message already.');
+    if (place === 'elsewhere') service.runElsewhere(messageId); // 503
+
+    const key = namedId('chat', owner, id);
+    const previous = findChat(key);
+    const checkpoint = response?.kept?.checkpoint;
+    const log = createEventLog<StreamEvent>();
+    const plan: RunPlan = {
+      record: {
+        id: toRecordId(messageId),
+        owner,
+        input: [],
+        ...(response?.kept ? { protocol: toProtocol(response.kept.messages) } : {}),
+      },
+      stored: before,
+      restores: true,
+      ended: (result) => ({ result: undefined, protocol: endedResponse(result, response, log) }),
+      events: (stop) => {
+        const runOptions = { stop, context, fragments: true, checkpoints: false } as const;
+        return (
+          checkpoint
+            ? agent.resume(checkpoint, { ...runOptions, ...response.answers })
+            : agent.stream(history, { ...runOptions, history: [] })
+        ).pipe(tap((event) => isMessage(event) || isResult(event) || log.append(event))); // these two repeat the others
+      },
+    };
+    const runId = randomId();
+    return service.launch(plan, runId, key).pipe(
+      map((run) => {
+        if (previous) service.stopRun(previous.runId);
+        removeEndedChats();
+        const earlier = earlierEvents(response);
+        chats.delete(key);
+        chats.set(key, { runId, owner, messageId, earlier });
         const continues = messages.at(-1)?.role === 'assistant';
         return messageResponse(run, { ...options, messageId, continues }, { events: earlier, isSent: true });
       }),
     );
   };
-  const post = (request: Request): Observable<Response> =>
-    readChatRequest(request, maxBodyBytes).pipe(
-      concatMap((chat) => authorize(request, chat.id).pipe(concatMap((user) => answer(chat, user)))),
+  const post = (request: Request): Observable<Response> => {
+    requireJson(request);
+    return service.readBody(request).pipe(
+      map(readChatRequest),
+      concatMap((chat) => {
+        const { id, messages } = chat;
+        return service.authorize(bindContext(request, id)).pipe(
+          concatMap((client) => {
+            const ids = filterResponses(messages).map((message) => namedId('message', client.owner, message.id));
+            const work = () =>
+              service.findAll(ids, client.owner).pipe(concatMap((stored) => start(chat, client, stored)));
+            const last = ids.at(-1);
+            return service.locked(namedId('chat', client.owner, id), client, () =>
+              last === undefined ? work() : service.locked(last, client, work),
+            );
+          }),
+        );
+      }),
     );
-  const join = (chatId: string): Response => {
-    const chat = chats.get(chatId);
+  };
+  const bindContext = (request: Request, chatId: string) =>
+    options.context && (() => options.context?.(request, chatId) as C | ObservableInput<C>);
+  const join = (key: string): Response => {
+    const chat = findChat(key);
     if (!chat) return new Response(null, { status: 204, headers });
     const { messageId, earlier, run } = chat;
     return messageResponse(run, { ...options, messageId }, { events: earlier, isSent: false });
   };
-  const stop = (chatId: string): Response => {
-    chats.stop(chatId);
-    return new Response(null, { status: 204, headers });
-  };
-  const respond = (request: Request): Observable<Response> => {
+  const answer = (request: Request): Observable<Response> => {
     const { method } = request;
     if (method === 'POST') return post(request);
-    if (method !== 'GET' && method !== 'DELETE') throw new RequestError(405, 'Send POST, GET or DELETE.');
-    const chatId = chatIdOf(request);
-    if (chatId === undefined) throw new RequestError(404, 'Use the URL <api>/<id of the chat>/stream.');
-    return authorize(request, chatId).pipe(map(() => (method === 'GET' ? join(chatId) : stop(chatId))));
-  };
-  const handle = (request: Request) =>
-    firstValueFrom(
-      defer(() => respond(request)).pipe(
-        catchError((thrown: unknown) => {
-          const response = problemResponse(thrown, headers);
-          if (response.status === 500) options.onError?.(thrown);
-          return of(response);
-        }),
-      ),
-      { defaultValue: problemResponse(undefined, headers) }, // of a store that emits nothing
+    if (method !== 'GET' && method !== 'DELETE')
+      throw new RequestError(405, 'Send POST, GET or DELETE.', { allow: 'POST, GET, DELETE' });
+    const chatId = readChatId(request);
+    return service.authorize(bindContext(request, chatId)).pipe(
+      map(({ owner }) => {
+        const key = namedId('chat', owner, chatId);
+        if (method === 'GET') return join(key);
+        service.stopLocked(key, owner);
+        const chat = findChat(key);
+        if (chat) service.stopRun(chat.runId);
+        return new Response(null, { status: 204, headers });
+      }),
     );
-  const shutdown = (how?: 'finish' | 'stop' | 'abandon') =>
-    defer(() => {
-      chats.close();
-      return runs.shutdown(how);
-    });
-  return Object.assign(handle, { shutdown });
+  };
+  /** `useChat` shows the text of the response as the message of the error. */
+  const fail = (thrown: unknown): Response => {
+    const error = toRequestError(thrown);
+    if (error.status === 500) options.onError?.(thrown);
+    const type = { 'content-type': 'text/plain; charset=utf-8' };
+    return new Response(error.message, { status: error.status, headers: { ...type, ...error.headers, ...headers } });
+  };
+  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown });
 }
+
+/** The body of a POST from `DefaultChatTransport`. */
+interface ChatRequest {
+  readonly id: string;
+  readonly messages: readonly UiMessage[];
+}
+
+function readChatRequest(text: string): ChatRequest {
+  const body = tryParseJson(text);
+  if (!isRecord(body) || typeof body['id'] !== 'string' || !Array.isArray(body['messages']))
+    throw new RequestError(400, 'The body is not a request of useChat. Send { id, messages } as JSON.');
+  return { id: requireName(body['id']), messages: body['messages'] as readonly UiMessage[] };
+}
+
+/** Reads the id of the chat from a URL that ends with `/<id>/stream`. */
+function readChatId({ url }: Request): string {
+  const id = /\/([^/]+)\/stream\/?$/.exec(new URL(url).pathname)?.[1];
+  if (id === undefined) throw new RequestError(404, 'Use the URL <api>/<id of the chat>/stream.');
+  try {
+    return requireName(decodeURIComponent(id));
+  } catch {
+    throw new RequestError(400, 'The id of the chat in the URL is not valid.');
+  }
+}
+
+function toRequestError(thrown: unknown): RequestError {
+  if (thrown instanceof RequestError) return thrown;
+  if (thrown instanceof ConfigurationError && thrown.subject === 'history')
+    return new RequestError(400, thrown.message);
+  return new RequestError(500, 'The request failed.');
+}
+
+/** Returns the model's responses in a conversation of the browser. */
+const filterResponses = (messages: readonly UiMessage[]) =>
+  messages.filter((message) => isUiMessage(message) && message.role === 'assistant');
+
+/** Reads the response in a record; undefined if its run has not ended, or failed. */
+function keptResponse(record: RunRecord | undefined): KeptResponse | undefined {
+  const { protocol, checkpoint } = record ?? {};
+  return protocol ? { ...(protocol as unknown as KeptResponse), checkpoint } : undefined;
+}
+
+const toProtocol = (messages: KeptResponse['messages'], events?: KeptResponse['events']) =>
+  ({ messages, ...(events ? { events } : {}) }) as unknown as JsonObject;
+
+/** Returns the events of a response before this run. Omits `toolWaiting` of answered calls. */
+function earlierEvents(response: UiConversation['response']): readonly StreamEvent[] {
+  const { kept, answers } = response ?? {};
+  const answered = { ...answers?.decisions, ...answers?.results, ...answers?.errors };
+  return (kept?.events ?? []).filter((event) => !isToolWaiting(event) || !Object.hasOwn(answered, event.id));
+}
+
+/** Creates the record of a response at the end of its run: its messages; if the run waits, its events as well. */
+function endedResponse(
+  { messages, checkpoint }: RunResult,
+  response: UiConversation['response'],
+  log: ReturnType<typeof createEventLog<StreamEvent>>,
+): JsonObject {
+  const { messages: before = [], kept } = response ?? {};
+  const resumed = kept?.checkpoint?.emitted.messages.length ?? 0; // they are in the result as well
+  const all = [...before.slice(0, before.length - resumed), ...messages];
+  if (!checkpoint) return toProtocol(all);
+  const events = [...earlierEvents(response)];
+  for (let reader = log.reader(), next = reader.next(); next; next = reader.next()) events.push(next.event);
+  return toProtocol(all, events);
+}
+
+const emptyConversation = () =>
+  new ConfigurationError('history', 'There is nothing to answer: the messages have no text and no file.', 'Send one.');

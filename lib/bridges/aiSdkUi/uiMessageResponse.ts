@@ -1,12 +1,12 @@
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
-import type { SharedRun } from '../../ui/shareRun.js';
-import { sseHeaders, webResponse, writeRun, writeToNode } from '../../ui/writeRun.js';
-import type { NodeResponse, RunFormat } from '../../ui/writeRun.js';
+import type { SharedRun } from '../../service/shareRun.js';
+import { createResponse } from '../../service/runResponse.js';
+import type { RunFormat } from '../../service/runResponse.js';
 import { ChunkEncoder } from './chunkEncoder.js';
 import type { UiMessageStreamOptions } from './options.js';
 
-/** Options of `uiMessageResponse` and `sendUiMessage`. */
+/** Options of `uiMessageResponse`. */
 export interface UiMessageResponseOptions extends UiMessageStreamOptions {
   /** More headers of the response. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -17,7 +17,7 @@ export interface UiMessageResponseOptions extends UiMessageStreamOptions {
   readonly heartbeat?: number | false | undefined;
 }
 
-/** What of a message precedes the run. */
+/** The part of a message that precedes the run. */
 export interface EarlierEvents {
   readonly events: readonly StreamEvent[];
   /** Whether the browser has it already. */
@@ -25,7 +25,8 @@ export interface EarlierEvents {
 }
 
 /**
- * Creates a web `Response` (Hono, Next, Deno, Bun, edge) that sends a run to `useChat`.
+ * Creates a web `Response` (Hono, Next, Deno, Bun, edge) that sends a run to `useChat`. For Node, Express and Nest,
+ * `nodeListener` converts it.
  *
  * The reader of the body sets the speed. Cancelling the body leaves a shared run, and unsubscribes a plain run.
  *
@@ -46,36 +47,17 @@ export function uiMessageResponse(
   return messageResponse(run, options);
 }
 
-/**
- * Sends a run to `useChat` as a response of `node:http`.
- *
- * @param run A shared run, which is left when the connection closes; or the Observable of a run, which is then
- * unsubscribed.
- * @param response The response. Its headers must not have been sent.
- * @param options Those of `toUiMessageStream`; `headers`, `heartbeat` in milliseconds (default: 15000).
- */
-export function sendUiMessage(
-  run: SharedRun | Observable<StreamEvent>,
-  response: NodeResponse,
-  options: UiMessageResponseOptions = {},
-): void {
-  writeToNode(response, headersOf(options), (sink) => writeRun(run, uiFormat(options), options, sink));
-}
-
-/** `uiMessageResponse` for a message that has begun before the run. */
+/** `uiMessageResponse` for a message that began before the run. */
 export const messageResponse = (
   run: SharedRun | Observable<StreamEvent>,
   options: UiMessageResponseOptions,
   earlier?: EarlierEvents,
-): Response => webResponse(headersOf(options), (sink) => writeRun(run, uiFormat(options, earlier), options, sink));
+): Response => {
+  const headers = { 'x-vercel-ai-ui-message-stream': 'v1', ...options.headers };
+  return createResponse(run, uiFormat(options, earlier), { ...options, headers });
+};
 
-const headersOf = ({ headers }: UiMessageResponseOptions) => ({
-  ...sseHeaders,
-  'x-vercel-ai-ui-message-stream': 'v1',
-  ...headers,
-});
-
-/** The texts of the UI message stream: one line of JSON for each chunk, and `[DONE]`. */
+/** Formats the UI message stream: one line of JSON for each chunk, and `[DONE]`. */
 function uiFormat(options: UiMessageStreamOptions, earlier?: EarlierEvents): RunFormat {
   let text = '';
   const write = (data: string) => (text += `data: ${data}\n\n`);
@@ -85,7 +67,7 @@ function uiFormat(options: UiMessageStreamOptions, earlier?: EarlierEvents): Run
     text = '';
     return taken;
   };
-  for (const event of earlier?.events ?? []) encoder.add(event);
+  for (const event of earlier?.events ?? []) encoder.encode(event);
   const before = take();
   return {
     start() {
@@ -94,7 +76,7 @@ function uiFormat(options: UiMessageStreamOptions, earlier?: EarlierEvents): Run
       return take();
     },
     event({ event }) {
-      encoder.add(event);
+      encoder.encode(event);
       return take();
     },
     failure(thrown) {

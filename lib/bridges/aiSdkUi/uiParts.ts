@@ -15,7 +15,7 @@ const finishReasons: Partial<Record<FinishReason, UiFinishReason>> = {
   error: 'error',
 };
 
-/** A finish reason in the AI SDK's words. The schema of `ai` 6 rejects any other word. */
+/** Converts a finish reason to the AI SDK's. The schema of `ai` 6 rejects any other value. */
 export const uiFinishReason = (reason: FinishReason): UiFinishReason => finishReasons[reason] ?? 'other';
 
 export const fileChunk = ({ mediaType, data, url }: FilePart): UiMessageChunk => ({
@@ -24,7 +24,7 @@ export const fileChunk = ({ mediaType, data, url }: FilePart): UiMessageChunk =>
   url: url ?? `data:${mediaType};base64,${data}`,
 });
 
-/** A source with a URL is a link; any other one is a document. The cited passage is provider metadata. */
+/** Converts a source: with a URL to a link, otherwise to a document. The cited passage becomes provider metadata. */
 export function sourceChunk({ id, url, title, text, start, end }: SourcePart, count: number): UiMessageChunk {
   const passage = omitUndefined({ text, start, end });
   const fields = {
@@ -36,7 +36,7 @@ export function sourceChunk({ id, url, title, text, start, end }: SourcePart, co
     : { type: 'source-url', url, ...(title === undefined ? {} : { title }), ...fields };
 }
 
-/** The outcome of a call. A denial has a state of its own, unless the browser itself is the tool. */
+/** Converts the outcome of a call. A denial has a state of its own, unless the browser executes the tool. */
 export function resultChunk(result: ToolResultPart, isClientTool: boolean): UiToolChunk {
   const { id: toolCallId, error, code } = result;
   if (error === undefined) return { type: 'tool-output-available', toolCallId, output: result.result };
@@ -45,15 +45,15 @@ export function resultChunk(result: ToolResultPart, isClientTool: boolean): UiTo
     : { type: 'tool-output-error', toolCallId, errorText: error };
 }
 
-/** The text of the error of a tool that the provider runs: its output is the error. */
+/** The error text of a tool that the provider runs: its output is the error. */
 export const outputText = (output: JsonValue | undefined): string =>
   typeof output === 'string' ? output : JSON.stringify(output ?? 'The call failed.');
 
 /** The default of `messageMetadata`: the outcome of the run. */
 export const resultMetadata = (event: StreamEvent): JsonObject | undefined =>
-  isResult(event) ? outcomeOf(event) : undefined;
+  isResult(event) ? describeOutcome(event) : undefined;
 
-function outcomeOf({ result: { finishReason, rawReason, usage, metadata } }: ResultEvent): JsonObject {
+function describeOutcome({ result: { finishReason, rawReason, usage, metadata } }: ResultEvent): JsonObject {
   const model = objectOrEmpty(metadata?.['answeredBy'])['name'];
   return omitUndefined({ finishReason, rawReason, usage: { ...usage }, model });
 }

@@ -19,7 +19,7 @@ import { toResult } from './result.js';
  * object.
  */
 export type McpProgress = {
-  /** What is done so far, in the server's own unit. It grows. */
+  /** The progress so far, in the server's own unit. It increases. */
   readonly progress: number;
   /** The total, if the server knows it. */
   readonly total?: number;
@@ -43,9 +43,9 @@ export interface McpCallOptions {
  * Unsubscribing cancels the call: with `notifications/cancelled`, or by closing the stream of the request, depending on
  * the connection. An aborted signal cancels the call, too, and is an error notification.
  *
- * The result is not validated against the tool's output schema, which is the server's: the client would compile its
- * regular expressions, and one like `^(a+)+$` blocks the process for minutes. The client validates nothing for a tool
- * definition without an output schema.
+ * The result is not validated against the tool's output schema, which is not trusted: the client would compile its
+ * regular expressions, and one like `^(a+)+$` blocks the process for minutes. The tool definition is passed without its
+ * output schema, so the client does not validate.
  *
  * @param client The client.
  * @param definition The tool, as its server describes it.
@@ -75,7 +75,7 @@ export function callTool(
   }).pipe(takeUntil(throwIfAborted(signal)));
 }
 
-/** What follows is recursive: the comparison of texts with structured content, the request with the result. */
+/** Later steps are recursive: comparing texts with structured content, and sending the result to the model. */
 const maxResponseDepth = 500;
 
 const toProgress = ({ progress: done, total, message }: ProgressNotification): McpProgress => ({

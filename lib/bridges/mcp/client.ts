@@ -19,9 +19,9 @@ export type McpClient = Pick<
 export const cancelReason = 'No longer needed.';
 
 /**
- * A request to the server: subscribing sends it, unsubscribing cancels it.
+ * Creates a request to the server: subscribing sends it, unsubscribing cancels it.
  *
- * The client rejects a cancelled request. Nobody is subscribed to it then, and it is not an unhandled rejection.
+ * The client rejects a cancelled request. The rejection is handled, and ignored: there is no subscriber.
  *
  * @param send Sends the request. Receives the signal for the client's `signal` option, and a function that emits a
  * value before the response.

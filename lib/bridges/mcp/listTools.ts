@@ -23,7 +23,7 @@ import type { McpClient } from './client.js';
 
 const listChanged = 'notifications/tools/list_changed';
 
-/** A client has one handler for a kind of notification: all subscribers of its tools share the handler and the list. */
+/** A client has one handler per kind of notification: all subscribers of its tools share the handler and the list. */
 const sharedLists = new WeakMap<McpClient, Observable<readonly ServerTool[]>>();
 
 /**
@@ -42,8 +42,8 @@ export function watchTools(client: McpClient): Observable<readonly ServerTool[]>
  * request follows. Cancelling the request instead would cost ten requests for a server that announces each of ten new
  * tools.
  *
- * A server that announces a change with every response would be asked without end: from the fourth request of a series
- * on, each one waits, and stale responses are emitted from the second one on, since no fresh one may ever arrive.
+ * A server that announces a change with every response would cause endless requests: from the fourth request of a
+ * series, each one is delayed, and stale responses are emitted from the second one, since a fresh one may never arrive.
  */
 function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
   let isStale = false;

@@ -38,7 +38,7 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
 /**
  * Emits the tools of an MCP server, now and whenever they change.
  *
- * <span class="informal">What the server can do, your agent can do.</span>
+ * <span class="informal">Your agent can do everything that the server can do.</span>
  *
  * Subscribing lists the tools, from all pages, and emits the list; whenever the server announces a change, they are
  * listed again. Several subscriptions to one client share the requests. The first subscription asks the server even if
@@ -46,7 +46,7 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * tools stay usable after unsubscribing, as long as the client is connected. Tools that only run as tasks
  * (`taskSupport: 'required'`) are omitted: the client cannot call them.
  *
- * An agent takes a list: the current tools, for good; or, for each run, the tools of that time, which are available
+ * An agent takes a list: the current tools, permanently; or, for each run, the tools of that time, which are available
  * at once while there is a subscription:
  *
  * ```ts
@@ -88,8 +88,8 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * ```
  *
  * A tool whose schema is nested more than 200 levels deep is omitted and reported to `onSkip`. Results are not
- * validated against the output schemas of the server: their regular expressions could block the process. A server that
- * announces changes without end is asked at growing intervals, up to 30 s.
+ * validated against the output schemas of the server: their regular expressions could block the process. If a server
+ * announces changes endlessly, its tools are requested at increasing intervals, up to 30 s.
  *
  * While subscribed, `mcpTools` owns the client's only handler of `notifications/tools/list_changed`: an earlier
  * handler, also of the client's `listChanged` option, is replaced. Watch the tools by subscribing instead. All
@@ -103,7 +103,7 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * @returns An Observable of the lists. It completes when the server can announce no further change. Errors:
  * ConfigurationError `mcp` when the client is not connected, ConnectionError when the stream of changes broke (`retry`
  * subscribes again), ProtocolError when the list is nested too deeply for the client (some hundreds of levels), the
- * client's errors for a failed list, and what the options' functions throw.
+ * client's errors for a failed list, and errors that the options' functions throw.
  */
 export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Observable<readonly McpTool[]> {
   return defer(() => {
@@ -117,7 +117,7 @@ export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Obse
 function toTools(
   client: McpClient,
   serverTools: readonly ServerTool[],
-  { prefix = '', filter = () => true, describe = descriptionOf, onSkip, ...limits }: McpToolsOptions,
+  { prefix = '', filter = () => true, describe = defaultDescription, onSkip, ...limits }: McpToolsOptions,
 ): readonly McpTool[] {
   const callable = serverTools.filter(({ execution }) => execution?.taskSupport !== 'required');
   // A tool may be on two pages if the list changed between them.
@@ -138,7 +138,7 @@ function toTools(
   }));
 }
 
-const descriptionOf = ({ name, title, description, annotations }: ServerTool): string =>
+const defaultDescription = ({ name, title, description, annotations }: ServerTool): string =>
   description ?? title ?? annotations?.title ?? name;
 
 /** Providers accept fewer levels. (OpenAI's strict mode: 10 levels of objects, two levels of JSON each.) */

@@ -41,21 +41,21 @@ function failureMessage(content: readonly ContentBlock[], data: JsonValue | unde
     if (block.type === 'text') return block.text;
     return block.type === 'resource' && 'text' in block.resource ? block.resource.text : [];
   });
-  const hasOwnData = data !== undefined && !isEmpty(data) && !texts.some(isRepetitionOf(data, texts));
+  const hasOwnData = data !== undefined && !isEmpty(data) && !texts.some(createRepetitionTest(data, texts));
   return [...texts, ...(hasOwnData ? [JSON.stringify(data)] : [])].filter((text) => !isBlank(text)).join('\n');
 }
 
 /**
- * The response of a server as the result of a tool.
+ * Converts the response of a server to the result of a tool.
  *
  * - Only texts: one text, joined with line breaks. No content: null.
  * - Images, audio, resources, links: an array of all contents, in order. Images, audio and the bytes of an embedded
  *   resource are file parts, which a model that accepts files in tool results can read; the others are plain JSON, as
  *   the server sent them, but without `_meta`, which is not meant for a model.
  * - `structuredContent`: the structured content. Servers repeat it as a text, for clients that do not support it (the
- *   MCP specification recommends it): such a text is omitted. The other contents may be what the structure does not
- *   contain, and are kept: `{ structuredContent, content }`, where `content` is as above, a text or an array. If a file
- *   is among them, the result is an array of the structured content and the other contents.
+ *   MCP specification recommends it): such a text is omitted. The structure may lack the other contents, so they are
+ *   kept: `{ structuredContent, content }`, where `content` is as above, a text or an array. If a file is among them,
+ *   the result is an array of the structured content and the other contents.
  *
  * @throws McpToolError when the server reports that the tool failed.
  */
@@ -63,7 +63,7 @@ export function toResult(tool: string, { content, structuredContent, isError }: 
   const data = structuredContent as JsonValue | undefined; // it arrived as JSON
   if (isError) throw new McpToolError(tool, content, data);
   if (data === undefined) return toPlainContent(content);
-  const isRepetition = isRepetitionOf(data, textsOf(content));
+  const isRepetition = createRepetitionTest(data, textsOf(content));
   const others = content.filter((block) => block.type !== 'text' || !(isBlank(block.text) || isRepetition(block.text)));
   if (others.length === 0) return data;
   const otherContent = toPlainContent(others);
@@ -112,7 +112,7 @@ const isEmpty = (data: JsonValue): boolean =>
   data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 
 /**
- * Makes the test for texts that only repeat the structured content of a response.
+ * Creates a function that tests whether a text only repeats the structured content of a response.
  *
  * Such a text is its JSON, in any layout and order of keys. Up to revision 2025-11-25, structured content is an object:
  * the official SDKs wrap other values in `{ result }`, and their text is the JSON of the value itself. The SDK for
@@ -121,11 +121,11 @@ const isEmpty = (data: JsonValue): boolean =>
  * @param data The structured content.
  * @param texts All texts of the response.
  */
-export function isRepetitionOf(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
+export function createRepetitionTest(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
   const value = unwrapResult(data);
   const items = Array.isArray(value) ? (value as readonly unknown[]).flat(Infinity) : [];
-  const areItems = texts.length === items.length && texts.every((text, index) => isTextOf(text, items[index]));
-  return areItems ? () => true : (text) => isTextOf(text, data) || isTextOf(text, value);
+  const areItems = texts.length === items.length && texts.every((text, index) => expresses(text, items[index]));
+  return areItems ? () => true : (text) => expresses(text, data) || expresses(text, value);
 }
 
 function unwrapResult(data: JsonValue): JsonValue {
@@ -135,4 +135,4 @@ function unwrapResult(data: JsonValue): JsonValue {
 }
 
 /** Whether a text is a value: the string itself, or its JSON. */
-const isTextOf = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);
+const expresses = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);

@@ -2,11 +2,11 @@ import type { Attributes } from '@opentelemetry/api';
 import type { FinishReason } from '../../core/chunk.js';
 import { isRecord, omitUndefined } from '../../core/json/json.js';
 import type { Metadata } from '../../core/message.js';
-import type { Model, Request } from '../../core/model.js';
+import type { Model, ModelRequest } from '../../core/model.js';
 import type { Usage } from '../../core/usage.js';
 import type { Conventions } from './telemetry.js';
 
-/** The names of providers that the conventions list, where Rivulet's are different. */
+/** The conventions' names of providers that have different names in Rivulet. */
 const providers: Readonly<Record<string, string>> = {
   google: 'gcp.gemini',
   mistral: 'mistral_ai',
@@ -30,7 +30,7 @@ export const modelAttributes = ({ provider, name }: Pick<Model, 'provider' | 'na
 });
 
 /** The settings of a request. */
-export const requestAttributes = (request: Request): Attributes =>
+export const requestAttributes = (request: ModelRequest): Attributes =>
   omitUndefined({
     'gen_ai.request.stream': true,
     'gen_ai.request.temperature': request.temperature,

@@ -4,12 +4,12 @@ import type { Chunk } from '../../core/chunk.js';
 import { isModelMessage } from '../../core/eventGuards.js';
 import { hasToolResults } from '../../core/message.js';
 import type { FilePart, Message, Part } from '../../core/message.js';
-import type { Request } from '../../core/model.js';
+import type { ModelRequest } from '../../core/model.js';
 import { accumulateToolCalls } from '../../operators/accumulateToolCalls.js';
 import { consolidate } from '../../operators/consolidate.js';
 
-/** The conversation, the instructions and the tools of a request, as the conventions write them. */
-export function inputAttributes({ messages, tools }: Pick<Request, 'messages' | 'tools'>): Attributes {
+/** Formats the conversation, the instructions and the tools of a request as the conventions define them. */
+export function inputAttributes({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): Attributes {
   const system = messages.filter(({ role }) => role === 'system').flatMap(({ parts }) => parts.map(toPart));
   const definitions = tools?.map(({ name, description, parameters }) => {
     return { type: 'function', name, description, parameters };

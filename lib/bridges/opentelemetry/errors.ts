@@ -1,8 +1,8 @@
 import { errorText } from '../../core/errors.js';
 
 /**
- * The errors of the network and the provider, whose messages Rivulet keeps free of keys and of the conversation. Any
- * other message may quote a user, a model or a tool.
+ * The codes of network and provider errors. Rivulet's messages of these contain no keys and nothing of the
+ * conversation. Any other message may quote a user, a model or a tool.
  */
 const safeCodes: ReadonlySet<unknown> = new Set([
   'connection',
@@ -19,28 +19,28 @@ const safeCodes: ReadonlySet<unknown> = new Set([
 type ErrorFields = Partial<Record<'providerCode' | 'status' | 'code' | 'name' | 'retryable', unknown>>;
 
 /**
- * The type of an error, for `error.type`: the provider's code, the HTTP status, the error's code, or its name.
+ * Returns the type of an error, for `error.type`: the provider's code, the HTTP status, the error's code, or its name.
  *
  * @param thrown The error, or its JSON.
  */
 export function errorType(thrown: unknown): string {
-  const { providerCode, status, code, name } = fieldsOf(thrown);
+  const { providerCode, status, code, name } = readFields(thrown);
   const number = typeof status === 'number' ? String(status) : undefined;
   return [providerCode, number, code, name].find(isIdentifier) ?? '_OTHER';
 }
 
 /** The message of an error; undefined if it may be content that must not be recorded. */
 export function errorMessage(thrown: unknown, content: boolean): string | undefined {
-  const { code, retryable } = fieldsOf(thrown);
+  const { code, retryable } = readFields(thrown);
   const isSafe = safeCodes.has(code) && typeof retryable === 'boolean';
   return content || isSafe ? errorText(thrown) : undefined;
 }
 
-/** The code of a DOMException is a number, which says less than its name. */
+/** Excludes numbers: the code of a DOMException is one, and says less than its name. */
 const isIdentifier = (value: unknown): value is string => typeof value === 'string' && /^[\w.:/-]{1,100}$/.test(value);
 
-/** The properties of a thrown value may throw when they are read. */
-function fieldsOf(thrown: unknown): ErrorFields {
+/** Reads the fields of a thrown value, whose getters may throw. */
+function readFields(thrown: unknown): ErrorFields {
   if (typeof thrown !== 'object' || thrown === null) return {};
   try {
     const { providerCode, status, code, name, retryable } = thrown as ErrorFields;

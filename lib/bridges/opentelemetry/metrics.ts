@@ -2,7 +2,7 @@ import type { Attributes, Context, Counter, Histogram, Meter } from '@openteleme
 import type { Usage } from '../../core/usage.js';
 import type { Telemetry } from './telemetry.js';
 
-/** The boundaries of the buckets that the conventions recommend. */
+/** The bucket boundaries that the conventions recommend. */
 const seconds = /* @__PURE__ */ Array.from({ length: 14 }, (_, power) => 2 ** power / 100); // 0.01 to 81.92
 const agentSeconds = /* @__PURE__ */ Array.from({ length: 13 }, (_, power) => 2 ** power / 10); // 0.1 to 409.6
 const tokens = /* @__PURE__ */ Array.from({ length: 14 }, (_, power) => 4 ** power); // 1 to 67108864
@@ -13,7 +13,7 @@ const kinds = {
   tokens: { unit: '{token}', boundaries: tokens },
 } as const;
 
-/** The names of the metrics in the conventions, and what they measure. */
+/** The histograms of the conventions: each one's kind and description. */
 const histograms = {
   'gen_ai.client.operation.duration': ['duration', 'GenAI operation duration.'],
   'gen_ai.client.operation.time_to_first_chunk': ['duration', 'Time to receive the first chunk.'],
@@ -37,7 +37,7 @@ const counters = {
   'gen_ai.client.inference.usage.reasoning.output_tokens': 'reasoning',
 } as const satisfies Record<string, keyof Usage>;
 
-/** The instruments of a meter, by name: a provider reports an instrument that is created twice. */
+/** The instruments of each meter, by name: OpenTelemetry warns of an instrument that is created twice. */
 const instruments = /* @__PURE__ */ new WeakMap<Meter, Map<string, Histogram | Counter>>();
 
 function instrument<T extends Histogram | Counter>(meter: Meter, name: string, create: () => T): T {

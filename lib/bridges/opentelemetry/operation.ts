@@ -2,7 +2,7 @@ import { context, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, SpanKind } from '@opentelemetry/api';
 import { asyncScheduler, defer, finalize, Observable } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { createOperator } from '../../core/createOperator.js';
+import { createOperator, releaseThrough } from '../../core/createOperator.js';
 import { errorMessage, errorType } from './errors.js';
 import type { Telemetry } from './telemetry.js';
 
@@ -85,8 +85,8 @@ export interface Observed<T> {
 }
 
 /**
- * Subscribes the source in a context, and emits its notifications in the context of the subscriber, so that what the
- * subscriber starts (its own spans, the next run) is not a child of what the source does.
+ * Subscribes the source in a context, and emits its notifications in the context of the subscriber, so that operations
+ * of the subscriber (its own spans, the next run) are not children of the source's span.
  */
 export function inContext<T>(inner: Context, observed: Observed<T> = {}): MonoTypeOperatorFunction<T> {
   return (source) =>
@@ -116,8 +116,8 @@ export function inContext<T>(inner: Context, observed: Observed<T> = {}): MonoTy
 }
 
 /**
- * Runs the source as an operation: in its context, and until its end. An error ends it, and so does unsubscribing, when
- * the source has been torn down. What the source means by its end is up to `observed`.
+ * Runs the source as an operation, in its context. An error fails the operation. Unsubscribing cancels it, after the
+ * source has been torn down. `observed` ends it in all other cases.
  */
 export function runOperation<T>(operation: Operation, observed: Observed<T>): MonoTypeOperatorFunction<T> {
   const failing: Observed<T> = {
@@ -128,8 +128,8 @@ export function runOperation<T>(operation: Operation, observed: Observed<T>): Mo
     },
   };
   return (source) =>
-    source.pipe(
-      inContext(operation.context, failing),
+    releaseThrough(
+      source.pipe(inContext(operation.context, failing)),
       finalize(() => {
         observed.teardown?.();
         operation.cancel();

@@ -2,7 +2,7 @@ import { SpanKind } from '@opentelemetry/api';
 import type { Attributes } from '@opentelemetry/api';
 import type { RunEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
 import type { Tool } from '../../core/tool.js';
-import { executionOf } from '../../operators/toolCalls/executionOf.js';
+import { runTool } from '../../operators/execute/runTool.js';
 import { errorType } from './errors.js';
 import { recordHistogram } from './metrics.js';
 import { inContext, Operation } from './operation.js';
@@ -11,16 +11,16 @@ import type { TracedRun } from './telemetry.js';
 /** A call that runs. */
 interface RunningCall {
   readonly operation: Operation;
-  /** What the tool has thrown. */
+  /** The error that the tool threw. */
   thrown?: unknown;
 }
 
 /**
- * The tools of a turn as operations. The events tell when they start and how they end: only `toolResult` knows whether
- * a call was cancelled or has missed its deadline. The tools themselves are run in the context of their operation.
+ * Makes the tool calls of a turn operations. The events start and end them: only `toolResult` reports whether a call
+ * was cancelled or timed out. The tools run in the context of their operation.
  */
 export class ToolCalls {
-  /** The tools to run instead of the original ones. */
+  /** The tools to execute instead of the originals. */
   readonly tools: readonly Tool[];
   private readonly running = new Map<string, RunningCall>();
 
@@ -47,7 +47,7 @@ export class ToolCalls {
     }
   }
 
-  /** Ends what still runs. */
+  /** Cancels the calls that still run. */
   cancelAll(): void {
     for (const { operation } of this.running.values()) operation.cancel();
     this.running.clear();
@@ -60,7 +60,7 @@ export class ToolCalls {
       execute: (args, context) => {
         const call = this.running.get(context.call.id);
         const error = (thrown: unknown) => call && (call.thrown = thrown);
-        return executionOf(tool, args, context).pipe(inContext((call?.operation ?? this.turn).context, { error }));
+        return runTool(tool, args, context).pipe(inContext((call?.operation ?? this.turn).context, { error }));
       },
     };
   }
@@ -100,7 +100,10 @@ export class ToolCalls {
     }
   }
 
-  /** A call that has a result without having been started. The name of an unknown tool is the model's own text. */
+  /**
+   * Records a call that has a result without having been started. The name of an unknown tool is omitted: the model may
+   * write anything there.
+   */
   private noteUnexecuted(id: string, name: string, code: string): void {
     const isKnown = this.originals.some((tool) => tool.name === name);
     this.turn.span.addEvent('rivulet.tool_not_executed', {

@@ -15,7 +15,7 @@ import { finishAttributes, modelAttributes, totalAttributes } from './attributes
 import { inputAttributes, outputAttributes } from './content.js';
 import { recordHistogram } from './metrics.js';
 import { Operation, runOperation } from './operation.js';
-import { telemetryOf } from './telemetry.js';
+import { createTelemetry } from './telemetry.js';
 import type { TracedRun, TraceOptions } from './telemetry.js';
 import { traceTurn } from './tracedTurn.js';
 
@@ -23,12 +23,12 @@ import { traceTurn } from './tracedTurn.js';
 export interface TraceAgentOptions extends TraceOptions {
   /** The agent's name: `gen_ai.agent.name`, and a part of the name of the spans. Default: none. */
   readonly name?: string | undefined;
-  /** What the agent does: `gen_ai.agent.description`. Default: none. */
+  /** The agent's description: `gen_ai.agent.description`. Default: none. */
   readonly description?: string | undefined;
 }
 
 /**
- * An agent whose runs are spans and metrics of OpenTelemetry.
+ * Records the runs of an agent as spans and metrics of OpenTelemetry.
  *
  * <span class="informal">Each run becomes a trace: its turns, its requests with their tokens, its tools.</span>
  *
@@ -43,7 +43,7 @@ export interface TraceAgentOptions extends TraceOptions {
  *
  * Each span ends once: with its event, with an error (`error.type`), or when it is unsubscribed (`error.type` is then
  * `cancelled`, and the status is not an error). The run's subscriber is called in the context in which it has
- * subscribed. The metrics are the durations of runs, requests and tools, the time to the first chunk, and the tokens.
+ * subscribed. The metrics are the durations of runs, requests and tools, the times to the first chunk, and the tokens.
  *
  * Spans contain no content unless `content` is true, and never an API key.
  *
@@ -81,14 +81,14 @@ const onlyResult = (events: Observable<RunEvent>): Observable<RunResult> =>
     map(({ result }) => result),
   );
 
-/** One run as an operation. */
+/** Runs one run as an operation. */
 function traceRun<Options extends RunOptions | ResumeOptions>(
   start: (options: Options) => Observable<RunEvent>,
   runOptions: Options,
   { name, description, ...options }: TraceAgentOptions,
 ): Observable<RunEvent> {
   return defer(() => {
-    const telemetry = telemetryOf(options);
+    const telemetry = createTelemetry(options);
     const agent: Attributes = omitUndefined({ 'gen_ai.agent.name': name });
     let usage: Usage = {};
     const operation = new Operation(
@@ -126,7 +126,7 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
     return defer(() => start(traced)).pipe(
       runOperation<RunEvent>(operation, {
         error(thrown) {
-          if (signal?.aborted && thrown === signal.reason) operation.cancel(); // leaving by a signal is not a failure
+          if (signal?.aborted && isReason(signal, thrown)) operation.cancel(); // an abort by a signal is not a failure
         },
         next(event) {
           if (event.type !== 'result') return;
@@ -138,3 +138,7 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
     );
   });
 }
+
+/** Whether a run failed because its signal was aborted. If two runs have one signal, the second wraps the reason. */
+const isReason = ({ reason }: AbortSignal, thrown: unknown): boolean =>
+  thrown === reason || (thrown instanceof Error && thrown.cause === reason);

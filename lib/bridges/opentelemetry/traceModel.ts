@@ -6,8 +6,8 @@ import type { Chunk, RetryChunk } from '../../core/chunk.js';
 import { deriveModel } from '../../core/deriveModel.js';
 import { StreamInterruptedError } from '../../core/errors.js';
 import type { Metadata } from '../../core/message.js';
-import type { Model, Request } from '../../core/model.js';
-import { usageOfError } from '../../core/remainder.js';
+import type { Model, ModelRequest } from '../../core/model.js';
+import { usageOfError } from '../../core/usageOfError.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import {
@@ -21,11 +21,11 @@ import { inputAttributes, OutputCollector, outputAttributes } from './content.js
 import { errorType } from './errors.js';
 import { recordHistogram, recordTokens } from './metrics.js';
 import { Operation, runOperation } from './operation.js';
-import { telemetryOf } from './telemetry.js';
+import { createTelemetry } from './telemetry.js';
 import type { Telemetry, TraceOptions } from './telemetry.js';
 
 /**
- * A model whose requests are spans and metrics of OpenTelemetry.
+ * Records the requests of a model as spans and metrics of OpenTelemetry.
  *
  * <span class="informal">One `chat` span per request, for models that are used without an agent.</span>
  *
@@ -33,7 +33,7 @@ import type { Telemetry, TraceOptions } from './telemetry.js';
  * ends with the `finish` chunk, with an error, or when it is unsubscribed. It covers the retries of the request, which
  * are events of the span. The metrics are the duration, the time to the first chunk, and the tokens.
  *
- * `traceAgent` traces the models of an agent itself. A model that is used by an agent must not be traced a second time.
+ * `traceAgent` traces the models of an agent itself. Do not pass a traced model to a traced agent.
  *
  * ```ts
  * const model = traceModel(openai('gpt-6.1-terra'));
@@ -47,22 +47,22 @@ import type { Telemetry, TraceOptions } from './telemetry.js';
  */
 export function traceModel(model: Model, options: TraceOptions = {}): Model {
   return deriveModel(model, (request) =>
-    defer(() => tracedStream(model, request, telemetryOf(options), context.active())),
+    defer(() => tracedStream(model, request, createTelemetry(options), context.active())),
   );
 }
 
 /**
- * One request as an operation.
+ * Sends one request as an operation.
  *
  * @param model The model.
  * @param request The request.
  * @param telemetry Where to record.
  * @param parent The context whose span is the parent.
- * @param onUsage Called at the end with what the request has used. Default: nothing.
+ * @param onUsage Called at the end with the usage of the request. Default: nothing is called.
  */
 export function tracedStream(
   model: Model,
-  request: Request,
+  request: ModelRequest,
   telemetry: Telemetry,
   parent: Context,
   onUsage: (usage: Usage) => void = () => undefined,
@@ -83,7 +83,7 @@ class ModelCall {
 
   constructor(
     { provider, name }: Model,
-    request: Request,
+    request: ModelRequest,
     private readonly telemetry: Telemetry,
     parent: Context,
     private readonly onUsage: (usage: Usage) => void,
@@ -128,7 +128,7 @@ class ModelCall {
     this.usage = addUsage(this.usage, usageOfError(thrown));
   };
 
-  /** Without a `finish`, the response was cut off. */
+  /** Fails the operation, unless `finish` has ended it: the response was cut off. */
   readonly complete = (): void => {
     const provider = String(this.attributes['gen_ai.provider.name']);
     this.operation.fail(new StreamInterruptedError(provider, 'The stream completed without a `finish` chunk.'));

@@ -32,7 +32,7 @@ export function traceTurn(run: TracedRun, turn: Orchestrator['turn']): Orchestra
             const known = asKnownEvent(event);
             calls.observe(event);
             if (known.type === 'turn') operation.end(finishAttributes(known.finishReason));
-            // The last event of a turn whose calls wait.
+            // `openCalls` is the last event of a turn whose calls wait.
             else if (known.type === 'openCalls' && known.waits) operation.end(finishAttributes('waiting'));
           },
           teardown: () => calls.cancelAll(),

@@ -4,7 +4,7 @@ import { PartialString } from './partialString.js';
 import { PartialTree } from './partialTree.js';
 import * as scan from './scan.js';
 
-/** What the reader expects next. The order matters: the modes from `Done` on ignore further text. */
+/** The next element that the reader expects. The order matters: the modes from `Done` ignore further text. */
 const enum Mode {
   /** Whitespace or a markdown code fence before the value. */
   Lead,

@@ -5,7 +5,7 @@ export const OPEN_BRACKET = 0x5b;
 export const BACKSLASH = 0x5c;
 export const CLOSE_BRACKET = 0x5d;
 export const BACKTICK = 0x60;
-export const OPEN_BRACE = 0x7b;
+const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 
 /** Whitespace as JSON defines it. */

@@ -2,7 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { nonEmptyString } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
-import type { Request } from '../../core/model.js';
+import type { ModelRequest } from '../../core/model.js';
 import { redactThrown } from '../../protocol/redact.js';
 import type { Redaction } from '../../protocol/redact.js';
 import { untilFinish } from '../../protocol/untilFinish.js';
@@ -28,7 +28,7 @@ import { hasMetadata } from './providerData.js';
  */
 export function decodeParts(
   provider: string,
-  { tools = [] }: Request,
+  { tools = [] }: ModelRequest,
   redaction: () => Redaction = () => ({ provider }),
 ): OperatorFunction<SdkPart, Chunk> {
   const offered = new Set(tools.map(({ name }) => name));

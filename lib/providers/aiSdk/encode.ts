@@ -8,7 +8,7 @@ import type {
 } from '@ai-sdk/provider';
 import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
-import type { Request, Thinking, ToolChoice } from '../../core/model.js';
+import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { encodeMessages } from './messages.js';
 import type { SdkCall } from './openStream.js';
@@ -30,7 +30,7 @@ export interface CallTarget {
  * @param target The model.
  * @throws ConfigurationError `options` for a setting that the AI SDK does not support.
  */
-export function encodeCall(request: Request, { provider, version, headers }: CallTarget): SdkCall {
+export function encodeCall(request: ModelRequest, { provider, version, headers }: CallTarget): SdkCall {
   if (request.parallelToolCalls === false)
     throw noFieldError(
       'parallelToolCalls',
@@ -45,7 +45,7 @@ export function encodeCall(request: Request, { provider, version, headers }: Cal
 
 type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'reasoning'>;
 
-function encodeTools({ tools = [], toolChoice }: Request): CallOptions {
+function encodeTools({ tools = [], toolChoice }: ModelRequest): CallOptions {
   if (tools.length === 0) return {};
   return {
     tools: tools.map(encodeTool),
@@ -53,7 +53,7 @@ function encodeTools({ tools = [], toolChoice }: Request): CallOptions {
   };
 }
 
-function encodeSettings(request: Request): CallOptions {
+function encodeSettings(request: ModelRequest): CallOptions {
   const { output, temperature, topP, maxOutputTokens, stopSequences = [], seed } = request;
   return {
     ...(output === undefined ? {} : { responseFormat: { type: 'json', schema: output } }),
@@ -65,7 +65,7 @@ function encodeSettings(request: Request): CallOptions {
   };
 }
 
-function encodeTransport({ providerOptions }: Request, headers: CallTarget['headers']): CallOptions {
+function encodeTransport({ providerOptions }: ModelRequest, headers: CallTarget['headers']): CallOptions {
   return {
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(Object.keys(headers).length > 0 ? { headers: { ...headers } } : {}),

@@ -2,7 +2,8 @@ import { of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, ConnectionError, ProtocolError, ProviderError } from '../../core/errors.js';
 import { finiteNumber, isRecord, nonEmptyString } from '../../core/json/json.js';
-import { messageOf } from '../../protocol/connectionError.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
+import { describeThrown } from '../../protocol/connectionError.js';
 import { contextLengthError, errorDetails, providerError } from '../../protocol/errorDetails.js';
 import { statusError } from '../../protocol/errorResponse.js';
 import { interrupted } from '../../protocol/untilFinish.js';
@@ -45,15 +46,15 @@ function readCallError(provider: string, thrown: unknown): Observable<never> {
   const status = finiteNumber(fields['statusCode']) ?? 0;
   if (status >= 300 && status <= 599) {
     const headers = pickStrings(fields['responseHeaders']);
-    const body = new TextEncoder().encode(nonEmptyString(fields['responseBody']) ?? messageOf(thrown));
-    return statusError(provider, new Response(null, { status, headers }), of(body));
+    const body = new TextEncoder().encode(nonEmptyString(fields['responseBody']) ?? describeThrown(thrown));
+    return statusError(provider, new Response(null, { status, headers }), of(body), contextLengthPatterns);
   }
   const error = knownError(provider, thrown) ?? unknownCallError(provider, thrown, fields);
   return throwError(() => error);
 }
 
 function unknownCallError(provider: string, thrown: unknown, fields: Record<string, unknown>): Error {
-  const text = messageOf(thrown);
+  const text = describeThrown(thrown);
   const { name, statusCode } = fields;
   if (name === 'AI_APICallError' && statusCode === undefined)
     return new ConnectionError(provider, `No connection to ${provider}: ${text}. Check the network and the base URL.`, {
@@ -67,7 +68,7 @@ function unknownCallError(provider: string, thrown: unknown, fields: Record<stri
 export function streamError(provider: string, thrown: unknown): Error {
   try {
     const problem =
-      `The stream of ${provider} broke during the response: ${messageOf(thrown)}. ` +
+      `The stream of ${provider} broke during the response: ${describeThrown(thrown)}. ` +
       'Whatever arrived before was emitted.';
     return knownError(provider, thrown) ?? interrupted(provider, problem, { cause: thrown });
   } catch {
@@ -93,16 +94,17 @@ export const noStream = (provider: string) =>
 export function partError(provider: string, error: unknown): Error {
   const recognized = knownError(provider, error);
   if (recognized) return recognized;
-  if (!(error instanceof Error)) return providerError(provider, { error });
+  if (!(error instanceof Error)) return providerError(provider, { error }, contextLengthPatterns);
   const fields = error as ErrorFields;
-  return reportedError(provider, `${provider} reported an error: ${messageOf(error)}`, error, fields);
+  return reportedError(provider, `${provider} reported an error: ${describeThrown(error)}`, error, fields);
 }
 
 /** The error for what a provider reported. An `APICallError` has the parsed body of the response as `data`. */
 function reportedError(provider: string, text: string, thrown: unknown, fields: ErrorFields): Error {
   const { codes } = errorDetails(fields.data);
+  const details = { provider, data: fields.data };
   return (
-    contextLengthError(`${text}.`, { message: messageOf(thrown), codes }, { provider, data: fields.data }) ??
+    contextLengthError(`${text}.`, { message: describeThrown(thrown), codes }, details, contextLengthPatterns) ??
     new ProviderError(provider, text, errorFields(fields))
   );
 }

@@ -43,12 +43,12 @@ export function unreadablePart(provider: string, part: unknown, thrown: unknown)
   return new ProtocolError(
     provider,
     'frame',
-    `${provider} sent a ${typeOf(part)} that cannot be read: ${errorText(thrown)}. ` +
+    `${provider} sent a ${readType(part)} that cannot be read: ${errorText(thrown)}. ` +
       'Update its AI SDK provider, or report it there.',
   );
 }
 
-function typeOf(part: unknown): string {
+function readType(part: unknown): string {
   try {
     const { type } = part as { readonly type: unknown };
     return typeof type === 'string' ? `part of the type ${JSON.stringify(type.slice(0, 50))}` : 'part without a type';

@@ -1,9 +1,11 @@
 import type { Model } from '../../core/model.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeAnthropic } from './decode.js';
 import { encodeAnthropic } from './encode.js';
+import { isSupported } from './files.js';
 import { findFamily } from './models.js';
 import { withBetas } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
@@ -58,8 +60,10 @@ export function anthropic(name: string, options: AnthropicOptions = {}): Model {
       authorize: (key) => ({ 'x-api-key': key }),
       wire: {
         framing: sse,
+        contextLengthPatterns,
         encode: (request) => encodeAnthropic(name, request, serverTools),
         decode: decodeAnthropic,
+        resultFile: (file) => (isSupported(file) ? 'result' : 'none'),
       },
       capabilities: {
         tools: true,

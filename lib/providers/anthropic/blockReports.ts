@@ -15,9 +15,14 @@ const metadataNames: ReadonlyMap<string, string> = new Map([
 
 /** Whether the type of a block is known, so that a text that arrives in it is not a part of it. */
 export const isKnownBlock = (type: string): boolean =>
-  type === 'redacted_thinking' || metadataNames.has(type) || serverToolCall.test(type) || type.endsWith(resultSuffix);
+  type === 'redacted_thinking' || metadataNames.has(type) || isServerCall(type) || isServerResult(type);
 
-const serverToolCall = /^(server|mcp)_tool_use$/;
+/** Whether a block of this type is a call of a tool that Anthropic runs. */
+export const isServerCall = (type: unknown): boolean => type === 'server_tool_use' || type === 'mcp_tool_use';
+
+/** Whether a block of this type is a result of such a tool. */
+export const isServerResult = (type: unknown): boolean => typeof type === 'string' && type.endsWith(resultSuffix);
+
 const resultSuffix = '_tool_result';
 
 /**
@@ -36,8 +41,8 @@ export class BlockReports {
   /** Reports a complete block. */
   add(block: JsonObject): void {
     const type = nonEmptyString(block['type']) ?? '';
-    if (serverToolCall.test(type)) this.addCall(block);
-    else if (type.endsWith(resultSuffix)) this.addResult(block, type);
+    if (isServerCall(type)) this.addCall(block);
+    else if (isServerResult(type)) this.addResult(block, type);
     else if (!/^(redacted_)?thinking$/.test(type)) this.addOther(block, type);
   }
 

@@ -135,10 +135,13 @@ export class BlockDecoder {
   /** Closes a block that is sent back as it is. */
   private closeOther(block: OpenBlock): void {
     const { fields, json, hasText } = block;
-    if (json !== '') fields['input'] = tryParseJson(json) ?? json;
+    const input = json === '' ? undefined : tryParseJson(json);
+    if (isJsonObject(input)) fields['input'] = input;
     if (block.isEmptyThinking()) return;
     this.reports ??= new BlockReports(this.out);
     this.reports.add({ ...fields });
+    // An input that is not an object was cut off (`max_tokens`): the API refuses the call.
+    if (json !== '' && !isJsonObject(input)) return;
     this.emitMarker(hasText ? { as: { ...fields } } : { after: [{ ...fields }] });
     for (const chunk of readResultChunks(fields)) this.emitOnce(chunk);
   }

@@ -10,7 +10,7 @@ import type { ProgressOf, ResultOf } from '../../core/toolOutput.js';
 // and schemas; those here are for the models of other providers.
 
 /** The options of a tool that Anthropic defines and the application runs. */
-export interface AnthropicClientToolOptions<Arguments, Output, Name extends string = string> {
+export interface ClientToolOptions<Arguments, Output, Name extends string = string> {
   /** Runs a call, as for any tool (see `tool`). */
   readonly execute: (args: Arguments, context: ToolContext<unknown, ToolCallPart<Name, Arguments>>) => Output;
   /**
@@ -21,13 +21,13 @@ export interface AnthropicClientToolOptions<Arguments, Output, Name extends stri
 }
 
 /** The arguments of the bash tool: a command, or a restart of the shell. */
-export interface AnthropicBashInput {
+export interface BashInput {
   readonly command?: string;
   readonly restart?: boolean;
 }
 
 /** The arguments of the text editor. */
-export type AnthropicTextEditorInput =
+export type TextEditorInput =
   | { readonly command: 'view'; readonly path: string; readonly view_range?: readonly number[] }
   | { readonly command: 'create'; readonly path: string; readonly file_text: string }
   | { readonly command: 'str_replace'; readonly path: string; readonly old_str: string; readonly new_str?: string }
@@ -39,8 +39,8 @@ export type AnthropicTextEditorInput =
     };
 
 /** The arguments of the memory tool (SDK 1.12, `BetaMemoryTool20250818Command`). */
-export type AnthropicMemoryInput =
-  | AnthropicTextEditorInput
+export type MemoryInput =
+  | TextEditorInput
   | { readonly command: 'delete'; readonly path: string }
   | { readonly command: 'rename'; readonly old_path: string; readonly new_path: string };
 
@@ -48,12 +48,12 @@ export type AnthropicMemoryInput =
  * Creates the bash tool (`bash_20250124`): the model writes commands, and `execute` runs them in a shell that lasts for
  * the conversation.
  */
-export const bash = <Output>(options: AnthropicClientToolOptions<AnthropicBashInput, Output, 'bash'>) =>
+export const bash = <Output>(options: ClientToolOptions<BashInput, Output, 'bash'>) =>
   clientTool('bash', 'Runs a command in a shell that keeps its state.', bashSchema, 'bash_20250124', options);
 
 /** Creates the text editor (`text_editor_20250728`): `execute` views and changes files. */
 export const textEditor = <Output>(
-  options: AnthropicClientToolOptions<AnthropicTextEditorInput, Output, 'str_replace_based_edit_tool'>,
+  options: ClientToolOptions<TextEditorInput, Output, 'str_replace_based_edit_tool'>,
 ) =>
   clientTool(
     'str_replace_based_edit_tool',
@@ -67,7 +67,7 @@ export const textEditor = <Output>(
  * Creates the memory tool (`memory_20250818`): the model keeps notes in files below `/memories`, which `execute`
  * stores. Paths come from the model: refuse those that leave the folder.
  */
-export const memory = <Output>(options: AnthropicClientToolOptions<AnthropicMemoryInput, Output, 'memory'>) =>
+export const memory = <Output>(options: ClientToolOptions<MemoryInput, Output, 'memory'>) =>
   clientTool(
     'memory',
     'Stores and reads notes in files below /memories.',
@@ -81,7 +81,7 @@ function clientTool<Name extends string, Arguments, Output>(
   description: string,
   parameters: PlainSchema,
   type: string,
-  { execute, definition = {} }: AnthropicClientToolOptions<Arguments, Output, Name>,
+  { execute, definition = {} }: ClientToolOptions<Arguments, Output, Name>,
 ) {
   const providerOptions = { anthropic: { type, ...definition } };
   const created = tool({ name, description, parameters, providerOptions, execute: execute as never });

@@ -12,7 +12,7 @@ interface Click {
 }
 
 /** The arguments of each member of the computer toolset (SDK 1.12, `ComputerMemberInput`). */
-export interface AnthropicComputerInputs {
+interface AnthropicComputerInputs {
   readonly key: { readonly text: string; readonly repeat?: number | null };
   readonly hold_key: { readonly text: string; readonly duration: number };
   readonly type: { readonly text: string };
@@ -40,19 +40,19 @@ export interface AnthropicComputerInputs {
 }
 
 /** A member of the computer toolset. */
-export type AnthropicComputerMember = keyof AnthropicComputerInputs;
+type AnthropicComputerMember = keyof AnthropicComputerInputs;
 
 /** An action of the model on the computer: the member of the toolset, and its arguments. */
-export type AnthropicComputerAction = {
+export type ComputerAction = {
   [Member in AnthropicComputerMember]: { readonly action: Member } & AnthropicComputerInputs[Member];
 }[AnthropicComputerMember];
 
 /** The options of the computer toolset. */
-export interface AnthropicComputerOptions {
+export interface ComputerOptions {
   /**
    * Performs an action. Return a screenshot as `filePart(png, 'image/png')`, alone or in an array with texts.
    */
-  readonly execute: (action: AnthropicComputerAction, context: ToolContext) => unknown;
+  readonly execute: (action: ComputerAction, context: ToolContext) => unknown;
   /** Further fields of the definition (`cache_control`). Default: none. */
   readonly definition?: JsonObject;
 }
@@ -69,15 +69,14 @@ const toolsetType = 'computer_toolset_20260801';
  * createAgent({ model, tools: computer.filter(({ name }) => name !== 'zoom') });
  * ```
  */
-export function computer({ execute, definition = {} }: AnthropicComputerOptions): readonly Tool[] {
+export function computer({ execute, definition = {} }: ComputerOptions): readonly Tool[] {
   return Object.entries(memberFields).map(([name, fields]) =>
     tool({
       name,
       description: `Controls the computer: ${name.replaceAll('_', ' ')}.`,
       parameters: memberSchema(fields),
       providerOptions: { anthropic: { toolset: { type: toolsetType, ...definition } } },
-      execute: (args: JsonObject, context) =>
-        execute({ ...args, action: name } as unknown as AnthropicComputerAction, context),
+      execute: (args: JsonObject, context) => execute({ ...args, action: name } as unknown as ComputerAction, context),
     }),
   );
 }

@@ -2,12 +2,13 @@ import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { BlockDecoder } from './blocks.js';
-import { finishReasonOf, UsageCounter } from './finish.js';
+import { toFinishReason, UsageCounter } from './finish.js';
 
 /**
  * Decodes one streamed response of the Messages API (platform.claude.com, "Streaming messages").
@@ -54,11 +55,11 @@ class AnthropicDecoder implements Decoder {
       case 'message_stop':
         return 'end';
       case 'error':
-        throw providerError('anthropic', frame);
+        throw providerError('anthropic', frame, contextLengthPatterns);
       case 'ping':
         return undefined;
       default:
-        if (type === undefined && frame['error']) throw providerError('anthropic', frame);
+        if (type === undefined && frame['error']) throw providerError('anthropic', frame, contextLengthPatterns);
         this.reportUnknown(frame);
         return undefined;
     }
@@ -95,7 +96,7 @@ class AnthropicDecoder implements Decoder {
   private updateMessage(delta: unknown): void {
     if (!isJsonObject(delta)) return;
     const stopReason = nonEmptyString(delta['stop_reason']);
-    if (stopReason !== undefined) this.emitter.setFinishReason(finishReasonOf(stopReason), stopReason);
+    if (stopReason !== undefined) this.emitter.setFinishReason(toFinishReason(stopReason), stopReason);
     for (const [field, name] of endFields) {
       const value = delta[field];
       if (value !== undefined && value !== '' && asArray(value).length > 0) this.endMetadata[name] = value;

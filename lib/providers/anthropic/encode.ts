@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
-import type { Request, ToolChoice } from '../../core/model.js';
+import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
@@ -27,7 +27,7 @@ import type { AnthropicTool } from './serverTools.js';
  */
 export function encodeAnthropic(
   model: string,
-  request: Request,
+  request: ModelRequest,
   serverTools: readonly AnthropicTool[] = [],
 ): WireRequest {
   rejectSeed(request);
@@ -56,7 +56,7 @@ export function encodeAnthropic(
   };
 }
 
-function rejectSeed({ seed }: Request): void {
+function rejectSeed({ seed }: ModelRequest): void {
   if (seed === undefined) return;
   throw new ConfigurationError(
     'options',
@@ -65,7 +65,7 @@ function rejectSeed({ seed }: Request): void {
   );
 }
 
-function encodeOutputConfig({ output }: Request, effort: string | undefined): JsonObject | undefined {
+function encodeOutputConfig({ output }: ModelRequest, effort: string | undefined): JsonObject | undefined {
   if (!output && effort === undefined) return undefined;
   const format = output && { type: 'json_schema', schema: outputSchema(output) };
   return omitUndefined({ format, effort });
@@ -73,7 +73,7 @@ function encodeOutputConfig({ output }: Request, effort: string | undefined): Js
 
 /** Without tools, the tool choice is omitted, because the API rejects it. */
 function encodeTools(
-  { tools = [], toolChoice, parallelToolCalls }: Request,
+  { tools = [], toolChoice, parallelToolCalls }: ModelRequest,
   serverTools: readonly AnthropicTool[],
 ): Fields {
   const definitions = serverTools.map(({ definition }) => definition);
@@ -101,11 +101,11 @@ function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: read
 function encodeOwnTools(tools: readonly ToolDefinition[]): readonly JsonObject[] {
   const encoded = new Map<unknown, JsonObject>();
   for (const tool of tools) {
-    const toolset = toolsetOf(tool);
+    const toolset = readToolset(tool);
     const type = toolset?.['type'];
     if (!toolset) encoded.set(tool, encodeTool(tool));
     else if (!encoded.has(type)) {
-      const members = tools.filter((other) => toolsetOf(other)?.['type'] === type);
+      const members = tools.filter((other) => readToolset(other)?.['type'] === type);
       const names = members.map(({ name }) => name);
       encoded.set(type, toolsetDefinition(toolset, names));
     }
@@ -114,7 +114,7 @@ function encodeOwnTools(tools: readonly ToolDefinition[]): readonly JsonObject[]
 }
 
 /** The definition of the toolset of a tool that `anthropicTools.computer` created; undefined for any other tool. */
-function toolsetOf({ providerOptions }: ToolDefinition): JsonObject | undefined {
+function readToolset({ providerOptions }: ToolDefinition): JsonObject | undefined {
   const toolset = providerOptions?.['anthropic']?.['toolset'];
   return isJsonObject(toolset) ? toolset : undefined;
 }

@@ -21,7 +21,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 ] as const);
 
 /** Returns the finish reason for a stop reason. Compatible servers also send the stop reasons of other APIs. */
-export const finishReasonOf = (stopReason: string): FinishReason =>
+export const toFinishReason = (stopReason: string): FinishReason =>
   finishReasons.get(stopReason) ?? commonFinishReason(stopReason);
 
 /**

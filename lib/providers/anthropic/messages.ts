@@ -8,16 +8,12 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import { encodeFile, isSupported } from './files.js';
 import { isThinkingBlock } from './models.js';
+import { removeRefusedBlocks } from './repair.js';
+import type { WireMessage } from './repair.js';
 
 const provider = 'anthropic';
 
-/** A message in the API's format. */
-interface WireMessage extends JsonObject {
-  readonly role: 'user' | 'assistant';
-  readonly content: readonly JsonObject[];
-}
-
-/** What the encoding of one message needs to know about the conversation. */
+/** Facts about the conversation that the encoding of one message needs. */
 interface Conversation {
   /** Returns the valid id for the id of a call. */
   readonly toValidId: (id: string) => string;
@@ -38,7 +34,7 @@ export function encodeMessages(messages: readonly Message[]): {
   const encode = messages.every(isSelfContained) ? encodeSelfContained : createMessageEncoder(messages);
   const encoded: WireMessage[] = [];
   for (const message of messages) encoded.push(...encode(message));
-  return { system: encodeSystem(messages), messages: trimLastMessage(mergeAdjacent(encoded)) };
+  return { system: encodeSystem(messages), messages: trimLastMessage(repairMessages(encoded)) };
 }
 
 function createMessageEncoder(messages: readonly Message[]): (message: Message) => readonly WireMessage[] {
@@ -81,6 +77,13 @@ function encodeMessage(message: Message, conversation: Conversation): readonly W
 function withOptions(blocks: readonly JsonObject[], message: Message): readonly JsonObject[] {
   const last = blocks.findLastIndex(({ type }) => !isThinkingBlock(type));
   return blocks.map((block, index) => (index === last ? withProviderOptions(block, provider, message) : block));
+}
+
+/** A message that became empty may leave two messages of a role next to each other. */
+function repairMessages(encoded: readonly WireMessage[]): readonly WireMessage[] {
+  const messages = mergeAdjacent(encoded);
+  const repaired = removeRefusedBlocks(messages);
+  return repaired === messages ? messages : mergeAdjacent(repaired);
 }
 
 /** Merges adjacent messages of a role, which are separate if they have options of their own. */
@@ -165,13 +168,19 @@ function encodeModelParts(parts: readonly Part[], { toValidId }: Conversation): 
         blocks.push(as);
         text = '';
       }
-      endText(omitUndefined({ citations }), part);
+      endText(omitUndefined({ citations: citations && encodeCitations(citations) }), part);
       blocks.push(...asArray(after).filter(isJsonObject));
     }
   }
   endText();
   return blocks;
 }
+
+/** Without `file_id`, which responses have and the API refuses in requests (langchain-ai/langchain#32592). */
+const encodeCitations = (citations: JsonValue): readonly JsonObject[] =>
+  asArray(citations)
+    .filter(isJsonObject)
+    .map((citation) => omit(citation, 'file_id'));
 
 const textBlock = (text: string): readonly JsonObject[] => (text.trim() === '' ? [] : [{ type: 'text', text }]);
 

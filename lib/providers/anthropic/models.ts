@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined, isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { Request, ThinkingEffort } from '../../core/model.js';
+import type { ModelRequest, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 
-/** What a family of models supports. */
+/** The features that a family of models supports. */
 interface Family {
   /** The maximum length of a response in tokens, including thinking. */
   readonly maxTokens: number;
@@ -135,7 +135,7 @@ const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' }
  *
  * @throws ConfigurationError `options` for a setting that the model's family does not support.
  */
-export function encodeThinking(model: string, { thinking, maxOutputTokens }: Request): ThinkingFields {
+export function encodeThinking(model: string, { thinking, maxOutputTokens }: ModelRequest): ThinkingFields {
   const family = findFamily(model);
   const max_tokens = maxOutputTokens ?? family.maxTokens;
   if (thinking === undefined) return { max_tokens };
@@ -192,7 +192,10 @@ function encodeBudget(model: string, budget: number, isExplicit: boolean, limit:
  *
  * @throws ConfigurationError `options` for a forced tool choice, a temperature or a `topP`.
  */
-export function rejectRefusedSettings(model: string, { tools = [], toolChoice, temperature, topP }: Request): void {
+export function rejectRefusedSettings(
+  model: string,
+  { tools = [], toolChoice, temperature, topP }: ModelRequest,
+): void {
   const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
   if (!isForced && temperature === undefined && topP === undefined) return; // nearly always: the family is not needed
   const { refusesForcedTools, refusesSampling } = findFamily(model);

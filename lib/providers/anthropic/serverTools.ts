@@ -25,7 +25,7 @@ interface WebLimits {
 }
 
 /** The options of web search. */
-export interface AnthropicWebSearchOptions extends WebLimits {
+export interface WebSearchOptions extends WebLimits {
   /** The user's approximate location. Country: two letters; time zone: its IANA name. Default: not sent. */
   readonly userLocation?:
     | { readonly city?: string; readonly region?: string; readonly country?: string; readonly timezone?: string }
@@ -38,7 +38,7 @@ export interface AnthropicWebSearchOptions extends WebLimits {
 }
 
 /** The options of web fetch. */
-export interface AnthropicWebFetchOptions extends WebLimits {
+export interface WebFetchOptions extends WebLimits {
   /** Whether responses cite passages of the fetched pages. Default: false. */
   readonly citations?: boolean | undefined;
   /**
@@ -53,7 +53,7 @@ export interface AnthropicWebFetchOptions extends WebLimits {
 }
 
 /** The options of code execution. */
-export interface AnthropicCodeExecutionOptions {
+export interface CodeExecutionOptions {
   /**
    * The tool's version. Since `20260120`, variables persist between executions, and code can call tools. Default:
    * `20250825`.
@@ -86,7 +86,7 @@ export const anthropicTools = {
   /**
    * Searches the web. The passages that the response cites are emitted as sources; the metadata contains all results.
    */
-  webSearch({ userLocation, version = '20250305', ...limits }: AnthropicWebSearchOptions = {}): AnthropicTool {
+  webSearch({ userLocation, version = '20250305', ...limits }: WebSearchOptions = {}): AnthropicTool {
     return createTool(`web_search_${version}`, 'web_search', {
       ...encodeLimits(limits),
       user_location: userLocation && { type: 'approximate', ...omitUndefined({ ...userLocation }) },
@@ -97,7 +97,7 @@ export const anthropicTools = {
    * Fetches pages and PDFs whose URLs are in the conversation. Each page is emitted as a source, and its content as a
    * file.
    */
-  webFetch(options: AnthropicWebFetchOptions = {}): AnthropicTool {
+  webFetch(options: WebFetchOptions = {}): AnthropicTool {
     const { citations, maxContentTokens, version = '20250910', ...limits } = options;
     return createTool(`web_fetch_${version}`, 'web_fetch', {
       ...encodeLimits(limits),
@@ -111,7 +111,7 @@ export const anthropicTools = {
    * a new container if that one has expired. A file that the code creates is emitted as a source; its `id` is the
    * file's id in the Files API (`GET /v1/files/{id}/content`).
    */
-  codeExecution({ version = '20250825' }: AnthropicCodeExecutionOptions = {}): AnthropicTool {
+  codeExecution({ version = '20250825' }: CodeExecutionOptions = {}): AnthropicTool {
     return createTool(`code_execution_${version}`, 'code_execution', {});
   },
 

@@ -3,6 +3,7 @@ import type { Wire } from '../../protocol/wire.js';
 import { decodeChatCompletions } from './decode.js';
 import type { Dialect } from './dialect.js';
 import { createEncoders, encodeChatCompletions } from './encode.js';
+import { placeResultFile } from './messages.js';
 
 /**
  * The wire of the Chat Completions API, which OpenAI defined and most servers implement.
@@ -14,7 +15,9 @@ export function chatCompletions(model: string, dialect: Dialect): Wire {
   const encoders = createEncoders(dialect);
   return {
     framing: sse,
+    contextLengthPatterns: dialect.contextLengthPatterns,
     encode: (request) => encodeChatCompletions(model, request, dialect, encoders),
-    decode: (emit) => decodeChatCompletions(dialect.provider, emit),
+    decode: (emit) => decodeChatCompletions(dialect, emit),
+    resultFile: (file) => placeResultFile(model, file, dialect),
   };
 }

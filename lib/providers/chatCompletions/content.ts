@@ -60,14 +60,3 @@ export function readPlainReasoning(delta: JsonObject): string {
   }
   return '';
 }
-
-/** Reads the text of `reasoning_details` (OpenRouter): texts and summaries. Encrypted details have no readable text. */
-export function readReasoningDetails(delta: JsonObject): string {
-  const details = delta['reasoning_details'];
-  if (details === undefined) return '';
-  return asArray(details)
-    .map((detail) =>
-      isRecord(detail) ? (nonEmptyString(detail['text']) ?? nonEmptyString(detail['summary']) ?? '') : '',
-    )
-    .join('');
-}

@@ -8,8 +8,8 @@ import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
 import { unknownCallReason } from '../shared/unknownChunk.js';
 import { DeltaDecoder } from './delta.js';
-import { readCost, readError, toFinishReason, readRawReason, readUsage } from './finish.js';
-import { readFrameSources } from './sources.js';
+import type { Dialect } from './dialect.js';
+import { readError, toFinishReason, readRawReason, readUsage } from './finish.js';
 
 /**
  * Decodes one response of the Chat Completions API, from any server that implements it.
@@ -18,11 +18,14 @@ import { readFrameSources } from './sources.js';
  * after the finish reason. The cost of the response, which OpenRouter reports with the usage, is emitted as the
  * metadata field `cost`, before the `finish`.
  *
- * @param provider The provider's name, used in errors and as the key of provider data.
+ * @param dialect The provider's name, used in errors and as the key of provider data, and what its server expects back.
  * @param emit Receives the chunks, in order.
  */
-export const decodeChatCompletions = (provider: string, emit: (chunk: Chunk) => void): Decoder =>
-  new ChatCompletionsDecoder(provider, emit);
+export const decodeChatCompletions = (dialect: ResponseDialect, emit: (chunk: Chunk) => void): Decoder =>
+  new ChatCompletionsDecoder(dialect, emit);
+
+/** The parts of a dialect that concern responses. */
+type ResponseDialect = Pick<Dialect, 'provider' | 'otherContent' | 'replay' | 'contextLengthPatterns'>;
 
 class ChatCompletionsDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;
@@ -30,11 +33,11 @@ class ChatCompletionsDecoder implements Decoder {
   private cost: number | undefined;
 
   constructor(
-    private readonly provider: string,
+    private readonly dialect: ResponseDialect,
     emit: (chunk: Chunk) => void,
   ) {
-    this.emitter = new ChunkEmitter(provider, emit);
-    this.deltas = new DeltaDecoder(provider, this.emitter);
+    this.emitter = new ChunkEmitter(dialect.provider, emit);
+    this.deltas = new DeltaDecoder(dialect, this.emitter);
   }
 
   next(frame: JsonObject, event?: string): void {
@@ -43,16 +46,17 @@ class ChatCompletionsDecoder implements Decoder {
     const choice = firstChoice(frame['choices']);
     if (choice) this.readChoice(choice);
     else deltas.addUnknown(frame);
-    const error = readError(this.provider, frame, event, choice);
+    const error = readError(this.dialect, frame, event, choice);
     if (error) throw error;
-    for (const source of readFrameSources(frame)) deltas.emitSource(source);
+    this.dialect.otherContent?.readFrameSources(frame).forEach((source) => deltas.emitSource(source));
     const usage = readUsage(frame, choice);
     if (usage) emitter.setUsage(usage);
-    this.cost = readCost(frame) ?? this.cost;
+    this.cost = this.dialect.otherContent?.readCost(frame) ?? this.cost;
   }
 
   end(terminal: boolean): void {
-    const { provider, emitter, deltas, cost } = this;
+    const { dialect, emitter, deltas, cost } = this;
+    const { provider } = dialect;
     const reason = emitter.finishReason(terminal);
     deltas.end(vetoReasons.has(reason));
     if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
@@ -87,12 +91,12 @@ class ChatCompletionsDecoder implements Decoder {
  * empty values: the first frame of Azure has an empty id and model.
  */
 function addMetadata(emitter: ChunkEmitter, frame: JsonObject): void {
-  emitter.addMetadata('responseId', nameOf(frame['id']));
-  emitter.addMetadata('model', nameOf(frame['model']));
-  emitter.addMetadata('systemFingerprint', nameOf(frame['system_fingerprint']));
-  emitter.addMetadata('serviceTier', nameOf(frame['service_tier']));
-  emitter.addMetadata('upstreamProvider', nameOf(frame['provider']));
+  emitter.addMetadata('responseId', readName(frame['id']));
+  emitter.addMetadata('model', readName(frame['model']));
+  emitter.addMetadata('systemFingerprint', readName(frame['system_fingerprint']));
+  emitter.addMetadata('serviceTier', readName(frame['service_tier']));
+  emitter.addMetadata('upstreamProvider', readName(frame['provider']));
 }
 
-const nameOf = (value: JsonValue | undefined): string | undefined =>
+const readName = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'number' ? String(value) : nonEmptyString(value);

@@ -6,10 +6,10 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { AudioCollector } from './audio.js';
 import { CallReader } from './calls.js';
-import { readSegments, readReasoningDetails, readPlainReasoning, readText } from './content.js';
+import { readSegments, readPlainReasoning, readText } from './content.js';
 import type { TextKind, TextSegment } from './content.js';
-import { ReplayCollector } from './replay.js';
-import { readFiles, readSources } from './sources.js';
+import type { Dialect, ReplayCollector } from './dialect.js';
+import { readAnnotations } from './sources.js';
 import { isEmpty, UnknownCollector } from './unknown.js';
 
 /**
@@ -27,14 +27,14 @@ export class DeltaDecoder {
   private hasPlainReasoning = false;
 
   /**
-   * @param provider The key of the provider data.
+   * @param dialect The key of the provider data, and what the server expects back.
    * @param out Receives the chunks, in order.
    */
   constructor(
-    private readonly provider: string,
+    private readonly dialect: Pick<Dialect, 'provider' | 'otherContent' | 'replay'>,
     private readonly out: ChunkReceiver,
   ) {
-    this.calls = new CallReader(provider, out);
+    this.calls = new CallReader(dialect.provider, out);
   }
 
   /** Whether the model refused to answer. */
@@ -62,8 +62,8 @@ export class DeltaDecoder {
    * not emitted again.
    */
   message(message: JsonObject): void {
-    this.replay ??= new ReplayCollector();
-    if (!this.texts.thinking && this.replay.isEmpty) this.replay.add(message, 0);
+    this.replay ??= this.dialect.replay?.createCollector();
+    if (!this.texts.thinking && this.replay?.isEmpty) this.replay.add(message, 0);
     this.unknown.addDelta(message);
     const texts: Record<TextKind, string> = { thinking: '', text: '', refusal: '' };
     for (const { kind, text } of this.readTexts(message)) texts[kind] += text;
@@ -105,12 +105,12 @@ export class DeltaDecoder {
     const file = this.audio?.file();
     if (file) this.emitFile(file);
     const { data } = this.unknown;
-    if (data) this.out.emit({ type: 'metadata', metadata: { [this.provider]: data } });
+    if (data) this.out.emit({ type: 'metadata', metadata: { [this.dialect.provider]: data } });
   }
 
   private readDelta(delta: JsonObject): void {
-    this.replay ??= new ReplayCollector();
-    this.replay.add(delta, this.texts.text?.length ?? 0);
+    this.replay ??= this.dialect.replay?.createCollector();
+    this.replay?.add(delta, this.texts.text?.length ?? 0);
     this.unknown.addDelta(delta);
     for (const { kind, text } of this.readTexts(delta)) this.emitText(kind, text);
     this.emitText('text', this.readAudio(delta));
@@ -138,7 +138,7 @@ export class DeltaDecoder {
   private readReasoning(delta: JsonObject): string {
     const text = readPlainReasoning(delta);
     this.hasPlainReasoning ||= text !== '';
-    return this.hasPlainReasoning ? text : readReasoningDetails(delta);
+    return this.hasPlainReasoning ? text : (this.dialect.otherContent?.readReasoningDetails(delta) ?? '');
   }
 
   /** Returns the transcript. */
@@ -155,8 +155,10 @@ export class DeltaDecoder {
   }
 
   private emitFilesAndSources(delta: JsonObject): void {
-    for (const file of readFiles(delta)) this.emitFile(file);
-    for (const source of readSources(delta)) this.emitSource(source);
+    const { otherContent } = this.dialect;
+    otherContent?.readFiles(delta).forEach((file) => this.emitFile(file));
+    otherContent?.readReferences(delta).forEach((source) => this.emitSource(source));
+    for (const source of readAnnotations(delta)) this.emitSource(source);
   }
 
   private emitFile(file: FilePart): void {

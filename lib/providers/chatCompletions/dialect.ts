@@ -1,11 +1,43 @@
 import type { JsonObject } from '../../core/json/json.js';
-import type { FilePart } from '../../core/message.js';
-import type { Request, Thinking } from '../../core/model.js';
+import type { FilePart, SourcePart } from '../../core/message.js';
+import type { ModelRequest, Thinking } from '../../core/model.js';
+
+/** The fields of a response that a server expects back, unchanged, in the history of the next request. */
+export interface Replay {
+  /** Creates the collector of one response. */
+  createCollector(): ReplayCollector;
+  /** Creates the fields of an assistant message: its text, and what the collector stored with it. */
+  fields(text: string, stored: unknown): JsonObject;
+}
+
+/** Collects what a server expects back, from one response. */
+export interface ReplayCollector {
+  /** Whether no reasoning was added. */
+  readonly isEmpty: boolean;
+  /** Adds the fields of a delta, before which `offset` characters of text arrived. */
+  add(delta: JsonObject, offset: number): void;
+  /** The data to store with the message, which may have calls; undefined if there is none. */
+  data(hasCalls: boolean): JsonObject | undefined;
+}
+
+/** Reads the content of responses that OpenAI does not send. */
+export interface OtherContent {
+  /** Reads the files of a delta or a message. */
+  readFiles(delta: JsonObject): readonly FilePart[];
+  /** Reads the sources to which a delta or a message refers, besides its annotations. */
+  readReferences(delta: JsonObject): readonly SourcePart[];
+  /** Reads the sources of a frame. */
+  readFrameSources(frame: JsonObject): readonly SourcePart[];
+  /** Reads the thinking of a delta or a message that has no plain reasoning. */
+  readReasoningDetails(delta: JsonObject): string;
+  /** Reads the cost of the response from a frame. */
+  readCost(frame: JsonObject): number | undefined;
+}
 
 /**
- * How a server's requests differ from OpenAI's Chat Completions API. Responses need no dialect, because the decoder
- * reads all known variants. Only the provider's name is required. The defaults suit OpenAI's own API, except for
- * `maxTokens`.
+ * How a server's API differs from OpenAI's Chat Completions API. Text, thinking and calls need no dialect, because the
+ * decoder reads all known variants. Only the provider's name is required. The defaults suit OpenAI's own API, except
+ * for `maxTokens`.
  */
 export interface Dialect {
   /** The provider's name, used in errors and as the key of its provider data. */
@@ -39,5 +71,11 @@ export interface Dialect {
    */
   readonly callId?: (id: string) => string;
   /** Changes the complete body, for example to rename or remove fields. Default: the body is unchanged. */
-  readonly body?: (body: JsonObject, request: Request) => JsonObject;
+  readonly body?: (body: JsonObject, request: ModelRequest) => JsonObject;
+  /** Reads the content that OpenAI does not send. Default: it is ignored. */
+  readonly otherContent?: OtherContent;
+  /** What the server expects back. Default: nothing, as with OpenAI. */
+  readonly replay?: Replay;
+  /** The messages of a context that is too long, in addition to OpenAI's. Default: none. */
+  readonly contextLengthPatterns?: readonly RegExp[];
 }

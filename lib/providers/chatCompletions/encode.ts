@@ -1,7 +1,7 @@
 import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
-import type { Request, Thinking, ToolChoice } from '../../core/model.js';
+import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { memoizePerMessage, memoizePerTool } from '../../protocol/encodeOnce.js';
 import { mergeJson } from '../../protocol/request.js';
@@ -23,7 +23,7 @@ import { encodeMessage } from './messages.js';
  */
 export function encodeChatCompletions(
   model: string,
-  request: Request,
+  request: ModelRequest,
   dialect: Dialect,
   encoders = createEncoders(dialect),
 ): WireRequest {
@@ -66,7 +66,7 @@ function encodeMessages(messages: readonly Message[], encode: Encoders['message'
 }
 
 /** Without tools, the API rejects an empty `tools` array, `tool_choice` and `parallel_tool_calls`. */
-function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request, encode: Encoders['tool']): Fields {
+function encodeTools({ tools = [], toolChoice, parallelToolCalls }: ModelRequest, encode: Encoders['tool']): Fields {
   if (tools.length === 0) return {};
   const definitions = tools.map(encode);
   return {

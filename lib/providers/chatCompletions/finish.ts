@@ -13,6 +13,7 @@ import {
   isTransient,
 } from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
+import type { Dialect } from './dialect.js';
 
 /** The finish reasons of the Chat Completions API, and the finish reasons that servers add. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
@@ -105,21 +106,18 @@ function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: n
   return total === undefined ? reasoning > completion : total === input + completion + reasoning;
 }
 
-/** Reads the cost of the response, which OpenRouter reports with the usage. */
-export const readCost = (frame: JsonObject): number | undefined => finiteNumber(objectOrEmpty(frame['usage'])['cost']);
-
 /**
  * Reads the error that a frame reports, if any. After status 200, servers report errors in many ways: `error` as an
  * object or a string at the top level (OpenAI, OpenRouter) or in the choice (OpenRouter), `event: error`,
  * `"object": "error"` (vLLM), or a bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
  *
- * @param provider The provider's name, for the error.
+ * @param dialect The provider's name, for the error, and the messages of a context that is too long.
  * @param frame The parsed frame.
  * @param event The `event:` field of the frame.
  * @param choice The choice at index 0, if the frame has one.
  */
 export function readError(
-  provider: string,
+  { provider, contextLengthPatterns }: Pick<Dialect, 'provider' | 'contextLengthPatterns'>,
   frame: JsonObject,
   event: string | undefined,
   choice: JsonObject | undefined,
@@ -133,7 +131,7 @@ export function readError(
   const text = `${provider} reported an error in its stream: ${message}${inParentheses(codes[0])}`;
   const details = { provider, providerCode: codes[0], data: frame };
   return (
-    contextLengthError(`${text}.`, { message, codes }, details) ??
+    contextLengthError(`${text}.`, { message, codes }, details, contextLengthPatterns) ??
     new ProviderError(provider, text, { ...details, retryable: isTransient(codes) })
   );
 }

@@ -4,12 +4,12 @@ import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
-import { baseMediaType, dataUrl, fileName, inlineDataUrl, textOfFile } from '../shared/files.js';
+import type { ResultFilePlacement } from '../../protocol/wire.js';
+import { baseMediaType, dataUrl, fileName, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import type { ToolResultContent } from '../shared/toolResultContent.js';
 import type { Dialect } from './dialect.js';
-import { replayFields } from './replay.js';
 
 /**
  * Encodes a message as zero or more messages of the API. Parts that the API does not support are omitted.
@@ -51,6 +51,20 @@ function encodeResult(part: ToolResultPart, dialect: Dialect): JsonObject {
   return { role: 'tool', tool_call_id: callId(part.id), content };
 }
 
+/**
+ * Where a file of a result is sent. Servers with files in results accept them as in messages of the user. On all
+ * others, images and documents follow in such a message; audio only where the model's name says that it hears.
+ */
+export function placeResultFile(model: string, file: FilePart, dialect: Dialect): ResultFilePlacement {
+  if (textOfFile(file) !== undefined) return 'result';
+  const { url, mediaType } = file;
+  const isAccepted = url === undefined || isImageFile(file) || dialect.fileUrls === true || dialect.file?.(file);
+  if (!isAccepted) return 'none';
+  if (dialect.resultFiles) return 'result';
+  if (isImageFile(file) || /^application\/(pdf|msword|vnd\.)/.test(baseMediaType(mediaType))) return 'message';
+  return audioFormats.has(baseMediaType(mediaType)) && /audio/i.test(model) ? 'message' : 'none';
+}
+
 /** The API accepts only texts in results (`ChatCompletionToolMessageParam`); some servers accept files. */
 function encodeResultItem(item: ToolResultContent, tool: string, dialect: Dialect): JsonObject {
   if (item.type === 'text') return { type: 'text', text: item.text };
@@ -65,7 +79,9 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
-  const fields = replayFields(text, message.metadata?.[dialect.provider]);
+  const fields = dialect.replay?.fields(text, message.metadata?.[dialect.provider]) ?? {
+    content: text === '' ? null : text,
+  };
   return [
     {
       role: 'assistant',

@@ -9,6 +9,7 @@ import {
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { readText } from './content.js';
+import type { Replay, ReplayCollector } from './dialect.js';
 
 /**
  * Collects the fields of one response that must be sent back, unchanged, in the history of the next request:
@@ -22,23 +23,16 @@ import { readText } from './content.js';
  * - `thoughts`: thinking parts within `content` (Mistral's `{ type: 'thinking', thinking: [...] }`), each with its
  *   offset in the text of the message.
  */
-export class ReplayCollector {
+class OpenReplayCollector implements ReplayCollector {
   private reasoningContent = '';
   private readonly details: JsonObject[] = [];
   private readonly thoughts: Thought[] = [];
   private readonly files: JsonObject[] = [];
 
-  /** Whether no reasoning was added. */
   get isEmpty(): boolean {
     return this.reasoningContent === '' && this.details.length + this.thoughts.length === 0;
   }
 
-  /**
-   * Adds the fields of a delta.
-   *
-   * @param delta The delta.
-   * @param offset The number of characters of text before the delta.
-   */
   add(delta: JsonObject, offset: number): void {
     this.reasoningContent += readText(delta['reasoning_content']);
     for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(this.details, detail);
@@ -47,11 +41,6 @@ export class ReplayCollector {
     addThoughts(this.thoughts, contentParts(delta['content']), offset);
   }
 
-  /**
-   * The data to store with the message; undefined if there is none.
-   *
-   * @param hasCalls Whether the message has tool calls.
-   */
   data(hasCalls: boolean): JsonObject | undefined {
     const data = omitUndefined({
       reasoning_content: hasCalls ? nonEmptyString(this.reasoningContent) : undefined,
@@ -63,13 +52,10 @@ export class ReplayCollector {
   }
 }
 
-/**
- * Creates the fields of an assistant message: its text, and the fields that were stored as provider data.
- *
- * @param text The text of the message.
- * @param providerData What `ReplayCollector.data` returned for the message, if anything.
- */
-export function replayFields(text: string, providerData: unknown): JsonObject {
+/** What the servers other than OpenAI's expect back. */
+export const replay: Replay = { createCollector: () => new OpenReplayCollector(), fields: replayFields };
+
+function replayFields(text: string, providerData: unknown): JsonObject {
   const content = text === '' ? null : text;
   if (!isJsonObject(providerData)) return { content };
   const thoughts = asArray(providerData['thoughts']).filter(isThought);

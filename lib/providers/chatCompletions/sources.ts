@@ -1,77 +1,10 @@
-import { asArray, contentParts, finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { asArray, finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { FilePart, SourcePart } from '../../core/message.js';
-import { parseDataUrl } from '../shared/files.js';
+import type { SourcePart } from '../../core/message.js';
 
-/**
- * Reads the files of a delta or a message: OpenRouter's `images`, and the parts of `content` that are files (Mistral's
- * `ContentChunk`).
- */
-export function readFiles(delta: JsonObject): readonly FilePart[] {
-  const images = asArray(delta['images']);
-  const parts = contentParts(delta['content']);
-  return images.length + parts.length === 0 ? [] : [...images, ...parts].flatMap(readFile);
-}
-
-function readFile(part: unknown): readonly FilePart[] {
-  if (!isRecord(part)) return [];
-  const { image_url: image, input_audio: audio, document_url: document, file_id: fileId } = part;
-  if (audio !== undefined) return readAudio(audio);
-  if (nonEmptyString(document) !== undefined)
-    return fileOf(document, 'application/*', nonEmptyString(part['document_name']));
-  if (part['type'] === 'file' && nonEmptyString(fileId) !== undefined) return [storedFile(String(fileId))];
-  return fileOf(isRecord(image) ? image['url'] : image, 'image/*');
-}
-
-/** The type of a file by URL is unknown. */
-function fileOf(url: unknown, mediaType: string, name?: string): readonly FilePart[] {
-  const text = nonEmptyString(url);
-  if (text === undefined) return [];
-  return [
-    { type: 'file', ...(parseDataUrl(text) ?? { mediaType, url: text }), ...(name === undefined ? {} : { name }) },
-  ];
-}
-
-/** Audio is base64 or a URL (Mistral), or an object with its format (OpenAI). */
-function readAudio(audio: unknown): readonly FilePart[] {
-  const fields = isRecord(audio) ? audio : { data: audio };
-  const data = nonEmptyString(fields['data']);
-  if (data === undefined) return [];
-  if (/^(https?|data):/i.test(data)) return fileOf(data, 'audio/*');
-  return [{ type: 'file', mediaType: `audio/${nonEmptyString(fields['format']) ?? '*'}`, data }];
-}
-
-/** A file that Mistral stores (`FileChunk`). Its content is at `GET /v1/files/{file_id}/content`. */
-const storedFile = (fileId: string): FilePart => ({
-  type: 'file',
-  mediaType: 'application/octet-stream',
-  url: `https://api.mistral.ai/v1/files/${encodeURIComponent(fileId)}/content`,
-  providerData: { mistral: { file_id: fileId } },
-});
-
-/** Reads the sources that a delta or a message cites: Mistral's reference parts, and `url_citation` annotations. */
-export function readSources(delta: JsonObject): readonly SourcePart[] {
-  const parts = contentParts(delta['content']);
-  const annotations = asArray(delta['annotations']);
-  if (parts.length + annotations.length === 0) return [];
-  return [...parts.flatMap(readReferences), ...annotations.flatMap(readAnnotation)];
-}
-
-/** `reference_ids` refer to the documents by their numbers in a tool's result (Mistral, "Citations and references"). */
-function readReferences(part: unknown): SourcePart[] {
-  if (!isRecord(part)) return [];
-  switch (part['type']) {
-    case 'thinking': // its items are texts and references (Mistral, `ThinkChunk`)
-      return asArray(part['thinking']).flatMap(readReferences);
-    case 'tool_reference':
-      return toSource(part['url'], part['title'], part['description']);
-    case 'reference':
-      return asArray(part['reference_ids'])
-        .filter((id) => typeof id === 'number' || nonEmptyString(id) !== undefined)
-        .map((id) => ({ type: 'source', id: String(id) }));
-    default:
-      return [];
-  }
+/** Reads the sources that a delta or a message cites: `url_citation` annotations. */
+export function readAnnotations(delta: JsonObject): readonly SourcePart[] {
+  return asArray(delta['annotations']).flatMap(readAnnotation);
 }
 
 function readAnnotation(annotation: unknown): SourcePart[] {
@@ -81,20 +14,8 @@ function readAnnotation(annotation: unknown): SourcePart[] {
   return toSource(citation['url'], citation['title'], citation['content'], position);
 }
 
-const noSources: readonly SourcePart[] = [];
-
-/** Reads the sources of a frame: `search_results`, and the URLs in `citations` (documented by Perplexity and xAI). */
-export function readFrameSources(frame: JsonObject): readonly SourcePart[] {
-  if (!frame['search_results'] && !frame['citations']) return noSources; // nearly every frame
-  return [
-    ...asArray(frame['search_results'])
-      .filter(isRecord)
-      .flatMap((result) => toSource(result['url'], result['title'], result['snippet'])),
-    ...asArray(frame['citations']).flatMap((url) => toSource(url)),
-  ];
-}
-
-function toSource(
+/** A source; none without a URL. */
+export function toSource(
   url: unknown,
   title?: unknown,
   text?: unknown,

@@ -55,7 +55,7 @@ const knownFrameFields: ReadonlySet<string> = new Set([
 
 /** Collects what one response contains beside the documented fields. */
 export class UnknownCollector {
-  /** What was collected: `{ delta, frame, content }`; undefined if there is nothing. */
+  /** The collected data: `{ delta, frame, content }`; undefined if there is none. */
   data: Record<string, JsonValue> | undefined;
 
   /** Adds the unknown fields and parts of a delta or a message. The last value of a field counts. */

@@ -1,9 +1,11 @@
 import type { Model } from '../../core/model.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeCohere } from './decode.js';
 import { encodeCohere } from './encode.js';
+import { placeResultFile } from './messages.js';
 
 /**
  * A Cohere model, used through version 2 of Cohere's Chat API.
@@ -30,7 +32,13 @@ export function cohere(name: string, options: ModelOptions = {}): Model {
       name,
       baseUrl: 'https://api.cohere.com/v2',
       apiKey: { variable: 'COHERE_API_KEY' },
-      wire: { framing: sse, encode: (request) => encodeCohere(name, request), decode: decodeCohere },
+      wire: {
+        framing: sse,
+        contextLengthPatterns,
+        encode: (request) => encodeCohere(name, request),
+        decode: decodeCohere,
+        resultFile: placeResultFile,
+      },
       capabilities: {
         tools: !vision, // Cohere's page on Command A Vision: no tool use
         multiToolCalls: !vision,

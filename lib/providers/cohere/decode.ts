@@ -1,6 +1,7 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
 import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { CallFragments } from '../shared/callFragments.js';
@@ -37,7 +38,7 @@ class CohereDecoder implements Decoder {
   next(frame: JsonObject, event?: string): 'end' | undefined {
     const type = nonEmptyString(frame['type']) ?? event;
     if (type === 'error' || frame['error'] || (type === undefined && nonEmptyString(frame['message'])))
-      throw providerError('cohere', frame);
+      throw providerError('cohere', frame, contextLengthPatterns);
     this.emitter.addMetadata('responseId', nonEmptyString(frame['id']));
     if (type === 'message-end') {
       this.readEnd(objectOrEmpty(frame['delta']));

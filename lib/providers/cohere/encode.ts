@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
-import type { Request, Thinking } from '../../core/model.js';
+import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { functionTool } from '../shared/encode.js';
@@ -16,7 +16,7 @@ import { encodeMessages } from './messages.js';
  * @param request The request.
  * @throws ConfigurationError for a file or a setting that the API does not support.
  */
-export function encodeCohere(model: string, request: Request): WireRequest {
+export function encodeCohere(model: string, request: ModelRequest): WireRequest {
   const { tools = [], output, thinking } = request;
   if (output !== undefined && tools.length > 0) {
     throw new ConfigurationError(
@@ -42,7 +42,7 @@ export function encodeCohere(model: string, request: Request): WireRequest {
 }
 
 /** `tool_choice` cannot name a tool. To force a call of one tool, only that tool is sent, and a call is required. */
-function encodeTools({ tools = [], toolChoice, parallelToolCalls }: Request): Fields {
+function encodeTools({ tools = [], toolChoice, parallelToolCalls }: ModelRequest): Fields {
   if (tools.length === 0) return {};
   if (parallelToolCalls === false) throw unsupported('cannot disable parallel tool calls', 'Omit parallelToolCalls.');
   if (typeof toolChoice !== 'object')

@@ -5,6 +5,7 @@ import { finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty } from '../..
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { contextLengthError, errorDetails, inParentheses } from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
@@ -37,7 +38,7 @@ export function readError(delta: JsonObject): RivuletError | undefined {
   const text = `cohere reported an error in its stream: ${message}${inParentheses(rawReason)}`;
   const details = { provider: 'cohere', providerCode: rawReason, data: delta };
   return (
-    contextLengthError(`${text}.`, reported, details) ??
+    contextLengthError(`${text}.`, reported, details, contextLengthPatterns) ??
     new ProviderError('cohere', text, { ...details, retryable: failed })
   );
 }

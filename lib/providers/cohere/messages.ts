@@ -4,7 +4,8 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
-import { baseMediaType, dataUrl, inlineDataUrl, textOfFile } from '../shared/files.js';
+import type { ResultFilePlacement } from '../../protocol/wire.js';
+import { baseMediaType, dataUrl, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import type { ToolResultContent } from '../shared/toolResultContent.js';
@@ -50,6 +51,12 @@ function encodeResult(part: ToolResultPart): JsonObject {
     tool_call_id: part.id,
     content: hasFiles ? content.map((item) => encodeResultItem(item, part.name)) : resultText(part) || '""',
   };
+}
+
+/** A text file stays in the result; an image follows in a message of the user. The API accepts no other files. */
+export function placeResultFile(file: FilePart): ResultFilePlacement {
+  if (textOfFile(file) !== undefined) return 'result';
+  return isImageFile(file) ? 'message' : 'none';
 }
 
 /** A text file of a result becomes a document. The API accepts no other files in results. */

@@ -194,8 +194,8 @@ function getOrCreateChild(node: PathNode, key: Key): PathNode {
   return created;
 }
 
-/** A segment of a path: `.name`, `[0]`, `['name']` or `["name"]`. */
-const pathSegment = /\.?([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
+/** A segment of a path: `.name`, `[0]`, `['name']` or `["name"]`, with blanks inside the brackets. */
+const pathSegment = /\.?([^.[\]]+)|\[\s*(\d+)\s*\]|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]/y;
 
 function parsePath(path: string): Key[] {
   const keys: Key[] = [];
@@ -203,11 +203,25 @@ function parsePath(path: string): Key[] {
   for (let match = pathSegment.exec(path); match; match = pathSegment.exec(path)) {
     const [, unquoted, index, singleQuoted, doubleQuoted] = match;
     if (index !== undefined) keys.push(Number(index));
-    else keys.push(unquoted ?? (singleQuoted ?? doubleQuoted ?? '').replace(/\\(.)/g, '$1'));
+    else keys.push(unquoted ?? unescapeName(singleQuoted ?? doubleQuoted ?? ''));
   }
   pathSegment.lastIndex = 0;
   return keys;
 }
+
+/** Replaces the escapes of a quoted name: those of JSON, and `\'` (RFC 9535, 2.3.1.2). */
+const unescapeName = (quoted: string): string =>
+  quoted.replace(/\\(?:u([\da-fA-F]{4})|(.))/g, (_, code: string | undefined, letter: string | undefined) =>
+    code === undefined ? (controlCharacters.get(letter) ?? letter ?? '') : String.fromCharCode(parseInt(code, 16)),
+  );
+
+const controlCharacters: ReadonlyMap<string | undefined, string> = new Map([
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+]);
 
 function readValue(partial: Record<string, unknown>): JsonValue | undefined {
   if ('nullValue' in partial) return null;

@@ -3,11 +3,12 @@ import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 import type { Usage } from '../../core/usage.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
-import { finishReasonOf, UsageCounter } from './finish.js';
+import { toFinishReason, UsageCounter } from './finish.js';
 import { PartReports } from './partReports.js';
 import { PartDecoder } from './parts.js';
 import { provider } from './providerData.js';
@@ -55,7 +56,8 @@ class GoogleDecoder implements Decoder {
     if (candidate) this.readCandidate(candidate);
     if (frame['promptFeedback'] !== undefined) this.readFeedback(frame);
     if (isRecord(frame['usageMetadata'])) this.counter.add(frame['usageMetadata']);
-    if (frame['error'] !== undefined && hasErrorField(frame)) throw providerError(provider, frame);
+    if (frame['error'] !== undefined && hasErrorField(frame))
+      throw providerError(provider, frame, contextLengthPatterns);
   }
 
   end(terminal: boolean): void {
@@ -83,7 +85,7 @@ class GoogleDecoder implements Decoder {
     if (hasDetails(candidate)) this.readDetails(candidate);
     const rawReason = nonEmptyString(candidate['finishReason']);
     if (rawReason !== undefined && rawReason !== 'FINISH_REASON_UNSPECIFIED')
-      this.emitter.setFinishReason(finishReasonOf(rawReason), rawReason);
+      this.emitter.setFinishReason(toFinishReason(rawReason), rawReason);
   }
 
   private readDetails(candidate: JsonObject): void {

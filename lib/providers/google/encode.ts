@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
-import type { Request, ToolChoice } from '../../core/model.js';
+import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
@@ -21,7 +21,11 @@ import type { GoogleTool } from './serverTools.js';
  * @param serverTools The tools that Google runs. Default: none.
  * @throws ConfigurationError `capability` or `options` for a setting that the model or the API does not support.
  */
-export function encodeGoogle(model: string, request: Request, serverTools: readonly GoogleTool[] = []): WireRequest {
+export function encodeGoogle(
+  model: string,
+  request: ModelRequest,
+  serverTools: readonly GoogleTool[] = [],
+): WireRequest {
   const { output, tools: functions = [], toolChoice } = request;
   const { messages, continuationToken } = withoutContinued(request.messages);
   if (functions.length > 0 && request.parallelToolCalls === false) throw parallelToolCallsError();

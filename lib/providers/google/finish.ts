@@ -34,7 +34,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 ] as const);
 
 /** Returns the finish reason for a raw finish reason. Gateways also send the raw finish reasons of other APIs. */
-export const finishReasonOf = (rawReason: string): FinishReason =>
+export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
 /**

@@ -1,9 +1,11 @@
 import type { Model } from '../../core/model.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
 import { encodeGoogle } from './encode.js';
+import { acceptsInResult } from './messages.js';
 import { modelGeneration } from './models.js';
 import { provider } from './providerData.js';
 import type { GoogleTool } from './serverTools.js';
@@ -47,8 +49,10 @@ export function google(name: string, options: GoogleOptions = {}): Model {
       authorize: (key) => ({ 'x-goog-api-key': key }),
       wire: {
         framing: sse,
+        contextLengthPatterns,
         encode: (request) => encodeGoogle(name, request, serverTools),
         decode: decodeGoogle,
+        resultFile: (file) => (acceptsInResult(name, file) ? 'result' : 'message'),
       },
       capabilities: {
         tools: true,

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
-import { inlineDataUrl } from '../shared/files.js';
+import { baseMediaType, inlineDataUrl } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import { isGemini3, modelGeneration } from './models.js';
@@ -136,11 +136,11 @@ function encodeFile(file: FilePart): JsonObject {
 function encodeResults(message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
   const results = message.parts.filter((part) => part.type === 'toolResult');
   const positions = new Map(calls.map(({ id }, index) => [id, index]));
-  const positionOf = ({ id }: ToolResultPart) => positions.get(id) ?? -1;
+  const findPosition = ({ id }: ToolResultPart) => positions.get(id) ?? -1;
   return results
-    .sort((a, b) => positionOf(a) - positionOf(b))
+    .sort((a, b) => findPosition(a) - findPosition(b))
     .map((result) => {
-      const call = calls[positionOf(result)];
+      const call = calls[findPosition(result)];
       const id = call && readProviderData(call)['id'];
       return { functionResponse: omitUndefined({ id, name: result.name, ...encodeResult(result) }) };
     });
@@ -158,6 +158,16 @@ function encodeResult(part: ToolResultPart): JsonObject {
   const texts = contents.flatMap((content) => (content.type === 'text' ? [content.text] : []));
   return { response: texts.length > 0 ? { result: texts.join('\n') } : {}, parts: files.map(encodeFile) };
 }
+
+/**
+ * Whether a model accepts a file in the result of a tool: since Gemini 3, the bytes of images, PDFs and texts (guide
+ * "Gemini 3", "Multimodal function responses"; the Gemini API accepts no URL there: `FunctionResponseFileData` of the
+ * SDK 3.1). It accepts other files in a message of the user.
+ */
+export const acceptsInResult = (model: string, { mediaType, url }: FilePart): boolean =>
+  (modelGeneration(model) ?? 3) >= 3 &&
+  url === undefined &&
+  /^(image\/|text\/|application\/pdf)/.test(baseMediaType(mediaType));
 
 /** Refuses files in the results of tools, for a model before Gemini 3. */
 function rejectResultFiles(model: string, messages: readonly Message[]): void {

@@ -25,17 +25,31 @@ const budgetsByEffort = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 }
 const allLevels = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high' } as const;
 const pro31Levels = { low: 'low', medium: 'medium', high: 'high' } as const;
 const pro3Levels = { low: 'low', high: 'high' } as const;
+const gemini4Levels = { low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh' } as const;
+
+/** The value of each effort on the wire, for the efforts that a model has. */
+type Levels = Readonly<Partial<Record<ThinkingEffort, string>>>;
 
 /**
- * The levels of a model since Gemini 3 (guides "Gemini 3" and "Gemini 3.5 Flash", on the levels of each model): Pro
- * models have no `minimal`, and the first of them no `medium`.
+ * The levels of the models since Gemini 3, by their names; the first row that matches is used. Pro models have no
+ * `minimal`, and the first of them no `medium` (guides "Gemini 3" and "Gemini 3.5 Flash"). Gemini 4 has no `minimal`
+ * either; Argon has no `xhigh`, Hydrogen has it (guides "Gemini 4 Argon" and "Gemini 4 Hydrogen").
  */
-function levelsOf(model: string): Readonly<Partial<Record<ThinkingEffort, string>>> {
-  if (!isPro(model)) return allLevels;
-  return modelGeneration(model) === 3 ? pro3Levels : pro31Levels;
-}
+const levelsByName: readonly (readonly [RegExp, Levels])[] = [
+  [/gemini-3-.*pro\b/, pro3Levels],
+  [/gemini-3\.\d+-.*pro\b/, pro31Levels],
+  [/gemini-3(\.\d+)?-/, allLevels],
+  [/gemini-4-argon\b/, pro31Levels],
+];
 
-const isPro = (model: string): boolean => /-pro\b/.test(model);
+const findLevels = (model: string): Levels =>
+  levelsByName.find(([pattern]) => pattern.test(model))?.[1] ?? gemini4Levels;
+
+/** Whether thinking cannot be turned off: Pro models since Gemini 2.5, and all models since Gemini 4. */
+function alwaysThinks(model: string): boolean {
+  const generation = modelGeneration(model) ?? 0;
+  return generation >= 4 || (generation >= 2.5 && /-pro\b/.test(model));
+}
 
 /**
  * Encodes the `thinkingConfig` of a request (guide "Gemini thinking").
@@ -54,21 +68,21 @@ export function encodeThinking(model: string, thinking: Thinking): JsonObject {
     return omitUndefined({ includeThoughts: true, thinkingBudget: modelGeneration(model) === 2.5 ? -1 : undefined });
   const { effort, budget } = thinking;
   if (effort !== undefined && hasLevels)
-    return { includeThoughts: true, thinkingLevel: lookUpEffort(`google:${model}`, effort, levelsOf(model)) };
+    return { includeThoughts: true, thinkingLevel: lookUpEffort(`google:${model}`, effort, findLevels(model)) };
   if (effort !== undefined && budget === undefined)
     return { includeThoughts: true, thinkingBudget: lookUpEffort(`google:${model}`, effort, budgetsByEffort) };
   return omitUndefined({ includeThoughts: budget !== 0, thinkingBudget: budget });
 }
 
 /**
- * Encodes `thinking: false`. Pro models always think. For the Flash models of Gemini 3, `minimal` is the lowest level.
+ * Encodes `thinking: false`. Some models always think. For the Flash models of Gemini 3, `minimal` is the lowest level.
  */
 function encodeNoThinking(model: string, hasLevels: boolean): JsonObject {
-  if (isPro(model) && (modelGeneration(model) ?? 0) >= 2.5) {
+  if (alwaysThinks(model)) {
     throw new ConfigurationError(
       'capability',
       `google:${model} always thinks; thinking cannot be turned off.`,
-      "Use a Flash model, or a low effort: thinking: { effort: 'low' }.",
+      "Use a Flash model before Gemini 4, or a low effort: thinking: { effort: 'low' }.",
     );
   }
   return hasLevels ? { thinkingLevel: 'minimal' } : { thinkingBudget: 0 };

@@ -76,12 +76,12 @@ export class PartReports {
   }
 
   private addCall(call: JsonObject, raw: JsonObject): void {
-    this.start({ id: idOf(call), name: nameOf(call), input: call['args'] ?? {} }, raw);
+    this.start({ id: readId(call), name: readName(call), input: call['args'] ?? {} }, raw);
   }
 
   private addResponse(response: JsonObject, raw: JsonObject): void {
     const status = objectOrEmpty(response['response'])['error'] === undefined ? 'completed' : 'failed';
-    this.complete(idOf(response), nameOf(response), { status, output: response['response'] ?? null }, raw);
+    this.complete(readId(response), readName(response), { status, output: response['response'] ?? null }, raw);
   }
 
   private addUnknown(content: JsonObject): void {
@@ -104,10 +104,10 @@ export class PartReports {
   }
 }
 
-const idOf = ({ id }: JsonObject): string => nonEmptyString(id) ?? '';
+const readId = ({ id }: JsonObject): string => nonEmptyString(id) ?? '';
 
 /** The name of a tool, from its type: `google_search_web` for `GOOGLE_SEARCH_WEB`. */
-const nameOf = ({ toolType }: JsonObject): string => (nonEmptyString(toolType) ?? '').toLowerCase();
+const readName = ({ toolType }: JsonObject): string => (nonEmptyString(toolType) ?? '').toLowerCase();
 
 const wasRead = ({ urlRetrievalStatus }: JsonObject): boolean =>
   urlRetrievalStatus === undefined || urlRetrievalStatus === 'URL_RETRIEVAL_STATUS_SUCCESS';

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { Request } from '../../core/model.js';
+import type { ModelRequest } from '../../core/model.js';
 import { modelGeneration } from './models.js';
 
 /**
@@ -70,7 +70,7 @@ const toTimestamp = (time: Date | string): string => (typeof time === 'string' ?
  */
 export function combinesTools(
   model: string,
-  { tools = [], output }: Request,
+  { tools = [], output }: ModelRequest,
   serverTools: readonly GoogleTool[],
 ): boolean {
   if (serverTools.length === 0) return false;

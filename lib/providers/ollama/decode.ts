@@ -2,6 +2,7 @@ import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
@@ -30,7 +31,7 @@ class OllamaDecoder implements Decoder {
     const { emitter } = this;
     emitter.addMetadata('model', nonEmptyString(line['model']));
     if (isJsonObject(line['message'])) this.readMessage(line['message']);
-    if (hasErrorField(line)) throw providerError('ollama', line);
+    if (hasErrorField(line)) throw providerError('ollama', line, contextLengthPatterns);
     const rawReason = nonEmptyString(line['done_reason']);
     if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
     emitter.setUsage(readUsage(line));

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
-import type { Request, Thinking } from '../../core/model.js';
+import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { functionTool } from '../shared/encode.js';
@@ -16,7 +16,7 @@ import { encodeMessages } from './messages.js';
  * @param request The request.
  * @throws ConfigurationError `capability` or `options` for a file or a setting that the API does not support.
  */
-export function encodeOllama(model: string, request: Request): WireRequest {
+export function encodeOllama(model: string, request: ModelRequest): WireRequest {
   const { thinking } = request;
   const options = omitUndefined({
     temperature: request.temperature,
@@ -42,7 +42,7 @@ function offeredTools({
   tools = [],
   toolChoice = 'auto',
   parallelToolCalls,
-}: Request): readonly ToolDefinition[] | undefined {
+}: ModelRequest): readonly ToolDefinition[] | undefined {
   if (tools.length === 0 || toolChoice === 'none') return undefined;
   if (toolChoice !== 'auto') {
     const choice = typeof toolChoice === 'string' ? toolChoice : toolChoice.name;

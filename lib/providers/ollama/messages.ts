@@ -61,6 +61,10 @@ function encodeImage(file: FilePart): string {
   return data;
 }
 
+/** Whether the API can read a file: the bytes of an image or of a text. */
+export const isReadable = (file: FilePart): boolean =>
+  file.data !== undefined && (isImage(file) || textOfFile(file) !== undefined);
+
 const isImage = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 
 const unsupported = (content: string, nextStep: string) =>

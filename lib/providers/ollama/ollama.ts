@@ -1,10 +1,12 @@
 import type { Model } from '../../core/model.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { ndjson } from '../../protocol/ndjson.js';
 import { httpModel } from '../httpModel.js';
 import type { OpenModelOptions } from '../httpModel.js';
 import { decodeOllama } from './decode.js';
 import { encodeOllama } from './encode.js';
-import { extractTextCalls } from '../shared/textCalls.js';
+import { isReadable } from './messages.js';
+import { readOpenText } from '../shared/openText.js';
 
 /**
  * A model served by Ollama, used through Ollama's own API. By default, the server is local and needs no key.
@@ -29,8 +31,14 @@ export function ollama(name: string, options: OpenModelOptions = {}): Model {
       provider: 'ollama',
       name,
       baseUrl: 'http://localhost:11434',
-      wire: { framing: ndjson, encode: (request) => encodeOllama(name, request), decode: decodeOllama },
-      readText: options.textCalls ? extractTextCalls : undefined,
+      wire: {
+        framing: ndjson,
+        contextLengthPatterns,
+        encode: (request) => encodeOllama(name, request),
+        decode: decodeOllama,
+        resultFile: (file) => (isReadable(file) ? 'result' : 'none'),
+      },
+      readText: readOpenText(options),
       capabilities: {
         tools: true,
         multiToolCalls: true,

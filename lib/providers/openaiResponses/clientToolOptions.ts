@@ -33,7 +33,8 @@ export type ShellOutput = JsonObject & {
 export interface ShellToolOptions {
   /** Folders with instructions that the model may read. Default: none. */
   readonly skills?:
-    readonly { readonly name: string; readonly description: string; readonly path: string }[] | undefined;
+    | readonly { readonly name: string; readonly description: string; readonly path: string }[]
+    | undefined;
   /** Further fields of the definition, in the API's format: `{ allowed_callers: ['direct'] }`. Default: none. */
   readonly options?: JsonObject | undefined;
 }

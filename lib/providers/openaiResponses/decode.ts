@@ -2,6 +2,7 @@ import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
@@ -9,6 +10,7 @@ import { readEndStatus, readFinish, isErrorEvent, createResponseError, readUsage
 import { provider } from './models.js';
 import { OutputDecoder } from './output.js';
 import { createReplayData } from './replay.js';
+import { Sequence } from './sequence.js';
 import { isServerItem } from './serverItems.js';
 
 /**
@@ -25,6 +27,8 @@ class ResponsesDecoder implements Decoder {
   private readonly output: OutputDecoder;
   private responseId: string | undefined;
   private stored: boolean | undefined;
+  private background = false;
+  private readonly sequence = new Sequence();
 
   constructor(emit: (chunk: Chunk) => void) {
     this.emitter = new ChunkEmitter(provider, emit);
@@ -33,15 +37,17 @@ class ResponsesDecoder implements Decoder {
 
   next(frame: JsonObject, event?: string): 'end' | undefined {
     const type = nonEmptyString(frame['type']) ?? nonEmptyString(event);
-    if (isErrorEvent(type, frame)) throw providerError(provider, frame);
+    if (isErrorEvent(type, frame)) throw providerError(provider, frame, contextLengthPatterns);
     // A response that is not streamed arrives as one frame.
     const isResponse = frame['object'] === 'response';
     const name = isResponse ? 'response.completed' : (type ?? '');
     const response = isResponse ? frame : frame['response'];
     if (!isJsonObject(response)) {
+      if (this.isRepeated(name, frame)) return undefined;
       this.output.event(name, frame);
       return undefined;
     }
+    this.sequence.add(frame);
     this.updateResponse(response);
     const status = readEndStatus(name, response);
     if (status === undefined) return undefined;
@@ -67,9 +73,25 @@ class ResponsesDecoder implements Decoder {
     return this.emitter.usage;
   }
 
+  /** A complete text or item may be repeated: only what it has in addition is emitted. */
+  private isRepeated(name: string, frame: JsonObject): boolean {
+    const { sequence, output } = this;
+    if (sequence.last === undefined && sequence.isAfterStart(frame)) output.startsInMiddle = true;
+    return sequence.isRepeated(frame, (id) => output.items.has(id)) && !name.endsWith('.done');
+  }
+
+  /** Only a background response is produced without a connection (guide "Background mode", on resuming a stream). */
+  restPath(): string | undefined {
+    const { background, responseId, sequence } = this;
+    if (!background || responseId === undefined) return undefined;
+    const after = sequence.last === undefined ? '' : `&starting_after=${sequence.last}`;
+    return `/responses/${encodeURIComponent(responseId)}?stream=true${after}`;
+  }
+
   private updateResponse(response: JsonObject): void {
     const { emitter } = this;
     this.responseId ??= nonEmptyString(response['id']);
+    if (response['background'] === true) this.background = true;
     if (typeof response['store'] === 'boolean') this.stored = response['store'];
     emitter.addMetadata('responseId', this.responseId);
     emitter.addMetadata('model', nonEmptyString(response['model']));

@@ -1,9 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { Request, Thinking } from '../../core/model.js';
+import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { checkOpenAiEffort } from '../shared/openaiEfforts.js';
+import { checkOpenAiEffort, checkOpenAiNoThinking } from '../shared/openaiEfforts.js';
 import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
@@ -55,12 +55,12 @@ interface LostResources {
  * @returns The request, with its fallback.
  * @throws ConfigurationError `options` for a setting that the API does not support.
  */
-export function encodeResponses(model: string, request: Request, options: EncodeOptions = {}): WireRequest {
+export function encodeResponses(model: string, request: ModelRequest, options: EncodeOptions = {}): WireRequest {
   rejectUnsupported(request);
   return encodeAttempt(model, request, options, {});
 }
 
-function encodeAttempt(model: string, request: Request, options: EncodeOptions, lost: LostResources): WireRequest {
+function encodeAttempt(model: string, request: ModelRequest, options: EncodeOptions, lost: LostResources): WireRequest {
   const { messages, thinking, output } = request;
   const providerOptions = request.providerOptions?.[provider] ?? {};
   const stored = (providerOptions['store'] ?? options.store) !== false;
@@ -108,7 +108,7 @@ function encodeAttempt(model: string, request: Request, options: EncodeOptions, 
  * Throws if a setting is not supported by the API: the API would reject the unknown parameter, and dropping it silently
  * would hide the problem.
  */
-function rejectUnsupported({ stopSequences, seed }: Request): void {
+function rejectUnsupported({ stopSequences, seed }: ModelRequest): void {
   const [setting, value] = stopSequences?.length ? ['stopSequences', stopSequences] : ['seed', seed];
   if (value === undefined) return;
   throw new ConfigurationError(
@@ -124,7 +124,7 @@ function rejectUnsupported({ stopSequences, seed }: Request): void {
  */
 function findContainer(
   tools: readonly ResponsesTool[],
-  { messages }: Request,
+  { messages }: ModelRequest,
   lost: LostResources,
 ): string | undefined {
   if (!tools.some(({ definition }) => hasAutoContainer(definition))) return undefined;
@@ -141,7 +141,10 @@ function encodeSchema(schema: JsonObject): JsonObject {
  * gpt-5.1 reject it.
  */
 function encodeThinking(model: string, thinking: Thinking): JsonObject {
-  if (thinking === false) return { effort: 'none' };
+  if (thinking === false) {
+    checkOpenAiNoThinking(provider, model);
+    return { effort: 'none' };
+  }
   const { effort, budget } = thinking === true ? {} : thinking;
   if (effort === undefined && budget !== undefined) throw unsupportedBudgetError(provider, budget);
   return omitUndefined({ effort: effort && checkOpenAiEffort(provider, model, effort), summary: 'auto' });

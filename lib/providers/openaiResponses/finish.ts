@@ -5,6 +5,7 @@ import { finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty } from '../..
 import type { JsonObject } from '../../core/json/json.js';
 import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import { provider } from './models.js';
 
@@ -65,7 +66,8 @@ export function readFinish(
 
 /** Creates the error for a response that failed or was cancelled. */
 export function createResponseError(status: string, response: JsonObject): RivuletError {
-  if (hasErrorField(response)) return providerError(provider, { error: response['error'] ?? null });
+  if (hasErrorField(response))
+    return providerError(provider, { error: response['error'] ?? null }, contextLengthPatterns);
   const problem = status === 'failed' ? 'failed' : 'was cancelled';
   return new ProviderError(provider, `${provider} reported that the response ${problem}, without a reason.`, {
     retryable: false,

@@ -1,6 +1,8 @@
 import { nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { isClientCallType, isWholeCall, readWholeCall } from './clientCalls.js';
 import { isEmptyArguments, ItemTexts, snapshotTexts } from './texts.js';
+import type { TextEvent, TextKind } from './texts.js';
 
 /** An output item of a response, while it streams. */
 export class Item {
@@ -12,6 +14,8 @@ export class Item {
   foundById = false;
   /** The texts that have been emitted. */
   readonly texts = new ItemTexts();
+  /** The deltas of a text whose beginning is missing. They are emitted only if its complete text never arrives. */
+  held: TextEvent[] | undefined;
   /** Whether a text of the item was emitted as text of the message. */
   hasText = false;
   /** Whether the name of the call was emitted. */
@@ -20,7 +24,7 @@ export class Item {
   hasBegunInput = false;
   /** Whether the call was emitted completely, for the client to answer. */
   isEmitted = false;
-  /** What was reported of a server item, so that nothing is reported twice; undefined until something is. */
+  /** The reports of a server item so far, so that nothing is reported twice; undefined before the first one. */
   reported: Set<string> | undefined;
   /** The last event of a server item with a final status; undefined if there is none. */
   ended: { readonly status: string; readonly event: JsonObject } | undefined;
@@ -65,20 +69,29 @@ export function completesCall(item: Item, snapshot: JsonObject): boolean {
   return isPlaceholder(received) || complete.startsWith(received) || compactJson(received) === compactJson(complete);
 }
 
-/** Whether an item and a snapshot are function calls with the same name. A missing name is equal to any name. */
+/**
+ * Whether an item and a snapshot are calls of the same type with the same name. A missing name is equal to any name:
+ * only function calls and calls with a free-form input have one.
+ */
 export function haveSameFunction(item: Item, snapshot: JsonObject): boolean {
-  if (item.type !== 'function_call' || snapshot['type'] !== 'function_call') return false;
+  if (item.type !== snapshot['type'] || !isClientCallType(item.type)) return false;
   const name = nonEmptyString((item.done ?? item.added)?.['name']);
   const snapshotName = nonEmptyString(snapshot['name']);
   return name === undefined || snapshotName === undefined || name === snapshotName;
 }
 
-export const readArguments = (snapshot: JsonObject): string =>
-  (snapshotTexts(snapshot).get('arguments') ?? []).join('');
+/** The arguments of a call: their text, its free-form input, or the JSON text of what a call of another type has. */
+export function readArguments(snapshot: JsonObject): string {
+  const { type } = snapshot;
+  if (isWholeCall(type)) return JSON.stringify(readWholeCall(snapshot).arguments);
+  return (snapshotTexts(snapshot).get(toTextKind(type)) ?? []).join('');
+}
 
-function readReceivedArguments({ done, texts, added }: Item): string {
+const toTextKind = (type: unknown): TextKind => (type === 'custom_tool_call' ? 'input' : 'arguments');
+
+function readReceivedArguments({ type, done, texts, added }: Item): string {
   if (done) return readArguments(done);
-  return texts.join('arguments') || readArguments(added ?? {});
+  return texts.join(toTextKind(type)) || readArguments(added ?? {});
 }
 
 /** Returns the compact arguments of an item, as far as they have arrived. */

@@ -28,6 +28,11 @@ export class Items {
   private readonly byCallId = new Map<string, Item[]>();
   private readonly openByType = new Map<string, Item[]>(); // the last one may be done
 
+  /** Whether an item has this id. */
+  has(id: string): boolean {
+    return this.byId.has(id);
+  }
+
   /** Returns the item that `output_item.added` announces. */
   added(snapshot: JsonObject, event: JsonObject): Item {
     const { type, id, index } = readIdentity(snapshot, event);
@@ -168,7 +173,7 @@ function matchRenamed(
   ) =>
     output.forEach((snapshot, position) => {
       if (items[position]) return;
-      const item = firstOf(candidatesFor(snapshot), (candidate) => isSame(candidate, snapshot));
+      const item = findItem(candidatesFor(snapshot), (candidate) => isSame(candidate, snapshot));
       if (!item) return;
       items[position] = item;
       byType.get(item.type)?.delete(item);
@@ -193,7 +198,7 @@ function groupItems(items: readonly Item[], keyOf: (item: Item) => string): Read
  */
 const MAX_CANDIDATES = 100;
 
-function firstOf(items: Iterable<Item> = [], isSame: (item: Item) => boolean): Item | undefined {
+function findItem(items: Iterable<Item> = [], isSame: (item: Item) => boolean): Item | undefined {
   let compared = 0;
   for (const item of items) {
     if (isSame(item)) return item;

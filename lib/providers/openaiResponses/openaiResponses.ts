@@ -1,10 +1,13 @@
 import { omitUndefined } from '../../core/json/json.js';
 import type { Model } from '../../core/model.js';
+import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
+import { joinResponse } from '../../protocol/joinResponse.js';
 import { sse } from '../../protocol/sse.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeResponses } from './decode.js';
 import { encodeResponses } from './encode.js';
+import { isAudioOrVideo } from './files.js';
 import { isReasoningModel, provider } from './models.js';
 import type { ResponsesTool } from './serverTools.js';
 import { isResponseMessage } from './session.js';
@@ -43,6 +46,9 @@ export interface ResponsesOptions extends ModelOptions {
  * sources as chunks. Other items, and parts and events that are not known, are the metadata `unknown`; a response with
  * a call of an unknown type ends with `other`, and the type as `rawReason`.
  *
+ * With `providerOptions: { 'openai-responses': { background: true } }`, OpenAI produces the response without a
+ * connection. If the connection is lost, the rest is requested after a `retry` chunk: nothing is emitted or paid twice.
+ *
  * A free-form tool, a shell, patches, a computer and a search for tools, which your own functions answer, are tools of
  * the agent: see `responsesTools`.
  *
@@ -64,9 +70,12 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
       apiKey: { variable: 'OPENAI_API_KEY' },
       wire: {
         framing: sse,
+        contextLengthPatterns,
         encode: (request) => encodeResponses(name, request, { store, reasoning: thinking, session, serverTools }),
         isUnmergeable: isResponseMessage,
         decode: decodeResponses,
+        resume: ({ background }) => (background === true ? joinResponse : undefined),
+        resultFile: (file) => (isAudioOrVideo(file) ? 'none' : 'result'),
       },
       capabilities: {
         tools: true,

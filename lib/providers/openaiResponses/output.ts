@@ -10,11 +10,14 @@ import { unknownChunk } from '../shared/unknownChunk.js';
 import { isServerItem, isUnknownCall, parseServerEvent, ServerItemReporter } from './serverItems.js';
 import { readCitedSources, readCreatedFiles } from './sources.js';
 import { readTextEvent, readUnknownParts } from './texts.js';
+import type { TextEvent } from './texts.js';
 
 /** Turns the output items of one response into chunks. */
 export class OutputDecoder {
   readonly items = new Items();
   readonly content: ContentEmitter;
+  /** Whether the stream begins in the middle of a response: items have begun that were not announced. */
+  startsInMiddle = false;
   private readonly serverItems: ServerItemReporter;
   private emittedKeys: Set<string> | undefined;
   private unknownParts: Set<string> | undefined;
@@ -66,6 +69,7 @@ export class OutputDecoder {
     for (const item of this.items.all) {
       if (item.done) continue;
       if (item.added) this.content.addSnapshot(item, item.added);
+      for (const text of item.held ?? []) this.content.addText(item, text);
       if (isStreamedCall(item.type)) this.content.endCall(item, false);
       this.serverItems.end(item);
     }
@@ -79,7 +83,7 @@ export class OutputDecoder {
 
   private updateItem(type: string, event: JsonObject): void {
     const text = readTextEvent(type, event);
-    if (text) this.content.addText(this.items.find(text.itemType, event), text);
+    if (text) this.addText(this.items.find(text.itemType, event), text);
     if (text?.itemType === 'message' || type === 'response.output_text.annotation.added') this.emitSources(event);
     if (text || silentEvents.has(type)) return;
     const progress = parseServerEvent(type);
@@ -89,6 +93,14 @@ export class OutputDecoder {
     }
     const item = this.items.find(progress.itemType, event);
     if (isReportedItem(item)) this.serverItems.progress(item, progress.step, event);
+  }
+
+  private addText(item: Item, text: TextEvent): void {
+    if (this.startsInMiddle && !item.added && !text.complete) (item.held ??= []).push(text);
+    else {
+      if (text.complete) item.held = undefined;
+      this.content.addText(item, text);
+    }
   }
 
   private completeItem(item: Item, snapshot: JsonObject, truncated: boolean): void {

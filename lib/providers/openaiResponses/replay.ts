@@ -19,7 +19,8 @@ interface StoredResponse {
 /**
  * Creates the provider data of a message, for the next request:
  *
- * - `responseId`, and `stored: false` if the API reported it;
+ * - `responseId`, and `stored: false` if the API reported it. A response that ends with reasoning has no `responseId`:
+ *   the API refuses a request that continues it (openai/openai-agents-python#1611);
  * - `output`: the items in their order, without the content that the message's parts contain: a message item has only
  *   the `length` of its text, a call that the client answers has neither name nor arguments, and an image does not have
  *   its bytes.
@@ -36,8 +37,9 @@ export function createReplayData(
   isInterleaved: boolean,
 ): JsonObject | undefined {
   const output = isInterleaved ? [] : items.flatMap(toStoredItem);
+  const isContinuable = items.at(-1)?.type !== 'reasoning';
   const data = omitUndefined({
-    responseId,
+    responseId: isContinuable ? responseId : undefined,
     stored: stored === false ? false : undefined,
     output: output.length > 0 ? output : undefined,
   });

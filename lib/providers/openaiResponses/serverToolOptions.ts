@@ -75,7 +75,10 @@ export type McpOptions = {
   readonly allowedTools?: readonly string[] | undefined;
   /** Which calls require an approval: all, none, or those of the named tools. Default: the API's default, `always`. */
   readonly requireApproval?:
-    'always' | 'never' | { readonly always?: readonly string[]; readonly never?: readonly string[] } | undefined;
+    | 'always'
+    | 'never'
+    | { readonly always?: readonly string[]; readonly never?: readonly string[] }
+    | undefined;
   /** The headers for the server. OpenAI does not store them, and no error contains them. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** An OAuth access token for the server. No error contains it. Default: none. */

@@ -1,5 +1,5 @@
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
-import type { Request, ToolChoice } from '../../core/model.js';
+import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { withContainer } from './serverTools.js';
 import type { ResponsesTool } from './serverTools.js';
@@ -10,7 +10,7 @@ import { encodeTool } from './toolDefinition.js';
  * omitted, because the API rejects it.
  */
 export function encodeTools(
-  { tools = [], toolChoice, parallelToolCalls }: Request,
+  { tools = [], toolChoice, parallelToolCalls }: ModelRequest,
   serverTools: readonly ResponsesTool[],
   container: string | undefined,
 ): Fields {

@@ -50,9 +50,9 @@ const lowerDigits = (hash: number, count: number): string =>
  * @returns A function that returns the valid id for an id of the conversation.
  */
 export function createCallIdMapper(messages: readonly Message[]): (id: string) => string {
-  const invalidIds = callIdsOf(messages, false);
+  const invalidIds = collectCallIds(messages, false);
   if (invalidIds.size === 0) return unchanged; // nearly every conversation
-  const usedIds = callIdsOf(messages, true);
+  const usedIds = collectCallIds(messages, true);
   const newIds = new Map<string, string>();
   const suffixes = new Map<string, number>(); // the next one of each base
   for (const id of invalidIds) {
@@ -68,7 +68,7 @@ export function createCallIdMapper(messages: readonly Message[]): (id: string) =
 }
 
 /** The ids of the calls that are valid, or those that are not. Runs for every request, so it copies nothing else. */
-function callIdsOf(messages: readonly Message[], valid: boolean): Set<string> {
+function collectCallIds(messages: readonly Message[], valid: boolean): Set<string> {
   const ids = new Set<string>();
   for (const { parts } of messages)
     for (const part of parts) if (part.type === 'toolCall' && isValidCallId(part.id) === valid) ids.add(part.id);

@@ -49,7 +49,7 @@ export class ChunkEmitter implements ChunkReceiver {
     this.hasEmitted = true;
     if (chunk.type === 'text' || chunk.type === 'thinking') this.characters += chunk.text.length;
     else if (chunk.type === 'toolCallFragment') this.fragments++;
-    this.hasContinued ||= this.reason !== undefined && isContent(chunk);
+    this.hasContinued ||= this.reason !== undefined && continuesResponse(chunk);
     this.out(chunk);
   }
 
@@ -126,7 +126,7 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
 }
 
 /** Whether a chunk continues the response: it has content for the subscriber, or a fragment of a tool call. */
-function isContent(chunk: Chunk): boolean {
+function continuesResponse(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'text':
     case 'thinking':

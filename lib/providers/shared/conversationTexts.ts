@@ -1,16 +1,16 @@
 import type { JsonValue } from '../../core/json/json.js';
 import type { Part } from '../../core/message.js';
-import type { Request } from '../../core/model.js';
+import type { ModelRequest } from '../../core/model.js';
 
 /**
  * The texts of a conversation: what was written, the arguments of calls, and their results. Errors do not reveal them.
  *
  * @param request The request that failed.
  */
-export const conversationTexts = ({ messages }: Request): readonly string[] =>
-  messages.flatMap(({ parts }) => parts.flatMap(textsOf));
+export const conversationTexts = ({ messages }: ModelRequest): readonly string[] =>
+  messages.flatMap(({ parts }) => parts.flatMap(collectTexts));
 
-function textsOf(part: Part): readonly string[] {
+function collectTexts(part: Part): readonly string[] {
   switch (part.type) {
     case 'text':
       return [part.text];

@@ -46,6 +46,9 @@ function decodeText(data: string, mediaType: string): string {
   }
 }
 
+/** Whether a file is an image. */
+export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
+
 /** The bytes of a file as a data URL. */
 export const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaType};base64,${data}`;
 

@@ -1,3 +1,4 @@
+import { ConfigurationError } from '../../core/errors.js';
 import type { ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from './thinkingEffort.js';
 
@@ -6,13 +7,19 @@ interface EffortFamily {
   /** Matches the names of the models, without a date. */
   readonly models: RegExp;
   readonly efforts: readonly ThinkingEffort[];
+  /** Set for models that reject `none`. */
+  readonly alwaysThinks?: true;
 }
+
+const lowToMax: readonly ThinkingEffort[] = ['low', 'medium', 'high', 'xhigh', 'max'];
 
 /**
  * The levels that OpenAI's API reports for models that reject others ("Unsupported value: 'minimal' is not supported
  * with the 'gpt-5.6-luna' model. Supported values are: ..."), and its reference (`reasoning_effort`). The SDK refers to
  * the guide "Reasoning" for the levels of a model, so a model that is not listed here is sent every level of the API.
  * `none` is not a level here: it disables thinking.
+ *
+ * Chat Completions rejects `max` (measured with gpt-6-astra: BerriAI/litellm-docs#1173).
  */
 const families: readonly EffortFamily[] = [
   { models: /^o(1|3|3-mini|4-mini)$/, efforts: ['low', 'medium', 'high'] },
@@ -21,29 +28,46 @@ const families: readonly EffortFamily[] = [
   { models: /^gpt-5(\.1)?-codex$/, efforts: ['low', 'medium', 'high'] },
   { models: /^gpt-5\.1$/, efforts: ['low', 'medium', 'high'] },
   { models: /^gpt-5\.[2-5](-mini|-nano)?$/, efforts: ['low', 'medium', 'high', 'xhigh'] },
-  { models: /^gpt-5\.6-(sol|terra|luna)$/, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] },
-  { models: /^gpt-6-astra$/, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] },
+  { models: /^gpt-5\.6(-sol|-terra|-luna)?$/, efforts: lowToMax },
+  { models: /^(gpt-6-astra|gpt-6\.1-sol)$/, efforts: lowToMax, alwaysThinks: true },
+  { models: /^gpt-6-(sol|luna)$/, efforts: lowToMax },
+  { models: /^gpt-6\.1-[a-z]+$/, efforts: lowToMax },
 ];
 
 /**
  * Checks that a model of OpenAI has a level of thinking.
  *
- * @param provider The provider, for the error.
+ * @param provider The provider: `openai` for Chat Completions, `openai-responses` for Responses.
  * @param model The model's name. Fine-tunes (`ft:o4-mini:...`), gateways (`openai/gpt-5`) and dates are recognized.
  * @param effort The requested level.
  * @returns The level.
  * @throws ConfigurationError `options` if the model is known not to have the level.
  */
 export function checkOpenAiEffort(provider: string, model: string, effort: ThinkingEffort): ThinkingEffort {
+  const family = findFamily(model);
+  if (!family) return effort;
+  const levels = family.efforts.filter((level) => level !== 'max' || provider !== 'openai');
+  return lookUpEffort(`${provider}:${model}`, effort, Object.fromEntries(levels.map((level) => [level, level])));
+}
+
+/**
+ * Checks that the thinking of a model of OpenAI can be turned off.
+ *
+ * @throws ConfigurationError `capability` if the model is known to always think.
+ */
+export function checkOpenAiNoThinking(provider: string, model: string): void {
+  if (!findFamily(model)?.alwaysThinks) return;
+  throw new ConfigurationError(
+    'capability',
+    `${provider}:${model} always thinks; thinking cannot be turned off.`,
+    "Use a low effort: thinking: { effort: 'low' }, or another model.",
+  );
+}
+
+function findFamily(model: string): EffortFamily | undefined {
   const name = model
     .replace(/^(ft:|.*\/)/, '')
     .replace(/:.*$/, '')
     .replace(/-\d{4}-\d{2}-\d{2}$/, '');
-  const family = families.find(({ models }) => models.test(name));
-  if (!family) return effort;
-  return lookUpEffort(
-    `${provider}:${model}`,
-    effort,
-    Object.fromEntries(family.efforts.map((level) => [level, level])),
-  );
+  return families.find(({ models }) => models.test(name));
 }

@@ -24,7 +24,7 @@ interface StrictSchema {
   readonly strict: boolean;
 }
 
-/** What was made of each schema, which is immutable: each turn of a run sends it again. */
+/** The strict form of each schema, which is immutable: each turn of a run sends it again. */
 const strictSchemas = new WeakMap<JsonSchema, StrictSchema>();
 
 function toStrict(schema: JsonSchema): StrictSchema {

@@ -5,7 +5,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { isJsonObject, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { closingEnd, isSpace } from '../../core/json/scan.js';
-import type { Request } from '../../core/model.js';
+import type { ModelRequest } from '../../core/model.js';
 import { TextFilter, textFilter } from '../../core/textFilter.js';
 import type { TextReader } from '../../core/textFilter.js';
 
@@ -108,7 +108,7 @@ function mayBeginCalls(head: string): boolean {
  *
  * @param request The request. Without tools, or with the tool choice `none`, no text is converted.
  */
-export function extractTextCalls({ tools = [], toolChoice }: Request): MonoTypeOperatorFunction<Chunk> {
+export function extractTextCalls({ tools = [], toolChoice }: ModelRequest): MonoTypeOperatorFunction<Chunk> {
   if (tools.length === 0 || toolChoice === 'none') return identity;
   const offered = new Set(tools.map(({ name }) => name));
   return textFilter((emit) => new TextCallReader(offered, emit));

@@ -110,7 +110,7 @@ export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
  * @param text The text so far.
  * @param tags The tags. Each tag begins with `<` and contains no other `<`.
  */
-export function partialTagLength(text: string, ...tags: readonly string[]): number {
+function partialTagLength(text: string, ...tags: readonly string[]): number {
   const start = text.lastIndexOf('<');
   return start !== -1 && tags.some((tag) => tag.startsWith(text.slice(start))) ? text.length - start : 0;
 }

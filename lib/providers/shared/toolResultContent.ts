@@ -28,7 +28,7 @@ function textOfItem(item: JsonValue): string {
 }
 
 /** Whether a value is a file part, as `filePart` creates it. */
-function isFilePart(value: unknown): value is FilePart {
+export function isFilePart(value: unknown): value is FilePart {
   if (!isRecord(value) || value['type'] !== 'file' || typeof value['mediaType'] !== 'string') return false;
   return typeof value['data'] === 'string' || typeof value['url'] === 'string';
 }

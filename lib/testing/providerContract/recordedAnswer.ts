@@ -4,13 +4,13 @@ import { isFinish, isText, isThinking, isToolCall } from '../../core/eventGuards
 import { isSameJson } from '../../core/json/equal.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../core/message.js';
-import type { Model, Request } from '../../core/model.js';
+import type { Model, ModelRequest } from '../../core/model.js';
 import type { Usage } from '../../core/usage.js';
 import { accumulateToolCalls } from '../../operators/accumulateToolCalls.js';
 
 /** A recorded response, and what the model must emit for it. */
 export interface RecordedAnswer {
-  /** What the response is, for the titles of the cases: `a text`, `two calls`. */
+  /** A description of the response, for the titles of the cases: `a text`, `two calls`. */
   readonly title: string;
   /** The body, as the server sent it. */
   readonly body: string;
@@ -28,7 +28,7 @@ export interface RecordedAnswer {
   readonly error?: string;
 }
 
-/** What a model emitted. */
+/** The output of a model. */
 export interface Reading {
   readonly text: string;
   readonly thinking: string;
@@ -41,7 +41,7 @@ export interface Reading {
 }
 
 /** Subscribes to a model, and reads what it emits, to the end. The request offers the tools of the recorded calls. */
-export function read(model: Model, answer: RecordedAnswer, request: Partial<Request> = {}): Promise<Reading> {
+export function read(model: Model, answer: RecordedAnswer, request: Partial<ModelRequest> = {}): Promise<Reading> {
   const names = new Set(answer.calls?.map(({ name }) => name));
   const tools = [...names].map((name) => ({ name, description: 'A tool.', parameters: { type: 'object' } }));
   const withTools = tools.length > 0 ? { tools } : {};
@@ -117,7 +117,7 @@ export function expectBeginning(reading: Reading, answer: RecordedAnswer, provid
 export const markers = ['marker-system', 'marker-user', 'marker-argument', 'marker-result'] as const;
 
 /** A conversation with a call and its result. */
-export function conversation(): Partial<Request> {
+export function conversation(): Partial<ModelRequest> {
   const call = { type: 'toolCall', id: 'call_1', name: 'lookup', arguments: { of: 'marker-argument' } } as const;
   return {
     messages: [

@@ -12,7 +12,7 @@ export interface ReceivedRequest {
 export interface BodyOptions {
   /** The offsets, in bytes, at which the body is cut into reads. Default: one read. */
   readonly cuts?: readonly number[];
-  /** What follows the last byte: the end, a broken connection, or nothing. Default: the end. */
+  /** The event after the last byte: the end, a broken connection, or none. Default: the end. */
   readonly then?: 'end' | 'reset' | 'silence';
 }
 

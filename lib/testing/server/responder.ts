@@ -10,8 +10,8 @@ import { ollama } from './dialects/ollama/ollama.js';
 import { responses } from './dialects/responses/responses.js';
 import { behaviourFor } from './options.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
-import { errorResponse, rawResponse, scriptedResponse } from './response.js';
-import type { ServedResponse } from './response.js';
+import { errorResponse, playedResponse, rawResponse, scriptedResponse } from './response.js';
+import type { PlayedTurn, ServedResponse } from './response.js';
 
 /** The first one that serves a path answers. An unknown path is answered in OpenAI's format. */
 const dialects: readonly Dialect[] = [
@@ -54,6 +54,15 @@ export function createResponder(
   let turns = 0;
   const serverDialects = dialects.map((dialect) => dialect.perServer?.() ?? dialect);
 
+  const kept = new Map<string, PlayedTurn>();
+  const findRest = (request: ServedRequest) => {
+    for (const dialect of serverDialects) {
+      const rest = dialect.restOf?.(request);
+      if (rest) return { dialect, ...rest };
+    }
+    return undefined;
+  };
+
   const decide = (request: ServedRequest): ServedResponse => {
     const path = request.path.split('?', 1)[0] ?? '';
     const dialect = serverDialects.find((one) => one.serves(path));
@@ -73,12 +82,22 @@ export function createResponder(
     if (apiKey !== undefined && key !== apiKey) return errorResponse(format, failure(401), { headers });
     if (behaviour.raw) return rawResponse(format, behaviour, behaviour.raw);
     if ((behaviour.status ?? 200) >= 400) return errorResponse(format, failure(behaviour.status ?? 500), behaviour);
+    const rest = findRest(request);
+    if (rest) {
+      const played = kept.get(rest.id);
+      return played
+        ? playedResponse(rest.dialect, behaviour, played, rest.includes)
+        : errorResponse(rest.dialect, notKept(rest.id), { headers });
+    }
     const refusal = dialect
       ? (wrongMethod(request, path) ?? dialect.refusal(request.body, request.headers))
       : unknownPath(request, path);
     return refusal || !dialect
       ? errorResponse(format, refusal ?? unknownPath(request, path), { headers })
-      : scriptedResponse(dialect, behaviour, script, ++turns, request);
+      : scriptedResponse(dialect, behaviour, script, ++turns, request, (played) => {
+          const id = dialect.keptId?.(played);
+          if (id !== undefined) kept.set(id, played);
+        });
   };
 
   return (request) => {
@@ -94,6 +113,12 @@ const unknownPath = ({ method }: ServedRequest, path: string): Refusal => ({
   type: 'invalid_request_error',
   code: 'unknown_url',
   message: `Unknown request URL: ${method} ${path}. Please check the URL for typos.`,
+});
+
+const notKept = (id: string): Refusal => ({
+  status: 404,
+  type: 'invalid_request_error',
+  message: `Response with id '${id}' not found.`,
 });
 
 const wrongMethod = ({ method }: ServedRequest, path: string): Refusal | undefined =>

@@ -5,7 +5,7 @@ import { isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { outputFor, play } from '../script.js';
 import type { ScriptedOutput, Script } from '../script.js';
-import type { Dialect, DialectWriter, Refusal } from './dialects/dialect.js';
+import type { Dialect, DialectFrame, DialectWriter, Refusal } from './dialects/dialect.js';
 import { bytesOf, concatBytes, framingOf } from './framing.js';
 import type { Framing } from './framing.js';
 import type { Behaviour, ServedRequest, ServedTurn } from './options.js';
@@ -65,13 +65,26 @@ export function rawResponse(
   return response(dialect, behaviour, body.length > 0 ? from(body) : of({ bytes: noBytes, frame: false, then: 'end' }));
 }
 
-/** A response with the turn that the script has for the request. */
+/** A turn of the script as the server plays it. It can be played again. */
+export interface PlayedTurn {
+  readonly turn: number;
+  readonly path: string;
+  readonly body: JsonObject;
+  readonly lines: ScriptedOutput;
+}
+
+/**
+ * A response with the turn that the script has for the request.
+ *
+ * @param keep Called with the turn, unless the script throws. Default: nothing is called.
+ */
 export function scriptedResponse(
   dialect: Dialect,
   behaviour: Behaviour,
   script: Script<ServedTurn>,
   turn: number,
   { path, body }: ServedRequest,
+  keep: (played: PlayedTurn) => void = () => undefined,
 ): ServedResponse {
   const exchange = { turn, path, body: isJsonObject(body) ? body : ({} as JsonObject) };
   let lines: ScriptedOutput;
@@ -93,10 +106,29 @@ export function scriptedResponse(
       message: errorText(error),
     });
   }
+  keep({ ...exchange, lines });
+  return playedResponse(dialect, behaviour, { ...exchange, lines });
+}
+
+/** A response with a turn, or with the frames of it that `includes` selects. */
+export function playedResponse(
+  dialect: Dialect,
+  behaviour: Behaviour,
+  { lines, ...exchange }: PlayedTurn,
+  includes: (frame: DialectFrame) => boolean = () => true,
+): ServedResponse {
   return response(
     dialect,
     behaviour,
-    defer(() => encodeChunks(play(lines, turn), dialect.writer(exchange), framingOf(dialect, behaviour))),
+    defer(() => {
+      const complete = dialect.writer(exchange);
+      const writer: DialectWriter = {
+        next: (chunk) => complete.next(chunk).filter(includes),
+        error: (thrown) => complete.error(thrown).filter(includes),
+        end: () => complete.end().filter(includes),
+      };
+      return encodeChunks(play(lines, exchange.turn), writer, framingOf(dialect, behaviour));
+    }),
   );
 }
 

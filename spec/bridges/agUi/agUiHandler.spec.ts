@@ -3,19 +3,15 @@ import { EMPTY, of } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../../lib/agent.js';
 import { agUiHandler } from '../../../lib/bridges/agUi/index.js';
-import type {
-  AgUiAgent,
-  AgUiEvent,
-  AgUiHandlerOptions,
-  AgUiMessage,
-  RunAgentInput,
-} from '../../../lib/bridges/agUi/index.js';
-import type { Checkpoint } from '../../../lib/core/checkpoint.js';
+import type { AgUiEvent, AgUiHandlerOptions, AgUiMessage, RunAgentInput } from '../../../lib/bridges/agUi/index.js';
 import { tool } from '../../../lib/core/tool.js';
 import type { Tool } from '../../../lib/core/tool.js';
+import type { HandledAgent } from '../../../lib/service/handledAgent.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Script } from '../../../lib/testing/index.js';
+import { lateStore, mapStore } from '../../support/stores.js';
 
+const json = { 'content-type': 'application/json' };
 const user = (content: string): AgUiMessage => ({ id: content, role: 'user', content });
 const result = (toolCallId: string, content: string): AgUiMessage => ({
   id: 'result',
@@ -37,10 +33,10 @@ const approve = (id: string, payload: RunAgentInput['forwardedProps'] = { approv
 
 function serve<C>(script: Script, tools: readonly Tool[] = [], options: AgUiHandlerOptions<C> = {}) {
   const model = scriptedModel(script);
-  const agentFor = (own: readonly Tool[]): AgUiAgent => createAgent({ model, tools: [...tools, ...own] });
+  const agentFor = (own: readonly Tool[]): HandledAgent<C> => createAgent({ model, tools: [...tools, ...own] });
   const handler = agUiHandler<C>(agentFor, options);
   const post = (body: unknown) =>
-    handler(new Request('http://agent.test/', { method: 'POST', body: JSON.stringify(body) }));
+    handler(new Request('http://agent.test/', { method: 'POST', body: JSON.stringify(body), headers: json }));
   const run = async (fields: Partial<RunAgentInput> = {}): Promise<readonly AgUiEvent[]> => {
     const text = await (await post(request(fields))).text();
     return text
@@ -110,8 +106,8 @@ describe('agUiHandler', () => {
     };
     const options = { onError: (thrown: unknown) => errors.push(thrown) };
     expect((await serve([], [], { maxBodyBytes: 10 }).post(request())).status).toBe(413);
-    expect((await serve([], [], { ...options, context: denied }).post(request())).status).toBe(403);
-    expect((await serve([], [], { ...options, context: () => EMPTY }).post(request())).status).toBe(403);
+    expect((await serve([], [], { ...options, context: denied, owner: String }).post(request())).status).toBe(403);
+    expect((await serve([], [], { ...options, context: () => EMPTY, owner: String }).post(request())).status).toBe(403);
     expect(errors).toHaveLength(2);
   });
 
@@ -119,7 +115,7 @@ describe('agUiHandler', () => {
     const seen: unknown[] = [];
     const who = tool({ name: 'who', description: 'Who?', execute: (_, { context }) => (seen.push(context), 'ok') });
     for (const context of [() => 'ann', () => Promise.resolve('bob'), () => of('eve', 'late')])
-      await serve([[toolCall('who')], 'End.'], [who], { context }).run();
+      await serve([[toolCall('who')], 'End.'], [who], { context, owner: String }).run();
     expect(seen).toEqual(['ann', 'bob', 'eve']);
   });
 
@@ -131,9 +127,11 @@ describe('agUiHandler', () => {
     });
     const model = scriptedModel([]);
     const agentFor = (own: readonly Tool[]) => createAgent({ model, tools: [who, ...own] });
-    expect(agUiHandler(agentFor, { context: () => ({ user: 'ann' }) })).toBeInstanceOf(Function);
+    expect(agUiHandler(agentFor, { context: () => ({ user: 'ann' }), owner: ({ user }) => user })).toBeInstanceOf(
+      Function,
+    );
     // @ts-expect-error: the tool needs a user
-    expect(agUiHandler(agentFor, { context: () => ({ name: 'ann' }) })).toBeInstanceOf(Function);
+    expect(agUiHandler(agentFor, { context: () => ({ name: 'ann' }), owner: () => '' })).toBeInstanceOf(Function);
   });
 
   it('agUiHandler reads the instructions of a client as words of the user, unless they are trusted', async () => {
@@ -174,7 +172,7 @@ describe('agUiHandler', () => {
     expect((await run({ tools: [{ name: 'send', description: 'Mine.' }] })).at(-1)?.type).toBe('RUN_ERROR');
   });
 
-  it('agUiHandler goes on with a run whose approval is answered, and requires the answer', async () => {
+  it('agUiHandler resumes a run whose approval is answered, and requires the answer', async () => {
     const { run } = serve(waiting, [send]);
     expect((await run()).at(-1)).toMatchObject({ outcome: { type: 'interrupt', interrupts: [{ id: 'c1' }] } });
     expect((await run()).at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'ag_ui_request' });
@@ -216,7 +214,9 @@ describe('agUiHandler', () => {
     const { handler } = serve([]);
     const deep = '['.repeat(50_000) + ']'.repeat(50_000);
     const body = `{"threadId":"t","runId":"r","messages":[],"state":${deep}}`;
-    expect((await handler(new Request('http://agent.test/', { method: 'POST', body }))).status).toBe(400);
+    expect((await handler(new Request('http://agent.test/', { method: 'POST', body, headers: json }))).status).toBe(
+      400,
+    );
   });
 
   it('agUiHandler does not run a call that a client has made up', async () => {
@@ -230,25 +230,21 @@ describe('agUiHandler', () => {
   });
 
   it('agUiHandler executes a call once, also if two requests approve it at the same time', async () => {
-    const map = new Map<string, Checkpoint>();
-    const later = <T>(value: () => T) => new Promise<T>((resolve) => setImmediate(() => resolve(value())));
-    const store = {
-      get: (key: string) => later(() => map.get(key)),
-      set: (key: string, checkpoint: Checkpoint) => later(() => map.set(key, checkpoint)),
-      delete: (key: string) => later(() => map.delete(key)),
-    };
-    const { run } = serve(waiting, [send], { store });
+    const store = mapStore();
+    const { run } = serve(waiting, [send], { store: lateStore(store) });
     await run();
-    expect([...map.keys()]).toEqual(['t']);
+    expect([...store.records.values()].map(({ record }) => record.state)).toEqual(['waiting']);
     const runs = await Promise.all([run(approve('c1')), run(approve('c1'))]);
     expect(runs.map((events) => events.at(-1)?.type).sort()).toEqual(['RUN_ERROR', 'RUN_FINISHED']);
     expect(executed).toEqual(['ann']);
-    expect(map.size).toBe(0);
+    expect([...store.records.values()].map(({ record }) => [record.state, record.checkpoint])).toEqual([
+      ['ended', undefined],
+    ]);
   });
 
-  it('agUiHandler keeps the threads of users apart with threadKey', async () => {
+  it('agUiHandler keeps the threads of owners apart', async () => {
     let who = 'ann';
-    const options = { context: () => who, threadKey: (id: string, name: string) => `${name}/${id}` };
+    const options = { context: () => who, owner: (name: string) => name };
     const { run } = serve<string>([[toolCall('send', { to: 'ann' }, 'c1')], 'Done.'], [send], options);
     await run();
     who = 'eve';

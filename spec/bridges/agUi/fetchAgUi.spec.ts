@@ -9,8 +9,8 @@ import { agUiHandler, fetchAgUi, fromAgUi } from '../../../lib/bridges/agUi/inde
 import type { FetchAgUiOptions } from '../../../lib/bridges/agUi/index.js';
 import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
-import { nodeListener } from '../../../lib/ui/nodeListener.js';
-import { toView } from '../../../lib/ui/toView.js';
+import { nodeListener } from '../../../lib/service/nodeListener.js';
+import { toView } from '../../../lib/chat/toView.js';
 
 const servers: Server[] = [];
 afterEach(() => {

@@ -9,7 +9,7 @@ import { ofType } from '../../../lib/operators/ofType.js';
 import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { operatorContract } from '../../../lib/testing/operatorContract.js';
-import { toView } from '../../../lib/ui/toView.js';
+import { toView } from '../../../lib/chat/toView.js';
 import { diagram } from '../../support/diagram.js';
 import { observe } from '../../support/observe.js';
 import { exampleRun } from '../../support/runs.js';

@@ -12,6 +12,7 @@ import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { operatorContract } from '../../../lib/testing/operatorContract.js';
 import type { Step } from '../../../lib/testing/index.js';
+import { typed } from '../../../lib/orchestrators/typed.js';
 import { diagram } from '../../support/diagram.js';
 import { observe } from '../../support/observe.js';
 import { exampleRun } from '../../support/runs.js';
@@ -258,7 +259,7 @@ describe('toAgUi', () => {
     const usage = { input: 5, cachedInput: 2, output: 3, reasoning: 1, total: 8 };
     const steps: Step[] = ['{"x":1}', { type: 'finish', reason: 'stop', usage }];
     const output = { type: 'object', properties: { x: { type: 'number' } } };
-    const run$ = createAgent({ model: scriptedModel([steps]), output }).stream('Go.');
+    const run$ = createAgent({ model: scriptedModel([steps]), output: typed(output) }).stream('Go.');
     expect(convert(run$).at(-1)).toMatchObject({
       result: { x: 1 },
       usage: [{ inputTokens: 5, cachedInputTokens: 2, outputTokens: 3, reasoningTokens: 1, totalTokens: 8 }],

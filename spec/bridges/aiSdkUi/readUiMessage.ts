@@ -2,7 +2,7 @@ import type { UiMessage, UiMessageChunk } from '../../../lib/bridges/aiSdkUi/ind
 import { tryParseJson } from '../../../lib/core/json/json.js';
 
 /** A part of a message at the browser. */
-export type ReadPart = Record<string, unknown> & { type: string };
+type ReadPart = Record<string, unknown> & { type: string };
 
 /** What a browser has read. */
 export interface ReadMessage extends UiMessage {
@@ -15,7 +15,7 @@ export interface ReadMessage extends UiMessage {
  * Reads chunks by the rules of `useChat`, and is stricter: a chunk must refer to something that is open, whatever is
  * opened must be closed, and nothing follows the end. Calls may stay open if the message ends with `tool-calls`.
  *
- * @param before The message that goes on. Default: a new one.
+ * @param before The message to continue. Default: a new one.
  */
 export function readUiMessage(chunks: readonly UiMessageChunk[], before?: UiMessage): ReadMessage {
   const message: ReadMessage = {
@@ -25,7 +25,7 @@ export function readUiMessage(chunks: readonly UiMessageChunk[], before?: UiMess
   };
   const blocks = new Map<string, ReadPart>();
   const usedIds = new Set<string>();
-  let isStepOpen = before ? undefined : false; // whether the message that goes on has an open step is not known
+  let isStepOpen = before ? undefined : false; // whether the message to continue has an open step is not known
   let hasEnded = false;
   const fail = (problem: string): never => {
     throw new Error(`${problem}: ${JSON.stringify(chunks)}`);

@@ -219,7 +219,7 @@ describe('toUiMessageStream and calls that wait', () => {
     ['denied', [], { type: 'tool-output-denied', toolCallId: 'c1' }],
     ['denied', [clientWeather], { type: 'tool-output-error', toolCallId: 'c1', errorText: 'No.' }],
     ['failed', [], { type: 'tool-output-error', toolCallId: 'c1', errorText: 'No.' }],
-  ] as const)('toUiMessageStream reports the outcome of a call that is %s and goes on', (code, tools, chunk) => {
+  ] as const)('toUiMessageStream reports the outcome of a call that is %s and continues', (code, tools, chunk) => {
     const result = { type: 'toolResult', id: 'c1', name: 'weather', error: 'No.', code } as const;
     expect(chunksOf(events(result), { tools, continues: true })[1]).toEqual(chunk);
   });

@@ -2,10 +2,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, jest } from '@jest/globals';
 import { concat, NEVER, Observable, of, Subject, tap } from 'rxjs';
-import { sendUiMessage, uiMessageResponse } from '../../../lib/bridges/aiSdkUi/index.js';
+import { uiMessageResponse } from '../../../lib/bridges/aiSdkUi/index.js';
 import type { UiMessageChunk } from '../../../lib/bridges/aiSdkUi/index.js';
 import type { StreamEvent } from '../../../lib/core/event.js';
-import { shareRun } from '../../../lib/ui/shareRun.js';
+import { nodeListener } from '../../../lib/service/nodeListener.js';
+import { shareRun } from '../../../lib/service/shareRun.js';
 import { exampleRun } from '../../support/runs.js';
 import { readUiMessage } from './readUiMessage.js';
 
@@ -16,9 +17,11 @@ const chunksIn = (body: string): readonly UiMessageChunk[] =>
     .filter((line) => line.startsWith('data: {'))
     .map((line) => JSON.parse(line.slice(6)) as UiMessageChunk);
 
-describe('sendUiMessage and uiMessageResponse', () => {
-  it('sendUiMessage sends over a socket what uiMessageResponse has as its body', async () => {
-    const server = createServer((_, response) => sendUiMessage(exampleRun(), response, { headers: { 'x-own': '1' } }));
+describe('uiMessageResponse', () => {
+  it('uiMessageResponse sends its body over a socket of node:http', async () => {
+    const server = createServer(
+      nodeListener(() => Promise.resolve(uiMessageResponse(exampleRun(), { headers: { 'x-own': '1' } }))),
+    );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     const sent = await response.text();

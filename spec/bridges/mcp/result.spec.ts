@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { isRepetitionOf, toResult } from '../../../lib/bridges/mcp/result.js';
+import { createRepetitionTest, toResult } from '../../../lib/bridges/mcp/result.js';
 import type { JsonValue } from '../../../lib/index.js';
 
 const text = (content: string) => ({ type: 'text' as const, text: content });
@@ -133,25 +133,25 @@ describe('toResult', () => {
   });
 });
 
-const repeated = (data: JsonValue, ...texts: readonly string[]) => texts.map(isRepetitionOf(data, texts));
+const repeated = (data: JsonValue, ...texts: readonly string[]) => texts.map(createRepetitionTest(data, texts));
 
-describe('isRepetitionOf', () => {
-  it('isRepetitionOf recognizes its JSON, in any layout and order of keys', () => {
+describe('createRepetitionTest', () => {
+  it('createRepetitionTest recognizes its JSON, in any layout and order of keys', () => {
     expect(repeated({ a: [1, { b: null, c: '' }] }, '{\n  "a": [1, { "c": "", "b": null }]\n}')).toEqual([true]);
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat(4), (data, indent) =>
-        isRepetitionOf(data as JsonValue, ['', ''])(JSON.stringify(data, null, indent)),
+        createRepetitionTest(data as JsonValue, ['', ''])(JSON.stringify(data, null, indent)),
       ),
     );
   });
-  it('isRepetitionOf recognizes the value that is wrapped as { result }', () => {
+  it('createRepetitionTest recognizes the value that is wrapped as { result }', () => {
     expect(repeated({ result: 'hello' }, 'hello')).toEqual([true]);
     expect(repeated({ result: 5 }, '5')).toEqual([true]);
     expect(repeated({ result: [1, 2] }, '[1,2]')).toEqual([true]);
     expect(repeated({ result: 'hello', more: 1 }, 'hello')).toEqual([false]);
     expect(repeated({ text: 'hello' }, 'hello')).toEqual([false]);
   });
-  it('isRepetitionOf recognizes the items of an array, a text for each, in order', () => {
+  it('createRepetitionTest recognizes the items of an array, a text for each, in order', () => {
     expect(repeated({ result: ['a', { b: 1 }, [2, 3]] }, 'a', '{ "b": 1 }', '2', '3')).toEqual([
       true,
       true,
@@ -161,7 +161,7 @@ describe('isRepetitionOf', () => {
     expect(repeated({ result: ['a', 'b'] }, 'b', 'a')).toEqual([false, false]);
     expect(repeated({ result: ['a', 'b'] }, 'b')).toEqual([false]);
   });
-  it('isRepetitionOf rejects another value, a missing or an additional key, and other texts', () => {
+  it('createRepetitionTest rejects another value, a missing or an additional key, and other texts', () => {
     for (const text of ['{"a":2}', '{}', '{"a":1,"b":2}', '{"b":1}', '[1]', 'null', 'a is 1', '{"a":1', ''])
       expect(repeated({ a: 1 }, text)).toEqual([false]);
     expect(repeated([1, 2], '[1]', '[1,2,3]', '{"0":1,"1":2}')).toEqual([false, false, false]);

@@ -26,7 +26,7 @@ export interface Connected {
 export const newClient = (options?: ClientOptions) => new Client({ name: 'rivulet-spec', version: '1.0.0' }, options);
 
 /** Records what a transport sends. */
-export function recorded(transport: Transport): JSONRPCMessage[] {
+function recorded(transport: Transport): JSONRPCMessage[] {
   const sent: JSONRPCMessage[] = [];
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {

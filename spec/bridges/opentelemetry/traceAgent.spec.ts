@@ -28,9 +28,10 @@ import { isResult, isToolStart } from '../../../lib/core/eventGuards.js';
 import { tool } from '../../../lib/core/tool.js';
 import { twoPhase } from '../../../lib/orchestrators/twoPhase.js';
 import { fallback } from '../../../lib/models/fallback.js';
-import { retryTurn } from '../../../lib/models/retryTurn.js';
+import { retryModel } from '../../../lib/models/retryModel.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { agentTool } from '../../../lib/tools/agentTool.js';
+import { typed } from '../../../lib/orchestrators/typed.js';
 import { observe } from '../../support/observe.js';
 import { record, useContextManager } from './recording.js';
 
@@ -304,7 +305,7 @@ describe('traceAgent', () => {
       [
         'a turn starts over while an eager tool runs',
         {
-          model: retryTurn(
+          model: retryModel(
             scriptedModel([
               concat(
                 of<Chunk>(toolCall('hang', {}, 'c1')),
@@ -414,6 +415,15 @@ describe('traceAgent', () => {
       expect(open()).toEqual([]);
     });
 
+    it('when two runs are left by one signal, which is not an error of the second one either', () => {
+      const controller = new AbortController();
+      const { agent, ended } = traced({ model: scriptedModel([NEVER, NEVER]) });
+      for (const prompt of ['One.', 'Two.']) observe(agent.stream(prompt, { signal: controller.signal }));
+      controller.abort();
+      const runs = ended().filter(({ name }) => name === 'invoke_agent helper');
+      expect(runs.map(({ status }) => status.code)).toEqual([SpanStatusCode.UNSET, SpanStatusCode.UNSET]);
+    });
+
     it('when a turn starts over: the tool before the new attempt', () => {
       const attempt = concat(of<Chunk>(toolCall('hang', {}, 'c1')), of<Chunk>({ type: 'retract' }), NEVER);
       const { agent, open } = traced({ model: scriptedModel([attempt]), tools: [hang], eagerTools: true });
@@ -456,7 +466,7 @@ describe('traceAgent', () => {
     });
   });
 
-  it('traceAgent traces a run that waits and the run that goes on, also through resumeRun', () => {
+  it('traceAgent traces a run that waits and the run that resumes it, also through resumeRun', () => {
     const ask = tool({ name: 'ask', description: 'Asks.', needsApproval: true, execute: () => 'yes' });
     const { agent, tree, span, open } = traced({ model: scriptedModel([[toolCall('ask')], 'Done.']), tools: [ask] });
     const checkpoint = observe(agent.run('Go.')).values[0]!.checkpoint!;
@@ -472,7 +482,7 @@ describe('traceAgent', () => {
   });
 
   it('traceAgent records retries as events of the request, which has one span', () => {
-    const model = retryTurn(scriptedModel([throwError(() => reset()), throwError(() => reset()), 'Done.']), {
+    const model = retryModel(scriptedModel([throwError(() => reset()), throwError(() => reset()), 'Done.']), {
       delay: 5,
     });
     const { agent, tree, span } = traced({ model });
@@ -690,7 +700,7 @@ describe('traceAgent', () => {
 
   it('traceAgent traces each request of a turn that asks the model twice, and of a repair', () => {
     const model = scriptedModel([[toolCall('load')], 'Rome it is.', '{"city": 1}', '{"city": "Rome"}']);
-    const output = z.object({ city: z.string() });
+    const output = typed(z.object({ city: z.string() }));
     const { agent, tree, open } = traced({ model, tools: [load], output, orchestrator: twoPhase });
     expect(observe(agent.run('Go.')).values).toMatchObject([{ output: { city: 'Rome' } }]);
     expect(tree().filter((line) => line.includes('chat'))).toHaveLength(4);

@@ -5,7 +5,7 @@ import { traceModel } from '../../../lib/bridges/opentelemetry/index.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { HttpError } from '../../../lib/core/errors.js';
 import { filePart, userMessage } from '../../../lib/core/message.js';
-import { setUsageOfError } from '../../../lib/core/remainder.js';
+import { setUsageOfError } from '../../../lib/core/usageOfError.js';
 import { scriptedModel } from '../../../lib/testing/index.js';
 import { observe } from '../../support/observe.js';
 import { record, useContextManager } from './recording.js';

@@ -1,6 +1,8 @@
-import { rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Subject } from 'rxjs';
@@ -94,6 +96,16 @@ describe('runProgram, without a terminal', () => {
     );
   });
 
+  it('runProgram draws its last run as a page with --draw', async () => {
+    const file = join(await mkdtemp(join(tmpdir(), 'draw-')), 'run.html');
+    const { code, out } = await start(['--draw', file, 'How much warmer is Lisbon than Oslo?']);
+    expect(code).toBe(0);
+    expect(out).toContain(`The last run is drawn in ${file}.`);
+    const page = await readFile(file, 'utf8');
+    expect(page).toContain('<title>How much warmer is Lisbon than Oslo?</title>');
+    expect(page.match(/<b>weather<\/b>/g)).toHaveLength(2);
+  });
+
   it('runProgram finds a provider by its alias and its key, and requests thinking unless --no-thinking is given', async () => {
     const server = await serveModel(['A river.', 'A lake.'], { apiKey: 'sk-for-the-spec' });
     const args = ['--provider', 'claude', '--base-url', server.urlFor('anthropic')];
@@ -166,7 +178,7 @@ describe('runProgram, without a terminal', () => {
     });
     expect(error).toBe('');
     expect(code).toBe(130);
-    expect(out).toMatch(/→ weather .*\n✗ weather Lisbon: The call was not executed\.\n.*\nstopped\n\[1 turn.*\]\n$/s);
+    expect(out).toMatch(/→ weather .*\n✗ weather Lisbon: The call was not executed\.\nstopped\n\[1 turn.*\]\n$/s);
   });
 
   it('runProgram asks the model of --fallback when the first one fails, and says who answers', async () => {

@@ -1,12 +1,12 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { lastValueFrom, materialize, toArray } from 'rxjs';
 import { accumulateToolCalls, consolidate, userMessage } from 'rivulet';
-import type { Message, Model, Request } from 'rivulet';
+import type { Message, Model, ModelRequest } from 'rivulet';
 import { fromAiSdk } from 'rivulet/ai-sdk';
 import type { AiSdkOptions } from 'rivulet/ai-sdk';
 
-export const question: Request = { messages: [userMessage('Hello?')] };
-export const usage = {
+export const question: ModelRequest = { messages: [userMessage('Hello?')] };
+const usage = {
   inputTokens: { total: 30, noCache: 18, cacheRead: 10, cacheWrite: 2 },
   outputTokens: { total: 12, text: 7, reasoning: 5 },
 };

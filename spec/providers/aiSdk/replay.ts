@@ -1,9 +1,9 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import type { Request } from 'rivulet';
+import type { ModelRequest } from 'rivulet';
 import { userMessage } from 'rivulet';
 import { acme, chunksOf, finish, messageOf, question, season, start } from './acme.js';
 
-const request: Request = { ...question, tools: [season] };
+const request: ModelRequest = { ...question, tools: [season] };
 
 /** The parts of a text. */
 export const textParts = (id: string, delta: string, metadata = {}): LanguageModelV4StreamPart[] => [

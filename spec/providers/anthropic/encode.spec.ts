@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { userMessage } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeAnthropic } from '../../../lib/providers/anthropic/encode.js';
 
 const messages = [userMessage('Name a river.')];
-const body = (request: Partial<Request> = {}, model = 'claude-sonnet-4-5') =>
+const body = (request: Partial<ModelRequest> = {}, model = 'claude-sonnet-4-5') =>
   encodeAnthropic(model, { messages, ...request }).body;
 const add = {
   name: 'add',
@@ -42,7 +42,7 @@ describe('encodeAnthropic', () => {
       tools: [{ name: 'add', description: 'Adds.', input_schema: add.parameters }],
     });
     expect(body({ tools })).not.toHaveProperty('tool_choice');
-    const choice = (request: Partial<Request>) => body({ tools, ...request })['tool_choice'];
+    const choice = (request: Partial<ModelRequest>) => body({ tools, ...request })['tool_choice'];
     expect(choice({ toolChoice: 'auto' })).toEqual({ type: 'auto' });
     expect(choice({ toolChoice: 'none', parallelToolCalls: false })).toEqual({ type: 'none' });
     expect(choice({ toolChoice: 'required' })).toEqual({ type: 'any' });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { begin, end, read, textBlock } from './frames.js';
 
-describe('finishReasonOf', () => {
+describe('toFinishReason', () => {
   it.each([
     ['end_turn', 'stop'],
     ['stop_sequence', 'stop'],
@@ -16,7 +16,7 @@ describe('finishReasonOf', () => {
     ['length', 'length'],
     ['stop', 'stop'],
     ['something_new', 'other'],
-  ])('finishReasonOf maps %s to %s, and the finish keeps the word as rawReason', (word, reason) => {
+  ])('toFinishReason maps %s to %s, and the finish keeps the word as rawReason', (word, reason) => {
     expect(read(begin(), ...textBlock(0, 'a'), ...end(word)).finish).toMatchObject({ reason, rawReason: word });
   });
 });

@@ -221,8 +221,12 @@ describe('encodeMessages: provider options', () => {
   it('encodeMessages never adds options to thinking', () => {
     const thinking = { type: 'thinking', thinking: 'Hm', signature: 's' };
     const parts: Message['parts'] = [{ type: 'text', text: 'Hi', providerData: { anthropic: { after: [thinking] } } }];
-    expect(sent({ role: 'model', parts, providerOptions })).toEqual([
-      { role: 'assistant', content: [{ type: 'text', text: 'Hi', cache_control }, thinking] },
+    const last: Message = { role: 'model', parts: [{ type: 'text', text: 'Well.' }] };
+    expect(sent({ role: 'model', parts, providerOptions }, last)).toEqual([
+      {
+        role: 'assistant',
+        content: [{ type: 'text', text: 'Hi', cache_control }, thinking, { type: 'text', text: 'Well.' }],
+      },
     ]);
   });
 

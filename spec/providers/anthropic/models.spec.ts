@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';
 import { encodeAnthropic } from '../../../lib/providers/anthropic/encode.js';
 
 const messages = [userMessage('Name a river.')];
-const body = (request: Partial<Request> = {}, model = 'claude-sonnet-4-5') =>
+const body = (request: Partial<ModelRequest> = {}, model = 'claude-sonnet-4-5') =>
   encodeAnthropic(model, { messages, ...request }).body;
 
 describe('findFamily', () => {
@@ -38,7 +38,7 @@ describe('findFamily', () => {
 });
 
 describe('encodeThinking', () => {
-  const thinking = (setting: NonNullable<Request['thinking']>, model?: string, more: Partial<Request> = {}) =>
+  const thinking = (setting: NonNullable<ModelRequest['thinking']>, model?: string, more: Partial<ModelRequest> = {}) =>
     body({ thinking: setting, ...more }, model);
 
   it('encodeThinking sends a budget between 1024 and the limit to models that accept one', () => {

@@ -3,13 +3,14 @@ import { describe, expect, it } from '@jest/globals';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';
+import { compatible } from '../../../lib/providers/chatCompletions/compatible.js';
 import { chatCompletions } from '../../../lib/providers/chatCompletions/chatCompletions.js';
 import { createTextCallParser } from '../../../lib/providers/shared/textCalls.js';
 import { expectRecorded, wholeAnswer } from '../wholeAnswer.js';
 import { recordings } from '../../support/recordings.js';
 import { read } from './reading.js';
 
-const wire = chatCompletions('m', { provider: 'server' });
+const wire = chatCompletions('m', { ...compatible, provider: 'server' });
 
 describe('chatCompletions', () => {
   it('chatCompletions encodes each message once', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { userMessage } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import type { Dialect } from '../../../lib/providers/chatCompletions/dialect.js';
 import { encodeChatCompletions } from '../../../lib/providers/chatCompletions/encode.js';
 
-const encode = (request: Partial<Request>, dialect: Partial<Dialect> = {}) =>
+const encode = (request: Partial<ModelRequest>, dialect: Partial<Dialect> = {}) =>
   encodeChatCompletions('m', { messages: [userMessage('Hi')], ...request }, { provider: 'server', ...dialect });
 const tool = { name: 'f', description: 'Does f.', parameters: { type: 'object', properties: {} } };
 const streamed = { stream: true, stream_options: { include_usage: true } };

@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { FilePart, Message, Part } from '../../../lib/core/message.js';
+import { compatible } from '../../../lib/providers/chatCompletions/compatible.js';
 import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
 import type { Dialect } from '../../../lib/providers/chatCompletions/dialect.js';
 import { encodeMessage } from '../../../lib/providers/chatCompletions/messages.js';
 
 const messagesOf = (messages: readonly Message[], dialect: Partial<Dialect> = {}) =>
-  messages.flatMap((message) => encodeMessage(message, { provider: 'server', ...dialect }));
+  messages.flatMap((message) => encodeMessage(message, { ...compatible, provider: 'server', ...dialect }));
 const contentOf = (parts: readonly Part[], dialect: Partial<Dialect> = {}) => messagesOf([userMessage(parts)], dialect);
 
 describe('encodeMessage', () => {
@@ -145,7 +146,7 @@ describe('encodeMessage', () => {
   it('encodeMessage keeps every key of the arguments that decodeChatCompletions read', () => {
     const text = '{"__proto__":{"x":1},"constructor":2,"toString":"s"}';
     const fragments: unknown[] = [];
-    const decoder = decodeChatCompletions('server', (chunk) => {
+    const decoder = decodeChatCompletions({ provider: 'server' }, (chunk) => {
       if (chunk.type === 'toolCallFragment') fragments.push(chunk.arguments);
     });
     decoder.next({ choices: [{ delta: { tool_calls: [{ id: 'a', function: { name: 'f', arguments: text } }] } }] });

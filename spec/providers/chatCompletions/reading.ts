@@ -1,3 +1,4 @@
+import { compatible } from '../../../lib/providers/chatCompletions/compatible.js';
 import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
 import type { Chunk, FinishChunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
@@ -20,7 +21,7 @@ export function read(
   const chunks: Chunk[] = [];
   let error: unknown;
   try {
-    const decoder = decodeChatCompletions(provider, (chunk) => chunks.push(chunk));
+    const decoder = decodeChatCompletions({ ...compatible, provider }, (chunk) => chunks.push(chunk));
     for (const frame of frames) {
       if (isNamed(frame)) decoder.next(frame.data, frame.event);
       else decoder.next(frame);

@@ -2,9 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { modelMessage } from '../../../lib/core/message.js';
-import { replayFields } from '../../../lib/providers/chatCompletions/replay.js';
+import { compatible } from '../../../lib/providers/chatCompletions/compatible.js';
+import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
+import { replay } from '../../../lib/providers/chatCompletions/replay.js';
 import { encodeMessage } from '../../../lib/providers/chatCompletions/messages.js';
-import { delta, read } from './reading.js';
+import { delta, frame, read } from './reading.js';
 
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
 const part = fc.oneof(
@@ -48,17 +50,17 @@ describe('replay', () => {
         const metadata = data?.type === 'providerData' ? { server: data.data } : {};
         const [message] = encodeMessage(
           { ...modelMessage(text === '' ? '.' : text), metadata },
-          { provider: 'server' },
+          { ...compatible, provider: 'server' },
         );
         expect(message).toMatchObject({ role: 'assistant' });
       }),
     );
   });
 
-  it('replayFields accepts stored data of any shape and keeps the complete text', () => {
+  it('replay.fields accepts stored data of any shape and keeps the complete text', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.array(fc.record({ at: json, part: json })), (text, thoughts) => {
-        const { content } = replayFields(text, { thoughts }) as { readonly content: string | readonly JsonObject[] };
+        const { content } = replay.fields(text, { thoughts }) as { readonly content: string | readonly JsonObject[] };
         const texts =
           typeof content === 'string'
             ? content
@@ -66,6 +68,17 @@ describe('replay', () => {
         expect(texts).toContain(text);
       }),
     );
+  });
+
+  it('a dialect without `replay` stores nothing and sends nothing back', () => {
+    const types: string[] = [];
+    const decoder = decodeChatCompletions({ provider: 'openai' }, ({ type }) => types.push(type));
+    decoder.next(delta({ reasoning_content: 'Hm', content: '4' }));
+    decoder.next(frame({ message: { reasoning_content: 'Hm', content: '42' }, finish_reason: 'stop' }));
+    decoder.end(true);
+    expect(types).toEqual(['thinking', 'text', 'text', 'finish']);
+    const stored = { ...modelMessage('42'), metadata: { openai: { reasoning_content: 'Hm' } } };
+    expect(encodeMessage(stored, { provider: 'openai' })).toEqual([{ role: 'assistant', content: '42' }]);
   });
 
   it('ReplayCollector stores reasoning only with a message that has calls; a signature is stored with its call', () => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../lib/core/json/json.js';
+import { decodeChatCompletions } from '../../../lib/providers/chatCompletions/decode.js';
+import type { Chunk } from '../../../lib/core/chunk.js';
 import { delta, frame, read } from './reading.js';
 
 describe('sources of chat completions', () => {
@@ -24,6 +26,17 @@ describe('sources of chat completions', () => {
       },
       { type: 'source', source: { type: 'source', url: 'https://b.test/' } },
     ]);
+  });
+
+  it('a dialect without `otherContent` reads annotations, and ignores files, search results and costs', () => {
+    const chunks: Chunk[] = [];
+    const decoder = decodeChatCompletions({ provider: 'openai' }, (chunk) => chunks.push(chunk));
+    const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a.test' } }];
+    const images = [{ image_url: { url: 'https://a.test/i.png' } }];
+    decoder.next({ ...delta({ content: 'Hi', images, annotations }, 'stop'), citations: ['https://b.test'] });
+    decoder.next({ choices: [], usage: { cost: 1 } });
+    decoder.end(true);
+    expect(chunks.map(({ type }) => type)).toEqual(['text', 'source', 'finish']);
   });
 
   it('readFrameSources reads search results and citations', () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { userMessage } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { cohere } from '../../../lib/providers/cohere/cohere.js';
 import { encodeCohere } from '../../../lib/providers/cohere/encode.js';
 
 const messages = [userMessage('Name a river.')];
-const body = (request: Partial<Request> = {}) => encodeCohere('command-a-03-2025', { messages, ...request }).body;
+const body = (request: Partial<ModelRequest> = {}) => encodeCohere('command-a-03-2025', { messages, ...request }).body;
 const add = { name: 'add', description: 'Adds.', parameters: { type: 'object', properties: {} } };
 const now = { ...add, name: 'now' };
 

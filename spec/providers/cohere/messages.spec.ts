@@ -3,13 +3,13 @@ import { lastValueFrom } from 'rxjs';
 import type { JsonValue } from '../../../lib/core/json/json.js';
 import { filePart, modelMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { cohere } from '../../../lib/providers/cohere/cohere.js';
 import { encodeCohere } from '../../../lib/providers/cohere/encode.js';
 import { answering } from '../answering.js';
 
 const withId = (id: string) => ({ cohere: { document: { id } } });
-const body = (request: Request) => encodeCohere('command-a-03-2025', request).body;
+const body = (request: ModelRequest) => encodeCohere('command-a-03-2025', request).body;
 
 describe('encodeMessages of cohere', () => {
   it('encodeMessages accepts images and texts, and throws for other files', () => {

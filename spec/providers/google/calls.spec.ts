@@ -105,6 +105,22 @@ describe('CallDecoder', () => {
     expect({}).not.toHaveProperty('polluted');
   });
 
+  it('CallDecoder replaces the escapes of a quoted name, as RFC 9535 defines them', () => {
+    const names = ['a\nb', '\t\r\b\f', '\u000b', '\ud83d\ude00', "it's", 'say "x"', 'back\\slash', 'a/b'];
+    const partialArgs = names.flatMap((name, index) => {
+      const doubleQuoted = JSON.stringify(name);
+      const escaped = doubleQuoted.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'");
+      return [
+        { jsonPath: `$.double[ ${doubleQuoted} ]`, numberValue: index },
+        { jsonPath: `$['single']['${escaped}']`, numberValue: index },
+      ];
+    });
+    partialArgs.push({ jsonPath: '$.double["\\ud83d\\ude00\\/"]', numberValue: 99 });
+    const [[, found] = []] = calls(call({ name: 'f', partialArgs }));
+    const single = Object.fromEntries(names.map((name, index) => [name, index]));
+    expect(found).toEqual({ double: { ...single, '\ud83d\ude00/': 99 }, single });
+  });
+
   it.each(['MAX_TOKENS', 'SAFETY', 'MALFORMED_FUNCTION_CALL'])(
     'CallDecoder exposes no call whose arguments were truncated by %s',
     (finishReason) => {

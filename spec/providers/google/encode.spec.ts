@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { userMessage } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeGoogle } from '../../../lib/providers/google/encode.js';
 
 const messages = [userMessage('Hi')];
-const body = (request: Partial<Request>) => encodeGoogle('gemini-2.5-flash', { messages, ...request }).body;
-const config = (request: Partial<Request>) => body(request)['generationConfig'];
+const body = (request: Partial<ModelRequest>) => encodeGoogle('gemini-2.5-flash', { messages, ...request }).body;
+const config = (request: Partial<ModelRequest>) => body(request)['generationConfig'];
 const parameters = { type: 'object', properties: { a: { type: 'number' } } };
 const tools = [{ name: 'f', description: 'F.', parameters }];
 const output = { type: 'object', properties: {} };
@@ -74,7 +74,7 @@ describe('encodeGoogle', () => {
       ],
     });
     expect(body({ tools })).not.toHaveProperty('toolConfig');
-    const mode = (toolChoice: NonNullable<Request['toolChoice']>) => body({ tools, toolChoice })['toolConfig'];
+    const mode = (toolChoice: NonNullable<ModelRequest['toolChoice']>) => body({ tools, toolChoice })['toolConfig'];
     expect(mode('auto')).toEqual({ functionCallingConfig: { mode: 'AUTO' } });
     expect(mode('none')).toEqual({ functionCallingConfig: { mode: 'NONE' } });
     expect(mode('required')).toEqual({ functionCallingConfig: { mode: 'ANY' } });

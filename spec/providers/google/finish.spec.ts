@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { UsageCounter, finishReasonOf } from '../../../lib/providers/google/finish.js';
+import { UsageCounter, toFinishReason } from '../../../lib/providers/google/finish.js';
 import { frame, read } from './frames.js';
 
-describe('finishReasonOf', () => {
+describe('toFinishReason', () => {
   it.each([
     ['STOP', 'stop'],
     ['MAX_TOKENS', 'length'],
@@ -26,11 +26,11 @@ describe('finishReasonOf', () => {
     ['SOMETHING_NEW', 'other'],
     ['max_tokens', 'length'],
     ['content_filter', 'contentFilter'],
-  ])('finishReasonOf maps %s to %s', (word, reason) => {
-    expect(finishReasonOf(word)).toBe(reason);
+  ])('toFinishReason maps %s to %s', (word, reason) => {
+    expect(toFinishReason(word)).toBe(reason);
   });
 
-  it('finishReasonOf leaves the word of the wire in rawReason', () => {
+  it('toFinishReason leaves the word of the wire in rawReason', () => {
     expect(read(frame([], { finishReason: 'SOMETHING_NEW' })).finish).toEqual({
       type: 'finish',
       reason: 'other',

@@ -27,6 +27,12 @@ describe('encodeThinking', () => {
     });
     expect(() => encodeThinking('gemini-2.5-pro', false)).toThrow(/gemini-2.5-pro always thinks.*Flash/);
   });
+
+  it.each(['gemini-4-hydrogen', 'gemini-4-argon'])('encodeThinking cannot turn off the thinking of %s', (model) => {
+    expect(() => encodeThinking(model, false)).toThrow(
+      expect.objectContaining({ subject: 'capability', message: expect.stringMatching(/always thinks/) as unknown }),
+    );
+  });
 });
 
 describe('encodeThinking: levels', () => {
@@ -36,6 +42,8 @@ describe('encodeThinking: levels', () => {
     ['gemini-3.8-flash', ['minimal', 'low', 'medium', 'high']],
     ['gemini-3.1-flash-lite', ['minimal', 'low', 'medium', 'high']],
     ['gemini-2.5-flash', ['minimal', 'low', 'medium', 'high']],
+    ['gemini-4-argon', ['low', 'medium', 'high']],
+    ['models/gemini-4-hydrogen', ['low', 'medium', 'high', 'xhigh']],
   ])('encodeThinking knows the levels of %s: %j', (model, levels) => {
     for (const effort of ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const)
       if (levels.includes(effort)) expect(encodeThinking(model, { effort })).toMatchObject({ includeThoughts: true });

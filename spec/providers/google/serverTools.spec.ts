@@ -4,7 +4,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { tool } from '../../../lib/core/tool.js';
 import { decodeGoogle } from '../../../lib/providers/google/decode.js';
 import { encodeGoogle } from '../../../lib/providers/google/encode.js';
@@ -20,7 +20,7 @@ const temperature = {
   description: 'Of a city.',
   parameters: { type: 'object', properties: { city: { type: 'string' } } },
 };
-const body = (model: string, request: Partial<Request>, ...serverTools: readonly GoogleTool[]) =>
+const body = (model: string, request: Partial<ModelRequest>, ...serverTools: readonly GoogleTool[]) =>
   encodeGoogle(model, { messages, ...request }, serverTools).body;
 
 const textIn = (file: string) => readFileSync(file, 'utf8').split('\n').filter(Boolean);
@@ -90,7 +90,7 @@ describe('googleTools', () => {
   );
 
   it('googleTools are refused together with functions or a schema before Gemini 3, without a request', () => {
-    const asked = (request: Partial<Request>) => () => body('gemini-2.5-flash', request, googleTools.search());
+    const asked = (request: Partial<ModelRequest>) => () => body('gemini-2.5-flash', request, googleTools.search());
     expect(asked({ tools: [temperature] })).toThrow(/with your own tools in one request\..*Use a Gemini 3 model/);
     expect(asked({ output: { type: 'object' } })).toThrow(/with a JSON Schema in one request/);
     expect(asked({})).not.toThrow();

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { filePart, userMessage } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeOllama } from '../../../lib/providers/ollama/encode.js';
 
 const messages = [userMessage('Hi')];
-const body = (request: Partial<Request>) => encodeOllama('qwen3:8b', { messages, ...request }).body;
+const body = (request: Partial<ModelRequest>) => encodeOllama('qwen3:8b', { messages, ...request }).body;
 const tools = [{ name: 'f', description: 'F.', parameters: { type: 'object', properties: {} } }];
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -26,7 +26,7 @@ describe('encodeOllama', () => {
     });
   });
 
-  it.each<[Request['thinking'], unknown]>([
+  it.each<[ModelRequest['thinking'], unknown]>([
     [true, true],
     [false, false],
     [{}, true],
@@ -62,7 +62,7 @@ describe('encodeOllama', () => {
     expect(body({ tools, toolChoice: 'none' })).not.toHaveProperty('tools');
   });
 
-  it.each<[string, Partial<Request>, RegExp]>([
+  it.each<[string, Partial<ModelRequest>, RegExp]>([
     [
       'a required call',
       { tools, toolChoice: 'required' },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import { filePart, userMessage } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
 import { ollama as dialect } from '../../../lib/testing/server/dialects/ollama/ollama.js';
 import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
@@ -61,7 +61,7 @@ const messages = [userMessage('Hi')];
 const tools = [{ name: 'f', description: 'F.', parameters: { type: 'object', properties: {} } }];
 
 describe('ollama', () => {
-  it.each<[string, Partial<Request>]>([
+  it.each<[string, Partial<ModelRequest>]>([
     ['tools together with a schema', { tools, output: { type: 'object' } }],
     ['a PDF', { messages: [userMessage([filePart(new TextEncoder().encode('%PDF'), 'application/pdf')])] }],
   ])('ollama reports %s as unsupported before it sends a request', async (_, request) => {

@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message, Part } from '../../../lib/core/message.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import { isReasoningModel } from '../../../lib/providers/openaiResponses/models.js';
 
 export const hello = userMessage('Hello');
 
 /** The body of a request without a session. */
-export const body = (request: Partial<Request>, model = 'gpt-4o', store?: boolean) =>
+export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store?: boolean) =>
   encodeResponses(
     model,
     { messages: [hello], ...request },

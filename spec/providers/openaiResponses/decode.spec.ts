@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { nonEmptyString } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
-import { isContent } from '../../../lib/protocol/decodeFrames.js';
+import { isAnswerContent } from '../../../lib/protocol/decodeFrames.js';
 import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import type { Recording } from '../../support/recordings.js';
@@ -315,7 +315,7 @@ describe('decodeResponses: unknown types', () => {
     ];
     const contents: string[] = [];
     const decoder = decodeResponses((chunk) => {
-      if (isContent(chunk)) contents.push(chunk.type);
+      if (isAnswerContent(chunk)) contents.push(chunk.type);
     });
     for (const frame of frames) decoder.next(frame);
     expect(contents).toEqual([]);

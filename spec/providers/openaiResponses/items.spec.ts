@@ -52,6 +52,30 @@ describe('Items', () => {
     ]);
   });
 
+  it.each<[string, JsonObject]>([
+    ['with a free-form input', { type: 'custom_tool_call', name: 'sql', input: 'SELECT "a"\n' }],
+    ['of the shell', { type: 'shell_call', action: { commands: ['ls'] }, status: 'completed' }],
+    ['of a patch', { type: 'apply_patch_call', operation: { type: 'delete_file', path: 'a' }, status: 'completed' }],
+  ])('Items takes a call %s whose two ids the final response renames for the same call', async (_, content) => {
+    const call = { ...content, id: 'ctc_1', call_id: 'call_1' };
+    const renamed = { ...content, id: 'ctc_2', call_id: 'call_2' };
+    const { input: _input, ...started } = call as JsonObject;
+    const { calls } = await read([itemAdded(started), itemDone(call), completed([renamed])]);
+    expect(calls.map(({ id }) => id)).toEqual(['call_1']);
+    const cut = await read([itemAdded(started), completed([renamed])]);
+    expect(cut.calls.map(({ id }) => id)).toEqual(['call_1']);
+  });
+
+  it('Items separates two equal free-form calls that the final response renames', async () => {
+    const named = (id: string, input = 'SELECT 1') => ({
+      ...{ type: 'custom_tool_call', name: 'sql', input },
+      ...{ id: `ctc_${id}`, call_id: `call_${id}` },
+    });
+    const frames = [itemDone(named('1')), itemDone(named('2')), itemDone(named('3', 'SELECT 2'))];
+    const { calls } = await read([...frames, completed([named('x'), named('y'), named('z', 'SELECT 2')])]);
+    expect(calls.map(({ id }) => id)).toEqual(['call_1', 'call_2', 'call_3']);
+  });
+
   it('Items treats other arguments under another call id as another call, also at a used index', async () => {
     const other = callItem({ id: 'fc_2', call_id: 'call_2', arguments: '{"a":2}' });
     for (const frames of [

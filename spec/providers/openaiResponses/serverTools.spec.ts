@@ -7,7 +7,7 @@ import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import { serverToolChunk } from '../../../lib/core/metadata.js';
 import type { ServerTool } from '../../../lib/core/metadata.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import { mcpApproval, responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
@@ -16,7 +16,7 @@ import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 import { toolChanges } from './frames.js';
 
-const body = (serverTools: readonly ResponsesTool[], request: Partial<Request> = {}) =>
+const body = (serverTools: readonly ResponsesTool[], request: Partial<ModelRequest> = {}) =>
   encodeResponses('gpt-4o', { messages: [userMessage('Hi')], ...request }, { serverTools }).body;
 
 describe('responsesTools', () => {
@@ -158,7 +158,7 @@ describe('responsesTools', () => {
       responsesTools.webSearch(),
       responsesTools.mcp({ serverLabel: 'numbers', serverUrl: 'https://mcp.example' }),
     ];
-    const chosen = (name: string, tools: Request['tools'] = []) =>
+    const chosen = (name: string, tools: ModelRequest['tools'] = []) =>
       body(servers, { toolChoice: { name }, tools })['tool_choice'];
     expect(chosen('web_search')).toEqual({ type: 'web_search' });
     expect(chosen('numbers')).toEqual({ type: 'mcp', server_label: 'numbers' });

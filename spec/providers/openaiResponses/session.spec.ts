@@ -5,7 +5,7 @@ import { isRecord } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message, Part } from '../../../lib/core/message.js';
-import type { Model, Request } from '../../../lib/core/model.js';
+import type { Model, ModelRequest } from '../../../lib/core/model.js';
 import { tool } from '../../../lib/core/tool.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/openaiResponses.js';
@@ -33,7 +33,7 @@ const response = (
 const loire = response('resp_1', [text('Loire')], [{ type: 'message', id: 'msg_1', length: 5 }]);
 
 /** The body that is sent for a history. */
-async function bodyFor(messages: readonly Message[], options: ResponsesOptions = {}, rest: Partial<Request> = {}) {
+async function bodyFor(messages: readonly Message[], options: ResponsesOptions = {}, rest: Partial<ModelRequest> = {}) {
   const { fetch, requests } = answering({
     type: 'response.completed',
     response: { id: 'resp_9', status: 'completed', output: [] },
@@ -111,7 +111,7 @@ describe('findSession', () => {
   });
 
   const completeInput = [user('1'), expect.objectContaining({ role: 'assistant' }), user('2')];
-  it.each<[string, Message, ResponsesOptions, Partial<Request>]>([
+  it.each<[string, Message, ResponsesOptions, Partial<ModelRequest>]>([
     ['the response was not stored', response('resp_1', [text('Hi')], [], { stored: false }), {}, {}],
     ['the model stores nothing', loire, { store: false }, {}],
     ['the request is not stored', loire, {}, { providerOptions: { 'openai-responses': { store: false } } }],

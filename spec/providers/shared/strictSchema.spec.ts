@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
-import { jsonSchemaOf } from '../../../lib/core/schema.js';
+import { toJsonSchema } from '../../../lib/core/schema.js';
 import { isStrict, strictSchema } from '../../../lib/providers/shared/strictSchema.js';
 
 describe('strictSchema', () => {
   it('strictSchema closes objects, makes optional properties nullable, and describes unsupported keywords', () => {
-    const schema = jsonSchemaOf(
+    const schema = toJsonSchema(
       z.object({
         name: z.string().min(1).describe('Its name.'),
         people: z.number().optional(),

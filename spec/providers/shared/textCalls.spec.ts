@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
-import type { Request } from '../../../lib/core/model.js';
+import type { ModelRequest } from '../../../lib/core/model.js';
 import { parseCalls, createTextCallParser, extractTextCalls } from '../../../lib/providers/shared/textCalls.js';
-import { openTool } from '../../conformance/case.js';
+import { openTool } from '../../checks/conformance/case.js';
 import { observe } from '../../support/observe.js';
 
 const finish: Chunk = { type: 'finish', reason: 'stop' };
@@ -136,7 +136,7 @@ describe('createTextCallParser', () => {
 describe('extractTextCalls', () => {
   const tools = offered.map(openTool);
   const source = [`<|python_tag|>`, add].map(text);
-  const events = (request: Partial<Request>) =>
+  const events = (request: Partial<ModelRequest>) =>
     readable(observe(concat(from(source), of(finish)).pipe(extractTextCalls({ messages: [], ...request }))).values);
 
   it('extractTextCalls emits no call without tools, of another tool, or with the tool choice none', () => {

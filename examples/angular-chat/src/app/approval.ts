@@ -13,7 +13,8 @@ import { Chat } from './chat';
     <button (click)="open()">Decide …</button>
     <dialog #dialog [attr.aria-labelledby]="'approve-' + call().id">
       <h2 [id]="'approve-' + call().id" tabindex="-1" autofocus>
-        Approve <code>{{ call().name }}</code>?
+        Approve <code>{{ call().name }}</code
+        >?
       </h2>
       <p>The model asks to run this tool with:</p>
       <dl>

@@ -1,8 +1,18 @@
 import { effect, Injectable } from '@angular/core';
 import { toSignal } from '@angular/core/rxjs-interop';
-import { conversation, remoteAgent } from 'rivulet';
-import type { Conversation, ConversationView, SavedConversation } from 'rivulet';
-import { animationFrameScheduler, auditTime, BehaviorSubject, startWith, switchMap, tap } from 'rxjs';
+import { conversation, pageTools, persist, remoteAgent } from 'rivulet';
+import type { Conversation, ConversationView } from 'rivulet';
+import {
+  animationFrameScheduler,
+  auditTime,
+  BehaviorSubject,
+  catchError,
+  EMPTY,
+  ignoreElements,
+  merge,
+  startWith,
+  switchMap,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import { changesElsewhere, read, write } from './storage';
 import { browserTools } from './tools';
@@ -30,18 +40,22 @@ export class Chat {
     return changesElsewhere(id).pipe(
       startWith(undefined),
       switchMap(() => {
-        this.current = conversation(this.agent, { saved: read<SavedConversation>(id), tools: browserTools });
-        const { current } = this;
-        return current.view$.pipe(
-          tap((view) => shallSave(view) && write(id, current.save())),
-          auditTime(0, animationFrameScheduler),
-          startWith(current.view),
-        );
+        const saved = localStorage.getItem(id);
+        const current = conversation(this.agent, { saved, tools: pageTools(browserTools) });
+        this.current = current;
+        const views = current.view$.pipe(auditTime(0, animationFrameScheduler), startWith(current.view));
+        return merge(views, stored(current, id));
       }),
     );
   }
 }
 
-/** What is saved changes when a run starts, waits or ends. */
-const shallSave = ({ status, exchanges }: ConversationView) =>
-  exchanges.length > 0 && !['thinking', 'streaming', 'runningTools'].includes(status);
+/** Stores the conversation. A browser without room keeps what it has, and the conversation continues. */
+const stored = (chat: Conversation, id: string): Observable<never> =>
+  persist(chat, localStorage, id).pipe(
+    ignoreElements(),
+    catchError((error: unknown) => {
+      console.warn(`The browser has no room left for ${id}:`, error);
+      return EMPTY;
+    }),
+  );

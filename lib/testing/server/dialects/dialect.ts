@@ -62,6 +62,13 @@ export interface Dialect {
   perServer?(): Dialect;
   /** Begins a response. `turn` is its number, from 1. */
   writer(exchange: { readonly turn: number; readonly path: string; readonly body: JsonObject }): DialectWriter;
+  /** The id under which the server keeps a response, so that its rest can be requested. Default: it keeps none. */
+  keptId?(exchange: { readonly turn: number; readonly body: JsonObject }): string | undefined;
+  /** Reads a request for the rest of a kept response: its id, and which frames the rest has. Default: none. */
+  restOf?(request: {
+    readonly method: string;
+    readonly path: string;
+  }): { readonly id: string; readonly includes: (frame: DialectFrame) => boolean } | undefined;
   /** The body of an error response. */
   errorBody(refusal: Refusal): JsonObject;
 }

@@ -18,7 +18,7 @@ import { tool } from '../../../../lib/core/tool.js';
 import type { Tool } from '../../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
 import type { Script } from '../../../../lib/testing/index.js';
-import { nodeListener } from '../../../../lib/ui/nodeListener.js';
+import { nodeListener } from '../../../../lib/service/nodeListener.js';
 import { exampleRun } from '../../../support/runs.js';
 import { randomRun } from '../randomRun.js';
 
@@ -91,7 +91,7 @@ describe('HttpAgent', () => {
     assert.equal(events.at(-1)?.type, 'RUN_FINISHED');
   });
 
-  it('goes on with the conversation in the next run', async () => {
+  it('continues the conversation in the next run', async () => {
     const { client, model } = await serve(['Hello Ann.', 'Your name is Ann.']);
     for (const prompt of ['I am Ann.', 'Who am I?']) {
       ask(client, prompt);
@@ -104,7 +104,7 @@ describe('HttpAgent', () => {
     assert.equal(new Set(client.messages.map(({ id }) => id)).size, 4);
   });
 
-  it('executes a tool of its own, and the run goes on with the result', async () => {
+  it('executes a tool of its own, and the run continues with the result', async () => {
     const signature = { scripted: { signature: 's' } };
     const script: Script = [
       ['One moment.', { ...toolCall('confirm', { question: 'Sure?' }, 'c1'), providerData: signature }],

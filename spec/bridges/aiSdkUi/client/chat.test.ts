@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { concat, finalize, NEVER, of, Subject } from 'rxjs';
-import { createAgent, tool } from 'rivulet';
-import type { Chunk, Request } from 'rivulet';
+import { createAgent, tool, typed } from 'rivulet';
+import type { Chunk, ModelRequest } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
 import * as z from 'zod';
 import { closePages, openChat, sdks, shown, textOf, toolsOf } from './browser.js';
@@ -19,7 +19,7 @@ const isReady = ({ status, messages }: Helpers) => status === 'ready' && message
 const says = (text: string) => (chat: Helpers) => isReady(chat) && textOf(chat).endsWith(text);
 
 /** What a request contains, in short. */
-const summary = ({ messages }: Request): readonly string[] =>
+const summary = ({ messages }: ModelRequest): readonly string[] =>
   messages.flatMap(({ role, parts }) =>
     parts.map((part) => {
       if (part.type === 'text') return `${role}: ${part.text}`;
@@ -147,7 +147,7 @@ for (const sdk of sdks) {
       assert.deepEqual(toolsOf(await page.until(says('Warm.')))[0]?.output, 'warm');
     });
 
-    it('executes a tool of the browser, and goes on by itself', async () => {
+    it('executes a tool of the browser, and continues by itself', async () => {
       const model = scriptedModel([
         ['One moment.', toolCall('locate', {}, 'c1'), toolCall('weather', { city: 'Rome' })],
         'You are in Oslo.',
@@ -181,10 +181,10 @@ for (const sdk of sdks) {
       const failed = { tool: 'locate', toolCallId: 'c1', state: 'output-error', errorText: 'No position.' } as const;
       await page.chat.addToolOutput(failed);
       assert.deepEqual(shown(await page.until(says('Then tell me.')))[0], 'tool-locate output-error');
-      assert.equal(summary(model.requests[1] as Request).at(-1), 'user No position.');
+      assert.equal(summary(model.requests[1] as ModelRequest).at(-1), 'user No position.');
     });
 
-    it('asks for an approval, executes the call once, and goes on by itself', async () => {
+    it('asks for an approval, executes the call once, and continues by itself', async () => {
       const { pay, seen } = payment();
       const model = scriptedModel([[toolCall('pay', { amount: 5 }, 'c1')], 'Done.', 'You are welcome.']);
       const page = await openChat(sdk, await serve(createAgent({ model, tools: [pay] })), whenDecided);
@@ -198,7 +198,7 @@ for (const sdk of sdks) {
       assert.equal(toolsOf(chat)[0]?.output, 'paid 5, 1 times');
       await page.chat.sendMessage({ text: 'Thanks.' });
       await page.until(says('You are welcome.'));
-      assert.deepEqual(summary(model.requests[2] as Request), [
+      assert.deepEqual(summary(model.requests[2] as ModelRequest), [
         'user: Pay 5.',
         'model calls pay',
         'user "paid 5, 1 times"',
@@ -216,7 +216,10 @@ for (const sdk of sdks) {
       await page.chat.addToolApprovalResponse({ id: 'c1', approved: false, reason: 'Too much.' });
       assert.deepEqual(shown(await page.until(says('I see.'))), ['tool-pay output-denied', 'text I see.']);
       assert.equal(seen.executed, 0);
-      assert.equal(summary(model.requests[1] as Request).at(-1), 'user The user denied the call. Reason: Too much.');
+      assert.equal(
+        summary(model.requests[1] as ModelRequest).at(-1),
+        'user The user denied the call. Reason: Too much.',
+      );
     });
 
     it('takes a decision and an output for the calls of one turn', async () => {
@@ -232,7 +235,7 @@ for (const sdk of sdks) {
       await page.chat.addToolOutput({ tool: 'locate', toolCallId: 'c1', output: { city: 'Oslo' } });
       await page.chat.addToolApprovalResponse({ id: 'c2', approved: true });
       await page.until(says('Done.'));
-      assert.deepEqual(summary(model.requests[1] as Request).slice(-2), [
+      assert.deepEqual(summary(model.requests[1] as ModelRequest).slice(-2), [
         'user {"city":"Oslo"}',
         'user "paid 5, 1 times"',
       ]);
@@ -261,7 +264,7 @@ for (const sdk of sdks) {
       assert.deepEqual(shown(chat), ['text One moment.', 'tool-long input-available']);
       await page.chat.sendMessage({ text: 'Hello?' });
       await page.until(says('Hello again.'));
-      const history = summary(model.requests[1] as Request);
+      const history = summary(model.requests[1] as ModelRequest);
       assert.deepEqual(
         [history[0], ...history.slice(1).filter((line) => !line.includes('cancelled'))],
         ['user: Go.', 'model: One moment.', 'model calls long', 'user: Hello?'],
@@ -307,14 +310,17 @@ for (const sdk of sdks) {
       });
       await page.chat.regenerate();
       assert.deepEqual(shown(await page.until(says('Hello.'))), ['text Hello.']);
-      assert.deepEqual(summary(model.requests[1] as Request), ['user: Hi']);
+      assert.deepEqual(summary(model.requests[1] as ModelRequest), ['user: Hi']);
     });
 
     it('shows why a request was refused', async () => {
       const context = () => {
         throw new Error('secret');
       };
-      const page = await openChat(sdk, await serve(createAgent({ model: scriptedModel(['Hi.']) }), { context }));
+      const page = await openChat(
+        sdk,
+        await serve(createAgent({ model: scriptedModel(['Hi.']) }), { context, owner: String }),
+      );
       await page.chat.sendMessage({ text: 'Hi' });
       const { error } = await page.until(({ status }) => status === 'error');
       assert.equal(error?.message, 'You may not use this agent.');
@@ -339,7 +345,7 @@ for (const sdk of sdks) {
       assert.deepEqual([chat.messages.length, model.requests.length], [2, 2]);
     });
 
-    it('joins a run that goes on after an approval, and shows its message from the start', async (test) => {
+    it('joins a run that continues after an approval, and shows its message from the start', async (test) => {
       if (sdk.major === 6) return test.skip('ai 6 appends what it has already to the message');
       const { long, end, started } = longTool({ needsApproval: true });
       const tools = [long];
@@ -416,7 +422,7 @@ for (const sdk of sdks) {
         [{ type: 'retry', attempt: 1, delay: 5, error: { code: 'http' } }, '{"name":"Oslo"}'],
       ]);
       const seen: unknown[] = [];
-      const agent = createAgent({ model, output: z.object({ name: z.string() }) });
+      const agent = createAgent({ model, output: typed(z.object({ name: z.string() })) });
       const page = await openChat(sdk, await serve(agent), { onData: (part) => seen.push(part) });
       await page.chat.sendMessage({ text: 'The capital of Norway?' });
       assert.deepEqual(shown(await page.until(isReady)), ['text {"name":"Oslo"}', 'data-output {"name":"Oslo"}']);

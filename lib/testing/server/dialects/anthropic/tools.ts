@@ -16,7 +16,7 @@ const toolTypes: readonly (readonly [RegExp, string | undefined])[] = [
   [/^(computer|browser)_toolset_\d{8}$|^mcp_toolset$/, undefined],
 ];
 
-/** What the Messages API refuses about the tools of a request. */
+/** The rules of the Messages API for the tools of a request. */
 export function toolsObjection({ tools, tool_choice }: Record<string, unknown>): string | undefined {
   if (tools === undefined)
     return tool_choice === undefined ? undefined : 'tool_choice may only be specified while providing tools.';

@@ -13,9 +13,12 @@ import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { splitInput, splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
+import { historyObjection } from '../historyRules.js';
+import type { HistoryRule } from '../historyRules.js';
 import { refusedByOpenai } from '../outputSchema.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { chatHistory } from './history.js';
+import { historyRules, textResultRules } from './historyRules.js';
 
 /**
  * OpenAI's Chat Completions as server-sent events, as its API reference documents them ("The chat completion chunk
@@ -30,14 +33,20 @@ export const chatCompletions: Dialect = {
   contentType: 'text/event-stream; charset=utf-8',
   bases: { openai: '/v1', together: '/v1' },
   serves: (path) => path.endsWith('/chat/completions'),
-  refusal: refusalOf,
+  refusal: (body) => refusalOf(body, [...historyRules, ...textResultRules]),
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
   history: chatHistory,
   writer: ({ turn, body }) => writer(turn, body),
   errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
 };
 
-function refusalOf(body: unknown): Refusal | undefined {
+/**
+ * Why a server refuses a request, with OpenAI's message.
+ *
+ * @param body The body of the request.
+ * @param rules The histories that the server refuses. Default: those that any server refuses.
+ */
+export function refusalOf(body: unknown, rules: readonly HistoryRule[] = historyRules): Refusal | undefined {
   const refuse = (message: string, code?: string): Refusal => ({
     status: 400,
     type: 'invalid_request_error',
@@ -56,7 +65,8 @@ function refusalOf(body: unknown): Refusal | undefined {
   if (body['stream'] !== true)
     return refuse("This loopback server only streams: send 'stream': true.", 'unsupported_value');
   const format = objectOrEmpty(body['response_format']);
-  const invalid = refusedByOpenai(format['json_schema'], 'response_format');
+  const invalid =
+    refusedByOpenai(format['json_schema'], 'response_format') ?? historyObjection(rules, messages.filter(isJsonObject));
   return invalid === undefined ? undefined : refuse(invalid);
 }
 

@@ -2,13 +2,15 @@ import type { Chunk } from '../../../../core/chunk.js';
 import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
-import { chatCompletions } from './chatCompletions.js';
+import { historyObjection } from '../historyRules.js';
+import { chatCompletions, refusalOf } from './chatCompletions.js';
+import { mistralIdRules, mistralOrderRules } from './historyRules.js';
 
 /** The differences between a server of the Chat Completions API and OpenAI's own. */
-export interface Variant {
+interface Variant {
   readonly bases: Dialect['bases'];
   readonly serves: (path: string) => boolean;
-  /** What it refuses in addition to what OpenAI refuses. Default: nothing. */
+  /** More rules, besides those of any server. Default: none. */
   readonly refusal?: (body: JsonObject) => Refusal | undefined;
   /** Replaces a chunk before it is encoded. Default: no change. */
   readonly chunk?: (chunk: Chunk) => Chunk;
@@ -22,7 +24,7 @@ export interface Variant {
 }
 
 /** The Chat Completions API of another server: OpenAI's frames, rewritten. */
-export function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
+function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
   const rewritten = ({ data }: DialectFrame): DialectFrame => {
     const parsed: unknown = data === '[DONE]' ? undefined : JSON.parse(data);
     return { data: isJsonObject(parsed) ? JSON.stringify(rewrite?.(parsed) ?? parsed) : data };
@@ -31,7 +33,7 @@ export function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWi
     ...chatCompletions,
     bases,
     serves,
-    refusal: (body) => chatCompletions.refusal(body) ?? (isJsonObject(body) ? refusal?.(body) : undefined),
+    refusal: (body) => refusalOf(body) ?? (isJsonObject(body) ? refusal?.(body) : undefined),
     writer({ turn, path, body }) {
       const requested = usageWithFinish ? { ...body, stream_options: { include_usage: true } } : body;
       const writer = chatCompletions.writer({ turn, path, body: requested });
@@ -69,10 +71,7 @@ function parse(frame: DialectFrame | undefined): JsonObject | undefined {
 }
 
 /** Rewrites the choices of a frame. */
-export function withChoice(
-  frame: JsonObject,
-  rewrite: (choice: JsonObject, delta: JsonObject) => JsonObject,
-): JsonObject {
+function withChoice(frame: JsonObject, rewrite: (choice: JsonObject, delta: JsonObject) => JsonObject): JsonObject {
   const choices = Array.isArray(frame['choices']) ? frame['choices'].filter(isJsonObject) : [];
   return {
     ...frame,
@@ -150,15 +149,10 @@ function refusal(body: JsonObject): Refusal | undefined {
   if (unknown)
     return { status: 422, type: 'invalid_request_error', message: `Extra inputs are not permitted: body.${unknown}` };
   const messages = Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : [];
-  const bad = messages.flatMap(idsIn).find((id) => !/^[a-zA-Z0-9]{9}$/.test(id));
-  if (bad !== undefined)
-    return refused(`Tool call id was ${bad} but must be a-z, A-Z, 0-9, with a length of 9.`, '3280');
-  const early = messages.some(({ role }, at) => role === 'user' && messages[at - 1]?.['role'] === 'tool');
-  if (early) return refused("Unexpected role 'user' after role 'tool'", '3230');
-  const last = messages.at(-1);
-  return last?.['role'] === 'assistant' && last['prefix'] !== true
-    ? refused('Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant', '3230')
-    : undefined;
+  const badId = historyObjection(mistralIdRules, messages);
+  if (badId !== undefined) return refused(badId, '3280');
+  const badOrder = historyObjection(mistralOrderRules, messages);
+  return badOrder === undefined ? undefined : refused(badOrder, '3230');
 }
 
 const refused = (message: string, code: string): Refusal => ({
@@ -167,7 +161,3 @@ const refused = (message: string, code: string): Refusal => ({
   message,
   code,
 });
-function idsIn(message: JsonObject): readonly string[] {
-  const calls = Array.isArray(message['tool_calls']) ? message['tool_calls'].filter(isJsonObject) : [];
-  return [...calls.map(({ id }) => id), message['tool_call_id']].flatMap((id) => nonEmptyString(id) ?? []);
-}

@@ -7,6 +7,8 @@ import { chatHistory } from '../chatCompletions/history.js';
 import { splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { historyObjection } from '../historyRules.js';
+import { historyRules } from './historyRules.js';
 
 /**
  * Cohere's Chat API, version 2, as server-sent events, as its pages "A Guide to Streaming Responses" and "Streaming for
@@ -39,24 +41,7 @@ function objection(body: unknown): string | undefined {
     return 'invalid request: messages must not be empty';
   if (isRecord(body['response_format']) && body['tools'] !== undefined)
     return 'response_format is not supported with tools';
-  const open = new Set<string>();
-  for (const message of messages) {
-    const { role, content, tool_calls: toolCalls } = message;
-    if (role === 'tool' && !open.delete(nonEmptyString(message['tool_call_id']) ?? ''))
-      return 'tool_call_id does not match a tool call before it';
-    if (role !== 'tool' && open.size > 0) return `tool calls without results: ${[...open].join(', ')}`;
-    if (!Array.isArray(toolCalls)) continue;
-    if (
-      typeof content === 'string' ||
-      (Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === 'text'))
-    )
-      return (
-        'text content is not allowed when tool_calls are provided. ' +
-        "If you wish to pass a tool plan, use 'tool_plan'"
-      );
-    for (const call of toolCalls) open.add(isRecord(call) ? (nonEmptyString(call['id']) ?? '') : '');
-  }
-  return open.size > 0 ? `tool calls without results: ${[...open].join(', ')}` : undefined;
+  return historyObjection(historyRules, messages.filter(isJsonObject));
 }
 
 function writer(turn: number): DialectWriter {

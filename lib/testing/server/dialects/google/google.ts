@@ -9,7 +9,9 @@ import type { CompleteCall } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
+import { historyObjection } from '../historyRules.js';
 import { googleHistory } from './history.js';
+import { historyRules } from './historyRules.js';
 
 /**
  * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it
@@ -164,7 +166,7 @@ const requestFields = new Set([
 ]);
 
 /** Why the Gemini API refuses a body, with its own message. */
-export function googleRefusal(body: unknown): Refusal | undefined {
+function googleRefusal(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
   const unknown = Object.keys(body).find((field) => !requestFields.has(field));
   if (unknown !== undefined)
@@ -177,14 +179,8 @@ export function googleRefusal(body: unknown): Refusal | undefined {
   if (!Array.isArray(contents) || contents.length === 0)
     return refused('* GenerateContentRequest.contents: contents is not specified');
   const list = contents.filter(isJsonObject);
-  const empty = list.findIndex((content) => partsOf(content).length === 0);
-  if (empty >= 0)
-    return refused(`* GenerateContentRequest.contents[${empty}].parts: contents.parts must not be empty.`);
-  const role = list
-    .map((content) => content['role'])
-    .find((name) => name !== undefined && name !== 'user' && name !== 'model');
-  if (role !== undefined) return refused('Please use a valid role: user, model.');
-  return list.map((content, at) => unanswered(content, list[at + 1])).find((refusal) => refusal !== undefined);
+  const objection = historyObjection(historyRules, list);
+  return objection === undefined ? undefined : refused(objection);
 }
 
 /** Whether a request has both functions and tools of the API without the setting that this requires. */
@@ -193,39 +189,4 @@ function isMixed({ tools, toolConfig }: Record<string, unknown>): boolean {
     return false;
   const kinds = tools.filter(isRecord).flatMap((tool) => Object.keys(tool));
   return kinds.includes('functionDeclarations') && kinds.some((kind) => kind !== 'functionDeclarations');
-}
-
-const partsOf = (content: JsonObject | undefined): readonly JsonObject[] =>
-  Array.isArray(content?.['parts']) ? content['parts'].filter(isJsonObject) : [];
-
-/** Each call must be answered in the next content: the same number of responses, with the same names and ids. */
-function unanswered(content: JsonObject, next: JsonObject | undefined): Refusal | undefined {
-  const calls = inParts(content, 'functionCall');
-  if (calls.length === 0) return undefined;
-  const responses = inParts(next, 'functionResponse');
-  if (responses.length !== calls.length || partsOf(next).length !== calls.length) {
-    return refused(
-      'Please ensure that the number of function response parts is equal to the number of ' +
-        'function call parts of the function call turn.',
-    );
-  }
-  const unmatched = responses.find(({ name, id }) => !calls.some((call) => call['name'] === name && call['id'] === id));
-  if (unmatched)
-    return refused(
-      `Please ensure that function response ${JSON.stringify(unmatched['name'])} matches a function call.`,
-    );
-  if (!responses.every(({ response }) => isJsonObject(response)))
-    return refused('Invalid value at function_response.response');
-  const files = responses
-    .flatMap(({ parts }) => objectsIn(parts))
-    .map((part) => part['inlineData'] ?? part['fileData']);
-  return files.every((file) => isJsonObject(file) && nonEmptyString(file['mimeType']) !== undefined)
-    ? undefined
-    : refused('Invalid value at function_response.parts: media with a MIME type is required.');
-}
-
-function inParts(content: JsonObject | undefined, field: string): readonly JsonObject[] {
-  return partsOf(content)
-    .map((part) => part[field])
-    .filter(isJsonObject);
 }

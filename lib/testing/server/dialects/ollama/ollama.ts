@@ -7,6 +7,8 @@ import { createCallCollector } from '../completeCalls.js';
 import type { CompleteCall } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { historyObjection } from '../historyRules.js';
+import type { HistoryRule } from '../historyRules.js';
 
 /**
  * Ollama's own `/api/chat`, as lines of JSON (`docs/openapi.yaml` of its repository, `ChatStreamEvent`): one text or
@@ -25,7 +27,32 @@ export const ollama: Dialect = {
   errorBody: ({ message }) => ({ error: message }),
 };
 
-const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool'];
+/** The histories that Ollama refuses (`api/types.go` of its repository). */
+const historyRules: readonly HistoryRule[] = [
+  {
+    source: '`Message.Role`: ollama/ollama, `server/routes.go`',
+    objection: (messages, at) =>
+      ['system', 'user', 'assistant', 'tool'].includes(nonEmptyString(messages[at]?.['role']) ?? '')
+        ? undefined
+        : 'invalid role',
+  },
+  {
+    source: '`Message.Content`: a string',
+    objection: (messages, at) =>
+      typeof messages[at]?.['content'] === 'string'
+        ? undefined
+        : 'json: cannot unmarshal content into Go value of type string',
+  },
+  {
+    source: '`Message.Images`: an array of base64 texts',
+    objection: (messages, at) => {
+      const { images = [] } = messages[at] ?? {};
+      const isBase64 = (image: unknown) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image);
+      return Array.isArray(images) && images.every(isBase64) ? undefined : 'illegal base64 data at input byte 4';
+    },
+  },
+];
+
 const thinkValues: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high', 'max'];
 
 function refusalOf(body: unknown): Refusal | undefined {
@@ -35,14 +62,8 @@ function refusalOf(body: unknown): Refusal | undefined {
   const { messages } = body as { readonly messages?: unknown };
   if (!Array.isArray(messages) || !messages.every(isRecord))
     return refuse('json: cannot unmarshal messages into Go struct field ChatRequest.messages');
-  if (!messages.every(({ role }) => roles.includes(role))) return refuse('invalid role');
-  if (!messages.every(({ content }) => typeof content === 'string'))
-    return refuse('json: cannot unmarshal content into Go value of type string');
-  const images = messages.flatMap((message: Record<string, unknown>) =>
-    Array.isArray(message['images']) ? (message['images'] as unknown[]) : [],
-  );
-  if (!images.every((image) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image)))
-    return refuse('illegal base64 data at input byte 4');
+  const objection = historyObjection(historyRules, messages.filter(isJsonObject));
+  if (objection !== undefined) return refuse(objection);
   if (!thinkValues.includes(body['think'])) {
     const expected = '(must be "high", "medium", "low", "max", true, or false)';
     return refuse(`invalid think value: ${JSON.stringify(body['think'])} ${expected}`);

@@ -2,7 +2,8 @@ import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
 import { refusedByOpenai } from '../outputSchema.js';
-import { outputTypes } from './clientCalls.js';
+import { historyObjection } from '../historyRules.js';
+import { completeHistoryRules, historyRules } from './historyRules.js';
 
 const refuse = (message: string, code?: string): Refusal => ({
   status: 400,
@@ -33,46 +34,15 @@ export function refusalOf(body: unknown): Refusal | undefined {
     return refuse("This loopback server only streams: send 'stream': true.", 'unsupported_value');
   const invalid = refusedByOpenai(objectOrEmpty(body['text'])['format'], 'response_format');
   if (invalid !== undefined) return refuse(invalid, 'invalid_json_schema');
-  return typeof input === 'string' ? undefined : itemRefusal(input, previous !== undefined);
+  if (typeof input === 'string') return undefined;
+  if (!input.every(isRecord)) return refuse("Invalid type for 'input': expected an array of objects.", 'invalid_type');
+  const rules = previous === undefined ? [...historyRules, ...completeHistoryRules] : historyRules;
+  const objection = historyObjection(rules, input.filter(isJsonObject));
+  return objection === undefined ? undefined : refuse(objection);
 }
 
 const isNamedTool = (tool: unknown): tool is Record<string, unknown> =>
   isRecord(tool) && (tool['type'] === 'function' || tool['type'] === 'custom');
-
-/**
- * Each call needs an output, each output a call (unless a stored response has it), and each reasoning item the item
- * that follows it.
- */
-function itemRefusal(input: readonly unknown[], continued: boolean): Refusal | undefined {
-  const items = input.filter(isRecord);
-  if (items.length < input.length)
-    return refuse("Invalid type for 'input': expected an array of objects.", 'invalid_type');
-  for (const [type, [output, name]] of outputTypes) {
-    const ids = (of: unknown) =>
-      items.filter((item) => item['type'] === of && isCallOfClient(item)).map((item) => String(item['call_id']));
-    const [calls, outputs] = [ids(type), ids(output)];
-    const open = calls.find((id) => !outputs.includes(id));
-    if (open !== undefined) return refuse(`No tool output found for ${name} ${open}.`);
-    const orphan = outputs.find((id) => !calls.includes(id));
-    if (orphan !== undefined && !continued)
-      return refuse(`No tool call found for ${name} output with call_id ${orphan}.`);
-    const long = calls.find((id) => id.length > 64);
-    if (long !== undefined)
-      return refuse(`Invalid 'input[].call_id': string too long. Expected a string with maximum length 64.`);
-  }
-  const dangling = items.find((item, at) => item['type'] === 'reasoning' && !isModels(items[at + 1]));
-  return (
-    dangling &&
-    refuse(`Item '${String(dangling['id'])}' of type 'reasoning' was provided without its required following item.`)
-  );
-}
-
-/** A search on the server has no id of a call. */
-const isCallOfClient = ({ execution, call_id }: Record<string, unknown>): boolean =>
-  execution !== 'server' && typeof call_id === 'string';
-
-const isModels = (item: Record<string, unknown> | undefined): boolean =>
-  item !== undefined && item['role'] !== 'user' && !String(item['type']).endsWith('_output');
 
 /**
  * The Responses API of one server. It stores each response by its id, unless `store: false`, and accepts that id as

@@ -1,6 +1,6 @@
 import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { finiteNumber, isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { FilePart } from '../../../../core/message.js';
 import { splitInput, splitJson } from '../completeCalls.js';
@@ -20,7 +20,8 @@ import { createServerItemsWriter } from './serverItems.js';
  * metadata `serverTools` (as `openaiResponses` emits it) becomes the items and events of tools that OpenAI runs, and an
  * item under `unknown` is sent unchanged. A call whose provider data has the `type` of another item
  * (`{ 'openai-responses': { type: 'shell_call' } }`) becomes that item. A server stores responses for
- * `previous_response_id`.
+ * `previous_response_id`, and a background response so that a client can request its rest: `GET
+ * /responses/{id}?stream=true&starting_after=N`.
  *
  * Ids and times are constant: the same script results in the same bytes.
  */
@@ -34,10 +35,23 @@ export const responses: Dialect = {
   history: responsesHistory,
   perServer: () => withStore(responses),
   writer: ({ turn, body }) => writer(turn, body),
+  keptId: ({ turn, body }) => (body['background'] === true ? `resp_${turn}` : undefined),
+  restOf({ method, path }) {
+    const [, id, query] = /\/responses\/([^/?]+)\?(.*)$/.exec(path) ?? [];
+    const parameters = new URLSearchParams(query);
+    if (method !== 'GET' || id === undefined || parameters.get('stream') !== 'true') return undefined;
+    const after = Number(parameters.get('starting_after') ?? -1);
+    return { id, includes: ({ data }) => sequenceNumberOf(data) > after };
+  },
   errorBody: ({ message, type, param, code }) => ({
     error: { message, type, param: param ?? null, code: code ?? null },
   }),
 };
+
+function sequenceNumberOf(data: string): number {
+  const event: unknown = JSON.parse(data);
+  return (isJsonObject(event) ? finiteNumber(event['sequence_number']) : undefined) ?? Infinity;
+}
 
 function writer(turn: number, body: JsonObject): DialectWriter {
   const encrypted = Array.isArray(body['include']) && body['include'].includes('reasoning.encrypted_content');
@@ -62,6 +76,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       error: null,
       incomplete_details: null,
     },
+    ...(body['background'] === true ? { background: true } : {}),
     ...{ model: body['model'] ?? '', store: body['store'] ?? true, output: [], usage: null },
     ...rest,
   });

@@ -1,0 +1,142 @@
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  endWith,
+  filter,
+  finalize,
+  ignoreElements,
+  merge,
+  observeOn,
+  queueScheduler,
+  ReplaySubject,
+  startWith,
+  Subject,
+  takeWhile,
+} from 'rxjs';
+import type { Observable } from 'rxjs';
+import { ConfigurationError } from '../core/errors.js';
+import type { Input } from '../core/input.js';
+
+/**
+ * Defines how a prompt that arrives during a run is handled, in the words of RxJS: `concat` lets it wait, `switch`
+ * stops the run and starts the next one, and `exhaust` ignores the prompt.
+ */
+export type WhenBusy = 'concat' | 'switch' | 'exhaust';
+
+/** A prompt of the user that waits for the end of a run. */
+export interface QueuedPrompt {
+  /** The id of its exchange, and of its run. */
+  readonly id: string;
+  readonly input: Input;
+}
+
+/** Something that starts a run. */
+export interface Command {
+  /** The prompt, if it is one of the user. Any other command stops the current run. */
+  readonly prompt: QueuedPrompt | undefined;
+  readonly run$: Observable<unknown>;
+  stop(): void;
+}
+
+/**
+ * @param start Starts the run. It receives the notifier that stops it.
+ * @param prompt The prompt, if it is one of the user.
+ */
+export function createCommand(start: (stop: Observable<void>) => Observable<unknown>, prompt?: QueuedPrompt): Command {
+  const stopped = new ReplaySubject<void>(1);
+  return { prompt, run$: defer(() => start(stopped)), stop: () => stopped.next() };
+}
+
+/**
+ * @param whenBusy How a prompt that arrives during a run is handled.
+ * @param changed Called when a command was added or removed.
+ * @param early Commands that wait from the start.
+ */
+export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, early: Command[]) {
+  const added = new Subject<Command>();
+  /** The command that is executed, then those that wait. */
+  let pending: Command[] = [];
+  /** `connecting`: a subscriber of the first view may add commands before `run` is subscribed: they are `early`. */
+  let state: 'idle' | 'connecting' | 'running' = 'idle';
+
+  /** Adds a command to those that wait. Returns false if it is ignored. */
+  function accept(command: Command): boolean {
+    const [current] = pending;
+    const { prompt } = command;
+    if (current && prompt && whenBusy === 'exhaust') return false;
+    if (!prompt) pending.splice(1); // the prompts that wait continue the exchange that is replaced
+    pending.push(command);
+    if (current && (!prompt || whenBusy === 'switch')) current.stop();
+    changed();
+    return true;
+  }
+
+  const execute = (command: Command): Observable<never> =>
+    defer(() => {
+      if (!pending.includes(command)) return EMPTY; // `stop` removed it
+      if (whenBusy === 'switch' && pending.length > 1) command.stop(); // a later prompt has arrived
+      const removed = defer(() => {
+        pending = pending.filter((other) => other !== command);
+        if (pending.length === 0) changed(); // else, the next command changes the view at its start
+        return EMPTY;
+      });
+      return concat(command.run$.pipe(ignoreElements()), removed);
+    });
+
+  return {
+    /** The prompts that wait. */
+    prompts: (): readonly QueuedPrompt[] =>
+      [...pending.slice(1), ...early].flatMap(({ prompt }) => (prompt ? [prompt] : [])),
+
+    /** Announces that `run` will be subscribed: commands can be added. */
+    connect(): void {
+      state = 'connecting';
+    },
+
+    /** @throws ConfigurationError `options` if nobody is subscribed, or the prompts have completed. */
+    add(command: Command): void {
+      if (state === 'connecting') early.push(command);
+      else if (added.observed) added.next(command);
+      else throw notSubscribed();
+    },
+
+    /** @throws ConfigurationError `options` if nobody is subscribed. */
+    requireSubscriber(): void {
+      if (state === 'idle') throw notSubscribed();
+    },
+
+    /** Stops the command that is executed, and removes those that wait. */
+    stop(): void {
+      pending.splice(1);
+      pending[0]?.stop();
+    },
+
+    /**
+     * Executes the commands until the prompts have completed. Commands that an earlier subscription left waiting come
+     * after the first one.
+     *
+     * @param first Executed before the others. Default: none.
+     */
+    run: (prompts: Observable<Command>, first?: Command): Observable<never> =>
+      defer(() => {
+        const waiting = [...pending.splice(0).slice(1), ...early.splice(0)];
+        state = 'running';
+        return merge(prompts.pipe(startWith(...(first ? [first] : []), ...waiting), endWith(undefined)), added).pipe(
+          takeWhile((command) => command !== undefined),
+          observeOn(queueScheduler), // a command that a subscriber adds at a change does not overtake the one before it
+          filter(accept),
+          concatMap(execute),
+          finalize(() => (state = 'idle')),
+        );
+      }),
+  };
+}
+
+const notSubscribed = () =>
+  new ConfigurationError(
+    'options',
+    'Nobody is subscribed to the conversation, or its prompts have completed.',
+    'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
+  );

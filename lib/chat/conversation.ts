@@ -1,0 +1,244 @@
+import {
+  BehaviorSubject,
+  defer,
+  distinctUntilChanged,
+  endWith,
+  isObservable,
+  map,
+  merge,
+  NEVER,
+  ReplaySubject,
+  share,
+  takeWhile,
+} from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { CallAnswers, Decision } from '../core/approval.js';
+import { messagesOf } from '../core/input.js';
+import type { Input } from '../core/input.js';
+import { tryParseJson } from '../core/json/json.js';
+import type { JsonObject, JsonValue } from '../core/json/json.js';
+import { randomId } from '../transport/randomId.js';
+import { createCommand, createCommandQueue } from './commandQueue.js';
+import type { Command, QueuedPrompt, WhenBusy } from './commandQueue.js';
+import type { ConversationAgent } from './conversationAgent.js';
+import { createExchangeRuns } from './exchangeRuns.js';
+import type { ExchangeRunOptions } from './exchangeRuns.js';
+import { createExchanges } from './exchanges.js';
+import type { ExchangeView } from './exchanges.js';
+import { isSavedConversation, notSaved } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
+import type { ToolCallView, ViewStatus } from './view.js';
+
+/** Options of `conversation`. */
+export interface ConversationOptions extends ExchangeRunOptions {
+  /**
+   * How a prompt that arrives during a run is handled. `concat`: it waits for the end of the run; `switch`: the run
+   * is stopped, and keeps what it has; `exhaust`: it is dropped. Default: `concat`.
+   */
+  readonly whenBusy?: WhenBusy | undefined;
+  /**
+   * The value that `save` returned, or its JSON. A run that a server still executes is joined again. For any other
+   * value, the conversation is a new one, and its view has a `savedError`. Default: a new conversation.
+   */
+  readonly saved?: SavedConversation | string | null | undefined;
+}
+
+/** A conversation as a UI shows it. */
+export interface ConversationView {
+  /** That of the last exchange; `idle` if there is none. */
+  readonly status: ViewStatus;
+  /** The selected branch, oldest first. Unchanged exchanges keep their identity. */
+  readonly exchanges: readonly ExchangeView[];
+  /** The calls that wait for `decide` or `answer`. */
+  readonly waiting: readonly ToolCallView[];
+  /** The prompts that wait for the end of the run. */
+  readonly queued: readonly Input[];
+  /** Set if `saved` cannot be read: `code` and `message` of the error. */
+  readonly savedError?: JsonObject;
+}
+
+/** A conversation with an agent. */
+export interface Conversation {
+  /**
+   * The view, now and after each change. The first subscriber starts the work. If the last one unsubscribes, the run is
+   * left: a remote run continues, and the next subscriber joins it; a local one is aborted. It completes when
+   * `prompts$` has completed and all runs have ended. It fails only if `prompts$` does.
+   */
+  readonly view$: Observable<ConversationView>;
+  /** The current view. */
+  readonly view: ConversationView;
+  /**
+   * The value of `save`, now and whenever it should be stored: when a prompt was sent, when its run begins, waits and
+   * ends, and when another version is shown. Not with each delta: a run at a server is joined again.
+   */
+  readonly saved$: Observable<SavedConversation>;
+  /** Sends a prompt, as `prompts$` does. */
+  send(input: Input): void;
+  /** Ends the run with what it has, and drops the prompts that wait. */
+  stop(): void;
+  /**
+   * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped,
+   * and prompts that wait are dropped.
+   *
+   * @param exchange The id of the exchange. Default: the last one.
+   */
+  regenerate(exchange?: string): void;
+  /** Sends another prompt in place of an earlier one, as another version of that exchange. */
+  edit(exchange: string, input: Input): void;
+  /** Shows another version of an exchange, with what follows it. */
+  select(exchange: string): void;
+  /** Decides about a waiting call. When all calls have answers, the run continues. A second answer has no effect. */
+  decide(callId: string, decision: Decision): void;
+  /** Gives the result of a waiting call. */
+  answer(callId: string, result: JsonValue): void;
+  /** The conversation as plain JSON, at any time: for `localStorage`, or a server. */
+  save(): SavedConversation;
+}
+
+/**
+ * Holds a conversation with an agent: the prompts, the answers, and the versions of both.
+ *
+ * <span class="informal">Everything a chat does between the text field and the agent.</span>
+ *
+ * Each prompt is an exchange, whose run knows the exchanges before it: what was shown is what the model knows, also of
+ * a run that was stopped or failed. `regenerate` and `edit` add a version beside an exchange and show it; nothing is
+ * lost, and `select` shows the other one. A failed run does not end the conversation: its view has the error.
+ *
+ * With `remoteAgent`, the runs are executed by a server, and survive a reload of the page.
+ *
+ * ```ts
+ * const chat = conversation(remoteAgent('/api/chat'));
+ * chat.view$.subscribe(({ status, exchanges }) => render(status, exchanges));
+ * chat.send('How warm is it in Oslo?');
+ * ```
+ *
+ * @param agent What `createAgent` or `remoteAgent` returns.
+ * @param prompts$ The user's prompts. Default: none, use `send`.
+ * @param options `whenBusy` (default: `concat`), `saved` (default: a new conversation), `tools` that are executed here
+ * (`pageTools`; default: none), `context` for a local agent.
+ * @returns The conversation.
+ */
+export function conversation(
+  agent: ConversationAgent,
+  prompts$: Observable<Input>,
+  options?: ConversationOptions,
+): Conversation;
+export function conversation(agent: ConversationAgent, options?: ConversationOptions): Conversation;
+export function conversation(
+  agent: ConversationAgent,
+  prompts$: Observable<Input> | ConversationOptions = NEVER,
+  options: ConversationOptions = {},
+): Conversation {
+  return isObservable(prompts$) ? hold(agent, prompts$, options) : hold(agent, NEVER, prompts$);
+}
+
+function hold(agent: ConversationAgent, prompts$: Observable<Input>, options: ConversationOptions): Conversation {
+  const { saved: stored = null } = options;
+  const given = typeof stored === 'string' ? tryParseJson(stored) : (stored ?? { version: 1, exchanges: [] });
+  const saved = isSavedConversation(given) ? given : undefined;
+  const exchanges = createExchanges(saved?.exchanges ?? [], saved?.selected);
+  const early = (saved?.queued ?? []).map(promptCommand);
+  const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, early);
+  const runs = createExchangeRuns(agent, exchanges, options, changed);
+  const savedError = saved ? {} : { savedError: notSaved().toJSON() };
+  const views = new BehaviorSubject(currentView());
+  let hasChanged = false;
+  let isEmitting = false;
+
+  function currentView(): ConversationView {
+    const branch = exchanges.view();
+    const last = branch.at(-1);
+    const open = exchanges.open() ?? last; // the run may be of another branch
+    const waiting = open ? exchanges.openCalls(open.id).filter(({ name }) => !runs.isExecutedHere(name)) : [];
+    const queued = queue.prompts().map(({ input }) => input);
+    return { status: last?.status ?? 'idle', exchanges: branch, waiting, queued, ...savedError };
+  }
+
+  /** A change that a subscriber causes is emitted after the one before it: all subscribers see the same order. */
+  function changed(): void {
+    hasChanged = true;
+    if (isEmitting) return;
+    isEmitting = true;
+    while (hasChanged) {
+      hasChanged = false;
+      views.next(currentView());
+    }
+    isEmitting = false;
+  }
+
+  function promptCommand(prompt: QueuedPrompt): Command {
+    return createCommand((stop) => ask(prompt, exchanges.selected(), stop), prompt);
+  }
+
+  const newPrompt = (input: Input): Command => promptCommand({ id: randomId(), input });
+
+  function ask({ id, input }: QueuedPrompt, parent: string | undefined, stop: Observable<void>): Observable<unknown> {
+    return runs.start(exchanges.add(id, parent, messagesOf(input)), stop);
+  }
+
+  function edit(id: string, input: Input): void {
+    const { parent } = exchanges.get(id);
+    queue.add(createCommand((stop) => ask({ id: randomId(), input }, parent, stop)));
+  }
+
+  function give(callId: string, answer: CallAnswers): void {
+    queue.requireSubscriber();
+    runs.answer(callId, answer);
+  }
+
+  function save(): SavedConversation {
+    const selected = exchanges.selected();
+    const queued = queue.prompts();
+    return {
+      version: 1,
+      exchanges: exchanges.save(agent.join !== undefined),
+      ...(selected === undefined ? {} : { selected }),
+      ...(queued.length === 0 ? {} : { queued }),
+    };
+  }
+
+  const executed = defer(() => {
+    const open = exchanges.open();
+    const first = open && createCommand((stop) => runs.continueSaved(open, stop));
+    return queue.run(prompts$.pipe(map(newPrompt)), first);
+  });
+
+  return {
+    get view() {
+      return currentView();
+    },
+    view$: defer(() => {
+      queue.connect();
+      return merge(views.pipe(distinctUntilChanged<ConversationView>(isSameView)), executed.pipe(endWith(undefined)));
+    }).pipe(
+      takeWhile((view) => view !== undefined),
+      share({ connector: () => new ReplaySubject(1) }),
+    ),
+    saved$: views.pipe(
+      map(() => [exchanges.revision(), ...queue.prompts()]),
+      distinctUntilChanged(isSameList),
+      map(save),
+    ),
+    save,
+    edit,
+    send: (input) => queue.add(newPrompt(input)),
+    regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.get(id).input),
+    decide: (callId, decision) => give(callId, { decisions: { [callId]: decision } }),
+    answer: (callId, result) => give(callId, { results: { [callId]: result } }),
+    stop() {
+      queue.stop();
+      changed();
+    },
+    select(id) {
+      exchanges.select(id);
+      changed();
+    },
+  };
+}
+
+/** Whether two views of a conversation show the same. The elements of their lists keep their identity. */
+const isSameView = (before: ConversationView, after: ConversationView) =>
+  (['exchanges', 'waiting', 'queued'] as const).every((list) => isSameList(before[list], after[list]));
+
+const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
+  before.length === after.length && before.every((value, index) => value === after[index]);

@@ -1,0 +1,42 @@
+import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../core/approval.js';
+import type { Checkpoint } from '../core/checkpoint.js';
+import type { StreamEvent } from '../core/event.js';
+import type { Input } from '../core/input.js';
+import type { Message } from '../core/message.js';
+import type { EarlierRun } from '../transport/earlierRun.js';
+
+/** Options that a conversation passes to its agent. A local agent needs `history`, and a remote one the ids. */
+export interface ConversationRunOptions {
+  /** The id of the run: 32 hexadecimal digits. */
+  readonly id: string;
+  /** The runs before it, oldest first. */
+  readonly earlier: readonly EarlierRun[];
+  /** The messages before the input, oldest first. */
+  readonly history: readonly Message[];
+  /** Its first value stops the run, which then ends with its result. */
+  readonly stop: Observable<unknown>;
+  readonly fragments: true;
+  /** The option `context` of the conversation. */
+  readonly context: unknown;
+}
+
+/** An agent for a conversation. `createAgent` and `remoteAgent` return one. */
+export interface ConversationAgent {
+  /** Runs a prompt. Cold: unsubscribing leaves the run. */
+  stream(input: Input, options: ConversationRunOptions): Observable<StreamEvent>;
+  /**
+   * Continues a run whose calls waited.
+   *
+   * @param checkpoint The checkpoint of the run. Undefined if the server keeps it.
+   * @param options `earlier` ends with the id of the run that waited.
+   */
+  resume(
+    checkpoint: Checkpoint | undefined,
+    options: Omit<ConversationRunOptions, 'history'> & CallAnswers,
+  ): Observable<StreamEvent>;
+  /**
+   * Joins a run that does not end with the page, and emits its events from its start. Absent if runs end with the page.
+   */
+  join?(id: string, options: { readonly stop: Observable<unknown> }): Observable<StreamEvent>;
+}

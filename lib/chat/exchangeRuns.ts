@@ -1,0 +1,249 @@
+import {
+  concat,
+  concatAll,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  map,
+  merge,
+  noop,
+  of,
+  startWith,
+  Subject,
+  take,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import type { Observable, OperatorFunction } from 'rxjs';
+import type { CallAnswers } from '../core/approval.js';
+import { createOperator } from '../core/createOperator.js';
+import type { StreamEvent, ToolResultEvent } from '../core/event.js';
+import { isResult, isToolResult } from '../core/eventGuards.js';
+import { messagesOfFailed } from '../core/failedRun.js';
+import { isRecord } from '../core/json/json.js';
+import { followingId } from '../transport/randomId.js';
+import type { ConversationAgent } from './conversationAgent.js';
+import { earlierRun, historyOf } from './exchanges.js';
+import type { Exchange, Exchanges } from './exchanges.js';
+import type { PageTools, TabLock } from './pageTools.js';
+import { isReconnecting } from './remoteAgent.js';
+import { toView } from './toView.js';
+import { cancelView, failView, shownMessages, viewOf, waitAgain } from './view.js';
+import type { View } from './view.js';
+import { createViewFold } from './viewFold.js';
+
+/** The options for the runs of a conversation. */
+export interface ExchangeRunOptions {
+  /** Tools that are executed here when a run waits for their result, made by `pageTools`. Default: none. */
+  readonly tools?: PageTools | undefined;
+  /** The option `context` of each run, for a local agent. Default: undefined. */
+  readonly context?: unknown;
+}
+
+/**
+ * The runs of the exchanges of a conversation: their start, their end, and the time while they wait.
+ *
+ * @param changed Called after each change of an exchange.
+ */
+export function createExchangeRuns(
+  agent: ConversationAgent,
+  exchanges: Exchanges,
+  { tools, context }: ExchangeRunOptions,
+  changed: () => void,
+) {
+  /** Emits after an answer to a waiting call. */
+  const answers = new Subject<void>();
+
+  /** Starts the run of an exchange. */
+  function start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
+    const base = viewOf(input);
+    const path = exchanges.path(parent);
+    const options = { id: run, earlier: path.map(earlierRun), history: path.flatMap(historyOf), ...optionsOf(stop) };
+    update(id, { base, hasBegun: false, view: { ...base, status: 'sending' } });
+    return follow(id, base, run, stop, () => agent.stream(input, options));
+  }
+
+  /** Continues an exchange whose calls have answers. */
+  function resume(exchange: Exchange, stop: Observable<void>, onBegin?: () => void): Observable<unknown> {
+    const { id, parent, run, view, checkpoint } = exchange;
+    const nextRun = followingId(run);
+    const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
+    const options = { id: nextRun, earlier, ...exchange.answers, ...optionsOf(stop) };
+    const base: View = { ...view, status: 'waiting' };
+    update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
+    return follow(id, base, nextRun, stop, () => agent.resume(checkpoint, options), onBegin);
+  }
+
+  /** Joins a run that does not end with this page. */
+  function join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
+    if (!agent.join) {
+      exchanges.interrupt(id);
+      return EMPTY;
+    }
+    update(id, { view: { ...view, status: 'sending' } });
+    return follow(id, base ?? view, run, stop, () => agent.join?.(run, { stop }) ?? EMPTY);
+  }
+
+  const optionsOf = (stop: Observable<void>) => ({ stop, fragments: true as const, context });
+
+  /** Shows the events of a run in its exchange. */
+  function follow(
+    id: string,
+    base: View,
+    run: string,
+    stop: Observable<void>,
+    events: () => Observable<StreamEvent>,
+    onBegin = noop,
+  ): Observable<unknown> {
+    /** The answers were given to the run before this one. */
+    const begun = (): Partial<Exchange> => (run === exchanges.get(id).run ? {} : { run, answers: undefined });
+    return concat(
+      defer(events).pipe(
+        toChanges(base, () => exchanges.get(id).view),
+        tap((change) => {
+          update(id, change.hasBegun ? { ...change, ...begun() } : change);
+          if (change.hasBegun) onBegin();
+        }),
+      ),
+      defer(() => {
+        const exchange = exchanges.get(id);
+        return exchange.base ? join(exchange, stop) : waitForAnswers(id, stop);
+      }),
+    );
+  }
+
+  /** If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. */
+  function waitForAnswers(id: string, stop: Observable<void>): Observable<unknown> {
+    if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
+    let lock: TabLock = { hasWaited: false, release: noop };
+    const stopped = stop.pipe(map(() => cancelWaiting(id)));
+    const answered = answers.pipe(
+      startWith(undefined),
+      filter(() => lock.hasWaited || exchanges.isAnswered(id)),
+      map(() => resume(exchanges.get(id), stop, () => lock.release())),
+    );
+    const executed = lockTab(id, stop).pipe(
+      tap((own) => (lock = own)),
+      // Another tab has continued the run with its results: this one joins it.
+      concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
+    );
+    return concat(executed, merge(stopped, answered).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
+  }
+
+  /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
+  function lockTab(id: string, stop: Observable<void>): Observable<TabLock> {
+    if (!tools || callsOfPage(id).length === 0) return EMPTY;
+    if (!agent.join) return of({ hasWaited: false, release: noop });
+    return tools.lock(exchanges.get(id).run).pipe(take(1), takeUntil(stop));
+  }
+
+  const callsOfPage = (id: string) => exchanges.openCalls(id).filter(({ name }) => isExecutedHere(name));
+
+  function executeHere(id: string, stop: Observable<void>): Observable<unknown> {
+    if (!tools) return EMPTY;
+    const messages = exchanges.path(id).flatMap(historyOf);
+    return concat(
+      tools.execute(callsOfPage(id), { stop, context, messages }).pipe(
+        tap((event) => isToolResult(event) && exchanges.addAnswer(id, event.id, answerOf(event))),
+        toView(exchanges.get(id).view),
+        tap((view) => update(id, { view })),
+      ),
+      defer(() => {
+        update(id, { view: { ...exchanges.get(id).view, status: 'waiting' } });
+        return EMPTY;
+      }),
+    );
+  }
+
+  /** Whether a call is executed in this page. */
+  const isExecutedHere = (name: string): boolean => tools?.has(name) ?? false;
+
+  function cancelWaiting(id: string): Observable<never> {
+    update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
+    return EMPTY;
+  }
+
+  function update(id: string, change: Partial<Exchange>): void {
+    exchanges.update(id, change);
+    changed();
+  }
+
+  return {
+    start,
+    isExecutedHere,
+
+    /** Adds the user's answer to a waiting call. */
+    answer(callId: string, answer: CallAnswers): void {
+      exchanges.answer(callId, answer);
+      changed();
+      answers.next();
+    },
+
+    /** Continues an exchange of a saved conversation. A request that may not have arrived is sent again. */
+    continueSaved(exchange: Exchange, stop: Observable<void>): Observable<unknown> {
+      const { id, base, hasBegun, view } = exchange;
+      if (!base) {
+        update(id, { view: waitAgain(view) });
+        return waitForAnswers(id, stop);
+      }
+      if (!agent.join || hasBegun) return join(exchange, stop);
+      return exchange.answers ? resume({ ...exchange, view: base }, stop) : start(exchange, stop);
+    },
+  };
+}
+
+/** The result of a call, or the error of its tool, as an answer for `resume`. */
+const answerOf = ({ id, result, error }: ToolResultEvent): CallAnswers =>
+  error === undefined ? { results: { [id]: result } } : { errors: { [id]: error } };
+
+/**
+ * Converts the events of a run to changes of its exchange. The last change contains all that the run has left, so that
+ * the saved exchange is complete.
+ *
+ * @param base The view from which the run started.
+ * @param shown Returns the current view of the exchange. A run that fails before its first event leaves it.
+ * @returns A function that returns an Observable of changes. It does not fail. It completes without a last change if
+ * the server cannot continue after the last event, because the page was suspended for too long: join the run again.
+ */
+function toChanges(base: View, shown: () => View): OperatorFunction<StreamEvent, Partial<Exchange>> {
+  return createOperator<StreamEvent, Partial<Exchange>>((out) => {
+    const fold = createViewFold(base);
+    let view = fold.start;
+    let hasBegun = false;
+    let isOver = false;
+    const end = (change: Partial<Exchange>) => {
+      isOver = true;
+      out.next({ ...change, base: undefined });
+    };
+    return {
+      next(event) {
+        const before = view;
+        view = fold.add(event);
+        if (!hasBegun && !isReconnecting(event)) {
+          hasBegun = true;
+          out.next({ hasBegun });
+        }
+        if (isResult(event)) {
+          const { messages, checkpoint } = event.result;
+          end({ view, messages, checkpoint });
+        } else if (view !== before) out.next({ view });
+      },
+      error(thrown) {
+        if (!isOver && !(hasBegun && isRunNotFound(thrown))) {
+          view = fold.fail(thrown);
+          if (!hasBegun) view = failView(shown(), view.error);
+          end({ view, messages: messagesOfFailed(thrown) ?? shownMessages(view) });
+        }
+        out.complete();
+      },
+      complete() {
+        if (!isOver) end({ view: failView(shown()), messages: shownMessages(shown()) }); // it ended without a result
+        out.complete();
+      },
+    };
+  });
+}
+
+const isRunNotFound = (thrown: unknown): boolean => isRecord(thrown) && thrown['code'] === 'run_not_found';

@@ -1,0 +1,204 @@
+import type { CallAnswers } from '../core/approval.js';
+import type { Checkpoint } from '../core/checkpoint.js';
+import { ConfigurationError } from '../core/errors.js';
+import type { Message } from '../core/message.js';
+import type { EarlierRun } from '../transport/earlierRun.js';
+import type { ToolCallView, View, ViewStatus } from './view.js';
+import { callsOf, changeCall, failView, shownMessages, textsOf, viewOf, waitingCalls } from './view.js';
+
+/** A prompt and its answer, as `save` stores it. */
+export interface Exchange {
+  readonly id: string;
+  /** The exchange that it continues. Absent for the first one of a conversation. */
+  readonly parent?: string | undefined;
+  /** The id of its last run. An exchange that waits for a decision is continued by another run. */
+  readonly run: string;
+  readonly input: readonly Message[];
+  /** The messages that its runs added. For a failed run, also the text that was shown. */
+  readonly messages: readonly Message[];
+  readonly view: View;
+  /** The view from which its run started. Absent when the run has ended. */
+  readonly base?: View | undefined;
+  /** Whether its last run has emitted something. Before that, nobody knows whether the request arrived. */
+  readonly hasBegun?: boolean | undefined;
+  /** Where a waiting run continues. Absent if the server keeps it. */
+  readonly checkpoint?: Checkpoint | undefined;
+  /** The answers to waiting calls that were given, while others are missing. */
+  readonly answers?: CallAnswers | undefined;
+}
+
+/** An exchange as a UI shows it: the prompt, then the answer. */
+export interface ExchangeView extends View {
+  readonly id: string;
+  /** The ids of the exchanges that continue the same exchange, this one included, oldest first: "2 of 3". */
+  readonly versions: readonly string[];
+}
+
+/** The messages of an exchange, for the history of the next run. */
+export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];
+
+/**
+ * An exchange for the service that has its run. A service that has received the prompt needs at most its texts, if its
+ * store was lost: files are not sent again.
+ */
+export const earlierRun = ({ run, input, hasBegun }: Exchange): EarlierRun => ({
+  id: run,
+  input: hasBegun ? textsOf(input) : input,
+});
+
+/** The statuses of a run that has not ended. */
+const openStatuses: ReadonlySet<ViewStatus> = new Set<ViewStatus>(['sending', 'runningTools', 'waiting']);
+
+/** The exchanges of a conversation: a tree, of which one branch is shown. */
+export type Exchanges = ReturnType<typeof createExchanges>;
+
+/**
+ * @param saved The exchanges of a saved conversation, oldest first.
+ * @param last The last exchange of the branch that is shown.
+ */
+export function createExchanges(saved: readonly Exchange[], last: string | undefined) {
+  const byId = new Map(saved.map((exchange) => [exchange.id, exchange]));
+  /** The emitted views, so that unchanged exchanges keep their identity. */
+  const shown = new Map<string, { readonly source: View; readonly view: ExchangeView }>();
+  let revision = 0;
+
+  /** @throws ConfigurationError `options` if there is no such exchange. */
+  function get(id: string): Exchange {
+    const exchange = byId.get(id);
+    if (!exchange) throw unknownExchange(id);
+    return exchange;
+  }
+
+  function update(id: string, change: Partial<Exchange>): void {
+    const exchange = get(id);
+    byId.set(id, { ...exchange, ...change });
+    const isSameStatus = exchange.base !== undefined || change.view?.status === exchange.view.status;
+    const isGrowing = isSameStatus && Object.keys(change).every((key) => key === 'view');
+    if (!isGrowing) revision += 1;
+  }
+
+  /** The exchanges up to this one, oldest first. */
+  function path(id: string | undefined): readonly Exchange[] {
+    const newestFirst: Exchange[] = [];
+    for (let next = id; next !== undefined; next = newestFirst.at(-1)?.parent) newestFirst.push(get(next));
+    return newestFirst.reverse();
+  }
+
+  /** The calls of an exchange that wait, and have no answer yet. */
+  function openCalls(id: string): readonly ToolCallView[] {
+    const { view, answers } = get(id);
+    const answered = { ...answers?.decisions, ...answers?.results, ...answers?.errors };
+    return waitingCalls(view).filter((call) => !Object.hasOwn(answered, call.id));
+  }
+
+  /** @param answer The answers to add: those to one call. */
+  function addAnswer(id: string, callId: string, answer: CallAnswers): void {
+    const { view, base, answers } = get(id);
+    update(id, {
+      answers: {
+        decisions: { ...answers?.decisions, ...answer.decisions },
+        results: { ...answers?.results, ...answer.results },
+        errors: { ...answers?.errors, ...answer.errors },
+      },
+      // The events of a run that has not ended change its view.
+      ...(base ? {} : { view: changeCall(view, callId, { status: 'pending' }) }),
+    });
+  }
+
+  return {
+    get,
+    update,
+    path,
+    openCalls,
+    addAnswer,
+
+    /** Changes with everything but the growing view of a run. */
+    revision: () => revision,
+
+    /** The last exchange of the branch that is shown. */
+    selected: () => last,
+
+    /** The exchange whose run has not ended, or waits for a tool or a user. */
+    open: (): Exchange | undefined =>
+      [...byId.values()].find(({ base, view }) => base !== undefined || openStatuses.has(view.status)),
+
+    /** Adds an exchange, and shows its branch. An exchange that is known by its id stays as it is. */
+    add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
+      const exchange = byId.get(id) ?? { id, parent, run: id, input, messages: [], view: viewOf(input) };
+      byId.set(id, exchange);
+      last = id;
+      revision += 1;
+      // The other versions of this prompt have one more version now.
+      for (const other of byId.values()) if (other.parent === parent) shown.delete(other.id);
+      return exchange;
+    },
+
+    /** Shows the branch of an exchange, up to its newest end. */
+    select(id: string): void {
+      if (path(last).includes(get(id))) return;
+      last = id;
+      revision += 1;
+      const newestFirst = [...byId.values()].reverse();
+      for (let next: Exchange | undefined; (next = newestFirst.find(({ parent }) => parent === last));) last = next.id;
+    },
+
+    /** The branch that is shown. */
+    view: (): readonly ExchangeView[] =>
+      path(last).map(({ id, parent, view: source }) => {
+        const known = shown.get(id);
+        if (known?.source === source) return known.view;
+        const siblings = [...byId.values()].filter((other) => other.parent === parent);
+        const view = { ...source, id, versions: known?.view.versions ?? siblings.map((other) => other.id) };
+        shown.set(id, { source, view });
+        return view;
+      }),
+
+    /**
+     * Adds the user's answer to a call that waits. A call that has an answer keeps it: a button may be clicked twice.
+     *
+     * @throws ConfigurationError `options` if there is no such call.
+     */
+    answer(callId: string, answer: CallAnswers): void {
+      const all = [...byId.values()];
+      if (!all.some(({ view }) => callsOf(view).some(({ id }) => id === callId))) throw unknownCall(callId);
+      const waiting = all.findLast((exchange) => openCalls(exchange.id).some(({ id }) => id === callId));
+      if (waiting) addAnswer(waiting.id, callId, answer);
+    },
+
+    /** Whether the run of an exchange waits, and all of its calls have answers. */
+    isAnswered(id: string): boolean {
+      const { view, base } = get(id);
+      return view.status === 'waiting' && !base && openCalls(id).length === 0;
+    },
+
+    /**
+     * @param canJoin Whether a run can be joined again. It is then saved as it was when it started: what is saved
+     * changes only when a run starts, waits or ends.
+     */
+    save: (canJoin: boolean): readonly Exchange[] => [...byId.values()].map(canJoin ? withoutProgress : (all) => all),
+
+    /** Ends an exchange whose run ended with the page: what was shown stays, and becomes part of the history. */
+    interrupt(id: string): void {
+      const { view } = get(id);
+      update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
+    },
+  };
+}
+
+/** An exchange as it was when its run started. */
+const withoutProgress = (exchange: Exchange): Exchange =>
+  exchange.base ? { ...exchange, view: { ...exchange.base, status: 'sending' } } : exchange;
+
+const unknownExchange = (id: string) =>
+  new ConfigurationError(
+    'options',
+    `The conversation has no exchange with the id "${id}".`,
+    'Pass the `id` of an exchange of its view.',
+  );
+
+const unknownCall = (callId: string) =>
+  new ConfigurationError(
+    'options',
+    `The conversation has no call with the id "${callId}".`,
+    'Pass the id of a call of `view.waiting`.',
+  );

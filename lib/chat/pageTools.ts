@@ -1,0 +1,91 @@
+import { Observable, of } from 'rxjs';
+import type { FinishChunk } from '../core/chunk.js';
+import { ConfigurationError } from '../core/errors.js';
+import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent, TurnMessageEvent } from '../core/event.js';
+import { modelMessage } from '../core/message.js';
+import type { Tool } from '../core/tool.js';
+import { executeTools } from '../operators/executeTools.js';
+import type { ExecuteToolsOptions } from '../operators/executeTools.js';
+import { ofType } from '../operators/ofType.js';
+import type { ToolCallView } from './view.js';
+
+/** Tools that are executed in the page of a conversation, as `pageTools` returns them. */
+export interface PageTools {
+  /** Whether one of them has this name. */
+  has(name: string): boolean;
+  /** Waits until no other tab of the page executes the calls of this run. */
+  lock(run: string): Observable<TabLock>;
+  /** Executes calls that wait for their results, and emits the events of their tools. */
+  execute(
+    calls: readonly ToolCallView[],
+    options: ExecuteToolsOptions,
+  ): Observable<ToolStartEvent | ToolProgressEvent | ToolResultEvent>;
+}
+
+/** The right of one tab to execute the calls of a run. */
+export interface TabLock {
+  /** Whether another tab had it before. */
+  readonly hasWaited: boolean;
+  release(): void;
+}
+
+/**
+ * Makes tools that a conversation executes in its page, when a run waits for their results.
+ *
+ * <span class="informal">A page without such tools does not download the code that executes them.</span>
+ *
+ * ```ts
+ * const place = tool({ name: 'place', description: 'Where the user is.', execute: () => currentPosition() });
+ * const chat = conversation(remoteAgent('/api/chat'), { tools: pageTools([place]) });
+ * ```
+ *
+ * @param tools The tools. At the server, they are declared without `execute`.
+ * @returns The option `tools` of `conversation`.
+ * @throws ConfigurationError `tools` if a tool has no `execute`, or needs an approval.
+ */
+export function pageTools(tools: readonly Tool[]): PageTools {
+  const invalid = tools.find((tool) => !tool.execute || tool.needsApproval);
+  if (invalid) throw notExecutable(invalid.name);
+  return {
+    has: (name) => tools.some((tool) => tool.name === name),
+    lock,
+    execute(calls, options) {
+      const parts = calls.map(({ type, id, name, arguments: args }) => ({ type, id, name, arguments: args }));
+      const message: TurnMessageEvent = { type: 'message', message: modelMessage(parts) };
+      const finish: FinishChunk = { type: 'finish', reason: 'toolCalls' };
+      const turn = of(message, finish).pipe(executeTools(tools, options));
+      const events = turn.pipe(ofType('toolStart', 'toolProgress', 'toolResult'));
+      return events;
+    },
+  };
+}
+
+const notExecutable = (name: string) =>
+  new ConfigurationError(
+    'tools',
+    `The tool "${name}" of the page has no \`execute\`, or needs an approval.`,
+    'Pass tools that this page executes. Calls of other tools wait for `decide` or `answer`.',
+  );
+
+/**
+ * Requests a Web Lock, which one tab has at a time, until `release` or the end of the page. Without that API (pages
+ * without HTTPS, Node), each tab executes the calls, and the server uses the first result.
+ */
+function lock(run: string): Observable<TabLock> {
+  const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};
+  if (!locks) return of({ hasWaited: false, release: () => undefined });
+  return new Observable<TabLock>((out) => {
+    const left = new AbortController();
+    const hold = (hasWaited: boolean) =>
+      new Promise<void>((release) => {
+        if (out.closed) release();
+        out.next({ hasWaited, release });
+      });
+    const name = `rivulet ${run}`;
+    locks
+      .request(name, { ifAvailable: true }, (free) => (free ? hold(false).then(() => true) : false))
+      .then((wasFree) => (wasFree ? undefined : locks.request(name, { signal: left.signal }, () => hold(true))))
+      .catch((thrown: unknown) => out.error(thrown)); // nobody hears of the abort: the output is closed
+    return () => left.abort();
+  });
+}

@@ -1,0 +1,75 @@
+import { map, pairwise, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { tryParseJson } from '../core/json/json.js';
+import type { Conversation } from './conversation.js';
+import { isSavedConversation } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
+
+/**
+ * Keeps a conversation in a storage of the browser, for a reload of the page and for other tabs.
+ *
+ * <span class="informal">`localStorage.setItem` for each change, without overwriting other tabs.</span>
+ *
+ * A tab that was in the background knows an old state. It writes only its own changes: exchanges that it did not
+ * change, and prompts that wait in another tab, stay as they are stored.
+ *
+ * ```ts
+ * const chat = conversation(remoteAgent('/api/chat'), { saved: localStorage.getItem('chat') });
+ * chat.view$.subscribe(render);
+ * persist(chat, localStorage, 'chat').subscribe({ error: (error) => console.warn(error) });
+ * ```
+ *
+ * @param chat The conversation.
+ * @param storage `localStorage`, or an object with its two methods.
+ * @param key The key of the conversation.
+ * @returns An Observable of the stored values. It stores as long as it is subscribed, and fails with what `setItem`
+ * throws, for example because the storage is full.
+ */
+export function persist(
+  chat: Conversation,
+  storage: Pick<Storage, 'getItem' | 'setItem'>,
+  key: string,
+): Observable<SavedConversation> {
+  return chat.saved$.pipe(
+    pairwise(), // the first one is the state at the start
+    map(([before, after]) => {
+      const stored = tryParseJson(storage.getItem(key) ?? '');
+      return isSavedConversation(stored) ? mergeSaved(stored, before, after) : after;
+    }),
+    tap((merged) => storage.setItem(key, JSON.stringify(merged))),
+  );
+}
+
+/**
+ * Applies the changes of a tab to what is stored.
+ *
+ * @param stored What is stored, by any tab.
+ * @param before What this tab knew before its last change.
+ * @param after What it knows after it.
+ */
+function mergeSaved(stored: SavedConversation, before: SavedConversation, after: SavedConversation): SavedConversation {
+  const exchanges = mergeById(stored.exchanges, before.exchanges, after.exchanges);
+  const queued = mergeById(stored.queued ?? [], before.queued ?? [], after.queued ?? []).filter(
+    ({ id }) => !exchanges.some((exchange) => exchange.id === id),
+  );
+  const selected = after.selected === before.selected ? stored.selected : after.selected;
+  return {
+    version: 1,
+    exchanges,
+    ...(selected === undefined ? {} : { selected }),
+    ...(queued.length === 0 ? {} : { queued }),
+  };
+}
+
+/** Elements that this tab has added, changed or removed are as it knows them, and all others as they are stored. */
+function mergeById<T extends { readonly id: string }>(
+  stored: readonly T[],
+  before: readonly T[],
+  after: readonly T[],
+): readonly T[] {
+  const byId = (elements: readonly T[]) => new Map(elements.map((element) => [element.id, element]));
+  const [known, mine, theirs] = [byId(before), byId(after), byId(stored)];
+  const isChanged = ({ id }: T) => JSON.stringify(known.get(id)) !== JSON.stringify(mine.get(id));
+  const kept = stored.flatMap((element) => (isChanged(element) ? (mine.get(element.id) ?? []) : element));
+  return [...kept, ...after.filter((element) => !theirs.has(element.id) && isChanged(element))];
+}

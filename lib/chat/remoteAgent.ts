@@ -1,0 +1,97 @@
+import {
+  catchError,
+  defer,
+  endWith,
+  ignoreElements,
+  merge,
+  mergeMap,
+  repeat,
+  retry,
+  Subject,
+  take,
+  takeWhile,
+  tap,
+  throwError,
+} from 'rxjs';
+import type { Observable } from 'rxjs';
+import { errorText, StreamInterruptedError } from '../core/errors.js';
+import type { StreamEvent } from '../core/event.js';
+import { messagesOf } from '../core/input.js';
+import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
+import type { ConversationAgent } from './conversationAgent.js';
+import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
+import type { FromServerSentEventsOptions, Reconnection, RunRequest } from '../transport/fromServerSentEvents.js';
+
+/** Options of `remoteAgent`. */
+export interface RemoteAgentOptions
+  extends Omit<FromServerSentEventsOptions, 'onReconnect'>, Pick<RunRequest, 'headers'> {}
+
+/** A notice of `remoteAgent`: the connection has broken, and is opened again. The view has it as `reconnecting`. */
+export interface ReconnectingEvent extends Reconnection {
+  readonly type: 'reconnecting';
+}
+
+/** Whether an event is such a notice. */
+export const isReconnecting = (event: StreamEvent): event is ReconnectingEvent => event.type === 'reconnecting';
+
+/** The interval at which `stop` asks again for a run that the server does not know yet, in milliseconds. */
+const STOP_INTERVAL = 250;
+
+/**
+ * The agent of a server, for a conversation in a browser.
+ *
+ * <span class="informal">An agent without a key: its model and its tools are at the server.</span>
+ *
+ * The server answers with `agentHandler`. It keeps what the model needs of each run (provider data, checkpoints), so
+ * the browser sends only the input and the ids of the runs before it. A connection that breaks comes back by itself, as
+ * with `fromServerSentEvents`.
+ *
+ * ```ts
+ * const chat = conversation(remoteAgent('/api/chat', { headers: () => ({ authorization: `Bearer ${token()}` }) }));
+ * ```
+ *
+ * @param url The URL of the handler, absolute or relative to the page.
+ * @param options `headers` (default: none), `retries` (default: 5), `retryDelay` in milliseconds (default: 1000),
+ * `fetch`.
+ * @returns The agent.
+ */
+export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOptions = {}): ConversationAgent {
+  const run = (id: string, body: RunRequest['body'], stop: Observable<unknown>): Observable<StreamEvent> =>
+    defer(() => {
+      const notices = new Subject<ReconnectingEvent>();
+      const onReconnect = (reconnection: Reconnection) => notices.next({ type: 'reconnecting', ...reconnection });
+      const events = fromServerSentEvents<StreamEvent>(url, { id, body, headers }, { ...options, onReconnect });
+      const stopped = stop.pipe(
+        take(1),
+        mergeMap(() => stopRun(id)),
+      );
+      return merge(notices, events.pipe(endWith(undefined)), stopped);
+    }).pipe(takeWhile((event) => event !== undefined));
+  const stopRun = (id: string): Observable<never> =>
+    defer(() => {
+      const { fetch = globalThis.fetch } = options;
+      const more = typeof headers === 'function' ? headers() : headers;
+      return fetch(url, { method: 'DELETE', headers: { ...more, [RUN_ID_HEADER]: id } });
+    }).pipe(
+      tap(({ ok, status }) => {
+        if (!ok && status !== 404) throw notStopped(`It answered with the status ${status}.`);
+      }),
+      retry({ count: options.retries ?? 5, delay: Math.min(options.retryDelay ?? 1000, 30_000) }),
+      repeat({ delay: STOP_INTERVAL }),
+      takeWhile(({ status }) => status === 404), // the request that starts the run has not arrived yet
+      ignoreElements(),
+      catchError((thrown: unknown) =>
+        throwError(() => (thrown instanceof StreamInterruptedError ? thrown : notStopped(errorText(thrown)))),
+      ),
+    );
+  return {
+    stream: (input, { id, earlier, stop }) =>
+      run(id, { input: messagesOf(input), history: earlier.slice(-MAX_EARLIER_RUNS) }, stop),
+    resume: (_, { id, earlier, decisions, results, errors, stop }) =>
+      run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, stop),
+    join: (id, { stop }) => run(id, {}, stop),
+  };
+}
+
+const notStopped = (reason: string) =>
+  new StreamInterruptedError('the server', `The server could not be asked to stop the run. ${reason}`);

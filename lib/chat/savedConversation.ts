@@ -1,0 +1,65 @@
+import { ConfigurationError } from '../core/errors.js';
+import { isRecord } from '../core/json/json.js';
+import type { QueuedPrompt } from './commandQueue.js';
+import type { Exchange } from './exchanges.js';
+
+/** A conversation as plain JSON: it shows again what was seen, in this page or another one. */
+export interface SavedConversation {
+  readonly version: 1;
+  /** All branches, oldest exchange first. */
+  readonly exchanges: readonly Exchange[];
+  /** The last exchange of the branch that is shown. Absent if there are none. */
+  readonly selected?: string | undefined;
+  /** The prompts that wait for the end of a run. Absent if there are none. */
+  readonly queued?: readonly QueuedPrompt[] | undefined;
+}
+
+/**
+ * Whether a value is a conversation that `save` returned. An exchange comes after the one that it continues, so a
+ * conversation that was changed cannot contain a cycle.
+ */
+export function isSavedConversation(value: unknown): value is SavedConversation {
+  if (!isRecord(value) || value['version'] !== 1) return false;
+  const { exchanges, selected, queued = [] } = value;
+  const known = new Set<unknown>([undefined]);
+  const isNext = (exchange: unknown): boolean =>
+    isExchange(exchange) && known.has(exchange['parent']) && known.size < known.add(exchange['id']).size;
+  return isListOf(exchanges, isNext) && known.has(selected) && isListOf(queued, isQueuedPrompt);
+}
+
+/** The error for any other value. */
+export const notSaved = () =>
+  new ConfigurationError(
+    'options',
+    'The saved conversation cannot be read: it was changed, or another version has saved it.',
+    'Pass what `save()` returned. The conversation is a new one.',
+  );
+
+const isListOf = (value: unknown, isElement: (element: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.every(isElement);
+
+const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isRecord(value) &&
+  typeof value['id'] === 'string' &&
+  typeof value['run'] === 'string' &&
+  isListOf(value['input'], isMessage) &&
+  isListOf(value['messages'], isMessage) &&
+  isView(value['view']) &&
+  (value['base'] === undefined || isView(value['base']));
+
+const isView = (value: unknown): boolean =>
+  isRecord(value) &&
+  typeof value['status'] === 'string' &&
+  isRecord(value['usage']) &&
+  isListOf(value['messages'], isMessage);
+
+const isMessage = (value: unknown): boolean =>
+  isRecord(value) && typeof value['role'] === 'string' && isListOf(value['parts'], isPart);
+
+const isPart = (value: unknown): boolean =>
+  isRecord(value) && typeof value['type'] === 'string' && ['string', 'undefined'].includes(typeof value['text']);
+
+const isQueuedPrompt = (value: unknown): boolean =>
+  isRecord(value) &&
+  typeof value['id'] === 'string' &&
+  (typeof value['input'] === 'string' || isListOf([value['input']].flat(), isMessage));

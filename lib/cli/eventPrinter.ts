@@ -1,0 +1,87 @@
+import { asKnownEvent } from '../core/eventGuards.js';
+import type { KnownEvent } from '../core/eventGuards.js';
+import type { StreamEvent } from '../core/event.js';
+import type { JsonValue } from '../core/json/json.js';
+
+const colors = { dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as const;
+
+/** Characters that control a terminal, except tabs and line breaks. */
+// eslint-disable-next-line no-control-regex -- that is its purpose
+const controlCharacters = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** A text that cannot control the terminal. */
+export const plainText = (text: string): string => text.replace(controlCharacters, '');
+
+/** The longest JSON that is printed, in characters. */
+const longestJson = 100;
+
+function jsonOf(value: JsonValue | undefined): string {
+  const text = plainText(typeof value === 'string' ? value : JSON.stringify(value ?? '')).replaceAll('\n', ' ');
+  return text.length > longestJson ? `${text.slice(0, longestJson - 1)}…` : text;
+}
+
+/** Prints the events of a run, as text for a terminal: a few lines, and the text of the model. */
+export class EventPrinter {
+  /** The type of the deltas in the current line; undefined for an empty one. */
+  private open: 'text' | 'thinking' | undefined;
+
+  constructor(private readonly hasColors: boolean) {}
+
+  /** The text that an event adds. */
+  print(event: StreamEvent): string {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+      case 'thinking':
+        return this.delta(known.type, plainText(known.text));
+      case 'toolCallFragment':
+        return '';
+      default:
+        return this.printLine(known);
+    }
+  }
+
+  /** A line of its own; an empty text only ends the current line. */
+  line(text: string, color?: keyof typeof colors): string {
+    const before = this.open ? '\n' : '';
+    this.open = undefined;
+    return text === '' ? before : `${before}${this.paint(text, color)}\n`;
+  }
+
+  private printLine(event: KnownEvent): string {
+    switch (event.type) {
+      case 'toolStart':
+        return this.line(`→ ${event.name} ${jsonOf(event.arguments)}`, 'cyan');
+      case 'toolWaiting':
+        return this.line(`? ${event.name} ${jsonOf(event.arguments)} waits`, 'yellow');
+      case 'toolProgress':
+        return this.line(`  ${event.name}: ${jsonOf(event.value)}`, 'dim');
+      case 'toolResult':
+        return event.error === undefined
+          ? this.line(`✓ ${event.name}: ${jsonOf(event.result)}`, 'green')
+          : this.line(`✗ ${event.name}: ${jsonOf(event.error)}`, 'red');
+      case 'retry':
+        return this.line(`retry ${event.attempt} in ${event.delay} ms: ${jsonOf(event.error['message'])}`, 'yellow');
+      case 'retract':
+        return this.line('(the turn starts over)', 'yellow');
+      case 'result': {
+        const { finishReason, turns, usage } = event.result;
+        const tokens = `${usage.input ?? '?'} tokens in, ${usage.output ?? '?'} out`;
+        return this.line(`[${finishReason}, turns: ${turns}, ${tokens}]`, 'dim');
+      }
+      default:
+        return '';
+    }
+  }
+
+  private delta(type: 'text' | 'thinking', text: string): string {
+    if (text === '') return '';
+    const before = this.open && this.open !== type ? '\n' : '';
+    this.open = type;
+    return before + this.paint(text, type === 'thinking' ? 'dim' : undefined);
+  }
+
+  private paint(text: string, color: keyof typeof colors | undefined): string {
+    return color && this.hasColors ? `\u001b[${colors[color]}m${text}\u001b[0m` : text;
+  }
+}

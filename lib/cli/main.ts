@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+import { readFile, writeFile } from 'node:fs/promises';
+import { fromEvent } from 'rxjs';
+import { runCommand } from './runCommand.js';
+
+const { argv, stdout, stderr, env } = process;
+
+// The reader of the output may leave early, as `head` does.
+stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+void runCommand(argv.slice(2), {
+  readFile: (path) => readFile(path, 'utf8'),
+  writeFile: (path, text) => writeFile(path, text),
+  write: (text) => void stdout.write(text),
+  writeError: (text) => void stderr.write(text),
+  hasColors: stdout.isTTY && env['TERM'] !== 'dumb' && !env['NO_COLOR'],
+  interrupts: fromEvent(process, 'SIGINT'),
+}).then((code) => {
+  process.exitCode = code;
+});

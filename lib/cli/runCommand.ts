@@ -1,0 +1,28 @@
+import { errorText } from '../core/errors.js';
+import { commands, usage } from './commands.js';
+import type { Shell } from './shell.js';
+import { isUsageError } from './usageError.js';
+
+/**
+ * Runs a command of `npx rivulet`.
+ *
+ * @param args The command line: the command and its arguments.
+ * @param shell The process.
+ * @returns The exit code: 0, 1 after a failure, 2 for a command line that is not valid, 130 after Ctrl-C.
+ */
+export function runCommand([name = '--help', ...args]: readonly string[], shell: Shell): Promise<number> {
+  if (name === '--help' || name === '-h' || name === 'help') {
+    shell.write(usage);
+    return Promise.resolve(0);
+  }
+  const command = commands[name];
+  if (!command) {
+    shell.writeError(`There is no command "${name}".\n\n${usage}`);
+    return Promise.resolve(2);
+  }
+  const run = Promise.resolve().then(() => command(args, shell));
+  return run.catch((thrown: unknown) => {
+    shell.writeError(`${errorText(thrown)}\n`);
+    return isUsageError(thrown) ? 2 : 1;
+  });
+}

@@ -1,0 +1,8 @@
+import { isRecord } from '../core/json/json.js';
+
+/** The command line is not valid. */
+export class UsageError extends Error {}
+
+/** Whether a thrown value says that the command line is not valid: ours, or an error of `parseArgs`. */
+export const isUsageError = (thrown: unknown): boolean =>
+  thrown instanceof UsageError || (isRecord(thrown) && String(thrown['code']).startsWith('ERR_PARSE_ARGS'));

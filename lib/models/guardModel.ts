@@ -1,0 +1,147 @@
+import type { Chunk } from '../core/chunk.js';
+import { callModelWrapper } from '../core/callWrapper.js';
+import { createOperator } from '../core/createOperator.js';
+import { deriveModel } from '../core/deriveModel.js';
+import type { ToolCallEvent } from '../core/event.js';
+import type { Model } from '../core/model.js';
+import { requireNumber } from '../core/options.js';
+import { setUsageOfError } from '../core/usageOfError.js';
+import { GuardError } from '../core/runErrors.js';
+import { sumUsages } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
+import { ToolCallAccumulator } from '../operators/accumulate/accumulator.js';
+
+/** The text of a response so far. */
+export interface GuardedText {
+  readonly type: 'text';
+  /** The end of the text so far, with `delta`: at most `window` characters. */
+  readonly text: string;
+  /** The text of the last chunk. */
+  readonly delta: string;
+  /** The length of the complete text so far. */
+  readonly length: number;
+}
+
+/** A complete tool call, before anything is executed. */
+export type GuardedCall = Pick<ToolCallEvent, 'type' | 'name' | 'arguments'>;
+
+/** Options of `guardModel`. */
+export interface GuardModelOptions {
+  /**
+   * The end of a turn with content that is not allowed. `end`: it ends with the finish reason `contentFilter`, and
+   * keeps the text before that content. `retract`: the same, and nothing of the turn remains. `fail`: it fails with a
+   * `GuardError`, so that `retryModel` starts it over, or `fallback` asks the next model. Default: `end`.
+   */
+  readonly whenRejected?: 'end' | 'retract' | 'fail' | undefined;
+  /**
+   * How much of the text the predicate receives, in characters. With a limit, the time is linear in the length of the
+   * text. Default: 10000.
+   */
+  readonly window?: number | undefined;
+}
+
+/**
+ * A model whose text and tool calls are checked while they arrive.
+ *
+ * <span class="informal">Stops the model as soon as it says what it must not say.</span>
+ *
+ * ![](../../marbles/guardModel.svg)
+ *
+ * The predicate receives the text so far with each delta, and each tool call when it is complete. If it returns false,
+ * the request is aborted, and the content that it has rejected is not emitted. The finish reason `contentFilter` ends
+ * the run, and no tool of the turn is executed: its calls are answered as not executed, so the history stays valid.
+ *
+ * A word may be cut anywhere, so its first half may have been emitted before the word is recognized. `holdBack` before
+ * the guard prevents that: `pipe(pipeModel(holdBack(...)), guardModel(isAllowed))(model)`.
+ *
+ * ```ts
+ * const model = guardModel(openai('gpt-6.1-terra'), (content) =>
+ *   content.type === 'text' ? !content.text.includes('BEGIN PRIVATE KEY') : content.name !== 'delete_all',
+ * );
+ * ```
+ *
+ * @param model The model. It may be left out.
+ * @param isAllowed Returns whether the content is allowed.
+ * @param options `whenRejected` (default: `end`), `window` (default: 10000 characters).
+ * @returns A model with the provider, the name and the capabilities of `model`. Its streams error with a GuardError if
+ * `whenRejected` is `fail`, and with what `isAllowed` throws. Without `model`, a function of a model, for
+ * rxjs's `pipe`.
+ */
+export function guardModel(model: Model, isAllowed: IsAllowed, options?: GuardModelOptions): Model;
+export function guardModel(isAllowed: IsAllowed, options?: GuardModelOptions): (model: Model) => Model;
+export function guardModel(...args: readonly unknown[]) {
+  return callModelWrapper(args, guarded);
+}
+
+type IsAllowed = (content: GuardedText | GuardedCall) => boolean;
+
+function guarded(isAllowed: IsAllowed, { whenRejected = 'end', window = 10_000 }: GuardModelOptions = {}) {
+  requireNumber('window', window, 1);
+  const check = createOperator<Chunk, Chunk>((out, source) => {
+    const calls = new ToolCallAccumulator();
+    let usage: Usage | undefined;
+    let tail = '';
+    let length = 0;
+    let rejection: GuardedText | GuardedCall | undefined;
+
+    const textSoFar = (delta: string): GuardedText => {
+      length += delta.length;
+      tail = (tail + delta).slice(-window);
+      return { type: 'text', text: tail, delta, length };
+    };
+    const toGuarded = ({ type, name, arguments: args }: ToolCallEvent): GuardedCall => ({
+      type,
+      name,
+      arguments: args,
+    });
+    /** The content that a chunk completes. */
+    const completedContent = (chunk: Chunk): readonly (GuardedText | GuardedCall)[] => {
+      switch (chunk.type) {
+        case 'text':
+          return chunk.text === '' ? [] : [textSoFar(chunk.text)];
+        case 'toolCallFragment':
+          calls.addFragment(chunk);
+          return calls.takeDone().map(toGuarded);
+        case 'finish':
+          return calls.finish(chunk.reason).map(toGuarded);
+        case 'retract':
+          calls.retract();
+          [tail, length] = ['', 0];
+          return [];
+        default:
+          return [];
+      }
+    };
+    return {
+      next(chunk) {
+        if (rejection) return; // text that a filter before the guard has released
+        rejection = completedContent(chunk).find((content) => !isAllowed(content));
+        if (!rejection) {
+          out.next(chunk);
+          return;
+        }
+        const known = source.release();
+        usage = chunk.type === 'finish' ? chunk.usage : sumUsages(known);
+        source.unsubscribe();
+      },
+      afterTeardown() {
+        if (rejection && whenRejected === 'fail') {
+          const error = new GuardError(rejection.type === 'text' ? undefined : rejection.name);
+          setUsageOfError(error, usage);
+          out.error(error);
+          return;
+        }
+        if (rejection && whenRejected === 'retract') out.next({ type: 'retract' });
+        if (rejection)
+          out.next({
+            type: 'finish',
+            reason: 'contentFilter',
+            rawReason: 'guard',
+            ...(usage ? { usage } : {}),
+          });
+        out.complete();
+      },
+    };
+  });
+  return (model: Model) => deriveModel(model, (request) => model.stream(request).pipe(check));
+}

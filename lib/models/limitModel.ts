@@ -1,0 +1,145 @@
+import { defer, mergeMap, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Chunk } from '../core/chunk.js';
+import { callModelWrapper } from '../core/callWrapper.js';
+import { releaseThrough } from '../core/createOperator.js';
+import { deriveModel } from '../core/deriveModel.js';
+import type { Model, ModelRequest } from '../core/model.js';
+import { requireNumber } from '../core/options.js';
+import { RateLimitError } from '../core/rateLimitError.js';
+import { createSemaphore } from '../core/semaphore.js';
+import { estimateTokens } from '../core/tokens.js';
+import { addUsage } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
+import { RateWindow } from './rateWindow.js';
+import type { Admission } from './rateWindow.js';
+
+/** Options of `createLimiter`. */
+export interface LimiterOptions {
+  /** The maximum number of requests in any period of 60 seconds. Default: Infinity. */
+  readonly requestsPerMinute?: number | undefined;
+  /** The maximum number of tokens, input and output, in any period of 60 seconds. Default: Infinity. */
+  readonly tokensPerMinute?: number | undefined;
+  /** The maximum number of requests at a time. Default: Infinity. */
+  readonly concurrency?: number | undefined;
+  /** Whether a request without room waits, or fails with a `RateLimitError`. Default: `wait`. */
+  readonly whenFull?: 'wait' | 'fail' | undefined;
+  /**
+   * Estimates the tokens of a request before it is sent; afterwards, the usage that the provider reports replaces the
+   * estimate. Default: `estimateTokens` of its messages, plus a quarter of the characters of its tools' definitions,
+   * plus `maxOutputTokens` if it is set.
+   */
+  readonly estimate?: ((request: ModelRequest) => number) | undefined;
+}
+
+/** A limit that models share. Create it with `createLimiter`. */
+export interface Limiter {
+  /**
+   * Subscribes a stream when there is room for it.
+   *
+   * @param request The request of the stream, whose tokens are estimated.
+   * @param chunks The stream. Its usage replaces the estimate.
+   */
+  admit(request: ModelRequest, chunks: Observable<Chunk>): Observable<Chunk>;
+}
+
+/**
+ * Creates a limiter, for `limitModel`.
+ *
+ * The minute slides: in any period of 60 seconds, there are at most so many requests and tokens. Requests are admitted
+ * in the order in which they arrive; a small one does not overtake a large one that waits. A request whose estimate
+ * exceeds `tokensPerMinute` by itself is admitted when no request was sent for a minute.
+ *
+ * @param options `requestsPerMinute`, `tokensPerMinute`, `concurrency` (default: no limits), `whenFull` (default:
+ * `wait`), `estimate` (default: a quarter of the characters).
+ * @returns A limiter. It has state: use the same one in all runs that share the limit.
+ * @throws ConfigurationError `options` if a limit is less than 1.
+ */
+export function createLimiter(options: LimiterOptions = {}): Limiter {
+  const { requestsPerMinute = Infinity, tokensPerMinute = Infinity, concurrency = Infinity } = options;
+  const { whenFull = 'wait', estimate = estimateRequest } = options;
+  requireNumber('requestsPerMinute', requestsPerMinute, 1);
+  requireNumber('tokensPerMinute', tokensPerMinute, 1);
+  requireNumber('concurrency', concurrency, 1);
+  const semaphore = createSemaphore(concurrency);
+  const window = new RateWindow(requestsPerMinute, tokensPerMinute);
+
+  function fullError(tokens: number): RateLimitError | undefined {
+    if (semaphore.isFull) return new RateLimitError('concurrency', concurrency);
+    const reached = window.reached(tokens);
+    if (!reached) return undefined;
+    return new RateLimitError(
+      reached.limit,
+      reached.limit === 'requests' ? requestsPerMinute : tokensPerMinute,
+      reached.wait,
+    );
+  }
+
+  return {
+    admit: (request, chunks) =>
+      defer(() => {
+        const tokens = estimate(request);
+        requireNumber('The estimate of tokens', tokens, 0);
+        const error = whenFull === 'fail' ? fullError(tokens) : undefined;
+        if (error) return throwError(() => error);
+        return window.admit(tokens).pipe(
+          mergeMap((admission) => chunks.pipe(correctTokens(window, admission))),
+          semaphore.limit(),
+        );
+      }),
+  };
+}
+
+/**
+ * Makes a model that waits until a limiter has room for its request.
+ *
+ * <span class="informal">Many runs, one rate limit.</span>
+ *
+ * ![](../../marbles/limitModel.svg)
+ *
+ * All models that are made with the same limiter share its limits, in all runs. Unsubscribing a request that waits
+ * gives up its place in the queue. A request counts from its start; its tokens are estimated, and corrected when the
+ * model reports the usage. A request that fails without a usage keeps its estimate. What a model of a provider sends
+ * again by itself, after a connection error or a status of 429 or 5xx, is not counted again.
+ *
+ * ```ts
+ * const limiter = createLimiter({ requestsPerMinute: 500, tokensPerMinute: 30_000, concurrency: 10 });
+ * const model = limitModel(openai('gpt-6.1-terra'), limiter);
+ * from(questions).pipe(mergeMap((question) => createAgent({ model }).run(question)));
+ * ```
+ *
+ * @param model The model. It may be left out.
+ * @param limiter The limiter, from `createLimiter`.
+ * @returns A model with the same name and capabilities. With `whenFull: 'fail'`, its streams fail with a
+ * `RateLimitError` if there is no room; the error is retryable, and contains `retryAfter` if it is known.
+ * Without `model`, a function of a model, for rxjs's `pipe`.
+ */
+export function limitModel(model: Model, limiter: Limiter): Model;
+export function limitModel(limiter: Limiter): (model: Model) => Model;
+export function limitModel(...args: readonly unknown[]) {
+  return callModelWrapper(
+    args,
+    (limiter: Limiter) => (model) =>
+      deriveModel(model, (request) =>
+        releaseThrough(
+          defer(() => model.stream(request)),
+          (chunks) => limiter.admit(request, chunks),
+        ),
+      ),
+  );
+}
+
+/** Replaces the estimate by the usage that the model reports. */
+function correctTokens(window: RateWindow, admission: Admission) {
+  let usage: Usage | undefined; // including retracted attempts
+  return tap<Chunk>((chunk) => {
+    if (chunk.type !== 'finish' && chunk.type !== 'retract') return;
+    usage = addUsage(usage, chunk.usage);
+    if (usage.total !== undefined) window.correct(admission, usage.total);
+  });
+}
+
+function estimateRequest({ messages, tools, maxOutputTokens = 0 }: ModelRequest): number {
+  const definitions = tools ? Math.ceil(JSON.stringify(tools).length / 4) : 0;
+  return estimateTokens(messages) + definitions + maxOutputTokens;
+}

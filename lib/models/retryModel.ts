@@ -1,0 +1,95 @@
+import { defer, startWith } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Chunk } from '../core/chunk.js';
+import { callModelWrapper } from '../core/callWrapper.js';
+import { releaseThrough } from '../core/createOperator.js';
+import { deriveModel } from '../core/deriveModel.js';
+import { errorToJson, isRetryable } from '../core/errors.js';
+import { isRecord } from '../core/json/json.js';
+import type { Model, ModelRequest } from '../core/model.js';
+import { maxTimerDelay, requireNumber } from '../core/options.js';
+import { announceRetry, continueAfterError, retryDelay } from '../protocol/retry.js';
+import { retraction } from './retraction.js';
+
+/** How a failed turn is started over. */
+export interface RetryModelOptions {
+  /** The number of retries after the first attempt. Default: 3. */
+  readonly count?: number | undefined;
+  /**
+   * The delay before a retry, in milliseconds, or a function that returns it; `attempt` is the number of the retry,
+   * from 1. Default: the delay that the server asks for, otherwise 1 s, doubling with each retry, with jitter, at
+   * most 60 s.
+   */
+  readonly delay?: number | ((error: unknown, attempt: number) => number) | undefined;
+  /**
+   * Whether a turn that failed with this error is started over. Default: after a `retryable` error, and after a silence
+   * in the middle of a response (TimeoutError `each`).
+   */
+  readonly when?: ((error: unknown) => boolean) | undefined;
+}
+
+/**
+ * A model that starts its turn over when it fails, also in the middle of its response.
+ *
+ * <span class="informal">A connection that breaks after half an answer is tried again, and nobody sees the text
+ * twice.</span>
+ *
+ * ![](../../marbles/retryModel.svg)
+ *
+ * After a failure it emits `retract`, if the attempt had emitted anything: what was emitted since the turn began is
+ * void. Then it emits `retry`, waits, and sends the request again. `retry` is the last event before the wait, so a view
+ * can show its `delay` until the next event arrives. `retract` has the usage of the void attempt, if the provider had
+ * reported it. After the last attempt, the error is emitted, and the text that had arrived stays valid.
+ *
+ * Only the turn that failed is repeated: earlier turns, and the tools that they have run, are not. (With `eagerTools`,
+ * a tool may have started in the void attempt. It is then unsubscribed, and the new attempt may call it again.)
+ * Unsubscribing ends the wait.
+ *
+ * A model over HTTP retries by itself, before its first chunk; those retries come first, for each attempt. With
+ * `{ retry: false }`, it does not.
+ *
+ * ```ts
+ * const model = retryModel(openai('gpt-6.1-terra'), { count: 2, delay: 1000 });
+ * createAgent({ model }).stream('Tell me a story.').subscribe((event) => {
+ *   if (event.type === 'retry') console.log(`Retrying in ${event.delay / 1000} s`);
+ * });
+ * ```
+ *
+ * @param model The model. It may be left out.
+ * @param options `count` (default: 3), `delay` (default: 1 s, doubling, with jitter), `when` (default: retryable
+ * errors).
+ * @returns A model with the provider, the name and the capabilities of `model`. Its streams error with the error of the
+ * last attempt. Without `model`, a function of a model, for
+ * rxjs's `pipe`.
+ */
+export function retryModel(model: Model, options?: RetryModelOptions): Model;
+export function retryModel(options?: RetryModelOptions): (model: Model) => Model;
+export function retryModel(...args: readonly unknown[]) {
+  return callModelWrapper(args, retried);
+}
+
+function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {}) {
+  const delayBefore = (error: unknown, attempt: number): number => {
+    const milliseconds = typeof delay === 'function' ? delay(error, attempt) : delay;
+    if (milliseconds === undefined) return retryDelay(error, attempt - 1);
+    requireNumber('delay', milliseconds, 0);
+    return Math.min(milliseconds, maxTimerDelay);
+  };
+  const stream = (model: Model, request: ModelRequest): Observable<Chunk> =>
+    defer(() => {
+      let attempt = 0;
+      const startOver = (error: unknown, hasEmitted: boolean): Observable<Chunk> | undefined => {
+        if (attempt >= count || !when(error)) return undefined;
+        attempt++;
+        const retry = { attempt, delay: delayBefore(error, attempt), error: errorToJson(error) };
+        const next = announceRetry(model.stream(request), retry);
+        return hasEmitted ? releaseThrough(next, startWith<Chunk>(retraction(error))) : next;
+      };
+      return model.stream(request).pipe(continueAfterError(startOver));
+    });
+  return (model: Model) => deriveModel(model, (request) => stream(model, request));
+}
+
+/** Whether the same request may succeed if it is sent again, also after a part of its response has been emitted. */
+const isTransient = (error: unknown): boolean =>
+  isRetryable(error) || (isRecord(error) && error['code'] === 'timeout' && error['phase'] === 'each');

@@ -1,0 +1,191 @@
+import { nanoid } from 'nanoid/non-secure';
+import { vetoReasons } from '../../core/chunk.js';
+import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
+import type { ToolCallEvent } from '../../core/event.js';
+import type { UsedIds } from '../../core/usedIds.js';
+import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
+import * as rules from './rules.js';
+
+/** Options of `accumulateToolCalls`. */
+export interface AccumulateOptions {
+  /**
+   * Ids that the conversation has used, or a function that returns them. The function is called at the first tool call.
+   * A call with one of these ids receives a new id. Default: none.
+   */
+  readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
+  /** Generates the id of a call without one. Default: `nanoid`. */
+  readonly newId?: () => string;
+}
+
+const none: readonly ToolCallEvent[] = [];
+
+/** The calls of a turn. Most turns have none, so this is created with the first fragment. */
+class TurnCalls {
+  readonly all: PendingToolCall[] = [];
+  readonly byId = new Map<string, PendingToolCall>();
+  readonly byIndex = new Map<number | string, PendingToolCall>();
+  /** The ids under which calls were emitted or labelled. */
+  readonly usedIds = new Set<string>();
+  /** The number of calls that have been emitted or dropped. */
+  takenCount = 0;
+
+  open(index: number | string | undefined, original?: PendingToolCall): PendingToolCall {
+    const previous = this.all.at(-1);
+    if (!original && previous?.isClosedBefore(index)) previous.isDone = true;
+    const call = new PendingToolCall(index, this.all.length, original);
+    this.all.push(call);
+    return call;
+  }
+
+  /**
+   * The call that a fragment continues; undefined if it opens a call. Implements the table at the top of `rules.ts`.
+   */
+  continuedCall(fragment: ToolCallFragment, id: string): PendingToolCall | undefined {
+    const { index } = fragment;
+    const withId = id === '' ? undefined : this.byId.get(id);
+    const withIndex = index === undefined ? undefined : this.byIndex.get(index);
+    if (withId) {
+      if (withIndex?.id === id) return decide(rules.sameCall, withIndex, fragment);
+      const isOtherIndex = index !== undefined && withId.index !== undefined && withId.index !== index;
+      return decide(isOtherIndex ? rules.otherIndex : rules.sameCall, withId, fragment);
+    }
+    if (withIndex) return decide(id === '' ? rules.sameCall : rules.newId, withIndex, fragment);
+    const current = this.all.at(-1);
+    if (!current) return undefined;
+    if (index !== undefined) return decide(rules.unusedIndex, current, fragment);
+    if (id !== '') return decide(rules.newId, current, fragment);
+    return decide(current.id === '' ? rules.noIdOrIndex : rules.sameCall, current, fragment);
+  }
+
+  /**
+   * Whether arguments may still arrive for a call that is marked as done. This is so if it was announced at several
+   * indexes, or if it has no id, so that a fragment without a name may follow
+   * (smallmain/vscode-unify-chat-provider#49).
+   */
+  isProvisional(call: PendingToolCall): boolean {
+    return call.isPlaceholder() && (call.announcedAt !== undefined || (call.id === '' && call === this.all.at(-1)));
+  }
+}
+
+/**
+ * Joins fragments into calls, turn by turn: the pure core of `accumulateToolCalls`. Which call a fragment belongs to is
+ * decided by the tables in `rules.ts`.
+ */
+export class ToolCallAccumulator {
+  private readonly usedIds: NonNullable<AccumulateOptions['usedIds']>;
+  private readonly newId: () => string;
+  private conversationIds: UsedIds | undefined; // read at the first call
+  private earlierIds: Set<string> | undefined; // ids of earlier turns of the source
+  private turn: TurnCalls | undefined;
+
+  constructor({ usedIds = [], newId = nanoid }: AccumulateOptions = {}) {
+    this.usedIds = usedIds;
+    this.newId = newId;
+  }
+
+  /**
+   * Adds a fragment. Returns the call to which the fragment belongs, or undefined if the fragment adds nothing to any
+   * call.
+   */
+  addFragment(fragment: ToolCallFragment): PendingToolCall | undefined {
+    const turn = (this.turn ??= new TurnCalls());
+    const id = readId(fragment);
+    let call = turn.continuedCall(fragment, id);
+    if (!call) {
+      if (id === '' && !fragment.name && isEmptyFragment(fragment)) return undefined;
+      call = turn.open(fragment.index);
+    } else if (rules.opensTwin(call, fragment)) call = turn.open(fragment.index ?? call.index, call);
+    else call.noteAnnouncement(fragment);
+    if (fragment.index !== undefined) turn.byIndex.set(fragment.index, call);
+    if (call.isEmitted) return undefined;
+    call.append(id, fragment);
+    if (id !== '') turn.byId.set(id, call);
+    return call;
+  }
+
+  /**
+   * Returns the fragment labelled with its call: the position of the call in the turn, and its name and id if they are
+   * known.
+   */
+  label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment {
+    if (call.uniqueId === '' && call.id !== '') this.assignId(call);
+    const { uniqueId: id, name, position: index } = call;
+    const { arguments: args } = fragment;
+    return {
+      type: 'toolCallFragment',
+      index,
+      ...(id === '' ? {} : { id }),
+      ...(name === '' ? {} : { name }),
+      ...(args === undefined ? {} : { arguments: args }),
+    };
+  }
+
+  /** Returns the calls whose end the provider has marked, each once, in the order in which they began. */
+  takeDone(): readonly ToolCallEvent[] {
+    const { turn } = this;
+    let next = turn?.all[turn.takenCount];
+    if (!turn || !next?.isDone) return none; // the case for nearly every fragment
+    const done: ToolCallEvent[] = [];
+    for (; next?.isDone && next.name !== '' && !turn.isProvisional(next); next = turn.all[++turn.takenCount])
+      if (!next.isRepeat()) done.push(this.toEvent(next));
+    return done;
+  }
+
+  /** Returns the remaining calls, and starts the next turn. */
+  finish(reason: FinishReason): readonly ToolCallEvent[] {
+    const { turn } = this;
+    if (!turn) return none; // the case for nearly every turn without tools
+    const isTruncated = vetoReasons.has(reason); // an incomplete call is dropped, never repaired
+    const remaining: ToolCallEvent[] = [];
+    for (const call of turn.all.slice(turn.takenCount))
+      if (call.name !== '' && (!isTruncated || call.isComplete()) && !call.isRepeat())
+        remaining.push(this.toEvent(call));
+    this.retract();
+    if (!this.earlierIds) this.earlierIds = turn.usedIds;
+    else for (const id of turn.usedIds) this.earlierIds.add(id);
+    return remaining;
+  }
+
+  /** Drops all calls of the current turn. */
+  retract(): void {
+    this.turn = undefined;
+  }
+
+  private toEvent(call: PendingToolCall): ToolCallEvent {
+    if (call.uniqueId === '') this.assignId(call);
+    return call.toEvent();
+  }
+
+  private assignId(call: PendingToolCall): void {
+    this.conversationIds ??= toUsedIds(typeof this.usedIds === 'function' ? this.usedIds() : this.usedIds);
+    let { id } = call;
+    while (id === '' || this.isUsed(id)) id = this.newId();
+    this.turn?.usedIds.add(id);
+    call.uniqueId = id;
+  }
+
+  private isUsed(id: string): boolean {
+    return [this.conversationIds, this.earlierIds, this.turn?.usedIds].some((ids) => ids?.has(id));
+  }
+}
+
+/**
+ * The id of a fragment, or `''`. Fragments come from any server and from users' code, so `null` and `"null"` are not
+ * ids either.
+ */
+function readId({ id }: { readonly id?: string | null }): string {
+  return id === undefined || id === null || id === 'null' ? '' : id;
+}
+
+/** A set is used as it is: copying the ids of a long conversation in each turn would be slow. */
+function toUsedIds(ids: Iterable<string> | UsedIds): UsedIds {
+  return 'has' in ids ? ids : new Set(ids);
+}
+
+function decide(
+  list: readonly rules.Rule[],
+  call: PendingToolCall,
+  fragment: ToolCallFragment,
+): PendingToolCall | undefined {
+  return rules.continuesCall(list, call, fragment) ? call : undefined;
+}

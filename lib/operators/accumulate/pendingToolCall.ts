@@ -1,0 +1,228 @@
+import type { ToolCallFragment } from '../../core/chunk.js';
+import type { ToolCallEvent } from '../../core/event.js';
+import { isInvalidArguments } from '../../core/invalidArguments.js';
+import { isSameJson } from '../../core/json/equal.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { setField } from '../../core/json/merge.js';
+import { BracketScanner } from '../../core/json/scan.js';
+import type { ProviderData } from '../../core/message.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
+import { checkObject, isBlank, parseToolCallArguments } from './arguments.js';
+
+type Index = number | string | undefined;
+
+/** Longer than any placeholder. */
+const HEAD_LENGTH = 8;
+
+/** Enough of a fragment to fill the head, unless it begins with much whitespace. Bounds the cost of a long fragment. */
+const HEAD_SOURCE_LENGTH = 1000;
+
+/** A tool call whose fragments are still arriving. */
+export class PendingToolCall {
+  /** The provider's id; `''` until it is known. */
+  id = '';
+  /** The id under which the call is emitted, unique in the conversation; `''` until it is assigned. */
+  uniqueId = '';
+  name = '';
+  /** Whether the end of the call is known: the provider has marked it, or another call has begun. */
+  isDone = false;
+  /** Whether the call has been emitted. A later fragment of it is a repeat. */
+  isEmitted = false;
+  /** The indexes at which the call was announced by name; undefined unless there is more than one index. */
+  announcedAt: Set<Index> | undefined;
+  /** The index at which the arguments began, after any placeholder. */
+  argumentsIndex: Index;
+  /**
+   * Whether the name arrived again after the arguments had closed. An object that follows then belongs to a different
+   * call.
+   */
+  isAnnouncedAgain = false;
+  /** The arguments' JSON text so far. */
+  private readonly text = new StringBuilder();
+  /** The arguments, if the provider sends them as an object. */
+  private object: Record<string, JsonValue> | undefined;
+  /** The parsed `text`, as long as nothing is appended. */
+  private parsed: { readonly length: number; readonly value: JsonObject } | undefined;
+  private providerData: ProviderData | undefined;
+  /** Has read all of `text`. Created when it is asked for, which is not necessary for most calls. */
+  private scanner: BracketScanner | undefined;
+  /**
+   * Some servers repeat all arguments so far in each fragment. This is the last fragment while all fragments fit that
+   * pattern; undefined once they do not.
+   */
+  private cumulative: string | undefined = '';
+  /**
+   * The first characters of `text` without whitespace: enough to recognise a placeholder (`""`, `null` or `{}`, sent
+   * before the real arguments).
+   */
+  private head = '';
+
+  /**
+   * @param index The provider's index in the first fragment.
+   * @param position The position among the calls of the turn, from 0.
+   * @param original The call that this one repeats if its arguments turn out to be equal.
+   */
+  constructor(
+    readonly index: Index,
+    readonly position: number,
+    private readonly original?: PendingToolCall,
+  ) {
+    if (!original) return;
+    this.id = original.id;
+    this.name = original.name;
+  }
+
+  /** Adds a fragment of the call. */
+  append(id: string, { name, index, arguments: args, providerData, done }: ToolCallFragment): void {
+    if (this.id === '') this.id = id;
+    if (name) this.appendName(name);
+    if (typeof args === 'string') this.appendText(args, index);
+    else if (args) this.appendObject(args, index);
+    if (providerData) this.providerData = { ...this.providerData, ...providerData };
+    if (done) this.isDone = true;
+  }
+
+  /** Records the indexes at which the call was announced, and whether this was after its arguments had closed. */
+  noteAnnouncement(fragment: ToolCallFragment): void {
+    const { index } = fragment;
+    if (!fragment.name) {
+      if (this.isAnnouncedAgain && !isEmptyFragment(fragment)) this.isAnnouncedAgain = false;
+      return;
+    }
+    this.isAnnouncedAgain = this.isComplete() && !this.isPlaceholder();
+    if (index === undefined || this.index === undefined || index === this.index) return;
+    this.announcedAt ??= new Set([this.index]);
+    this.announcedAt.add(index);
+  }
+
+  /** Whether no arguments have arrived, not even a blank text. */
+  hasNoArguments(): boolean {
+    return this.text.length === 0 && this.object === undefined;
+  }
+
+  /** Whether the call is only announced so far: it has no arguments, or a placeholder `""` or `null`. */
+  isOnlyAnnounced(): boolean {
+    return !this.isDone && this.object === undefined && (this.head === '' || this.head === 'null');
+  }
+
+  /** Whether the arguments are blank or a placeholder, which is replaced by any arguments that follow. */
+  isPlaceholder(): boolean {
+    return isBlank(this.head) && (this.object === undefined || Object.keys(this.object).length === 0);
+  }
+
+  /**
+   * Whether the arguments are complete: marked as done, an object, or a JSON text that has closed. Each character is
+   * scanned only once, however often this method is called. (A `JSON.parse` per fragment would have quadratic cost: 64
+   * KB in 4-character fragments took seconds.)
+   */
+  isComplete(): boolean {
+    if (this.isDone || this.object) return true;
+    if (!this.scanner) {
+      this.scanner = new BracketScanner();
+      scan(this.scanner, this.text.toString());
+    }
+    return this.scanner.isClosed || this.head === 'null';
+  }
+
+  /**
+   * Whether a call that opens at another index shows that this call is complete: its arguments have closed. Not a
+   * placeholder, which real arguments may follow, and not a call whose id may arrive late.
+   */
+  isClosedBefore(index: Index): boolean {
+    if (index === undefined || this.index === undefined || index === this.index) return false;
+    return this.id !== '' && this.name !== '' && !this.announcedAt && !this.isPlaceholder() && this.isComplete();
+  }
+
+  /** Whether the fragment's arguments are absent or empty, or repeat the call's complete arguments. */
+  isUnchangedBy({ arguments: args }: ToolCallFragment): boolean {
+    if (args === undefined || args === null) return true;
+    const added = typeof args === 'string' ? parseToolCallArguments(args) : args;
+    return Object.keys(added).length === 0 || (this.isComplete() && isSameJson(added, this.parseArguments()));
+  }
+
+  /** Whether the call is a repeat of its original: it has equal arguments, or no arguments at another index. */
+  isRepeat(): boolean {
+    const { original } = this;
+    if (original === undefined) return false;
+    if (this.isPlaceholder() && this.index !== original.argumentsIndex) return true;
+    return isSameJson(this.parseArguments(), original.parseArguments());
+  }
+
+  /** The complete call. Arguments that arrived as an object are checked: the event's parser may have changed them. */
+  toEvent(): ToolCallEvent {
+    const { uniqueId: id, name, providerData } = this;
+    const args = this.object ? checkObject(this.parseArguments()) : this.parseArguments();
+    this.isEmitted = true;
+    this.parsed = undefined; // whoever receives the arguments may write to them
+    const event = { type: 'toolCall', id, name, arguments: args } as const;
+    return providerData ? { ...event, providerData } : event;
+  }
+
+  /**
+   * Ignores a repeated name, replaces the name by a longer name that starts with it (cumulative), and appends any other
+   * text.
+   */
+  private appendName(next: string): void {
+    if (next !== this.name) this.name = next.startsWith(this.name) ? next : this.name + next;
+  }
+
+  /** The object is extended in place: a copy for each fragment would be quadratic. */
+  private appendObject(args: JsonObject, index: Index): void {
+    const object = (this.object ??= {});
+    const fields = Object.entries(args);
+    for (const [name, value] of fields) setField(object, name, value);
+    if (fields.length > 0) this.argumentsIndex ??= index;
+  }
+
+  private appendText(text: string, index: Index): void {
+    if (this.isParsedAs(text)) return;
+    if (this.head.length < HEAD_LENGTH) {
+      const isPlaceholderSoFar = isBlank(this.head);
+      if (this.head !== '' && isPlaceholderSoFar && isBlank(text)) return; // a repeated placeholder
+      this.head = (this.head + text.slice(0, HEAD_SOURCE_LENGTH).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
+      if (isPlaceholderSoFar && !isBlank(this.head)) this.argumentsIndex = index;
+    }
+    this.text.add(text);
+    if (this.scanner) scan(this.scanner, text);
+    // Cheap: for an ordinary fragment, `startsWith` fails at the first characters.
+    if (this.cumulative !== undefined && text !== '')
+      this.cumulative = text.startsWith(this.cumulative) ? text : undefined;
+  }
+
+  /**
+   * Whether a text repeats the arguments, where these were just parsed to compare them with it (`isUnchangedBy`). Such
+   * a repeat is not appended: otherwise all of them would be parsed again with each repeat.
+   */
+  private isParsedAs(text: string): boolean {
+    const { parsed } = this;
+    if (parsed?.length !== this.text.length || isBlank(text)) return false;
+    return isSameJson(parseToolCallArguments(text), parsed.value);
+  }
+
+  /** The parsed arguments: those of the joined text, or, if that is not JSON, those of the last cumulative fragment. */
+  private parseArguments(): JsonObject {
+    const { object, cumulative } = this;
+    if (object) return isBlank(this.text.toString()) ? object : { ...object, ...this.parseText() };
+    const joined = this.parseText();
+    if (!isInvalidArguments(joined) || !cumulative) return joined;
+    const last = parseToolCallArguments(cumulative);
+    return isInvalidArguments(last) ? joined : last;
+  }
+
+  private parseText(): JsonObject {
+    const { length } = this.text;
+    if (this.parsed?.length !== length) this.parsed = { length, value: parseToolCallArguments(this.text.toString()) };
+    return this.parsed.value;
+  }
+}
+
+/** Whether a fragment, apart from its name and id, adds nothing to a call. */
+export function isEmptyFragment({ arguments: args, providerData, done }: ToolCallFragment): boolean {
+  return (typeof args === 'string' ? isBlank(args) : !args) && !providerData && !done;
+}
+
+/** Scans a complete text: the scanner itself stops after each value. */
+function scan(scanner: BracketScanner, text: string): void {
+  let offset = 0;
+  while (offset >= 0 && offset < text.length) offset = scanner.scan(text, offset); // -1 at the end of the text
+}

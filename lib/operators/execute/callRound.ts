@@ -1,0 +1,165 @@
+import type { Approve, WaitingCall } from '../../core/approval.js';
+import type { ResumedTurn } from '../../core/checkpoint.js';
+import type { ToolWaitingEvent } from '../../core/event.js';
+import { unfinishedResult } from '../../core/message.js';
+import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { Tool } from '../../core/tool.js';
+import { mayWait, OpenDecision } from './openDecision.js';
+import type { DecisionObserver } from './openDecision.js';
+import { RunningCall } from './runningCall.js';
+import type { CallObserver, CallSettings, RunningCallEvent } from './runningCall.js';
+
+/** The settings of all calls of a turn. */
+export interface RoundSettings extends CallSettings {
+  readonly concurrency: number;
+  readonly approve: Approve | undefined;
+}
+
+/** Receives the events of a round. */
+export interface RoundObserver {
+  emit(event: RunningCallEvent | ToolWaitingEvent): void;
+  /** Called after each `toolWaiting` and each `toolResult`. */
+  roundChanged(round: CallRound): void;
+  /** Called when all calls have ended, except those that wait for an answer from outside the run. */
+  roundEnded(round: CallRound): void;
+}
+
+/** The calls of one attempt at a turn; `retract` starts another round. */
+export class CallRound implements CallObserver, DecisionObserver {
+  /** The results by the ids of the calls. */
+  readonly results: Map<string, ToolResultPart>;
+  /** The waiting calls by id. Empty if the round was vetoed. */
+  readonly waiting: Map<string, WaitingCall>;
+  private readonly begun: Set<string>;
+  private readonly queue: ToolCallPart[] = [];
+  /** The calls that run, by id. */
+  private readonly running = new Map<string, RunningCall>();
+  /** The decisions that have not ended, by the ids of their calls. */
+  private readonly decisions = new Map<string, OpenDecision>();
+  private isStarting = false;
+  private isVetoed = false;
+  private isClosed = false;
+  /** Whether the round ends with the calls that have begun. */
+  private isComplete = false;
+
+  /** @param resumed The turn that is resumed: the calls that it has recorded are not repeated. Default: none. */
+  constructor(
+    private readonly settings: RoundSettings,
+    private readonly observer: RoundObserver,
+    private readonly resumed?: ResumedTurn,
+  ) {
+    this.results = new Map(resumed?.open.results.map((result) => [result.id, result]));
+    this.waiting = new Map(resumed?.open.waiting.map((call) => [call.id, call]));
+    this.begun = new Set(this.results.keys());
+  }
+
+  /** Runs the call as soon as `concurrency` allows; does nothing if `begin` was already called for it. */
+  begin(call: ToolCallPart): void {
+    if (this.isClosed || this.begun.has(call.id)) return;
+    this.begun.add(call.id);
+    const tool = this.settings.tools.get(call.name);
+    if (tool && !this.isVetoed && mayWait(tool, call, this.resumed)) {
+      this.decide(call, tool);
+    } else {
+      this.queue.push(call);
+      this.startQueued();
+    }
+  }
+
+  /** Answers a call as not executed, unless `begin` was called for it. */
+  refuse(call: ToolCallPart): void {
+    if (this.isClosed || this.begun.has(call.id)) return;
+    this.begun.add(call.id);
+    this.emit(unfinishedResult(call, 'not_executed'));
+  }
+
+  /** Cancels the running calls and the open decisions; calls that have not started get a `not_executed` result. */
+  veto(): void {
+    this.isVetoed = true;
+    const undecided = [...this.waiting.values()].filter(({ id }) => !this.decisions.has(id));
+    // Before the running calls are cancelled: the last of them ends the round.
+    for (const call of undecided) this.emit(unfinishedResult(call, 'not_executed'));
+    for (const open of [...this.running.values(), ...this.decisions.values()]) open.cancel();
+  }
+
+  /** Unsubscribes the running tools and the open decisions, and discards all results. */
+  unsubscribe(): void {
+    this.isClosed = true;
+    for (const open of [...this.running.values(), ...this.decisions.values()]) open.unsubscribe();
+  }
+
+  /** No further call begins: the observer is told when all calls have ended. */
+  complete(): void {
+    this.isComplete = true;
+    this.startQueued();
+  }
+
+  emit(event: RunningCallEvent | ToolWaitingEvent): void {
+    if (this.isClosed) return;
+    switch (event.type) {
+      case 'toolResult':
+        this.waiting.delete(event.id);
+        this.results.set(event.id, event);
+        break;
+      case 'toolWaiting':
+        this.waiting.set(event.id, { id: event.id, name: event.name, arguments: event.arguments });
+        break;
+      default:
+        this.observer.emit(event);
+        return;
+    }
+    this.observer.emit(event);
+    this.observer.roundChanged(this);
+  }
+
+  /** The call may run, with these arguments. It starts when its decision has ended. */
+  approved(call: ToolCallPart): void {
+    this.waiting.delete(call.id);
+    this.queue.push(call);
+  }
+
+  callEnded(id: string): void {
+    this.running.delete(id);
+    this.startQueued();
+  }
+
+  decisionEnded(id: string): void {
+    this.decisions.delete(id);
+    this.startQueued();
+  }
+
+  private decide(call: ToolCallPart, tool: Tool): void {
+    const { messages, context, approve } = this.settings;
+    const decision = new OpenDecision(call, this);
+    this.decisions.set(call.id, decision);
+    decision.start(tool, { messages, context, approve, resumed: this.resumed });
+  }
+
+  private run(call: ToolCallPart): void {
+    if (this.isVetoed) {
+      this.emit(unfinishedResult(call, 'not_executed'));
+      return;
+    }
+    const running = new RunningCall(call, this.settings, this);
+    this.running.set(call.id, running);
+    running.start();
+  }
+
+  /**
+   * Starts as many queued calls as `concurrency` allows. It is a loop, because `mergeMap(run, concurrency)` starts a
+   * call inside the completion of the previous call: 160 synchronous calls after an asynchronous call overflowed the
+   * stack, and RxJS dropped the error.
+   */
+  private startQueued(): void {
+    if (this.isStarting) return;
+    this.isStarting = true;
+    for (let call; this.canStart() && (call = this.queue.shift());) this.run(call);
+    this.isStarting = false;
+    const openCount = this.running.size + this.decisions.size + this.queue.length;
+    if (this.isComplete && !this.isClosed && openCount === 0) this.observer.roundEnded(this);
+  }
+
+  private canStart(): boolean {
+    return !this.isClosed && this.running.size < this.settings.concurrency;
+  }
+}

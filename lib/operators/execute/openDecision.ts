@@ -1,0 +1,175 @@
+import { catchError, concat, defaultIfEmpty, defer, EMPTY, finalize, from, map, mergeMap, of, take } from 'rxjs';
+import type { Observable, Observer, Subscriber } from 'rxjs';
+import { isDecision } from '../../core/approval.js';
+import type { Approve, Decision } from '../../core/approval.js';
+import type { ResumedTurn } from '../../core/checkpoint.js';
+import { errorText } from '../../core/errors.js';
+import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
+import { ignoreTeardownErrors, isolateTeardown, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { toJson } from '../../core/json/toJson.js';
+import { toolErrorTexts } from '../../core/message.js';
+import type { Message, ToolCallPart } from '../../core/message.js';
+import type { ApprovalContext, Tool } from '../../core/tool.js';
+import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
+import { validateArguments, validValue } from './validArguments.js';
+
+/** The settings of the decision about one call. */
+export interface ApprovalOptions {
+  readonly messages: readonly Message[];
+  readonly context?: unknown;
+  readonly approve?: Approve | undefined;
+  /** The answers for a turn that is resumed. */
+  readonly resumed?: ResumedTurn | undefined;
+}
+
+/** A call that may run, with the approved arguments. */
+interface ApprovedCall {
+  readonly type: 'approvedCall';
+  readonly call: ToolCallPart;
+}
+
+/** Receives the events of a decision. */
+export interface DecisionObserver {
+  emit(event: ToolWaitingEvent | ToolResultEvent): void;
+  /** Called if the call may run, with the approved arguments. */
+  approved(call: ToolCallPart): void;
+  /** Called when the decision has ended, and its resources have been released. */
+  decisionEnded(id: string): void;
+}
+
+type DecisionEvent = ToolWaitingEvent | ToolResultEvent | ApprovedCall;
+
+/** Whether a call may have to wait. Other calls need no decision. */
+export const mayWait = (tool: Tool, { id }: ToolCallPart, resumed: ResumedTurn | undefined): boolean =>
+  !tool.execute || Boolean(tool.needsApproval) || isAnnounced(id, resumed);
+
+const isAnnounced = (id: string, resumed: ResumedTurn | undefined): boolean =>
+  resumed?.open.waiting.some((waiting) => waiting.id === id) ?? false;
+
+/**
+ * The decision about a call. It emits `toolWaiting` if the call waits, and then an `approvedCall`, or the result of a
+ * call that does not run. If it emits neither of these, the call waits for an answer from outside the run.
+ *
+ * A call that was announced before the run was resumed is not announced again, and its tool is not asked again whether
+ * it needs an approval.
+ */
+export class OpenDecision implements Observer<DecisionEvent> {
+  private subscriber: Subscriber<DecisionEvent> | undefined;
+
+  constructor(
+    private readonly call: ToolCallPart,
+    private readonly observer: DecisionObserver,
+  ) {}
+
+  start(tool: Tool, options: ApprovalOptions): void {
+    const { call, observer } = this;
+    const events = decide(call, tool, options).pipe(finalize(() => observer.decisionEnded(call.id)));
+    subscribeIsolated(events, this, (subscriber) => (this.subscriber = subscriber));
+  }
+
+  /** Unsubscribes `approve`; the result is an error. */
+  cancel(): void {
+    this.subscriber?.error(cancellation());
+  }
+
+  /** Unsubscribes `approve`; nothing more is emitted. */
+  unsubscribe(): void {
+    ignoreTeardownErrors(() => this.subscriber?.unsubscribe());
+  }
+
+  next(event: DecisionEvent): void {
+    if (event.type === 'approvedCall') this.observer.approved(event.call);
+    else this.observer.emit(event);
+  }
+
+  error(thrown: unknown): void {
+    this.observer.emit(failedResult(this.call, thrown));
+    this.unsubscribe();
+  }
+
+  complete(): void {
+    this.unsubscribe();
+  }
+}
+
+function decide(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<DecisionEvent> {
+  const { id, name } = call;
+  const { messages, context } = options;
+  const announced = isAnnounced(id, options.resumed);
+  const waitingEvent: ToolWaitingEvent = { type: 'toolWaiting', id, name, arguments: call.arguments };
+  const isWaiting = (args: unknown) => (announced ? of(true) : waits(tool, args, { call, messages, context }));
+  return defer(() => validArguments(tool, call)).pipe(
+    mergeMap(isWaiting),
+    mergeMap((waiting) =>
+      waiting
+        ? concat(
+            announced ? EMPTY : of(waitingEvent),
+            defer(() => answer(call, tool, options)),
+          )
+        : of<ApprovedCall>({ type: 'approvedCall', call }),
+    ),
+  );
+}
+
+function validArguments(tool: Tool, call: ToolCallPart): Observable<unknown> {
+  const validation = validateArguments(tool, call);
+  return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(validValue));
+}
+
+/** Whether the call waits. Synchronous if `needsApproval` is. */
+function waits(tool: Tool, args: unknown, context: ApprovalContext): Observable<boolean> {
+  if (!tool.execute) return of(true);
+  const { needsApproval = false } = tool;
+  if (typeof needsApproval === 'boolean') return of(needsApproval);
+  const needed = needsApproval(args, context);
+  // Without a value, nobody has said that no approval is needed.
+  return typeof needed === 'boolean' ? of(needed) : isolateTeardown(() => needed).pipe(take(1), defaultIfEmpty(true));
+}
+
+/** The answer to a waiting call: nothing if there is none. */
+function answer(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<ToolResultEvent | ApprovedCall> {
+  const { id, name } = call;
+  const result = options.resumed?.results.get(id);
+  const error = options.resumed?.errors.get(id);
+  if (error !== undefined) throw new ToolFailure('failed', error);
+  if (result !== undefined) return of<ToolResultEvent>({ type: 'toolResult', id, name, result });
+  return decision(call, tool, options).pipe(
+    mergeMap((decided) => {
+      if (!decided.approve) throw denial(decided.reason);
+      return tool.execute ? of(approvedCall(call, decided.arguments)) : EMPTY; // it still waits for its result
+    }),
+  );
+}
+
+function decision(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<Decision> {
+  const { id, name, arguments: args } = call;
+  const { approve, messages, context, resumed } = options;
+  const made = resumed?.decisions.get(id);
+  if (made) return of(made);
+  if (!approve || !tool.execute) return EMPTY;
+  return isolateTeardown(() => approve({ id, name, arguments: args, messages, context })).pipe(
+    take(1),
+    defaultIfEmpty<Decision, Decision>({ approve: false }),
+    map(requireDecision),
+    catchError((thrown: unknown) => {
+      throw new ToolFailure('failed', `The call was not approved, because the approval failed: ${errorText(thrown)}`);
+    }),
+  );
+}
+
+function requireDecision(value: unknown): Decision {
+  if (isDecision(value)) return value;
+  throw new TypeError('approve() must return { approve: true } or { approve: false }.');
+}
+
+const denial = (reason: string | undefined) =>
+  new ToolFailure(
+    'denied',
+    reason === undefined ? toolErrorTexts.denied : `${toolErrorTexts.denied} Reason: ${reason}`,
+  );
+
+const approvedCall = (call: ToolCallPart, edited: JsonObject | undefined): ApprovedCall => ({
+  type: 'approvedCall',
+  call: edited ? { ...call, arguments: toJson(edited) as JsonObject } : call,
+});

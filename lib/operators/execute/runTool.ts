@@ -1,0 +1,58 @@
+import { Observable } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import type { JsonValue } from '../../core/json/json.js';
+import { progress } from '../../core/progress.js';
+import type { Progress } from '../../core/progress.js';
+import type { Tool, ToolContext } from '../../core/tool.js';
+import type { Usage } from '../../core/usage.js';
+import { createToolContext, ToolExecution } from './toolExecution.js';
+import type { ExecutionObserver } from './toolExecution.js';
+
+/** A value of a running tool: marked progress, or, last, the result. */
+export type ToolValue = Progress<JsonValue> | JsonValue;
+
+/**
+ * One execution of a tool as an Observable.
+ *
+ * @param tool The tool.
+ * @param args The validated arguments.
+ * @param context The context of the call.
+ * @param deadline The maximum total time in milliseconds. Default: none.
+ * @returns The values of the tool. If it misses the deadline, a value that is held is emitted as progress, and a
+ * TimeoutError follows.
+ */
+export function runTool(
+  tool: Tool,
+  args: unknown,
+  context: Parameters<NonNullable<Tool['execute']>>[1],
+  deadline = Infinity,
+): Observable<ToolValue> {
+  return new Observable<ToolValue>((out) => {
+    const { signal: _, progress: _progress, usage, ...given } = context as ToolContext;
+    const execution = new ToolExecution(new ToolValues(out, usage));
+    out.add(execution);
+    execution.limit(deadline);
+    execution.start(() => tool.execute?.(args, createToolContext(execution, given)));
+  });
+}
+
+/** Emits the values of an execution. */
+class ToolValues implements ExecutionObserver {
+  constructor(
+    private readonly out: Subscriber<ToolValue>,
+    readonly usage: (usage: Usage) => void,
+  ) {}
+
+  progress(value: JsonValue): void {
+    this.out.next(progress(value));
+  }
+
+  result(value: JsonValue): void {
+    this.out.next(value);
+    this.out.complete();
+  }
+
+  error(thrown: unknown): void {
+    this.out.error(thrown);
+  }
+}

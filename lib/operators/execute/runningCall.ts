@@ -1,0 +1,104 @@
+import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent, ToolUsageEvent } from '../../core/event.js';
+import type { JsonValue } from '../../core/json/json.js';
+import type { Message, ToolCallPart } from '../../core/message.js';
+import type { Tool } from '../../core/tool.js';
+import type { Usage } from '../../core/usage.js';
+import { createToolContext, ToolExecution } from './toolExecution.js';
+import type { ExecutionObserver } from './toolExecution.js';
+import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
+import { validateArguments, validValue } from './validArguments.js';
+
+/** The settings that one call takes from the run. */
+export interface CallSettings {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly messages: readonly Message[];
+  /** The user's own value. */
+  readonly context: unknown;
+  /** The maximum total time of the call, in milliseconds. Infinity: no deadline. */
+  readonly deadline: number;
+}
+
+/** The events of a call that runs. */
+export type RunningCallEvent = ToolStartEvent | ToolProgressEvent | ToolUsageEvent | ToolResultEvent;
+
+/** Receives the events of a call. */
+export interface CallObserver {
+  emit(event: RunningCallEvent): void;
+  /** Called when the call has ended, and its resources have been released. */
+  callEnded(id: string): void;
+}
+
+/** A call that runs: it emits its start, its progress, and exactly one result, even if the tool fails. */
+export class RunningCall implements ExecutionObserver {
+  private readonly execution = new ToolExecution(this);
+
+  constructor(
+    private readonly call: ToolCallPart,
+    private readonly settings: CallSettings,
+    private readonly observer: CallObserver,
+  ) {}
+
+  start(): void {
+    this.execution.limit(this.settings.deadline);
+    this.execution.start(() => this.execute());
+  }
+
+  /** Unsubscribes the tool and aborts its signal; the result is an error. */
+  cancel(): void {
+    this.execution.cancel(cancellation());
+  }
+
+  /** Unsubscribes the tool and aborts its signal; nothing more is emitted. */
+  unsubscribe(): void {
+    this.execution.unsubscribe();
+  }
+
+  progress(value: JsonValue): void {
+    const { id, name } = this.call;
+    this.observer.emit({ type: 'toolProgress', id, name, value });
+  }
+
+  usage(usage: Usage): void {
+    const { id, name } = this.call;
+    this.observer.emit({ type: 'toolUsage', id, name, usage });
+  }
+
+  result(value: JsonValue): void {
+    const { id, name } = this.call;
+    this.observer.emit({ type: 'toolResult', id, name, result: value });
+    this.observer.callEnded(this.call.id);
+  }
+
+  error(thrown: unknown): void {
+    this.observer.emit(failedResult(this.call, thrown));
+  }
+
+  afterFailure(): void {
+    this.observer.callEnded(this.call.id);
+  }
+
+  /** Validates the arguments and executes the tool. Returns its output. */
+  private execute(): unknown {
+    const tool = toolNamed(this.settings.tools, this.call.name);
+    const validation = validateArguments(tool, this.call);
+    return validation instanceof Promise
+      ? validation.then((validated) => this.executeWith(tool, validValue(validated)))
+      : this.executeWith(tool, validValue(validation));
+  }
+
+  private executeWith(tool: Tool, args: unknown): unknown {
+    const { call, observer, execution } = this;
+    const { messages, context } = this.settings;
+    if (!execution.isOpen()) return undefined; // the call has ended while its arguments were validated
+    observer.emit({ type: 'toolStart', id: call.id, name: call.name, arguments: call.arguments });
+    if (!execution.isOpen()) return undefined; // the handler of the event has ended it
+    return tool.execute?.(args, createToolContext(execution, { call, messages, context }));
+  }
+}
+
+function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
+  const tool = tools.get(name);
+  if (tool) return tool;
+  const available = tools.size > 0 ? `Available: ${[...tools.keys()].join(', ')}.` : 'No tools are available.';
+  throw new ToolFailure('unknown_tool', `There is no tool "${name}". ${available}`);
+}

@@ -1,0 +1,204 @@
+import { asyncScheduler, from } from 'rxjs';
+import type { Observable, Subscription } from 'rxjs';
+import { ignoreTeardownErrors, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
+import type { JsonValue } from '../../core/json/json.js';
+import { toJson } from '../../core/json/toJson.js';
+import { maxTimerDelay } from '../../core/options.js';
+import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
+import { TimeoutError } from '../../core/timeoutError.js';
+import type { ToolContext } from '../../core/tool.js';
+import type { Usage } from '../../core/usage.js';
+import { busy, isPromise, toOutputStream } from './toolOutput.js';
+
+/** Receives what an execution emits: any number of `progress` and `usage`, and then one `result` or one `error`. */
+export interface ExecutionObserver {
+  progress(value: JsonValue): void;
+  usage(usage: Usage): void;
+  /** Called when the tool has been torn down. */
+  result(value: JsonValue): void;
+  error(thrown: unknown): void;
+  /** Called when the tool has been torn down without a `result`: after an `error`, or after `unsubscribe`. */
+  afterFailure?(): void;
+}
+
+/** The context of a tool, without what its execution adds. */
+type GivenContext = Omit<ToolContext, 'signal' | 'progress' | 'usage'>;
+
+/**
+ * One execution of a tool. It decides which values of the tool are progress and which is the result. A value is held
+ * until it is known to be progress: when another value follows, when the tool continues to run after it, or when the
+ * execution fails.
+ *
+ * The state changes before anything is emitted, because the handler of an event may make the tool emit its next value.
+ */
+export class ToolExecution {
+  /** Whether nothing more is emitted. */
+  private isClosed = false;
+  /** Whether the tool has ended by itself. If it has not, its signal is aborted at the end. */
+  private hasEnded = false;
+  /**
+   * The calls of `start` that have not returned: the resources of the tool are known only afterwards. After an
+   * asynchronous validation, the tool is executed before `start` is called with its output.
+   */
+  private starting = 0;
+  /** The last unmarked value. It is the result, unless another value follows. */
+  private value: JsonValue = null;
+  private isHeld = false;
+  private output: Subscription | undefined;
+  private timer: Subscription | undefined;
+  private controller: AbortController | undefined; // created only if the tool reads its signal
+
+  constructor(private readonly observer: ExecutionObserver) {}
+
+  /**
+   * Fails when the time has passed. Call it before the tool is started, so that the tool's own timers of the same frame
+   * come later.
+   */
+  limit(deadline: number): void {
+    if (this.isClosed || deadline === Infinity) return;
+    const fail = () => this.cancel(new TimeoutError('tool', deadline));
+    this.timer = asyncScheduler.schedule(fail, Math.min(deadline, maxTimerDelay));
+  }
+
+  isOpen(): boolean {
+    return !this.isClosed;
+  }
+
+  /** Calls a function and follows its output; see `ToolOutput` for the supported types. Anything else is a value. */
+  start(call: () => unknown): void {
+    if (this.isClosed) return;
+    this.starting++;
+    try {
+      this.follow(call());
+    } catch (thrown) {
+      this.error(thrown);
+    }
+    this.starting--;
+    this.settle();
+  }
+
+  /** Receives a value of the tool's output. */
+  next(value: unknown): void {
+    if (this.isClosed) return;
+    try {
+      this.accept(value);
+    } catch (thrown) {
+      this.error(thrown); // JSON cannot represent the value
+    }
+  }
+
+  /** The tool has failed. */
+  error(thrown: unknown): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.cancel(thrown);
+  }
+
+  /** The tool has ended: its last value is the result. */
+  complete(): void {
+    if (this.isClosed || this.hasEnded) return;
+    this.hasEnded = true;
+    this.tearDown();
+    this.settle();
+  }
+
+  /** Fails before the tool has ended. */
+  cancel(thrown: unknown): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    if (this.isHeld) this.observer.progress(this.value);
+    this.observer.error(thrown);
+    this.unsubscribe();
+    this.settle();
+  }
+
+  /** Unsubscribes the tool and, if it has not ended, aborts its signal. */
+  unsubscribe(): void {
+    this.isClosed = true;
+    this.tearDown();
+    if (!this.hasEnded) this.controller?.abort();
+  }
+
+  progress(value: JsonValue): void {
+    if (!this.isClosed) this.observer.progress(value);
+  }
+
+  usage(usage: Usage): void {
+    if (!this.isClosed) this.observer.usage(usage);
+  }
+
+  /** Aborted if the execution has ended before the tool, also if it is first read afterwards. */
+  signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.isClosed && !this.hasEnded) this.controller.abort();
+    return this.controller.signal;
+  }
+
+  private tearDown(): void {
+    this.timer?.unsubscribe();
+    ignoreTeardownErrors(() => this.output?.unsubscribe());
+  }
+
+  private settle(): void {
+    if (this.starting > 0) return;
+    if (this.isClosed) {
+      this.observer.afterFailure?.();
+    } else if (this.hasEnded) {
+      this.isClosed = true;
+      this.observer.result(this.value);
+    }
+  }
+
+  private follow(output: unknown): void {
+    if (isPromise(output)) {
+      // Also if the tool has caused the end of the execution, so that a rejection is not unhandled.
+      from(output).subscribe({
+        next: (value) => this.start(() => value),
+        error: (thrown: unknown) => this.error(thrown),
+      });
+    } else if (!this.isClosed) {
+      const stream = toOutputStream(output);
+      if (stream) {
+        this.subscribe(stream);
+      } else {
+        this.accept(output);
+        this.complete();
+      }
+    }
+  }
+
+  private subscribe(stream: Observable<unknown>): void {
+    subscribeIsolated(stream, this, (subscriber) => (this.output = subscriber));
+  }
+
+  private accept(value: unknown): void {
+    if (value === busy) this.releaseHeld();
+    else if (isMarkedProgress(value)) this.observer.progress(toJson(valueOfProgress(value)));
+    else this.hold(toJson(value));
+  }
+
+  private hold(value: JsonValue): void {
+    const { value: previous, isHeld: wasHeld } = this;
+    this.value = value;
+    this.isHeld = true;
+    if (wasHeld) this.observer.progress(previous);
+  }
+
+  private releaseHeld(): void {
+    if (!this.isHeld) return;
+    this.isHeld = false;
+    this.observer.progress(this.value);
+  }
+}
+
+/** The context of a tool. The getter comes first: after `...context` it would take 1.5 us longer (measured). */
+export function createToolContext(execution: ToolExecution, context: GivenContext): ToolContext {
+  return {
+    get signal() {
+      return execution.signal();
+    },
+    progress: (value) => execution.progress(toJson(value)),
+    usage: (usage) => execution.usage(usage),
+    ...context,
+  };
+}

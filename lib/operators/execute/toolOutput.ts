@@ -1,0 +1,104 @@
+import { defer, from, isObservable, Observable } from 'rxjs';
+import type { Observer, Unsubscribable } from 'rxjs';
+import { isMarkedProgress } from '../../core/progress.js';
+
+/** Emitted by a stream whose tool still runs after its last value, which is therefore progress. */
+export const busy = Symbol('busy');
+
+/**
+ * The values of an output that is a stream; see `ToolOutput` for the supported types. Anything else is a value,
+ * including strings, arrays and buffers, which `from` would split into elements.
+ */
+export function toOutputStream(output: unknown): Observable<unknown> | undefined {
+  if (typeof output !== 'object' || output === null) return undefined;
+  if (isObservable(output)) return output;
+  const key = interopKey(output);
+  if (key !== undefined) return fromInterop(output as Interop, key);
+  if (Symbol.asyncIterator in output) return fromAsyncIterable(output as AsyncIterable<unknown>);
+  return isGenerator(output) ? from(withReturnValue(output)) : undefined;
+}
+
+/**
+ * Whether an output is a Promise. An async iterable can be one too (a query builder): `await` treats it as a Promise.
+ */
+export const isPromise = (output: unknown): output is PromiseLike<unknown> =>
+  typeof output === 'object' &&
+  output !== null &&
+  'then' in output &&
+  typeof output.then === 'function' &&
+  !isObservable(output) &&
+  interopKey(output) === undefined;
+
+/**
+ * The values of a generator, including its return value. A marked yield shows that the generator still ran after its
+ * last unmarked yield, which is therefore progress.
+ */
+function* withReturnValue(generator: Generator): Generator {
+  let returned: unknown;
+  const yields = (function* () {
+    returned = yield* generator;
+  })();
+  for (const value of yields) {
+    if (isMarkedProgress(value)) yield busy;
+    yield value;
+  }
+  if (returned !== undefined) yield returned;
+}
+
+/**
+ * The values of an async iterable, including its return value, which `from` drops. When it is unsubscribed, it is
+ * closed at once, whereas `from` waits for the next value.
+ *
+ * After each yield of a generator, the next value is requested first, and `busy` follows one microtask later. A
+ * generator that ends right after the yield has ended by then, so the yield is the result, and is not emitted as
+ * progress too.
+ */
+function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<unknown> {
+  return new Observable<unknown>((out) => {
+    const iterator = iterable[Symbol.asyncIterator]();
+    let done = false;
+    const take = (step: IteratorResult<unknown>) => {
+      done = step.done === true;
+      if (!done || step.value !== undefined) out.next(step.value);
+      if (done) out.complete();
+      else if (!out.closed) pull();
+    };
+    const pull = () => {
+      Promise.resolve(iterator.next()) // as in `for await`, it may be a plain object
+        .then(take)
+        .then(undefined, (thrown: unknown) => out.error(thrown));
+      if (isGenerator(iterable)) void Promise.resolve().then(() => out.next(busy));
+    };
+    out.add(() => {
+      if (!done) closeIterator(iterator);
+    });
+    pull();
+  });
+}
+
+/** Closes an iterator, so that a generator runs its `finally` blocks. RxJS reports their errors as unhandled. */
+function closeIterator(iterator: AsyncIterator<unknown>): void {
+  defer(() => Promise.resolve(iterator.return?.())).subscribe();
+}
+
+/** An Observable of another library. The interop method has two names, and RxJS looks for only one of them. */
+type Interop = Readonly<Record<PropertyKey, () => { subscribe(observer: Observer<unknown>): Unsubscribable }>>;
+
+const hasMethod = (value: object, key: PropertyKey): boolean => typeof (value as Interop)[key] === 'function';
+
+function interopKey(value: object): PropertyKey | undefined {
+  const key = Symbol.observable as symbol | undefined;
+  if (key !== undefined && hasMethod(value, key)) return key;
+  return hasMethod(value, '@@observable') ? '@@observable' : undefined;
+}
+
+const fromInterop = (interop: Interop, key: PropertyKey): Observable<unknown> =>
+  // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
+  new Observable((out) => interop[key]?.().subscribe(out));
+
+/**
+ * Whether a value is a synchronous or asynchronous generator. Streams and lists, which have no return value, have no
+ * `throw` method either.
+ */
+const isGenerator = (value: object): value is Generator =>
+  'next' in value && 'throw' in value && typeof value.throw === 'function';

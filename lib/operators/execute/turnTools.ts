@@ -1,0 +1,194 @@
+import type { ObservableInput, Subscriber } from 'rxjs';
+import type { Approve } from '../../core/approval.js';
+import { vetoReasons } from '../../core/chunk.js';
+import type { FinishChunk } from '../../core/chunk.js';
+import type { OpenCallsEvent, ResumedTurn } from '../../core/checkpoint.js';
+import type { OperatorHandlers } from '../../core/createOperator.js';
+import { ConfigurationError } from '../../core/errors.js';
+import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../../core/event.js';
+import { isFinish, isModelMessage, isRetract, isToolCall } from '../../core/eventGuards.js';
+import { omitUndefined } from '../../core/json/json.js';
+import { toolCallsOf } from '../../core/message.js';
+import type { Message, ToolCallPart } from '../../core/message.js';
+import { onFirstValue } from '../../core/notifier.js';
+import { requireNumber } from '../../core/options.js';
+import type { Tool } from '../../core/tool.js';
+import { interruptedFinish } from '../stopOn.js';
+import { CallRound } from './callRound.js';
+import type { RoundObserver, RoundSettings } from './callRound.js';
+
+/** Options of `executeTools`. `C` is the type of the user's own value. */
+export interface ExecuteToolsOptions<C = unknown> {
+  /** The conversation, for the tools' context. Default: none. */
+  readonly messages?: readonly Message[] | undefined;
+  /**
+   * The maximum number of calls that run at a time. Default: 1, so calls run one after the other, in order. With
+   * `Infinity`, all calls run at once.
+   */
+  readonly concurrency?: number | undefined;
+  /**
+   * Whether a call starts as soon as it is complete, while the model still streams. Default: false, so the model's
+   * connection is closed before the first tool runs.
+   */
+  readonly eager?: boolean | undefined;
+  /** The maximum total time of one call, in milliseconds. Default: no deadline. */
+  readonly deadline?: number | undefined;
+  /** The user's own value, for the tools' context. Default: undefined. */
+  readonly context?: C | undefined;
+  /** Stops the calls with its first value. Default: never. */
+  readonly stop?: ObservableInput<unknown> | undefined;
+  /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
+  readonly approve?: Approve | undefined;
+  /** Whether an `openCalls` event follows the model's message and each result, for checkpoints. Default: false. */
+  readonly checkpoints?: boolean | undefined;
+  /** The open turn that is resumed: what it has recorded is not repeated. Default: none. */
+  readonly resumed?: ResumedTurn | undefined;
+}
+
+/** The calls of a turn. Most turns have none, so their round is created with the first call. */
+export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
+  private readonly settings: RoundSettings;
+  private round: CallRound | undefined;
+  private calls: ToolCallPart[] = [];
+  private finish: FinishChunk | undefined;
+  private isStopped = false;
+  private sourceEnded = false;
+
+  constructor(
+    private readonly out: Subscriber<StreamEvent>,
+    tools: readonly Tool[],
+    private readonly options: ExecuteToolsOptions,
+  ) {
+    const { concurrency = 1, deadline = Infinity, messages = [], context, approve, stop, resumed } = options;
+    requireNumber('concurrency', concurrency, 1);
+    requireNumber('deadline', deadline, 0);
+    this.settings = { tools: toolsByName(tools), messages, context, deadline, concurrency, approve };
+    if (resumed) this.round = new CallRound(this.settings, this, resumed);
+    out.add(this);
+    if (stop) onFirstValue(out, stop, () => this.stop());
+  }
+
+  next(event: StreamEvent): void {
+    if (isFinish(event)) {
+      this.finish ??= event;
+      return;
+    }
+    if (isRetract(event)) this.startOver();
+    if (isModelMessage(event)) this.calls.push(...toolCallsOf(event.message));
+    if (this.options.eager && isToolCall(event)) this.beginEarly(event);
+    else this.out.next(event);
+  }
+
+  afterTeardown(): void {
+    const { finish, calls, options } = this;
+    if (!finish) {
+      this.unsubscribe();
+      this.out.complete();
+      return;
+    }
+    this.sourceEnded = true;
+    if (calls.length === 0 && !this.round) {
+      this.endTurn(finish);
+      return;
+    }
+    const round = this.currentRound();
+    const isInterrupted = finish.reason === 'stopped' && finish.rawReason === interruptedFinish.rawReason;
+    if (this.isStopped || (vetoReasons.has(finish.reason) && !isInterrupted)) round.veto();
+    if (!options.resumed) this.roundChanged(round);
+    for (const call of calls) {
+      if (isInterrupted) round.refuse(call);
+      else round.begin(call);
+    }
+    round.complete();
+  }
+
+  unsubscribe(): void {
+    this.round?.unsubscribe();
+  }
+
+  emit(event: StreamEvent): void {
+    this.out.next(event);
+  }
+
+  roundChanged(round: CallRound): void {
+    if (this.options.checkpoints) this.emitOpenCalls(round, false);
+  }
+
+  roundEnded(round: CallRound): void {
+    const { calls, finish } = this;
+    if (!finish) return;
+    if (round.waiting.size > 0) {
+      this.emitOpenCalls(round, true);
+      this.out.complete();
+      return;
+    }
+    const parts = calls.flatMap(({ id }) => round.results.get(id) ?? []);
+    if (parts.length > 0) this.out.next({ type: 'message', message: { role: 'user', parts } } as TurnMessageEvent);
+    this.endTurn(this.isStopped && calls.length > 0 ? stoppedFinish(finish) : finish);
+  }
+
+  private beginEarly(call: ToolCallEvent): void {
+    // Before the event is emitted: a handler may push a `retract` into the source, which starts another round.
+    const round = this.currentRound();
+    this.out.next(call);
+    if (!this.isStopped) round.begin(call);
+  }
+
+  private currentRound(): CallRound {
+    return (this.round ??= new CallRound(this.settings, this));
+  }
+
+  private stop(): void {
+    this.isStopped = true;
+    this.round?.veto();
+  }
+
+  private startOver(): void {
+    const { finish } = this;
+    this.finish = undefined;
+    this.calls = [];
+    this.round?.unsubscribe();
+    this.round = undefined;
+    if (finish) this.out.next(finish); // so that the turn includes its usage
+  }
+
+  /** Before the source has ended, the model's message may be incomplete: there is nothing to resume yet. */
+  private emitOpenCalls(round: CallRound, waits: boolean): void {
+    const { finish, sourceEnded, calls } = this;
+    if (finish && sourceEnded && calls.length > 0) this.out.next(openCalls(finish, round, waits));
+  }
+
+  private endTurn(finish: FinishChunk): void {
+    this.out.next(finish);
+    this.out.complete();
+  }
+}
+
+/** The finish of a turn whose calls were stopped. Another reason that vetoes execution remains. */
+function stoppedFinish(finish: FinishChunk): FinishChunk {
+  if (vetoReasons.has(finish.reason)) return finish;
+  const { rawReason: _, ...rest } = finish;
+  return { ...rest, reason: 'stopped' };
+}
+
+function openCalls({ reason, rawReason, usage }: FinishChunk, round: CallRound, waits: boolean): OpenCallsEvent {
+  const [results, waiting] = [[...round.results.values()], [...round.waiting.values()]];
+  const finish = { reason, ...omitUndefined({ rawReason, usage }) };
+  return { type: 'openCalls', waits, open: { messages: [], finish, results, waiting } };
+}
+
+function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    if (byName.has(tool.name)) throw duplicateName(tool.name);
+    byName.set(tool.name, tool);
+  }
+  return byName;
+}
+
+const duplicateName = (name: string) =>
+  new ConfigurationError(
+    'tools',
+    `Two tools are named "${name}".`,
+    'A model identifies tools by name only: rename one of them.',
+  );

@@ -1,0 +1,39 @@
+import type { Model } from '../core/model.js';
+import type { Infer, Schema } from '../core/schema.js';
+import type { Tool } from '../core/tool.js';
+import type { Orchestrator } from './orchestrator.js';
+import { requireOutput } from './requireOutput.js';
+import { selectOrchestrator } from './selectOrchestrator.js';
+
+/** A typed output of an agent: its schema, and what obtains it from a model. `typed` creates it. */
+export interface TypedOutput<O = unknown> {
+  readonly schema: Schema;
+  /** The type of the output. It has no value. */
+  readonly type?: O | undefined;
+  /** Selects the orchestrator by the model's capabilities. */
+  readonly select: (model: Model, tools: readonly Tool[]) => Orchestrator;
+  /** Checks that a result has an output. */
+  readonly check: typeof requireOutput;
+}
+
+/**
+ * The typed output of an agent: what the model answers is validated, repaired if necessary, and typed.
+ *
+ * <span class="informal">Answers as objects instead of texts.</span>
+ *
+ * Only who imports it has the code for it in a bundle. The agent selects `typedOutput` or `twoPhase` by the model's
+ * capabilities (`selectOrchestrator`), unless it has an orchestrator of its own.
+ *
+ * ```ts
+ * const agent = createAgent({ model, output: typed(z.object({ city: z.string(), celsius: z.number() })) });
+ * agent.run('How warm is it in Oslo?').subscribe(({ output }) => console.log(output.celsius));
+ * ```
+ *
+ * @param schema The schema: of zod, another Standard Schema with a JSON Schema, or a plain JSON Schema.
+ * @returns The value of the option `output` of `createAgent`.
+ */
+export const typed = <S extends Schema>(schema: S): TypedOutput<Infer<S>> => ({
+  schema,
+  select: (model, tools) => selectOrchestrator(model, { tools, output: schema }),
+  check: requireOutput,
+});

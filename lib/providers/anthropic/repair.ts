@@ -1,0 +1,78 @@
+import { isJsonObject, nonEmptyString, objectOrEmpty, omit } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isServerCall, isServerResult } from './blockReports.js';
+import { isThinkingBlock } from './models.js';
+
+/** A message in the API's format. */
+export interface WireMessage extends JsonObject {
+  readonly role: 'user' | 'assistant';
+  readonly content: readonly JsonObject[];
+}
+
+/**
+ * Removes the blocks that the API refuses although it sent them: a run that was stopped or cut leaves them, and so does
+ * a history that was shortened. Each would make all later requests of the conversation fail.
+ *
+ * - A call of a tool that Anthropic runs whose result never came (platform.claude.com, "Handling stop reasons"). It
+ *   stays while the model's turn is open, because the API then runs the tool: nothing but tool results follows it.
+ * - A result of such a tool without its call.
+ * - Thinking at the end of a message ("The final block in an assistant message cannot be `thinking`").
+ *
+ * @param messages The encoded messages.
+ * @returns The same array if nothing had to be removed. Messages that became empty are omitted.
+ */
+export function removeRefusedBlocks(messages: readonly WireMessage[]): readonly WireMessage[] {
+  const unpaired = findUnpaired(messages);
+  const removedIds = new Set([...unpaired].map(({ id }) => id));
+  const repaired = messages.flatMap((message) => {
+    if (message.role === 'user') return [message];
+    const content = repairContent(message.content, unpaired, removedIds);
+    if (content === message.content) return [message];
+    return content.length === 0 ? [] : [{ ...message, content }];
+  });
+  return repaired.every((message, index) => message === messages[index]) && repaired.length === messages.length
+    ? messages
+    : repaired;
+}
+
+/**
+ * Finds the calls without a result and the results without a call, of tools that Anthropic runs. The result of a call
+ * may be in a later message of the same turn: the response after the client's results starts with it.
+ */
+function findUnpaired(messages: readonly WireMessage[]): ReadonlySet<JsonObject> {
+  const unpaired = new Set<JsonObject>();
+  const open = new Map<JsonValue | undefined, JsonObject>();
+  for (const { role, content } of messages) {
+    if (role === 'user') {
+      if (content.every(({ type }) => type === 'tool_result')) continue;
+      for (const call of open.values()) unpaired.add(call);
+      open.clear();
+      continue;
+    }
+    for (const block of content) {
+      if (isServerCall(block['type'])) {
+        // A string is an input that was cut off.
+        if (isJsonObject(block['input'])) open.set(block['id'], block);
+        else unpaired.add(block);
+      } else if (isServerResult(block['type']) && !open.delete(block['tool_use_id'])) unpaired.add(block);
+    }
+  }
+  return unpaired;
+}
+
+function repairContent(
+  content: readonly JsonObject[],
+  unpaired: ReadonlySet<JsonObject>,
+  removedIds: ReadonlySet<JsonValue | undefined>,
+): readonly JsonObject[] {
+  const kept = unpaired.size === 0 ? content : content.filter((block) => !unpaired.has(block));
+  const end = kept.findLastIndex(({ type }) => !isThinkingBlock(type)) + 1;
+  if (unpaired.size === 0) return end === kept.length ? content : kept.slice(0, end);
+  return kept.slice(0, end).map((block) => withoutCaller(block, removedIds));
+}
+
+/** Omits the `caller` of a call that code made, if the call that ran the code was removed. */
+function withoutCaller(block: JsonObject, removedIds: ReadonlySet<JsonValue | undefined>): JsonObject {
+  const caller = nonEmptyString(objectOrEmpty(block['caller'])['tool_id']);
+  return caller !== undefined && removedIds.has(caller) ? omit(block, 'caller') : block;
+}

@@ -1,0 +1,50 @@
+import { finiteNumber, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+
+/**
+ * The `sequence_number`s of the events of a response. A gateway that has lost its connection sends events again; their
+ * numbers show it.
+ *
+ * Servers also send the same number in all events, none, or numbers that begin again with each item. Numbers count
+ * only if each one is higher than the one before, and an event with a known number is a repetition only if its item is
+ * known.
+ */
+export class Sequence {
+  /** The highest number; undefined before the first one. */
+  last: number | undefined;
+  private isReliable = true;
+
+  /** Adds an event that may be repeated: one about the response. */
+  add(event: JsonObject): void {
+    const number = finiteNumber(event['sequence_number']);
+    if (number !== undefined && (this.last === undefined || number > this.last)) this.last = number;
+  }
+
+  /** Whether an event shows that others came before it. The first number is 0. */
+  isAfterStart(event: JsonObject): boolean {
+    return (finiteNumber(event['sequence_number']) ?? 0) > 0;
+  }
+
+  /**
+   * Adds an event. Returns whether it repeats an earlier one, and is to be ignored.
+   *
+   * @param event The event.
+   * @param hasItem Whether an item with this id is known.
+   */
+  isRepeated(event: JsonObject, hasItem: (id: string) => boolean): boolean {
+    const number = finiteNumber(event['sequence_number']);
+    if (number === undefined || !this.isReliable) return false;
+    const { last } = this;
+    if (last === undefined || number > last) {
+      this.last = number;
+      return false;
+    }
+    const id = nonEmptyString(event['item_id']) ?? nonEmptyString(objectOrEmpty(event['item'])['id']);
+    const mayBeRepeated = last >= minimumReplay && (id === undefined || hasItem(id));
+    if (!mayBeRepeated) this.isReliable = false;
+    return mayBeRepeated;
+  }
+}
+
+/** A server that sends one number in all events has sent no higher one. */
+const minimumReplay = 2;

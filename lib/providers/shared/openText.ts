@@ -1,0 +1,19 @@
+import { identity, pipe } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import type { Chunk } from '../../core/chunk.js';
+import type { ModelRequest } from '../../core/model.js';
+import { extractTextCalls } from './textCalls.js';
+import type { TextCallOptions } from './textCalls.js';
+import { extractThinking } from './thinkTags.js';
+
+/** The options of models with open weights: what they may write as text. */
+export interface OpenTextOptions extends TextCallOptions {
+  /** Whether text in `<think>` tags at the start of a response is thinking. Default: false, but true for `together`. */
+  readonly thinkTags?: boolean | undefined;
+}
+
+/** Converts the text of a response to thinking and calls, as the options say. */
+export const readOpenText =
+  ({ thinkTags, textCalls }: OpenTextOptions) =>
+  (request: ModelRequest): MonoTypeOperatorFunction<Chunk> =>
+    pipe(thinkTags ? extractThinking() : identity, textCalls ? extractTextCalls(request) : identity);

@@ -1,0 +1,77 @@
+import { fileCapability } from '../../core/capabilities.js';
+import type { JsonValue } from '../../core/json/json.js';
+import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
+import type { Capabilities } from '../../core/model.js';
+import type { ResultFilePlacement, Wire } from '../../protocol/wire.js';
+import { inlineDataUrl } from './files.js';
+import { isFilePart, toolResultContent } from './toolResultContent.js';
+
+/**
+ * Puts the files in the results of tools where the model can read them, so that no run ends because a tool returned a
+ * file. A file that the API does not accept in a result follows in the user message after it, and the result refers to
+ * it. Of a file that the model does not accept at all, the result says so.
+ *
+ * @param messages The history.
+ * @param wire The wire. Without `resultFile`, all files stay in their results.
+ * @param capabilities What the model can read. Images need `vision`, documents `files`.
+ * @returns The same array if no file was moved.
+ */
+export function placeResultFiles(
+  messages: readonly Message[],
+  { resultFile }: Pick<Wire, 'resultFile'>,
+  capabilities: Capabilities,
+): readonly Message[] {
+  if (!resultFile) return messages;
+  const choosePlacement = (file: FilePart): ResultFilePlacement => {
+    const capability = fileCapability(file);
+    return capability !== undefined && capabilities[capability] === false ? 'none' : resultFile(inlineDataUrl(file));
+  };
+  const placed = messages.map((message) =>
+    message.role === 'user' ? placeInMessage(message, choosePlacement) : message,
+  );
+  return placed.every((message, index) => message === messages[index]) ? messages : placed;
+}
+
+type PlacementOf = (file: FilePart) => ResultFilePlacement;
+
+function placeInMessage(message: Message, placementOf: PlacementOf): Message {
+  const moved: Part[] = [];
+  const parts = message.parts.map((part) =>
+    part.type === 'toolResult' ? placeInResult(part, placementOf, moved) : part,
+  );
+  if (parts.every((part, index) => part === message.parts[index])) return message;
+  const isResult = ({ type }: Part) => type === 'toolResult';
+  return { ...message, parts: [...parts.filter(isResult), ...moved, ...parts.filter((part) => !isResult(part))] };
+}
+
+/** Replaces files by references, and adds the files to `moved`, each after a text that names it. */
+function placeInResult(part: ToolResultPart, placementOf: PlacementOf, moved: Part[]): ToolResultPart {
+  if (part.error !== undefined) return part;
+  const { name } = part;
+  const contents = toolResultContent(part);
+  const isPlaced = contents.every((content) => content.type === 'text' || placementOf(content) === 'result');
+  if (isPlaced) return part;
+  const items = contents.map((content): JsonValue => {
+    if (content.type === 'text') return content.text;
+    switch (placementOf(content)) {
+      case 'result':
+        return { ...content };
+      case 'none':
+        return absentReference(content);
+      case 'message': {
+        const number = moved.length / 2 + 1;
+        moved.push({ type: 'text', text: `File ${number}, from the result of the tool "${name}":` }, content);
+        return `[File ${number}: ${describe(content)}. It is in the next message.]`;
+      }
+    }
+  });
+  const texts = items.filter((item) => typeof item === 'string');
+  return { ...part, result: items.some(isFilePart) ? items : texts.join('\n') };
+}
+
+function absentReference(file: FilePart): string {
+  const { url } = inlineDataUrl(file);
+  return `[File: ${describe(file)}. It cannot be shown to this model.${url === undefined ? '' : ` Its URL: ${url}`}]`;
+}
+
+const describe = ({ name, mediaType }: FilePart): string => (name === undefined ? mediaType : `${name} (${mediaType})`);

@@ -1,0 +1,111 @@
+import type { JsonObject } from '../../core/json/json.js';
+
+/** A stretch of time in a lane. */
+export interface Span {
+  readonly kind:
+    | 'wait'
+    | 'answer'
+    | 'silence'
+    | 'retry'
+    | 'limit'
+    | 'queued'
+    | 'approval'
+    | 'running'
+    | 'void'
+    | 'turn';
+  readonly from: number;
+  readonly to: number;
+  readonly label: string;
+}
+
+/** A moment in a lane. */
+export interface Mark {
+  readonly kind: 'subscribe' | 'unsubscribe' | 'stop' | 'prompt' | 'progress' | 'result' | 'error' | 'retract';
+  readonly at: number;
+  readonly label: string;
+}
+
+/** A delta: its time and its length. */
+export interface Tick {
+  readonly kind: 'text' | 'thinking' | 'call';
+  readonly at: number;
+  readonly size: number;
+  /** Whether a `retract` has voided it. */
+  isVoid: boolean;
+}
+
+/** A line of the drawing: a run, a turn, a request, a tool call or an agent that ran as a tool. */
+export class Lane {
+  readonly spans: Span[] = [];
+  readonly marks: Mark[] = [];
+  readonly ticks: Tick[] = [];
+  readonly children: Lane[] = [];
+  /** A short description after the name: arguments, tokens, rates. */
+  note = '';
+  end: number | undefined;
+  outcome: 'open' | 'completed' | 'failed' | 'stopped' | 'void' = 'open';
+
+  constructor(
+    readonly kind: 'run' | 'turn' | 'request' | 'tool',
+    readonly name: string,
+    readonly start: number,
+  ) {}
+
+  add(child: Lane): Lane {
+    this.children.push(child);
+    return child;
+  }
+
+  close(at: number, outcome: Lane['outcome']): void {
+    if (this.end !== undefined) return;
+    this.end = at;
+    this.outcome = outcome;
+  }
+}
+
+/** An event in the list of the drawing. */
+export interface DrawnItem {
+  readonly at: number;
+  readonly lane: Lane;
+  /** `event`, or `chunk` if only the model emitted it, or the type of another entry. */
+  readonly kind: string;
+  readonly type: string;
+  readonly value: unknown;
+}
+
+/** A drawing before it is rendered. Times are milliseconds since the start of the run. */
+export interface Drawing {
+  readonly title: string;
+  readonly root: Lane;
+  readonly duration: number;
+  readonly items: readonly DrawnItem[];
+  readonly facts: readonly Fact[];
+}
+
+/** A number in the heading. */
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A duration for people. */
+export function formatTime(milliseconds: number): string {
+  const rounded = Math.round(milliseconds);
+  if (rounded < 1000) return `${rounded} ms`;
+  if (rounded < 60_000) return `${Number((rounded / 1000).toFixed(rounded < 10_000 ? 2 : 1))} s`;
+  const minutes = Math.floor(rounded / 60_000);
+  return `${minutes} min ${Math.round((rounded % 60_000) / 1000)} s`;
+}
+
+/** JSON in one line, at most so many characters long. */
+export function shortJson(value: unknown, length = 60): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
+  const line = (text ?? '').replaceAll(/\s+/g, ' ');
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line;
+}
+
+/** The first argument of a call, or all of them. */
+export function shortArguments(args: JsonObject): string {
+  const values = Object.values(args);
+  return values.length === 1 ? shortJson(values[0]) : values.length === 0 ? '' : shortJson(args);
+}

@@ -1,0 +1,114 @@
+import type { RunEvent, StreamEvent } from '../../core/event.js';
+import { isResult } from '../../core/eventGuards.js';
+import { finiteNumber } from '../../core/json/json.js';
+import { messageText } from '../../core/message.js';
+import type { RecordedRun, RecordedStep } from '../readRecording.js';
+import { formatTime, Lane, shortJson } from './lanes.js';
+import type { DrawnItem, Drawing, Fact } from './lanes.js';
+import { formatUsage, Scope } from './scope.js';
+
+/** Arranges a recorded run in lanes. */
+export function layoutRun(run: RecordedRun): Drawing {
+  return new RunLayout(run).drawing();
+}
+
+class RunLayout {
+  private readonly root: Lane;
+  private readonly scope: Scope;
+  private readonly items: DrawnItem[] = [];
+  private duration = 0;
+
+  constructor(private readonly run: RecordedRun) {
+    const { kind, name } = run.start;
+    this.root = new Lane('run', name ?? (kind === 'run' ? 'Run' : 'Model'), 0);
+    this.scope = new Scope(this.root, run.requests.length > 0);
+    this.root.marks.push({ kind: 'subscribe', at: 0, label: 'subscribed' });
+  }
+
+  drawing(): Drawing {
+    const { run, root, items } = this;
+    for (const step of run.steps) this.addStep(step, step.at - run.start.at);
+    this.scope.close(this.duration, run.end ? 'completed' : 'open');
+    root.spans.push({ kind: 'turn', from: 0, to: this.duration, label: formatTime(this.duration) });
+    const title = run.start.input?.map(messageText).join(' ').trim();
+    return {
+      title: title ? shortJson(title, 200) : root.name,
+      root,
+      duration: this.duration,
+      items,
+      facts: this.facts(),
+    };
+  }
+
+  private addStep({ entry }: RecordedStep, at: number): void {
+    this.duration = Math.max(this.duration, at);
+    switch (entry.type) {
+      case 'chunk':
+      case 'event':
+      case 'both':
+        this.addValue(at, entry.type, entry.value);
+        break;
+      case 'request': {
+        const { provider, name } = entry.model;
+        this.item(at, this.scope.startRequest(at, `${provider} ${name}`), 'entry', 'request', entry);
+        break;
+      }
+      case 'requestEnd': {
+        const outcome = entry.outcome === 'unsubscribed' ? 'stopped' : entry.outcome;
+        this.item(at, this.scope.endRequest(at, outcome), 'entry', 'requestEnd', entry);
+        break;
+      }
+      case 'stop':
+      case 'prompt': {
+        const label = entry.type === 'stop' ? 'stopped by the application' : 'prompt';
+        this.root.marks.push({ kind: entry.type, at, label });
+        this.item(at, this.root, 'entry', entry.type, entry);
+        break;
+      }
+      case 'end':
+        this.addEnd(at, entry);
+        break;
+      default:
+    }
+  }
+
+  private addValue(at: number, kind: 'chunk' | 'event' | 'both', value: StreamEvent): void {
+    // A text that the run has prefixed was drawn as the model's chunk.
+    const lane = this.scope.add(at, value, kind !== 'event');
+    if (isResult(value)) {
+      const { finishReason } = value.result;
+      this.root.marks.push({ kind: 'result', at, label: `result: ${finishReason}` });
+    }
+    this.item(at, lane, kind === 'chunk' ? 'chunk' : 'event', value.type, value);
+  }
+
+  private addEnd(at: number, entry: Extract<RecordedStep['entry'], { readonly type: 'end' }>): void {
+    const outcome = entry.outcome === 'unsubscribed' ? 'stopped' : entry.outcome;
+    const mark = { completed: undefined, failed: 'error', unsubscribed: 'unsubscribe' } as const;
+    const kind = mark[entry.outcome];
+    const label = entry.error ? shortJson(entry.error['message'] ?? entry.error) : entry.outcome;
+    if (kind) this.root.marks.push({ kind, at, label });
+    this.item(at, this.root, 'entry', 'end', entry);
+    this.scope.close(at, outcome);
+  }
+
+  private item(at: number, lane: Lane | undefined, kind: string, type: string, value: unknown): void {
+    this.items.push({ at, lane: lane ?? this.root, kind, type, value });
+  }
+
+  private facts(): readonly Fact[] {
+    const { run, items, duration } = this;
+    const result = items.map(({ value }) => value as RunEvent).findLast(isResult)?.result;
+    const cost = finiteNumber(result?.metadata?.['cost']);
+    const facts: readonly (Fact | undefined)[] = [
+      { name: 'Ended', value: result?.finishReason ?? run.end?.outcome ?? 'not recorded' },
+      { name: 'Duration', value: formatTime(duration) },
+      result && { name: 'Turns', value: String(result.turns) },
+      { name: 'Requests', value: String(run.requests.length) },
+      result && { name: 'Tokens', value: formatUsage(result.usage) },
+      cost === undefined ? undefined : { name: 'Cost', value: `$${cost.toFixed(4)}` },
+      run.end?.dropped ? { name: 'Not recorded', value: `${run.end.dropped} entries` } : undefined,
+    ];
+    return facts.filter((fact) => fact !== undefined);
+  }
+}

@@ -1,0 +1,187 @@
+import type { RunRecording } from '../readRecording.js';
+import { formatTime } from './lanes.js';
+import type { Drawing, Lane, Mark, Span, Tick } from './lanes.js';
+import { drawingScript } from './script.js';
+import { drawingStyle, legend, markSigns } from './style.js';
+
+/** Renders a drawing as one HTML page, which loads nothing. */
+export function renderPage(drawing: Drawing, wire: RunRecording['wire'], startTime: number): string {
+  const body = renderDrawing(drawing);
+  const data = drawingData(drawing, wire, startTime);
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>${escape(drawing.title)}</title>
+<style>${drawingStyle}</style>
+<body>
+${body}
+<script type="application/json" id="data">${jsonForScript(data)}</script>
+<script>${drawingScript}
+startDrawing(document.body, JSON.parse(document.getElementById('data').textContent));
+</script>
+</body>
+</html>
+`;
+}
+
+/** JSON that cannot end its script element. */
+const jsonForScript = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`);
+
+/** What the script of the page needs: the events, and the frames of the wire. */
+function drawingData({ root, items, duration }: Drawing, wire: RunRecording['wire'], startTime: number) {
+  const lanes = new Map(flatten(root).map(({ lane }, index) => [lane, index]));
+  const frames = wire
+    .flatMap(({ at, after, exchange }) =>
+      exchange.frames.map((text, index) => ({ at: at + (after[index] ?? 0) - startTime, text })),
+    )
+    .sort((a, b) => a.at - b.at);
+  let frame = -1;
+  return {
+    duration: Math.max(duration, 1),
+    frames: frames.map(({ text }) => text),
+    items: items.map(({ at, lane, kind, type, value }) => {
+      while ((frames[frame + 1]?.at ?? Infinity) <= at) frame++;
+      const hasFrame = frame >= 0 && lane.kind === 'request';
+      return [at, lanes.get(lane) ?? 0, kind, type, value, ...(hasFrame ? [frame] : [])];
+    }),
+  };
+}
+
+/** The elements of a drawing, without its page. */
+function renderDrawing(drawing: Drawing): string {
+  const { title, facts, root } = drawing;
+  const duration = Math.max(drawing.duration, 1);
+  const lanes = flatten(root);
+  const step = niceStep(duration);
+  const terms = facts.map(({ name, value }) => `<div><dt>${name}</dt><dd>${escape(value)}</dd></div>`);
+  const items = legend.map(([color, text]) => `<li><i style="--c:var(--${color})"></i>${text}</li>`);
+  return `<header><h1>${escape(title)}</h1>
+<dl class="facts">${terms.join('')}</dl>
+</header>
+<div class="bar-of-tools"><span><button class="zoom-out" aria-label="Zoom out">−</button>
+<button class="zoom-in" aria-label="Zoom in">+</button></span><ul class="legend">${items.join('')}</ul>
+<p class="hint"><kbd>←</kbd> <kbd>→</kbd> events, <kbd>↑</kbd> <kbd>↓</kbd> lanes, <kbd>+</kbd> <kbd>−</kbd> zoom</p>
+</div>
+<div class="chart" tabindex="0" role="application"
+aria-label="Timeline of the run. Arrow keys select events and lanes.">
+<div class="plane" style="--step:${percent(step, duration)}"><div class="axis" aria-hidden="true"><div></div>
+<div class="ticks">${axisTicks(duration, step)}</div></div>
+<ol class="lanes">${lanes.map(({ lane, depth }) => renderLane(lane, depth, duration)).join('\n')}
+<li class="cursor" hidden aria-hidden="true"></li></ol></div></div>
+<section class="panel" hidden aria-live="polite"><h2></h2><div class="columns">
+<div><h3>Event</h3><pre class="json" tabindex="0"></pre></div>
+<div hidden><h3>Last frame of the wire</h3><pre class="frame" tabindex="0"></pre></div></div></section>
+<details><summary>The run as a table</summary>${renderTable(lanes)}</details>`;
+}
+
+interface PlacedLane {
+  readonly lane: Lane;
+  readonly depth: number;
+}
+
+const flatten = (lane: Lane, depth = 0): readonly PlacedLane[] => [
+  { lane, depth },
+  ...lane.children.flatMap((child) => flatten(child, depth + 1)),
+];
+
+function renderLane(lane: Lane, depth: number, duration: number): string {
+  const { kind, name, note, outcome, spans, marks, ticks } = lane;
+  const described = `${escape(name)}${note === '' ? '' : `<small>${escape(note)}</small>`}`;
+  const [label = '', small = ''] = described.split(/(?=<small>)/);
+  const heading = `<div class="name" title="${escape(`${name} ${note}`)}"><b>${label}</b>${small}</div>`;
+  const drawn = [
+    ...inOrder(spans).map((span) => renderSpan(span, duration)),
+    ticks.length > 0 ? renderTicks(ticks, duration) : '',
+    ...marks.map((mark) => renderMark(mark, duration)),
+  ].join('');
+  const track = `<div class="track">${drawn}</div>`;
+  return `<li class="lane ${kind} ${outcome}" style="--depth:${depth}">${heading}${track}</li>`;
+}
+
+/** The spans that are visible, those in the background first. */
+const inOrder = (spans: readonly Span[]): readonly Span[] => [
+  ...spans.filter(({ kind }) => kind === 'answer'),
+  ...spans.filter(({ from, to, kind }) => kind !== 'answer' && (to > from || kind === 'running')),
+];
+
+function renderSpan({ kind, from, to, label }: Span, duration: number): string {
+  const place = `left:${percent(from, duration)};width:${percent(Math.min(to, duration) - from, duration)}`;
+  const text = escape(label);
+  return `<div class="span ${kind}" style="${place};--c:var(--${kind})" title="${text}"><em>${text}</em></div>`;
+}
+
+function renderMark({ kind, at, label }: Mark, duration: number): string {
+  const [sign, color] = markSigns[kind];
+  const edge = at < duration * 0.01 ? ' first' : at > duration * 0.99 ? ' last' : '';
+  const style = `left:${percent(at, duration)};--c:var(--${color})`;
+  return `<div class="mark ${kind}${edge}" style="${style}" title="${escape(label)}">${sign}</div>`;
+}
+
+/** The resolution of the deltas, so that 10,000 of them are one path of bounded length. */
+const columns = 4000;
+
+/** One path for each kind: a stroke per column, as high as what arrived there is long. */
+function renderTicks(ticks: readonly Tick[], duration: number): string {
+  const sizes = new Map<string, Map<number, number>>();
+  for (const { kind, at, size, isVoid } of ticks) {
+    const type = isVoid ? 'void' : kind;
+    const column = Math.round((at / duration) * columns);
+    const ofType = sizes.get(type) ?? new Map<number, number>();
+    ofType.set(column, (ofType.get(column) ?? 0) + size);
+    sizes.set(type, ofType);
+  }
+  const paths = [...sizes].map(([type, ofType]) => {
+    const strokes = [...ofType].map(([column, size]) => `M${column} 26V${26 - strokeHeight(size)}`);
+    return `<path class="${type}" d="${strokes.join('')}"/>`;
+  });
+  const box = `viewBox="0 0 ${columns} 26" preserveAspectRatio="none"`;
+  return `<svg class="deltas" ${box} aria-hidden="true">${paths.join('')}</svg>`;
+}
+
+/** From 6 for one character to 26 for 500 and more. */
+const strokeHeight = (size: number): number => Math.min(26, Math.round(6 + 3.2 * Math.log(Math.max(1, size))));
+
+function renderTable(lanes: readonly PlacedLane[]): string {
+  const rows = lanes.map(({ lane: { name, note, start, end, outcome, spans, marks }, depth }) => {
+    const details = [...spans, ...marks].map(({ label }) => label).filter((label) => label !== '');
+    const row = `<td style="padding-left:${depth * 0.8}rem">${escape(name)}</td>
+<td class="number">${formatTime(start)}</td>
+<td class="number">${end === undefined ? '' : formatTime(end - start)}</td><td>${outcome}</td>
+<td>${escape(note)}</td>
+<td class="optional">${escape([...new Set(details)].slice(0, 12).join('; '))}</td>`;
+    return `<tr>${row}</tr>`;
+  });
+  return `<table><thead><tr><th>Lane</th><th class="number">Start</th><th class="number">Duration</th><th>Outcome</th>
+<th>Note</th><th class="optional">Details</th></tr></thead><tbody>${rows.join('\n')}</tbody></table>`;
+}
+
+function axisTicks(duration: number, step: number): string {
+  const count = Math.floor(duration / step);
+  return Array.from({ length: count + 1 }, (_, index) => {
+    const at = index * step;
+    const minor = index % 2 === 1 ? 'minor' : '';
+    const last = at > duration * 0.96 ? 'last' : '';
+    return `<span class="${minor} ${last}" style="left:${percent(at, duration)}">${formatTime(at)}</span>`;
+  }).join('');
+}
+
+/** A round time of which at most eight fit into the duration. */
+function niceStep(duration: number): number {
+  const power = 10 ** Math.floor(Math.log10(duration / 8));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => duration / step <= 8) ?? 10 * power;
+}
+
+const percent = (part: number, duration: number): string => `${Number(((100 * part) / duration).toFixed(4))}%`;
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** A text for HTML, also within an attribute. */
+const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] ?? character);

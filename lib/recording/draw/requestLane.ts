@@ -1,0 +1,87 @@
+import { formatTime } from './lanes.js';
+import type { Lane, Tick } from './lanes.js';
+
+/** A pause between two deltas that is drawn as a silence, in milliseconds. */
+const silence = 1000;
+
+/** The lane of a request: when it waited, when it answered, when it was silent. */
+export class RequestLane {
+  /** Where the current attempt begins. */
+  private attemptStart: number;
+  private firstTick: number | undefined;
+  private lastTick: number;
+
+  constructor(readonly lane: Lane) {
+    this.attemptStart = this.lastTick = lane.start;
+  }
+
+  get isClosed(): boolean {
+    return this.lane.end !== undefined;
+  }
+
+  /** Draws a delta, and the silence before it. */
+  tick(tick: Tick): void {
+    const { lane } = this;
+    if (this.firstTick === undefined) {
+      this.firstTick = tick.at;
+      const from = this.waitStart();
+      const label = `first content after ${formatTime(tick.at - lane.start)}`;
+      if (tick.at > from) lane.spans.push({ kind: 'wait', from, to: tick.at, label });
+    } else {
+      this.drawSilence(tick.at);
+    }
+    this.lastTick = tick.at;
+    lane.ticks.push(tick);
+  }
+
+  /** Strikes what the attempt has emitted. */
+  retract(at: number): void {
+    const { lane, attemptStart } = this;
+    this.drawAnswer(at);
+    for (const tick of lane.ticks) if (tick.at >= attemptStart) tick.isVoid = true;
+    lane.spans.push({ kind: 'void', from: attemptStart, to: at, label: 'retracted: what was emitted is void' });
+    lane.marks.push({ kind: 'retract', at, label: 'retract' });
+    this.attemptStart = this.lastTick = at;
+    this.firstTick = undefined;
+  }
+
+  close(at: number, outcome: Lane['outcome']): void {
+    const { lane } = this;
+    if (this.isClosed) return;
+    if (this.firstTick === undefined && at > this.waitStart())
+      lane.spans.push({ kind: 'wait', from: this.waitStart(), to: at, label: 'no content' });
+    this.drawAnswer(at);
+    lane.note = this.summary();
+    lane.close(at, outcome);
+  }
+
+  /** A wait begins with the attempt, or after the pause before its retry. */
+  private waitStart(): number {
+    const pauses = this.lane.spans.filter(({ kind }) => kind === 'retry' || kind === 'limit').map(({ to }) => to);
+    return Math.max(this.attemptStart, ...pauses);
+  }
+
+  private drawAnswer(at: number): void {
+    if (this.firstTick === undefined) return;
+    this.drawSilence(at);
+    const label = `answered for ${formatTime(at - this.firstTick)}`;
+    this.lane.spans.push({ kind: 'answer', from: this.firstTick, to: at, label });
+  }
+
+  private drawSilence(at: number): void {
+    const pause = at - this.lastTick;
+    if (pause < silence) return;
+    this.lane.spans.push({ kind: 'silence', from: this.lastTick, to: at, label: `silent for ${formatTime(pause)}` });
+  }
+
+  private summary(): string {
+    const { ticks } = this.lane;
+    const [first] = ticks;
+    const last = ticks.at(-1);
+    if (!first || !last) return 'no content';
+    const characters = ticks.reduce((sum, { size }) => sum + size, 0);
+    const seconds = (last.at - first.at) / 1000;
+    const rate = seconds > 0 ? `, ${Math.round(characters / seconds).toLocaleString('en-US')} characters/s` : '';
+    return `${ticks.length.toLocaleString('en-US')} deltas${rate}`;
+  }
+}

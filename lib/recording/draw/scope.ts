@@ -1,0 +1,225 @@
+import type { RetryChunk } from '../../core/chunk.js';
+import type { StreamEvent, ToolProgressEvent, ToolResultEvent, TurnEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import type { KnownEvent } from '../../core/eventGuards.js';
+import { isRecord } from '../../core/json/json.js';
+import type { Usage } from '../../core/usage.js';
+import { formatTime, Lane, shortArguments, shortJson } from './lanes.js';
+import type { Tick } from './lanes.js';
+import { RequestLane } from './requestLane.js';
+
+/** A tool call in a drawing. */
+interface CallLane {
+  readonly lane: Lane;
+  /** When the call was complete, and when it began to wait and to run. */
+  readonly calledAt: number;
+  waitsSince?: number;
+  startedAt?: number;
+  /** The run of an agent that is the tool. */
+  nested?: Scope;
+}
+
+/** Draws the events of one run: the run itself, or the run of an agent within a tool. */
+export class Scope {
+  private turn: Lane | undefined;
+  private turns = 0;
+  private requests = 0;
+  private request: RequestLane | undefined;
+  private readonly calls = new Map<string, CallLane>();
+
+  /**
+   * @param lane The lane of the run.
+   * @param knowsRequests Whether the recording says when requests start and end. Otherwise it follows from the events.
+   */
+  constructor(
+    private readonly lane: Lane,
+    private readonly knowsRequests: boolean,
+  ) {}
+
+  /** A request is sent. */
+  startRequest(at: number, name: string): Lane {
+    this.request?.close(at, 'void');
+    this.request = new RequestLane(new Lane('request', `Request ${++this.requests}: ${name}`, at));
+    return this.turnLane(at).add(this.request.lane);
+  }
+
+  /** A request has ended. */
+  endRequest(at: number, outcome: Lane['outcome']): Lane | undefined {
+    this.request?.close(at, outcome);
+    return this.request?.lane;
+  }
+
+  /**
+   * Draws an event, or a chunk.
+   *
+   * @param isChunk Whether the model emitted it. Only chunks are drawn in a request of a recording that has them.
+   * @returns The lane to which it belongs.
+   */
+  add(at: number, event: StreamEvent, isChunk: boolean): Lane {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+      case 'thinking':
+        return this.delta(at, { kind: known.type, at, size: known.text.length, isVoid: false }, isChunk);
+      case 'toolCallFragment': {
+        const size = JSON.stringify(known.arguments ?? '').length;
+        return this.delta(at, { kind: 'call', at, size, isVoid: false }, isChunk);
+      }
+      case 'retry':
+        return this.retry(at, known);
+      case 'retract':
+        return this.retract(at);
+      case 'toolCall':
+      case 'toolWaiting':
+      case 'toolStart':
+      case 'toolProgress':
+      case 'toolUsage':
+      case 'toolResult':
+        return this.toolEvent(at, known);
+      case 'turn':
+        return this.endTurn(at, known);
+      case 'message':
+        if (!this.knowsRequests && known.message.role === 'model') this.request?.close(at, 'completed');
+        return this.request?.lane ?? this.turnLane(at);
+      case 'finish':
+      case 'metadata':
+      case 'providerData':
+      case 'file':
+      case 'source':
+        return this.request?.lane ?? this.turnLane(at);
+      default:
+        return this.lane;
+    }
+  }
+
+  /** The run has ended: whatever is open ends with it. */
+  close(at: number, outcome: Lane['outcome']): void {
+    this.request?.close(at, outcome);
+    for (const call of this.calls.values()) this.endCall(call, at, outcome);
+    this.turn?.close(at, outcome);
+    this.drawTurn();
+    this.lane.close(at, outcome);
+  }
+
+  private turnLane(at: number): Lane {
+    return (this.turn ??= this.lane.add(new Lane('turn', `Turn ${++this.turns}`, at)));
+  }
+
+  private requestLane(at: number): RequestLane {
+    if (!this.request || (!this.knowsRequests && this.request.isClosed)) this.startRequest(at, 'model');
+    return this.request ?? new RequestLane(this.turnLane(at));
+  }
+
+  private delta(at: number, tick: Tick, isChunk: boolean): Lane {
+    const request = this.requestLane(at);
+    if (isChunk || !this.knowsRequests) request.tick(tick);
+    return request.lane;
+  }
+
+  private retry(at: number, { attempt, delay, error }: RetryChunk): Lane {
+    const request = this.requestLane(at);
+    const isLimit = error['status'] === 429 || error['code'] === 'rate_limit';
+    const what = isLimit ? 'rate limit, ' : '';
+    const label = `${what}retry ${attempt} in ${formatTime(delay)}: ${shortJson(error['message'] ?? error)}`;
+    request.lane.spans.push({ kind: isLimit ? 'limit' : 'retry', from: at, to: at + delay, label });
+    return request.lane;
+  }
+
+  private retract(at: number): Lane {
+    const request = this.requestLane(at);
+    request.retract(at);
+    for (const [id, call] of this.calls) {
+      this.endCall(call, at, 'void');
+      this.calls.delete(id);
+    }
+    return request.lane;
+  }
+
+  private toolEvent(
+    at: number,
+    event: Extract<KnownEvent, { readonly id: string; readonly type: `tool${string}` }>,
+  ): Lane {
+    const call = this.calls.get(event.id) ?? this.addCall(at, event.id, event.name);
+    switch (event.type) {
+      case 'toolCall':
+        call.lane.note = shortArguments(event.arguments);
+        break;
+      case 'toolWaiting':
+        call.waitsSince = at;
+        break;
+      case 'toolStart':
+        call.lane.spans.push(waitBefore(call, at));
+        call.startedAt = at;
+        break;
+      case 'toolProgress':
+        return this.progress(at, event, call);
+      case 'toolResult':
+        this.result(at, event, call);
+        break;
+      default:
+    }
+    return call.lane;
+  }
+
+  private addCall(at: number, id: string, name: string): CallLane {
+    const call: CallLane = { lane: this.turnLane(at).add(new Lane('tool', name, at)), calledAt: at };
+    this.calls.set(id, call);
+    return call;
+  }
+
+  private progress(at: number, { value }: ToolProgressEvent, call: CallLane): Lane {
+    if (isRecord(value) && typeof value['type'] === 'string') {
+      call.nested ??= new Scope(call.lane, false);
+      return call.nested.add(at, value as unknown as StreamEvent, true);
+    }
+    call.lane.marks.push({ kind: 'progress', at, label: shortJson(value) });
+    return call.lane;
+  }
+
+  private result(at: number, event: ToolResultEvent, call: CallLane): void {
+    const { lane } = call;
+    const isFailed = event.error !== undefined;
+    this.endCall(call, at, isFailed ? 'failed' : 'completed');
+    const label = isFailed ? `${event.code ?? 'failed'}: ${shortJson(event.error)}` : shortJson(event.result);
+    lane.marks.push({ kind: isFailed ? 'error' : 'result', at, label });
+  }
+
+  private endCall(call: CallLane, at: number, outcome: Lane['outcome']): void {
+    const { lane, startedAt, nested } = call;
+    if (lane.end !== undefined) return;
+    if (startedAt === undefined) lane.spans.push(waitBefore(call, at));
+    else lane.spans.push({ kind: 'running', from: startedAt, to: at, label: `ran ${formatTime(at - startedAt)}` });
+    if (outcome === 'void') lane.spans.push({ kind: 'void', from: lane.start, to: at, label: 'retracted' });
+    if (nested) nested.close(at, outcome);
+    else lane.close(at, outcome);
+  }
+
+  private endTurn(at: number, { finishReason, usage }: TurnEvent): Lane {
+    const lane = this.turnLane(at);
+    if (!this.knowsRequests) this.request?.close(at, 'completed');
+    lane.note = [finishReason, usage && formatUsage(usage)].filter(Boolean).join(', ');
+    lane.close(at, finishReason === 'stopped' ? 'stopped' : finishReason === 'error' ? 'failed' : 'completed');
+    this.drawTurn();
+    this.turn = undefined;
+    return lane;
+  }
+
+  private drawTurn(): void {
+    const { turn } = this;
+    if (turn?.end === undefined || turn.spans.length > 0) return;
+    turn.spans.push({ kind: 'turn', from: turn.start, to: turn.end, label: formatTime(turn.end - turn.start) });
+  }
+}
+
+/** The time between a call and its start, or its end if it was not started. */
+function waitBefore({ waitsSince, calledAt }: CallLane, to: number) {
+  const from = waitsSince ?? calledAt;
+  return waitsSince === undefined
+    ? ({ kind: 'queued', from, to, label: `queued for ${formatTime(to - from)}` } as const)
+    : ({ kind: 'approval', from, to, label: `waited ${formatTime(to - from)} for a decision` } as const);
+}
+
+/** Tokens for people. */
+export const formatUsage = ({ input, output }: Usage): string => `${formatCount(input)} in, ${formatCount(output)} out`;
+
+const formatCount = (count: number | undefined): string => (count === undefined ? '?' : count.toLocaleString('en-US'));

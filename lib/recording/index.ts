@@ -1,0 +1,34 @@
+export { RECORDING_VERSION } from './entries.js';
+export type {
+  AgentEntry,
+  DeltasEntry,
+  EndEntry,
+  ExchangeEntry,
+  HeaderEntry,
+  PromptEntry,
+  RecordedOutcome,
+  RecordingEntry,
+  RequestEndEntry,
+  RequestEntry,
+  RunEntry,
+  StartEntry,
+  StopEntry,
+  ValueEntry,
+} from './entries.js';
+export { drawRun } from './drawRun.js';
+export { readRecording } from './readRecording.js';
+export type { RecordedRequest, RecordedRun, RecordedStep, RunRecording } from './readRecording.js';
+export { record } from './record.js';
+export { recordFetch } from './recordFetch.js';
+export type { RecordedExchange } from './recordedExchange.js';
+export type { Recorder, Recording, RecordOptions } from './recordFetch.js';
+export type { RecordingOptions, RecordingSink } from './recordingOutput.js';
+export { recordRun } from './recordRun.js';
+export type { RecordRunOptions } from './recordRun.js';
+export { replay, replayEvents } from './replay.js';
+export { replayRun } from './replayRun.js';
+export type { RunReplay, TimedEvent } from './replayRun.js';
+export type { SpecRunner } from './spec/specText.js';
+export type { ReplayOptions } from './timeline.js';
+export { writeSpec } from './writeSpec.js';
+export type { WriteSpecOptions } from './writeSpec.js';

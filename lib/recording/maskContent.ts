@@ -1,0 +1,88 @@
+import { isRecord } from '../core/json/json.js';
+
+/** Fields whose values are not content: they are kept. */
+const keptFields = new Set([
+  'type',
+  'kind',
+  'role',
+  'id',
+  'name',
+  'index',
+  'done',
+  'finishReason',
+  'rawReason',
+  'reason',
+  'code',
+  'usage',
+  'turn',
+  'turns',
+  'attempt',
+  'delay',
+  'status',
+  'provider',
+  'retryable',
+  'mediaType',
+  'answeredBy',
+  'cost',
+  'outcome',
+  'orchestrator',
+  'toolConcurrency',
+  'eagerTools',
+  'toolDeadline',
+  'maxTurns',
+  'tools',
+  'model',
+  'field',
+  'of',
+  'run',
+  'request',
+  'at',
+  'after',
+  'earlier',
+  'version',
+  'resumed',
+  'dropped',
+  'method',
+  'headers',
+  'end',
+]);
+
+/** Fields that hold values of tools, of providers and of the user: nothing in them is kept. */
+const opaqueFields = new Set(['arguments', 'output', 'data', 'providerData', 'parameters', 'settings']);
+
+/**
+ * Replaces the content of a value by dots of the same length: what people, models and tools wrote. The structure, the
+ * types, the ids, the definitions of tools, the reasons and the usage are kept.
+ */
+export function maskContent(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(maskContent);
+  if (!isRecord(value)) return maskLeaf(value);
+  const masked: Record<string, unknown> = {};
+  for (const [field, inner] of Object.entries(value)) masked[field] = maskField(value, field, inner);
+  return masked;
+}
+
+function maskField(owner: Readonly<Record<string, unknown>>, field: string, value: unknown): unknown {
+  if (isOpaque(owner, field, value)) return typeof value === 'string' && field === 'arguments' ? '' : maskAll(value);
+  if (field === 'name' && owner['type'] === 'file') return maskLeaf(value);
+  return keptFields.has(field) ? value : maskContent(value);
+}
+
+/** The value of progress is content, unless it is an event of an agent that runs as a tool. */
+function isOpaque(owner: Readonly<Record<string, unknown>>, field: string, value: unknown): boolean {
+  if (field === 'result') return owner['type'] === 'toolResult';
+  if (field === 'value') return owner['type'] === 'toolProgress' && !(isRecord(value) && 'type' in value);
+  return opaqueFields.has(field);
+}
+
+function maskAll(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(maskAll);
+  if (!isRecord(value)) return maskLeaf(value);
+  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, maskAll(inner)]));
+}
+
+/** A text keeps its length, so that a drawing shows the same rates. */
+function maskLeaf(value: unknown): unknown {
+  if (typeof value === 'string') return '·'.repeat(value.length);
+  return typeof value === 'number' ? 0 : value;
+}

@@ -1,0 +1,205 @@
+import { parseJsonOrText } from '../core/json/json.js';
+import { findSecrets, replaceRanges, secretsOf, spellings } from '../protocol/secrets.js';
+import type { RecordedExchange } from './recordedExchange.js';
+import { RecordingOutput } from './recordingOutput.js';
+import type { RecordingSink } from './recordingOutput.js';
+import { redactFrames } from './redactFrames.js';
+import { wholeTime } from './wholeTime.js';
+
+/**
+ * Streamed responses as they were on the wire, without keys: plain JSON, to be stored in a file and served by
+ * `serveRecording`.
+ */
+export interface Recording {
+  /** In the order of the requests. */
+  readonly exchanges: readonly RecordedExchange[];
+}
+
+/** A `fetch` that records its exchanges. */
+export interface Recorder {
+  /** Pass it as the `fetch` option of a model. */
+  readonly fetch: typeof fetch;
+  /** A copy of the recording so far, as plain JSON. */
+  recording(): Recording;
+}
+
+/** The options of `recordFetch`. */
+export interface RecordOptions {
+  /** Makes the requests. Default: the global `fetch`, looked up at each request. */
+  readonly fetch?: typeof fetch | undefined;
+  /**
+   * Further texts that must not be recorded. Keys in the usual headers and parameters are found automatically.
+   * Default: none.
+   */
+  readonly secrets?: readonly string[] | undefined;
+  /**
+   * Receives each exchange when it has ended, as a line of a recording (see `recordRun`, which can write to the same
+   * sink). `recording()` then contains only the exchanges that have not ended. Default: none; all exchanges are kept.
+   */
+  readonly sink?: RecordingSink | undefined;
+}
+
+/** Shorter secrets are probably placeholders (`none`) and would match ordinary words. */
+const MIN_SECRET_LENGTH = 5;
+const recordedHeaders = /^(?:content-type|retry-after(?:-ms)?|[\w-]*request-?id)$/i;
+
+/** An exchange in progress. */
+interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
+  url: string;
+  body: string;
+  status?: number;
+  headers?: Record<string, string>;
+  readonly frames: string[];
+  end: RecordedExchange['end'];
+}
+
+/** When an exchange in progress began, and when its frames arrived. */
+interface Times {
+  readonly at: number;
+  readonly after: number[];
+}
+
+/**
+ * Records the requests and responses of a model, with keys removed.
+ *
+ * ```ts
+ * const recorder = recordFetch();
+ * const model = openai('gpt-6.1-terra', { fetch: recorder.fetch });
+ * await lastValueFrom(model.stream(request));
+ * await writeFile('answer.json', JSON.stringify(recorder.recording()));
+ * // later, in a spec
+ * const server = await serveRecording(JSON.parse(await readFile('answer.json', 'utf8')));
+ * ```
+ *
+ * The consumer receives each chunk of the body unchanged; cancelling the body also cancels the request. Request headers
+ * are not recorded. A key in a request (in a header such as `authorization` or `x-api-key`, or in `?key=`) is replaced
+ * by `[key]` wherever it occurs, even if it is split between two reads or two deltas.
+ *
+ * @param options The `fetch` to wrap, further secrets, and a sink.
+ * @returns The recorder. Its `fetch` rejects if the wrapped one does.
+ */
+export function recordFetch(options: RecordOptions = {}): Recorder {
+  const exchanges = new Map<Exchange, Times>();
+  const secrets = new Set(options.secrets ?? []);
+  const output = options.sink && new RecordingOutput(options.sink, {});
+
+  const handlers: BodyHandlers = {
+    frame(exchange, text) {
+      const { at, after } = exchanges.get(exchange) ?? { at: 0, after: [] };
+      exchange.frames.push(text);
+      after.push(wholeTime() - at);
+    },
+    end: (exchange, reason) => end(exchange, reason),
+  };
+  const end = (exchange: Exchange, reason: RecordedExchange['end']) => {
+    exchange.end = reason;
+    const times = exchanges.get(exchange);
+    if (!output || !times) return;
+    exchanges.delete(exchange);
+    output.write({ type: 'exchange', exchange: redact(exchange, secretSpellings()), ...times });
+  };
+
+  const record = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+    const url = typeof input === 'string' ? input : 'href' in input ? input.href : input.url;
+    const request = typeof input === 'object' && 'method' in input ? input : undefined;
+    const headers = Object.fromEntries(new Headers(init?.headers ?? request?.headers));
+    for (const secret of secretsOf(url, headers)) secrets.add(secret);
+    const body = await bodyText(init?.body ?? request?.clone().body);
+    const exchange: Exchange = {
+      method: init?.method ?? request?.method ?? 'GET',
+      url,
+      body,
+      frames: [],
+      end: 'open',
+    };
+    exchanges.set(exchange, { at: wholeTime(), after: [] });
+    try {
+      const response = await (options.fetch ?? globalThis.fetch)(input, init);
+      exchange.status = response.status;
+      exchange.headers = Object.fromEntries([...response.headers].filter(([name]) => recordedHeaders.test(name)));
+      return recordBody(response, exchange, handlers);
+    } catch (thrown) {
+      end(exchange, 'broken');
+      throw thrown;
+    }
+  };
+
+  const secretSpellings = () => spellings([...secrets].filter((secret) => secret.length >= MIN_SECRET_LENGTH));
+  const redact = (exchange: Exchange, spelled: readonly string[]): RecordedExchange => {
+    const clean = (text: string) => replaceRanges(text, findSecrets(text, spelled, 'recording'));
+    const headers =
+      exchange.headers &&
+      Object.fromEntries(Object.entries(exchange.headers).map(([name, value]) => [name, clean(value)]));
+    return {
+      ...exchange,
+      url: clean(exchange.url),
+      body: parseJsonOrText(clean(exchange.body)),
+      ...(headers ? { headers } : {}),
+      frames: redactFrames(exchange.frames, spelled),
+    };
+  };
+
+  return {
+    fetch: record,
+    recording: () => {
+      const spelled = secretSpellings();
+      return { exchanges: [...exchanges.keys()].map((exchange) => redact(exchange, spelled)) };
+    },
+  };
+}
+
+/** The body of a request as text. */
+const bodyText = async (body: BodyInit | null | undefined): Promise<string> =>
+  typeof body === 'string' || !body
+    ? (body ?? '')
+    : body instanceof ReadableStream
+      ? '[stream]'
+      : new Response(body).text();
+
+/** Called while a body is read. */
+interface BodyHandlers {
+  readonly frame: (exchange: Exchange, text: string) => void;
+  readonly end: (exchange: Exchange, reason: RecordedExchange['end']) => void;
+}
+
+/**
+ * Wraps a response so that what is read from its body is recorded. A character that is split between two reads is
+ * recorded with the second one.
+ */
+function recordBody(response: Response, exchange: Exchange, { frame, end }: BodyHandlers): Response {
+  const reader = response.body?.getReader();
+  if (!reader) {
+    end(exchange, 'whole');
+    return response;
+  }
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const addFrame = (text: string) => {
+    if (text !== '') frame(exchange, text);
+  };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          addFrame(done ? decoder.decode() : decoder.decode(value, { stream: true }));
+          if (!done) {
+            controller.enqueue(value);
+            return;
+          }
+          end(exchange, 'whole');
+          controller.close();
+        } catch (thrown) {
+          end(exchange, 'broken');
+          controller.error(thrown);
+        }
+      },
+      cancel(reason) {
+        end(exchange, 'left');
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const { status, statusText, headers } = response;
+  return new Response(body, { status, statusText, headers });
+}

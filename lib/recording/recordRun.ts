@@ -1,0 +1,174 @@
+import { defer, filter, from, map, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Agent, Input, ResumeOptions, RunOptions } from '../agent.js';
+import type { Checkpoint } from '../core/checkpoint.js';
+import { createOperator } from '../core/createOperator.js';
+import { deriveModel } from '../core/deriveModel.js';
+import type { RunEvent, RunResult, StreamEvent } from '../core/event.js';
+import { isResult } from '../core/eventGuards.js';
+import { messagesOf } from '../core/input.js';
+import { finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../core/json/json.js';
+import type { Message } from '../core/message.js';
+import type { Model } from '../core/model.js';
+import type { Tool } from '../core/tool.js';
+import type { Orchestrator, TurnContext } from '../orchestrators/orchestrator.js';
+import type { AgentEntry, StartEntry } from './entries.js';
+import { RequestLog } from './record.js';
+import { RecordingOutput } from './recordingOutput.js';
+import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
+import { RunRecorder } from './runRecorder.js';
+import { wholeTime } from './wholeTime.js';
+
+/** Options of `recordRun`. */
+export interface RecordRunOptions extends RecordingOptions {
+  /** A name for the runs, which drawings show. Default: none. */
+  readonly name?: string | undefined;
+}
+
+/**
+ * An agent whose runs are written to a sink: their events, the chunks and the requests of the model, with their times.
+ *
+ * <span class="informal">A flight recorder for an agent.</span>
+ *
+ * A recording can be drawn (`drawRun`), replayed (`replay`, `replayRun`) and turned into a spec (`writeSpec`). It has
+ * the input, the settings of the agent, what the model emitted, what the tools emitted, prompts, a stop, and how the
+ * run ended. Checkpoints and the `context` of the run are not recorded.
+ *
+ * Each line is one entry as JSON. It is written when it happens, except for deltas, which are written together: at the
+ * next other entry, and at the latest after a second. Keys are removed (see `RecordingOptions`), also a key that is
+ * split over several deltas.
+ *
+ * ```ts
+ * const file = createWriteStream('runs.jsonl', { flags: 'a' });
+ * const agent = recordRun(createAgent({ model, tools: [weather] }), (line) => file.write(`${line}\n`));
+ * agent.stream('How warm is it in Oslo?').subscribe();
+ * ```
+ *
+ * @param agent The agent.
+ * @param sink Receives the lines. If it throws, the error is reported as unhandled, and the recording ends; the run
+ * does not.
+ * @param options `name` (default: none), `content` (default: true), `secrets` (default: none), `maxLength` (default: 32
+ * Mi characters per run), `maxLineLength` (default: 1 Mi characters).
+ * @returns An agent of the same type.
+ * @throws ConfigurationError `options` for a negative limit.
+ */
+export function recordRun<T extends readonly Tool[], O, C>(
+  agent: Agent<T, O, C>,
+  sink: RecordingSink,
+  options: RecordRunOptions = {},
+): Agent<T, O, C> {
+  const output = new RecordingOutput(sink, options);
+  const { name } = options;
+  const untyped = agent as unknown as Agent;
+  const stream = (input: Input, runOptions: RunOptions = {}) =>
+    recorded(output, runOptions, (traced) => untyped.stream(input, traced), {
+      name,
+      input: messagesOf(input),
+      history: runOptions.history,
+    });
+  const resume = (checkpoint: Checkpoint, runOptions: ResumeOptions = {}) =>
+    recorded(output, runOptions, (traced) => untyped.resume(checkpoint, traced), { name, resumed: true });
+  return {
+    ...agent,
+    stream,
+    run: (input: Input, runOptions?: RunOptions) => stream(input, runOptions).pipe(onlyResult),
+    resume,
+    resumeRun: (checkpoint: Checkpoint, runOptions?: ResumeOptions) => resume(checkpoint, runOptions).pipe(onlyResult),
+  } as unknown as Agent<T, O, C>;
+}
+
+const onlyResult = (events: Observable<StreamEvent>): Observable<RunResult> =>
+  events.pipe(
+    filter(isResult),
+    map(({ result }) => result),
+  );
+
+interface Start {
+  readonly name: string | undefined;
+  readonly input?: readonly Message[];
+  readonly history?: readonly Message[] | undefined;
+  readonly resumed?: true;
+}
+
+function recorded<Options extends RunOptions | ResumeOptions>(
+  output: RecordingOutput,
+  runOptions: Options,
+  run: (options: Options) => Observable<StreamEvent>,
+  start: Start,
+): Observable<StreamEvent> {
+  return defer(() => {
+    const recorder = new RunRecorder(output, output.nextRun());
+    const head: StartEntry = { type: 'start', run: recorder.run, at: wholeTime(), kind: 'run' };
+    recorder.write({ ...head, ...omitUndefined(start) });
+    return run(recordedOptions(runOptions, recorder)).pipe(recordEvents(recorder));
+  });
+}
+
+/** The options of a run, whose model, stop and prompts are recorded. */
+function recordedOptions<Options extends RunOptions | ResumeOptions>(options: Options, recorder: RunRecorder): Options {
+  const { stop, prompts, wrapTurn = (turn: Orchestrator['turn']) => turn } = options as RunOptions;
+  const { run } = recorder;
+  const requests = new RequestLog(() => recorder);
+  const recordModel = (model: Model) => deriveModel(model, (request) => requests.stream(model, request));
+  let isFirst = true;
+  return {
+    ...options,
+    ...(stop && { stop: from(stop).pipe(tap(() => recorder.write({ type: 'stop', run, at: wholeTime() }))) }),
+    ...(prompts && {
+      prompts: from(prompts).pipe(
+        tap((input) => recorder.write({ type: 'prompt', run, at: wholeTime(), messages: messagesOf(input) })),
+      ),
+    }),
+    wrapTurn: (turn: Orchestrator['turn']): Orchestrator['turn'] => {
+      const wrapped = wrapTurn(turn);
+      return (state, context) => {
+        if (isFirst) recorder.write(agentEntry(run, context));
+        isFirst = false;
+        return wrapped(state, { ...context, model: recordModel(context.model) });
+      };
+    },
+  };
+}
+
+/** The settings of an agent. Its options contain more than those of a turn, so they are read with care. */
+function agentEntry(run: number, { options }: TurnContext): AgentEntry {
+  const { system, toolConcurrency, eagerTools, toolDeadline } = options;
+  const { maxTurns, orchestrator } = options as Readonly<Record<string, unknown>>;
+  return {
+    type: 'agent',
+    run,
+    at: wholeTime(),
+    ...omitUndefined({
+      orchestrator: isRecord(orchestrator) ? nonEmptyString(orchestrator['name']) : undefined,
+      system,
+      toolConcurrency: toolConcurrency === Infinity ? ('unlimited' as const) : toolConcurrency,
+      eagerTools,
+      toolDeadline: finiteNumber(toolDeadline),
+      maxTurns: finiteNumber(maxTurns),
+    }),
+  };
+}
+
+const recordEvents = (recorder: RunRecorder) =>
+  createOperator<StreamEvent, RunEvent>((out) => {
+    let isOpen = true;
+    const end = (...outcome: Parameters<RunRecorder['end']>) => {
+      if (isOpen) recorder.end(...outcome);
+      isOpen = false;
+    };
+    out.add(() => end('unsubscribed'));
+    return {
+      next(event) {
+        recorder.event(event);
+        out.next(event as RunEvent);
+      },
+      error(thrown) {
+        end('failed', thrown);
+        out.error(thrown);
+      },
+      complete() {
+        end('completed');
+        out.complete();
+      },
+    };
+  });

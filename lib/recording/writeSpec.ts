@@ -1,0 +1,75 @@
+import type { RunRecording } from './readRecording.js';
+import { runOf } from './replay.js';
+import { marbleSpec } from './spec/marbleSpec.js';
+import { repeatVirtually } from './spec/repeatVirtually.js';
+import { headOf, titleOf } from './spec/specText.js';
+import type { SpecRunner } from './spec/specText.js';
+
+/** Options of `writeSpec`. */
+export interface WriteSpecOptions {
+  /** Which run of the recording, from 1. Default: 1. */
+  readonly run?: number | undefined;
+  /** The runner whose functions the spec imports. Default: `vitest`. */
+  readonly runner?: SpecRunner | undefined;
+  /**
+   * The file of the recording, relative to the spec. The spec reads it. Default: none; what the model and the tools
+   * emitted is written into the spec, as marble diagrams.
+   */
+  readonly fixture?: string | undefined;
+}
+
+/**
+ * Writes a spec that repeats a recorded run in virtual time, and expects its events.
+ *
+ * <span class="informal">From a bug in production to a failing test.</span>
+ *
+ * The spec creates an agent with the recorded model, the recorded tools and the recorded settings, and expects the
+ * recorded events. Replace the tools, the orchestrator or the operators by your own: the spec
+ * then fails where they behave differently. To turn a bug into a failing spec, correct the expected events.
+ *
+ * With a `fixture`, the spec reads the file of the recording. Without one, it contains everything: a marble diagram of
+ * the model's chunks for each request, one for each tool call, and one of the expected events. A letter stands for
+ * everything that was emitted in one millisecond.
+ *
+ * ```ts
+ * await writeFile('run.spec.ts', writeSpec(recording, { fixture: './run.jsonl', runner: 'jest' }));
+ * ```
+ *
+ * @param recording A recording of `recordRun`.
+ * @param options `run` (default: 1, the first one), `runner` (default: `vitest`; also `jest` and `node`), `fixture`
+ * (default: none, so that the spec is complete).
+ * @returns The spec, in TypeScript.
+ * @throws ConfigurationError `recording` if it has no such run.
+ */
+export function writeSpec(recording: RunRecording, options: WriteSpecOptions = {}): string {
+  const { run: number = 1, fixture } = options;
+  const run = runOf(recording, { run: number });
+  return fixture === undefined
+    ? marbleSpec(repeatVirtually(recording, number), options)
+    : fixtureSpec(titleOf(run), fixture, number, options);
+}
+
+function fixtureSpec(title: string, fixture: string, run: number, { runner }: WriteSpecOptions): string {
+  const { imports, it, equal } = headOf(runner);
+  const at = run === 1 ? '' : `, { run: ${run} }`;
+  return `import { readFileSync } from 'node:fs';
+${imports}
+import { takeUntil } from 'rxjs';
+import { createAgent } from 'rivulet';
+import { readRecording, replayRun } from 'rivulet/recording';
+import { inVirtualTime } from 'rivulet/testing';
+
+const recording = readRecording(readFileSync(new URL(${JSON.stringify(fixture)}, import.meta.url), 'utf8'));
+
+${it}(${JSON.stringify(title)}, () => {
+  const replayed = replayRun(recording${at});
+  // The recorded model, tools and settings. Replace parts by your own.
+  const agent = createAgent({ ...replayed.agent });
+  const { values } = inVirtualTime(() =>
+    agent.stream(replayed.input, replayed.options).pipe(takeUntil(replayed.left)),
+  );
+  // The times are left out: in virtual time, computing takes no time.
+  ${equal('values.map(({ value }) => value)', 'replayed.events.map(({ event }) => event)')}
+});
+`;
+}

@@ -1,0 +1,235 @@
+import { concat, concatMap, ignoreElements, isObservable, map, of } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import type { StreamEvent } from '../core/event.js';
+import type { EarlierRun } from '../transport/earlierRun.js';
+import { RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
+import { isUnguessable } from '../transport/randomId.js';
+import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
+import { readRequest } from './agentRequest.js';
+import type { JoinRequest, ResumeRequest, StartRequest } from './agentRequest.js';
+import type { Runs } from './createRuns.js';
+import type { RunPlan } from './executeRun.js';
+import { messagesOfRecord, replayCheckpoint, replayRecord } from './replayRun.js';
+import { RunNotFoundError } from './runLog.js';
+import { createResponse, serverSentEvents } from './runResponse.js';
+import type { StoredRun } from './runStore.js';
+import { RequestError } from './requestError.js';
+import { createService } from './service.js';
+import type { HandledAgent } from './handledAgent.js';
+import type { Client } from './runAccess.js';
+import type { ServiceOptions } from './service.js';
+import { failWith } from './settled.js';
+import type { SharedRun } from './shareRun.js';
+
+/** Options of `agentHandler`. `C` is the type of the user's own value for tools. */
+export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, ServerSentEventsOptions {
+  /**
+   * Whether the store receives a checkpoint after each turn and each tool result. A run whose process ended is then
+   * resumed when its page comes back: no turn and no executed tool is repeated. Default: false, such a run is lost.
+   */
+  readonly checkpoints?: boolean | undefined;
+  /**
+   * Identifies the client: returns the option `context` of the run. If it throws, the request is answered with 403.
+   * Default: every request is allowed, and the context is undefined.
+   */
+  readonly context?: ((request: Request) => C | ObservableInput<C>) | undefined;
+}
+
+/** Answers the requests of `remoteAgent`. */
+export interface AgentHandler {
+  (request: Request): Promise<Response>;
+  /** Ends the service, for `SIGTERM`: see `Runs.shutdown`. */
+  shutdown: Runs['shutdown'];
+}
+
+/**
+ * Creates the service of a chat: a function from a web `Request` to a `Response` (Hono, Next, Deno, Bun, edge). For
+ * Node, Express and Nest, `nodeListener` converts it.
+ *
+ * <span class="informal">The other end of `remoteAgent`: runs, reconnection, stop and approvals in one function.</span>
+ *
+ * A run belongs to the service, not to the connection: a reloaded page joins it again, and closing the page does not
+ * stop it before the grace time is over. The service stores the messages of each run with their provider data, and the
+ * checkpoint of a run that waits; a browser only sends ids. A checkpoint is used once, even if two processes share the
+ * store.
+ *
+ * All requests go to one URL. The header `x-run-id` identifies the run: the client creates an unguessable id.
+ *
+ * - `POST` with `input` (a text, or messages of the user) and `history` (the `id` and the `input` of at most 1000
+ *   earlier runs) starts a run, and sends its events. The same request again joins it, from `Last-Event-ID`. Only the
+ *   texts and files of the messages are used, no `metadata` and no `providerOptions`.
+ * - `POST` with `resume` (the id of a run that waits), `decisions`, `results` and `errors` resumes it, as another run.
+ *   If it was answered already, the request must have the id of the run that resumed it, and joins that; if not: 409.
+ * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.
+ * - `DELETE` stops the run: 204, or 404 if it has ended.
+ * - A run that another process executes is answered with 503 and `Retry-After`, unless the processes share a `log`.
+ *
+ * ```ts
+ * const handler = agentHandler(agent, { context: (request) => userOf(request), owner: ({ id }) => id });
+ * createServer(nodeListener(handler)).listen(3000);
+ * process.once('SIGTERM', () => handler.shutdown().subscribe({ complete: () => process.exit() }));
+ * ```
+ *
+ * @param agent The agent that `createAgent` returns.
+ * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store` and
+ * `log` (default: in memory), `checkpoints` (default: false), `grace` and `keep` in milliseconds (default: 60000 each),
+ * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `describeError`, `onError`.
+ * @returns The handler. It answers 400 to any other request, and 403, 405, 409, 413 or 503; the Promise does not
+ * reject.
+ */
+export function agentHandler<C = undefined>(
+  agent: HandledAgent<C>,
+  options: AgentHandlerOptions<C> = {},
+): AgentHandler {
+  const service = createService<C>(options, 1_000_000);
+  const { checkpoints = false } = options;
+
+  const send = (run: SharedRun | Observable<StreamEvent>, after?: string): Response => {
+    const responseOptions = { ...options, after, describeError: (thrown: unknown) => service.describe(thrown) };
+    const format = serverSentEvents(responseOptions, isObservable(run));
+    // Another process resumes a run that this one has left: the page connects again, as after a broken connection.
+    const failure = (thrown: unknown) => (checkpoints && service.hasLeft(thrown) ? '' : format.failure(thrown));
+    return createResponse(run, { ...format, failure }, responseOptions);
+  };
+  const fail = (thrown: unknown): Response => {
+    if (thrown instanceof RequestError)
+      return Response.json({ error: { message: thrown.message } }, { status: thrown.status, headers: thrown.headers });
+    return send(failWith(thrown));
+  };
+  const launch = (plan: RunPlan): Observable<Response> => service.launch(plan).pipe(map((run) => send(run)));
+
+  const answer = (request: Request): Observable<Response> => {
+    const { method, headers } = request;
+    const id = headers.get(RUN_ID_HEADER) ?? '';
+    const after = headers.get('last-event-id') ?? undefined;
+    if (method !== 'POST' && method !== 'DELETE')
+      throw new RequestError(405, 'Send POST or DELETE.', { allow: 'POST, DELETE' });
+    if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
+    return service.authorize(options.context && (() => options.context?.(request) as C)).pipe(
+      concatMap((client) => {
+        if (method === 'DELETE')
+          return service
+            .stop(id, client.owner)
+            .pipe(map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })));
+        return service.readBody(request).pipe(
+          map(readRequest),
+          concatMap((body) =>
+            service.locked(id, client, () => known(id, client, after) ?? stored(id, client, after, body)),
+          ),
+        );
+      }),
+    );
+  };
+
+  type Body = StartRequest | ResumeRequest | JoinRequest;
+
+  /** Joins a run of this process. */
+  const known = (id: string, { owner }: Client<C>, after: string | undefined): Observable<Response> | undefined => {
+    const run = service.runOf(id, owner);
+    return run && of(send(run, after));
+  };
+
+  /** Answers a request for a run that this process does not execute. */
+  const stored = (id: string, client: Client<C>, after: string | undefined, body: Body): Observable<Response> =>
+    service.find(id, client.owner).pipe(
+      concatMap((run) => {
+        if (run && service.executor.locate(run.record) === 'elsewhere')
+          return of(send(service.runElsewhere(id), after));
+        if (after !== undefined) throw new RunNotFoundError(); // its events were removed
+        if (run) return recover(run, client);
+        if (body.resume !== undefined) return resume(id, body, client);
+        if (body.input !== undefined) return start(id, body, client);
+        throw new RunNotFoundError();
+      }),
+    );
+
+  const start = (
+    id: string,
+    { input, history }: Pick<StartRequest, 'input' | 'history'>,
+    { owner, context }: Client<C>,
+    before?: StoredRun,
+  ): Observable<Response> =>
+    service
+      .findAll(
+        history.map((run) => run.id),
+        owner,
+      )
+      .pipe(
+        concatMap((runs) => {
+          // An unknown run contributes only its prompt: the page shows it, but its request never arrived.
+          const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
+          const messages = history.map(findRecord).flatMap(messagesOfRecord);
+          const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
+          return launch({
+            record: { id, owner, input, history: kept },
+            stored: before,
+            events: (stop) => agent.stream(input, { stop, context, fragments: true, checkpoints, history: messages }),
+          });
+        }),
+      );
+
+  /** Resumes a run that waits, as another run. */
+  const resume = (id: string, request: ResumeRequest, client: Client<C>): Observable<Response> =>
+    service.find(request.resume, client.owner).pipe(
+      concatMap((waiting) => {
+        if (!waiting) throw new RunNotFoundError();
+        const { state, checkpoint, input, result } = waiting.record;
+        if (state !== 'waiting' || !checkpoint) throw notWaiting();
+        const { owner } = client;
+        const shown = result?.messages.length;
+        const { resume: resumes, answers } = request;
+        return launch(resumption({ id, owner, input, shown, checkpoint, answers, resumes }, client));
+      }),
+    );
+
+  /** Plans a run that resumes a checkpoint. Its record gets checkpoint and answers before the other run loses them. */
+  const resumption = (record: RunPlan['record'], { owner, context }: Client<C>, before?: StoredRun): RunPlan => {
+    const { id, resumes, checkpoint, answers, shown } = record;
+    const options = { ...answers, context, fragments: true, checkpoints } as const;
+    const isResumption = resumes !== undefined && answers !== undefined;
+    return {
+      record,
+      stored: before,
+      events: (stop) => {
+        if (!checkpoint) throw new RunNotFoundError();
+        const rest = agent.resume(checkpoint, { ...options, stop });
+        return isResumption ? rest : concat(replayCheckpoint(checkpoint, shown), rest);
+      },
+      ...(isResumption ? { begin: useCheckpoint(resumes, id, owner), undo: giveBack(resumes, record, owner) } : {}),
+    };
+  };
+
+  /** Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds. */
+  const useCheckpoint = (waitingId: string, id: string, owner: string): Observable<never> =>
+    service
+      .update(waitingId, owner, (record) => {
+        const isFree = record?.state === 'waiting' || record?.resumedBy === id;
+        return isFree ? { ...record, state: 'ended', checkpoint: undefined, resumedBy: id } : undefined;
+      })
+      .pipe(
+        map((isUsed) => {
+          if (!isUsed) throw notWaiting();
+        }),
+        ignoreElements(),
+      );
+  const giveBack = (waitingId: string, { id, checkpoint }: RunPlan['record'], owner: string): Observable<never> =>
+    service
+      .update(waitingId, owner, (record) =>
+        record?.resumedBy === id ? { ...record, state: 'waiting', checkpoint, resumedBy: undefined } : undefined,
+      )
+      .pipe(ignoreElements());
+
+  /** Replays a run that has ended, and resumes one whose process ended. */
+  const recover = (run: StoredRun, client: Client<C>): Observable<Response> => {
+    const { record } = run;
+    const { id, state, checkpoint, input, history } = record;
+    if (state !== 'running' || !checkpoints) return of(send(replayRecord(record)));
+    if (checkpoint) return launch(resumption(record, client, run));
+    // The first checkpoint comes before the first tool, so nothing was executed.
+    return history ? start(id, { input, history }, client, run) : of(send(replayRecord(record)));
+  };
+
+  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown });
+}
+
+const notWaiting = () => new RequestError(409, 'This run does not wait for an answer, or was answered already.');

@@ -1,0 +1,169 @@
+import { asyncScheduler, defer, finalize, ignoreElements } from 'rxjs';
+import { merge, onErrorResumeNext, ReplaySubject, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { StreamEvent } from '../core/event.js';
+import { requireNumber } from '../core/options.js';
+import { randomId } from '../transport/randomId.js';
+import type { Envelope } from './eventLog.js';
+import { memoryLog } from './memoryLog.js';
+import { RunNotFoundError } from './runLog.js';
+import type { RunLog } from './runLog.js';
+import { logRun } from './shareRun.js';
+import type { SharedRun } from './shareRun.js';
+
+/** Options of `createRuns`. */
+export interface RunsOptions {
+  /**
+   * How long a run continues without a subscriber, in milliseconds. Then it is stopped, and ends with its result; if it
+   * ignores `stop`, it is unsubscribed after the same time again. Default: 60000.
+   */
+  readonly grace?: number | undefined;
+  /** How long a run can be joined after its end, in milliseconds. Default: 60000. */
+  readonly keep?: number | undefined;
+  /** Where the events of the runs, and the messages to them, are stored. Default: in memory. */
+  readonly log?: RunLog | undefined;
+}
+
+/** A run of a registry. */
+interface RegisteredRun<E extends StreamEvent = StreamEvent> {
+  /** Nobody can guess it, so a browser can join the run with nothing else. */
+  readonly id: string;
+  readonly run: SharedRun<E>;
+}
+
+/** The runs of a service, by their ids. */
+export interface Runs {
+  /**
+   * Starts a run, unless there is one with this id: a repeated request joins the run.
+   *
+   * @param create Creates the run. It receives the notifier that `stop` triggers: pass it as the run's option `stop`.
+   * @param id The id of the run. Default: a random one.
+   * @param attempt The number of its executor, for a log that other processes share. Default: 1.
+   */
+  start<E extends StreamEvent>(
+    create: (stop: Observable<void>) => Observable<E>,
+    id?: string,
+    attempt?: number,
+  ): RegisteredRun<E>;
+  /** The run with this id; undefined if there is none, or if it ended longer than `keep` ago. */
+  get(id: string): SharedRun | undefined;
+  /**
+   * The events of a run, with their ids.
+   *
+   * @param id The id of the run.
+   * @param after The id of the last event that was received. Default: the start of the run.
+   * @returns The envelopes. It fails with a RunNotFoundError if there is no such run.
+   */
+  attach(id: string, after?: string): Observable<Envelope>;
+  /** Stops a run: it ends with a result. Returns whether there is a run with this id. */
+  stop(id: string): boolean;
+  /**
+   * Ends the service, for `SIGTERM`. Completes when all runs have ended; runs that are started later are stopped at
+   * once.
+   *
+   * @param how `finish`: waits for the runs; `stop`: stops each, so that it ends with a result; `abandon`: unsubscribes
+   * them, for runs that continue elsewhere from their checkpoints. Default: `stop`.
+   */
+  shutdown(how?: 'finish' | 'stop' | 'abandon'): Observable<never>;
+}
+
+/** How long a slow reader may continue to read after the end of a run, in milliseconds. */
+const READING_TIME = 600_000;
+
+interface Entry {
+  readonly run: SharedRun;
+  readonly stop: ReplaySubject<void>;
+  /** Until when the run can be joined. Undefined while it runs. */
+  expires?: number;
+}
+
+/**
+ * Creates a registry of shared runs: a service starts them, and browsers join, leave and stop them by id.
+ *
+ * <span class="informal">Reload the page in the middle of an answer, and it continues.</span>
+ *
+ * ```ts
+ * const runs = createRuns({ grace: 30_000 });
+ * const { id } = runs.start((stop) => agent.stream('How warm is it in Oslo?', { stop }));
+ * runs.attach(id).pipe(toServerSentEvents());
+ * process.once('SIGTERM', () => runs.shutdown().subscribe({ complete: () => process.exit() }));
+ * ```
+ *
+ * @param options `grace` and `keep` in milliseconds (default: 60000 each), `log` (default: in memory).
+ * @returns The registry. It has the runs of this process.
+ */
+export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }: RunsOptions = {}): Runs {
+  requireNumber('keep', keep, 0);
+  const entries = new Map<string, Entry>();
+  /** The ids of the runs that have ended, oldest first. */
+  const ended = new Set<string>();
+  let isClosing = false;
+
+  const find = (id: string): Entry | undefined => {
+    for (const each of ended) {
+      if ((entries.get(each)?.expires ?? 0) > asyncScheduler.now()) break;
+      ended.delete(each);
+      entries.delete(each);
+    }
+    return entries.get(id);
+  };
+  const markEnded = (id: string, entry: Entry) => {
+    entry.expires = asyncScheduler.now() + keep;
+    ended.add(id);
+  };
+  const start = <E extends StreamEvent>(
+    create: (stop: Observable<void>) => Observable<E>,
+    id = randomId(),
+    attempt?: number,
+  ) => {
+    const known = find(id);
+    if (known) return { id, run: known.run as SharedRun<E> };
+    const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
+    const source = defer(() => {
+      const listening = log.messages(id).subscribe({
+        next: ({ message }) => message.type === 'stop' && stop.next(),
+        error: () => stop.next(), // nobody could stop it later
+      });
+      return create(stop).pipe(
+        finalize(() => {
+          listening.unsubscribe();
+          markEnded(id, entry);
+        }),
+      );
+    });
+    const run = logRun(source, {
+      log,
+      id,
+      attempt,
+      grace,
+      stop: () => stop.next(),
+      keep: keep + READING_TIME,
+    });
+    const entry: Entry = { run, stop };
+    entries.set(id, entry);
+    if (isClosing) stop.next();
+    run.start();
+    return { id, run };
+  };
+  return {
+    start,
+    get: (id) => find(id)?.run,
+    attach: (id, after) => find(id)?.run.envelopes(after) ?? throwError(() => new RunNotFoundError()),
+    stop(id) {
+      const entry = find(id);
+      entry?.stop.next();
+      return entry !== undefined;
+    },
+    shutdown: (how = 'stop') =>
+      defer(() => {
+        isClosing = true;
+        const running = [...entries.values()].filter(({ run }) => run.status === 'running');
+        const ends = running.map(({ run }) => onErrorResumeNext(run.events$));
+        for (const { run, stop } of running) {
+          if (how === 'stop') stop.next();
+          if (how === 'abandon') run.unsubscribe();
+        }
+        return merge(...ends).pipe(ignoreElements());
+      }),
+  };
+}

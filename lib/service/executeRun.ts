@@ -1,0 +1,263 @@
+import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
+import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, Subject, take, takeUntil, tap } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { createOperator } from '../core/createOperator.js';
+import type { RunResult, StreamEvent } from '../core/event.js';
+import { isCheckpoint, isResult, isTurn } from '../core/eventGuards.js';
+import { failedRunOf, messagesOfFailed } from '../core/failedRun.js';
+import type { JsonObject } from '../core/json/json.js';
+import { createSemaphore } from '../core/semaphore.js';
+import { randomId } from '../transport/randomId.js';
+import { RunTakenError } from './runLog.js';
+import { failWith } from './settled.js';
+import type { RunRecord, RunStore, StoredRun } from './runStore.js';
+
+/** How long a lease in a record is valid, and how often it is renewed, in milliseconds. */
+const LEASE = 30_000;
+const RENEWAL = 10_000;
+
+/** A run that this process is to execute. */
+export interface RunPlan {
+  readonly record: Omit<RunRecord, 'state' | 'attempt' | 'executor'>;
+  /** The record that the store has under this id. Default: none. */
+  readonly stored?: StoredRun | undefined;
+  /** The events of the run. Cold. */
+  readonly events: (stop: Observable<void>) => Observable<StreamEvent>;
+  /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
+  readonly begin?: Observable<never> | undefined;
+  /** Undoes `begin` if the run fails before it emits anything. */
+  readonly undo?: Observable<never> | undefined;
+  /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
+  readonly restores?: boolean | undefined;
+  /** Returns more fields for the record at the end of the run. Default: none. */
+  readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
+}
+
+/** Executes runs, and writes their records. */
+export interface Executor {
+  /** Returns where the run is executed, according to its record. */
+  locate(record: RunRecord): 'here' | 'elsewhere' | 'nowhere';
+  /**
+   * Takes a run over: its record says that this process executes it. Emits the events of the run once this is written.
+   * It fails with a RunTakenError if the store has another version of the record.
+   */
+  execute(plan: RunPlan): Observable<(stop: Observable<void>) => Observable<StreamEvent>>;
+  /** Completes when the records of the runs that were left say so. */
+  readonly released: Observable<never>;
+}
+
+export interface ExecutorOptions {
+  /** Whether checkpoints are written. */
+  readonly checkpoints: boolean;
+  /** Describes the error of a failed run to its readers. */
+  readonly describe: (thrown: unknown) => JsonObject;
+  /** Called if a record cannot be released. */
+  readonly onError: (thrown: unknown) => void;
+}
+
+export function createExecutor(store: RunStore, { checkpoints, describe, onError }: ExecutorOptions): Executor {
+  const executorId = randomId();
+  /** The records that are being released. */
+  const releasing = new Set<Observable<never>>();
+  const lease = () => ({ id: executorId, until: asyncScheduler.now() + LEASE });
+
+  const describeEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
+    state: checkpoint ? 'waiting' : 'ended',
+    executor: undefined,
+    answers: undefined,
+    checkpoint,
+    result,
+    ...plan.ended?.({ checkpoint, ...result } as RunResult),
+  });
+  const describeFailure = (thrown: unknown): Partial<RunRecord> => ({
+    state: 'ended',
+    executor: undefined,
+    answers: undefined,
+    checkpoint: undefined,
+    failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
+  });
+
+  const report: MonoTypeOperatorFunction<never> = catchError((thrown: unknown) => {
+    onError(thrown);
+    return EMPTY;
+  });
+  const release = (record: HeldRecord): void => {
+    const written = new AsyncSubject<never>();
+    releasing.add(written);
+    record
+      .write({ executor: undefined })
+      .pipe(
+        report, // its lease ends
+        finalize(() => releasing.delete(written)),
+      )
+      .subscribe(written);
+  };
+  const run = (plan: RunPlan, record: HeldRecord, stop: Observable<void>): Observable<StreamEvent> => {
+    const hasLeft = new Subject<void>();
+    let hasBegun = false;
+    let hasEnded = false;
+    const write = (event: StreamEvent): Observable<never> | undefined => {
+      hasBegun = true;
+      if (isResult(event)) {
+        hasEnded = true;
+        return record.write(describeEnd(event.result, plan));
+      }
+      const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
+      return checkpoint && record.write({ checkpoint, answers: undefined, executor: lease() });
+    };
+    const fail = (thrown: unknown): Observable<never> => {
+      hasEnded = true;
+      const failed = failWith(thrown);
+      if (thrown instanceof RunTakenError) return failed;
+      if (hasBegun || failedRunOf(thrown)) return concat(record.write(describeFailure(thrown)).pipe(report), failed);
+      const restored = plan.restores ? plan.stored?.record : undefined;
+      return concat(plan.undo ?? EMPTY, record.write(restored ?? describeFailure(thrown)), failed);
+    };
+    const leave = () => {
+      hasLeft.next();
+      if (!hasEnded) release(record);
+    };
+    const renewals = interval(RENEWAL).pipe(
+      exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
+      takeUntil(hasLeft),
+    );
+    return merge(
+      renewals, // first: the run may end at once
+      defer(() => plan.events(stop)).pipe(writeFirst(write), catchError(fail), finalize(leave)),
+    );
+  };
+
+  return {
+    released: defer(() => merge(...releasing)),
+    locate({ executor }) {
+      if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
+      return executor.id === executorId ? 'here' : 'elsewhere';
+    },
+    execute: (plan) =>
+      defer(() => {
+        const attempt = (plan.stored?.record.attempt ?? 0) + 1;
+        const taken: RunRecord = { ...plan.record, state: 'running', attempt, executor: lease() };
+        const record = holdRecord(store, taken, plan.stored?.version ?? 0);
+        return concat(
+          record.write({}),
+          (plan.begin ?? EMPTY).pipe(catchError((thrown: unknown) => concat(record.delete(), failWith(thrown)))),
+          of((stop: Observable<void>) => run(plan, record, stop)),
+        );
+      }),
+  };
+}
+
+/** The store may be unreachable for a while. The lease says how long. */
+const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
+  thrown instanceof RunTakenError ? failWith(thrown) : EMPTY;
+
+/** A record that this process may change. */
+interface HeldRecord {
+  /** Writes a change. It fails with a RunTakenError if another process has written the record. */
+  write(change: Partial<RunRecord>): Observable<never>;
+  delete(): Observable<never>;
+}
+
+/** Writes changes one by one, each to its end: after a write that was unsubscribed, the version would be unknown. */
+function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): HeldRecord {
+  const turns = createSemaphore(1);
+  let record = first;
+  let version = firstVersion;
+  /** After a write that failed: the store may have written it. */
+  let isUncertain = false;
+  const check = defer(() => (isUncertain ? store.get(first.id).pipe(take(1)) : of(undefined))).pipe(
+    tap((stored) => {
+      const isOurs = stored?.record.attempt === first.attempt && stored.record.executor?.id === first.executor?.id;
+      if (isOurs) version = stored.version;
+      isUncertain = false;
+    }),
+  );
+  const change = (work: () => Observable<boolean>, done: () => void): Observable<never> =>
+    defer(() => {
+      const result = new AsyncSubject<never>();
+      check
+        .pipe(
+          concatMap(work),
+          take(1),
+          defaultIfEmpty(false),
+          map((isDone) => {
+            if (!isDone) throw new RunTakenError();
+            done();
+          }),
+          catchError((thrown: unknown) => {
+            isUncertain = !(thrown instanceof RunTakenError);
+            return failWith(thrown);
+          }),
+          ignoreElements(),
+          turns.limit(),
+        )
+        .subscribe(result);
+      return result;
+    });
+  return {
+    write: (changes) => {
+      let next: RunRecord;
+      return change(
+        () => store.put((next = { ...record, ...changes }), version),
+        () => {
+          record = next;
+          version += 1;
+        },
+      );
+    },
+    delete: () =>
+      change(
+        () => store.delete(first.id, version),
+        () => undefined,
+      ),
+  };
+}
+
+/**
+ * Emits an event after it is written, so that a reader receives nothing that a crash could undo. An event that is not
+ * written passes without an inner subscription.
+ *
+ * @param write Returns an Observable that writes an event; undefined for an event that is not written.
+ */
+export function writeFirst<E>(write: (event: E) => Observable<never> | undefined): MonoTypeOperatorFunction<E> {
+  return createOperator<E, E>((out) => {
+    const waiting: E[] = [];
+    let isWriting = false;
+    /** How the source has ended: the receiver learns of it after the last event. */
+    let end: (() => void) | undefined;
+    const take = (event: E) => {
+      const written = write(event);
+      if (!written) {
+        out.next(event);
+        return;
+      }
+      isWriting = true;
+      out.add(
+        written.subscribe({
+          error: (thrown: unknown) => out.error(thrown),
+          complete() {
+            isWriting = false;
+            out.next(event);
+            takeWaiting();
+          },
+        }),
+      );
+    };
+    const takeWaiting = () => {
+      for (let event; !isWriting && (event = waiting.shift()) !== undefined;) take(event);
+      if (!isWriting) end?.();
+    };
+    const endWith = (ending: () => void) => {
+      end = ending;
+      if (!isWriting) ending();
+    };
+    return {
+      next(event) {
+        if (isWriting) waiting.push(event);
+        else take(event);
+      },
+      error: (thrown) => endWith(() => out.error(thrown)),
+      complete: () => endWith(() => out.complete()),
+    };
+  });
+}

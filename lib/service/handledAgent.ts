@@ -1,0 +1,26 @@
+import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../core/approval.js';
+import type { Checkpoint } from '../core/checkpoint.js';
+import type { StreamEvent } from '../core/event.js';
+import type { Input } from '../core/input.js';
+import type { Message } from '../core/message.js';
+
+/** The functions of an agent that a service needs. An agent of `createAgent` has them. */
+export interface HandledAgent<C = unknown> {
+  stream(
+    input: Input,
+    options: HandledRunOptions<C> & { readonly history: readonly Message[] },
+  ): Observable<StreamEvent>;
+  resume(
+    checkpoint: Checkpoint,
+    options: HandledRunOptions<C> & CallAnswers & { readonly prompts?: readonly Message[] },
+  ): Observable<StreamEvent>;
+}
+
+/** The options of a run that a service starts. */
+interface HandledRunOptions<C = unknown> {
+  readonly stop?: Observable<void> | undefined;
+  readonly fragments: true;
+  readonly checkpoints?: boolean | undefined;
+  readonly context: C;
+}

@@ -1,0 +1,53 @@
+/** A request of a client that is not answered with a run. */
+export class RequestError extends Error {
+  constructor(
+    readonly status: 400 | 403 | 404 | 405 | 409 | 413 | 415 | 500 | 503,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+}
+
+/** The answer to a request for a run that another process executes. The client sends it again. */
+export const elsewhere = () =>
+  new RequestError(503, 'Another process executes this run. Ask again.', { 'retry-after': '5' });
+
+/** The answer of a process that leaves its runs to another one. */
+export const leaving = () => new RequestError(503, 'This process ends. Ask again.', { 'retry-after': '1' });
+
+/** The answer if the store is late. The client asks again. */
+export const lateStore = () =>
+  new RequestError(503, 'The store of the service does not answer. Ask again.', { 'retry-after': '5' });
+
+/** The longest name that a client may choose for a thread, a chat or a message. */
+const MAX_NAME_LENGTH = 200;
+
+/**
+ * Creates the id of a record from a name that a client chose. The names of different owners never collide.
+ *
+ * @throws RequestError 400 if the name is empty, too long, or contains control characters.
+ */
+export const namedId = (kind: string, owner: string, name: string): string =>
+  [kind, owner, requireName(name)].map(encodeURIComponent).join(':');
+
+/**
+ * Returns the name that a client has chosen for a thread, a chat or a message.
+ *
+ * @throws RequestError 400 if the name is empty, too long, or no text.
+ */
+export function requireName(name: string): string {
+  if (name === '' || name.length > MAX_NAME_LENGTH || /[\p{Cc}\p{Cs}]/u.test(name))
+    throw new RequestError(400, `Send ids of 1 to ${MAX_NAME_LENGTH} characters, without control characters.`);
+  return name;
+}
+
+/**
+ * Requires JSON: a page of another site can send a form or a plain text without asking the server first.
+ *
+ * @throws RequestError 415 if the content is of another type.
+ */
+export function requireJson({ headers }: Request): void {
+  if (!/^application\/json\s*(;|$)/i.test(headers.get('content-type') ?? ''))
+    throw new RequestError(415, 'Send the header `content-type: application/json`.');
+}

@@ -1,0 +1,108 @@
+import {
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  from,
+  map,
+  mergeMap,
+  of,
+  reduce,
+  take,
+  throwIfEmpty,
+} from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import { ConfigurationError } from '../core/errors.js';
+import { RequestError } from './requestError.js';
+import type { RunRecord, RunStore, StoredRun } from './runStore.js';
+import { settled } from './settled.js';
+
+/** The client that sends a request. */
+export interface Client<C> {
+  readonly context: C;
+  readonly owner: string;
+}
+
+/** Who may read and change which runs. */
+export interface RunAccess<C> {
+  /** Identifies the client with the option `context`. It fails with a RequestError 403. */
+  authorize(context: (() => C | ObservableInput<C>) | undefined): Observable<Client<C>>;
+  /** The record with an id; undefined if there is none, or if another owner has it. */
+  find(id: string, owner: string): Observable<StoredRun | undefined>;
+  /** The records with these ids. */
+  findAll(ids: readonly string[], owner: string): Observable<ReadonlyMap<string, StoredRun>>;
+  /** Changes a record, or creates it, unless `change` returns undefined. Emits whether it was changed. */
+  update(
+    id: string,
+    owner: string,
+    change: (record: RunRecord | undefined) => RunRecord | undefined,
+  ): Observable<boolean>;
+}
+
+/** How many records are read at a time for one request. */
+const READS_AT_ONCE = 16;
+
+/** How many times a change is retried after another request changed the record in the meantime. */
+const ATTEMPTS = 5;
+
+/** The owner, as the option says. Users without an id would otherwise be one owner, or each a new one. */
+function requireOwner(owner: unknown): string {
+  if (typeof owner === 'string') return owner;
+  throw new ConfigurationError(
+    'options',
+    `The option \`owner\` has returned a value of the type ${typeof owner}.`,
+    'Return the id of the user as a text, and throw in `context` if there is no user.',
+  );
+}
+
+/**
+ * Creates the access to the records of a store: each owner has its own, and knows nothing of those of the others.
+ *
+ * @param owner The option `owner`. Default: all users are one owner.
+ * @param onError Called with the error of a client that is rejected.
+ */
+export function createRunAccess<C>(
+  store: RunStore,
+  owner: ((context: C) => string) | undefined,
+  onError: (thrown: unknown) => void,
+): RunAccess<C> {
+  const find = (id: string, by: string) =>
+    defer(() => store.get(id)).pipe(
+      take(1),
+      map((stored) => (stored?.record.owner === by ? stored : undefined)),
+      defaultIfEmpty(undefined),
+    );
+  const update: RunAccess<C>['update'] = (id, by, change) => {
+    const attempt = (left: number): Observable<boolean> =>
+      find(id, by).pipe(
+        concatMap((stored) => {
+          const record = change(stored?.record);
+          if (!record) return of(false);
+          return store.put(record, stored?.version ?? 0).pipe(
+            take(1),
+            concatMap((isDone) => (isDone || left === 0 ? of(isDone) : attempt(left - 1))),
+          );
+        }),
+      );
+    return attempt(ATTEMPTS);
+  };
+  return {
+    find,
+    update,
+    findAll: (ids, by) =>
+      from(new Set(ids)).pipe(
+        mergeMap((id) => find(id, by), READS_AT_ONCE),
+        reduce((all, stored) => (stored ? all.set(stored.record.id, stored) : all), new Map<string, StoredRun>()),
+      ),
+    authorize: (context) =>
+      defer(() => settled(context?.() as C | ObservableInput<C>)).pipe(
+        take(1),
+        throwIfEmpty(),
+        map((value) => ({ context: value, owner: owner ? requireOwner(owner(value)) : '' })),
+        catchError((thrown: unknown) => {
+          onError(thrown);
+          throw new RequestError(403, 'You may not use this agent.');
+        }),
+      ),
+  };
+}

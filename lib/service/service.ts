@@ -1,0 +1,244 @@
+import { catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
+import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, Subscription, take, timeout } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import { ConfigurationError } from '../core/errors.js';
+import type { JsonObject } from '../core/json/json.js';
+import { createSemaphore } from '../core/semaphore.js';
+import type { Semaphore } from '../core/semaphore.js';
+import { RemoteRunError } from '../transport/fromServerSentEvents.js';
+import { describeError } from '../transport/serverSentEvents.js';
+import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
+import { createRuns } from './createRuns.js';
+import type { Runs, RunsOptions } from './createRuns.js';
+import { createExecutor } from './executeRun.js';
+import type { Executor, RunPlan } from './executeRun.js';
+import { memoryLog } from './memoryLog.js';
+import { memoryStore } from './memoryStore.js';
+import { RunTakenError } from './runLog.js';
+import type { RunLog } from './runLog.js';
+import { elsewhere, lateStore, leaving, RequestError } from './requestError.js';
+import { createRunAccess } from './runAccess.js';
+import type { Client, RunAccess } from './runAccess.js';
+import type { RunStore } from './runStore.js';
+import { failWith } from './settled.js';
+import { RunAbandonedError } from './shareRun.js';
+import type { SharedRun } from './shareRun.js';
+
+/** Options that all services have. `C` is the type of the user's own value for tools. */
+export interface ServiceOptions<C> extends Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>, RunsOptions {
+  /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
+  readonly store?: RunStore | undefined;
+  /**
+   * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team. Nobody
+   * else can join, read, stop or answer it. Required with `context`. Default: all users are one owner.
+   */
+  readonly owner?: ((context: C) => string) | undefined;
+  /** The size of a request that is answered with 413, in bytes. */
+  readonly maxBodyBytes?: number | undefined;
+}
+
+/** The kernel of a service: the functions that all protocols share. */
+export interface Service<C> extends RunAccess<C> {
+  readonly store: RunStore;
+  readonly log: RunLog;
+  readonly executor: Executor;
+  /** A handler of requests. A thrown value is answered by `fail`. */
+  handler(
+    answer: (request: Request) => Observable<Response>,
+    fail: (thrown: unknown) => Response,
+  ): (request: Request) => Promise<Response>;
+  /** Reads the body of a request. It fails with a RequestError 413 if it is too large. */
+  readBody(request: Request): Observable<string>;
+  /**
+   * Does the work for an id after earlier work for it: no two requests of this process change a record at once. If
+   * another process changes the record in the meantime, the work is done again. It fails with a RequestError 503 if
+   * the store does not answer.
+   */
+  locked<T>(id: string, client: Client<C>, work: () => Observable<T>): Observable<T>;
+  /**
+   * Executes a run that can be joined. Emits the run when its record is written.
+   *
+   * @param plan The run.
+   * @param runId The id by which it is joined. Default: that of the record.
+   * @param lockId The id for which the work is done: `stop` with this id stops the run. Default: `runId`.
+   */
+  launch(plan: RunPlan, runId?: string, lockId?: string): Observable<SharedRun>;
+  /** The run of this process with an id; undefined if there is none, or if another owner has it. */
+  runOf(id: string, owner: string): SharedRun | undefined;
+  /** Stops a run, in whatever process it is. Emits whether there is one. */
+  stop(id: string, owner: string): Observable<boolean>;
+  /** Stops a run of this process. */
+  stopRun(id: string): void;
+  /** Stops the run that the work for an id begins. Returns whether there is such work of this owner. */
+  stopLocked(id: string, owner: string): boolean;
+  /** A run that another process executes. It throws a RequestError 503 if the log is not shared. */
+  runElsewhere(id: string): SharedRun;
+  /** The description of an error for the browser. */
+  describe(thrown: unknown): JsonObject;
+  /** Whether an error says that this process has left a run to another one, at its shutdown. */
+  hasLeft(thrown: unknown): boolean;
+  shutdown: Runs['shutdown'];
+}
+
+/** How often the work for a request is retried when another process changes its record. */
+const WORK_RETRIES = 5;
+
+/** How long the work for a request may take, with all its reads and writes, in milliseconds. */
+const WORK_TIME = 30_000;
+
+/**
+ * Creates the kernel of a service.
+ *
+ * @throws ConfigurationError `options` if there is a `context`, but no `owner`.
+ */
+export function createService<C>(
+  options: ServiceOptions<C> & {
+    readonly context?: unknown;
+    readonly checkpoints?: boolean | undefined;
+    readonly describeError?: ServerSentEventsOptions['describeError'];
+  },
+  defaultBodyBytes: number,
+): Service<C> {
+  const { store = memoryStore(), log = memoryLog(), owner, maxBodyBytes = defaultBodyBytes } = options;
+  if (options.context !== undefined && owner === undefined)
+    throw new ConfigurationError(
+      'options',
+      'The service has a `context`, but no `owner`: every user could read and continue the runs of any other.',
+      'Pass `owner: (context) => context.userId`, or `() => ""` if all users share their runs.',
+    );
+  const runs = createRuns({ ...options, log });
+  const owners = new WeakMap<SharedRun, string>();
+  const onError = (thrown: unknown) => options.onError?.(thrown);
+  const describe = (thrown: unknown): JsonObject => {
+    const known = thrown instanceof RemoteRunError ? thrown.description : undefined; // the executor has described it
+    return known ?? (options.describeError ?? describeError)(thrown);
+  };
+  const access = createRunAccess(store, owner, onError);
+  const executor = createExecutor(store, { checkpoints: options.checkpoints ?? false, describe, onError });
+
+  interface Lock {
+    readonly turns: Semaphore;
+    readonly owner: string;
+    users: number;
+    /** Whether the run was stopped before it has begun. */
+    isStopped: boolean;
+  }
+  const locks = new Map<string, Lock>();
+  const unlocked = new Subject<void>();
+  /** Whether the runs were left to another process. */
+  let isLeaving = false;
+
+  const stopLocked = (id: string, by: string): boolean => {
+    const lock = locks.get(id);
+    if (lock?.owner !== by) return false;
+    lock.isStopped = true;
+    return true;
+  };
+  const remoteRun = (id: string): SharedRun => {
+    const envelopes = (after?: string) => log.read(id, after);
+    return {
+      events$: envelopes().pipe(map(({ event }) => event)),
+      status: 'running',
+      envelopes,
+      hold: () => new Subscription(),
+      start: () => undefined,
+      unsubscribe: () => undefined,
+    };
+  };
+
+  return {
+    store,
+    log,
+    executor,
+    ...access,
+    describe,
+    handler: (answer, fail) => (request) =>
+      firstValueFrom(
+        defer(() => (isLeaving ? failWith(leaving()) : answer(request))).pipe(
+          catchError((thrown: unknown) => of(fail(thrown))),
+        ),
+        { defaultValue: new Response(null, { status: 500 }) }, // a store has emitted nothing
+      ),
+    readBody: (request) =>
+      defer(() => {
+        const decoder = new TextDecoder();
+        let size = 0;
+        return from((request.body ?? []) as ObservableInput<Uint8Array>).pipe(
+          reduce((text, bytes) => {
+            size += bytes.length;
+            if (size > maxBodyBytes) throw new RequestError(413, `Send at most ${maxBodyBytes} bytes.`);
+            return text + decoder.decode(bytes, { stream: true });
+          }, ''),
+          map((text) => text + decoder.decode()),
+        );
+      }),
+    locked: (id, client, work) =>
+      defer(() => {
+        const lock = locks.get(id) ?? { turns: createSemaphore(1), owner: client.owner, users: 0, isStopped: false };
+        locks.set(id, lock);
+        lock.users += 1;
+        return defer(work).pipe(
+          retry({
+            count: WORK_RETRIES,
+            delay: (thrown) => (thrown instanceof RunTakenError ? of(0) : failWith(thrown)),
+          }),
+          timeout({ first: WORK_TIME, with: () => failWith(lateStore()) }),
+          lock.turns.limit(),
+          finalize(() => {
+            lock.users -= 1;
+            if (lock.users === 0) locks.delete(id);
+            unlocked.next();
+          }),
+        );
+      }),
+    launch: (plan, runId = plan.record.id, lockId = runId) =>
+      defer(() => {
+        if (runs.get(runId)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
+        return executor.execute(plan);
+      }).pipe(
+        map((events) => {
+          const isStopped = locks.get(lockId)?.isStopped ?? false;
+          const attempt = (plan.stored?.record.attempt ?? 0) + 1;
+          const { run } = runs.start((stop) => events(isStopped ? of(undefined) : stop), runId, attempt);
+          owners.set(run, plan.record.owner);
+          return run;
+        }),
+      ),
+    runOf(id, by) {
+      const run = runs.get(id);
+      return run && owners.get(run) === by ? run : undefined;
+    },
+    stop: (id, by) =>
+      defer(() => {
+        const run = runs.get(id);
+        if (run) return of(owners.get(run) === by && runs.stop(id));
+        if (locks.has(id)) return of(stopLocked(id, by));
+        return access.find(id, by).pipe(
+          concatMap((stored) => {
+            if (!stored || executor.locate(stored.record) !== 'elsewhere') return of(false);
+            if (!log.isShared) throw elsewhere();
+            return log.send(id, { type: 'stop' });
+          }),
+        );
+      }),
+    stopRun: (id) => void runs.stop(id),
+    stopLocked,
+    runElsewhere(id) {
+      if (!log.isShared) throw elsewhere();
+      return remoteRun(id);
+    },
+    hasLeft: (thrown) => isLeaving && thrown instanceof RunAbandonedError,
+    shutdown: (how) =>
+      defer(() => {
+        isLeaving ||= how === 'abandon';
+        // A request that is being answered may start a run, which is stopped at once.
+        const answered = unlocked.pipe(
+          startWith(undefined),
+          filter(() => locks.size === 0),
+          take(1),
+          ignoreElements(),
+        );
+        return concat(merge(runs.shutdown(how), concat(answered, runs.shutdown(how))), executor.released);
+      }),
+  };
+}

@@ -1,0 +1,100 @@
+import { concat, concatMap, defer, EMPTY, from, NEVER, throwError, timer } from 'rxjs';
+import type { Observable, ObservableNotification } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { toMarbles } from '../recording/spec/marbleText.js';
+import { inVirtualTime } from './inVirtualTime.js';
+
+/** What a letter of a marble diagram stands for: the values that are emitted together. */
+export type MarbleValues<T> = Readonly<Record<string, readonly T[]>>;
+
+/**
+ * Emits the values of a marble diagram with durations, in virtual or in real time.
+ *
+ * <span class="informal">`cold` of a TestScheduler, for models, tools, stops and prompts.</span>
+ *
+ * The diagram has RxJS's syntax: `200ms a 11ms (b|)`. A letter and a `-` last a millisecond, a group such as `(b|)`
+ * as many milliseconds as it has characters, and blanks no time. Each letter stands for a list of values, so that a
+ * diagram can have several values in one millisecond. Without `|` or `#` at its end, it does not end.
+ *
+ * ```ts
+ * const model = scriptedModel([
+ *   playMarbles<Chunk>('200ms a 300ms (b|)', {
+ *     a: [{ type: 'text', text: 'Hello' }],
+ *     b: [{ type: 'finish', reason: 'stop' }],
+ *   }),
+ * ]);
+ * ```
+ *
+ * @param marbles The diagram.
+ * @param values The values of each letter.
+ * @param error The error of `#`. Default: the text `error`, as in RxJS.
+ * @returns A cold Observable.
+ */
+export function playMarbles<T>(marbles: string, values: MarbleValues<T>, error?: unknown): Observable<T> {
+  const moments = parse(marbles, values, error);
+  const isEnded = moments.some(({ notification }) => notification.kind !== 'N');
+  return defer(() => {
+    let time = 0;
+    const played = moments.map(({ frame, notification }) => {
+      const wait = frame - time;
+      time = frame;
+      const play = defer(() => notificationOf<T>(notification));
+      return wait === 0 ? play : timer(wait).pipe(concatMap(() => play));
+    });
+    return concat(concat(...played), isEnded ? EMPTY : NEVER);
+  });
+}
+
+/* eslint-disable @typescript-eslint/no-deprecated -- parseMarbles has no other parameter for it */
+
+/** Outside of `run`, a letter would last 10 ms. */
+function parse(marbles: string, values: Readonly<Record<string, unknown>>, error: unknown) {
+  const { frameTimeFactor } = TestScheduler;
+  TestScheduler.frameTimeFactor = 1;
+  try {
+    return TestScheduler.parseMarbles(marbles, values, error, false, true);
+  } finally {
+    TestScheduler.frameTimeFactor = frameTimeFactor;
+  }
+}
+
+/* eslint-enable @typescript-eslint/no-deprecated */
+
+function notificationOf<T>(notification: ObservableNotification<unknown>): Observable<T> {
+  switch (notification.kind) {
+    case 'N':
+      return from(notification.value as readonly T[]);
+    case 'E':
+      return throwError(() => notification.error as Error);
+    case 'C':
+      return EMPTY;
+  }
+}
+
+/** An Observable as a marble diagram with durations. A letter stands for all values of a millisecond. */
+export interface DrawnRun<T> {
+  readonly marbles: string;
+  readonly values: MarbleValues<T>;
+  /** The error. Present if it failed. */
+  readonly error?: unknown;
+}
+
+/**
+ * Subscribes to an Observable in virtual time, and returns what it emitted as a marble diagram.
+ *
+ * ```ts
+ * expect(drawInVirtualTime(() => agent.stream('Hello').pipe(toText()))).toEqual({
+ *   marbles: '200ms a 300ms (b|)',
+ *   values: { a: ['Hello'], b: [' World'] },
+ * });
+ * ```
+ *
+ * @param create Creates the Observable. It is called in virtual time, at 0.
+ * @returns The diagram, which `playMarbles` reads, and the values of its letters.
+ */
+export function drawInVirtualTime<T>(create: () => Observable<T>): DrawnRun<T> {
+  const { values, end, at, error } = inVirtualTime(create);
+  const mark = end === 'completed' ? '|' : end === 'failed' ? '#' : '';
+  const drawn = toMarbles(values, { at, mark });
+  return end === 'failed' ? { ...drawn, error } : drawn;
+}

@@ -1,0 +1,226 @@
+import { withoutNext } from '../core/event.js';
+import type { RunResult, StreamEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
+import { isSameJson } from '../core/json/equal.js';
+import { omitUndefined } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
+import type { Message, Part, ProviderData, TextPart } from '../core/message.js';
+import { StringBuilder } from '../core/stringBuilder.js';
+
+/**
+ * An event as it is sent to another process. A `message` repeats the deltas, calls and files of its turn, and the
+ * `result` repeats the messages: they are sent as references, so that each text is sent once. Checkpoints are not sent,
+ * since whoever can change them decides what the run does next.
+ */
+export type CompactEvent = StreamEvent;
+
+/** A part of a message: the part itself, or a reference to what the turn has emitted. */
+type CompactPart = Part | TextReference | PartReference;
+
+/** A range of the turn's text, in characters. */
+interface TextReference extends Omit<TextPart, 'text'> {
+  readonly range: readonly [from: number, to: number];
+}
+
+/** A call, result, file or source that the turn emitted. */
+interface PartReference extends DataOfPart {
+  readonly type: 'emitted';
+  readonly key: string;
+}
+
+interface DataOfPart {
+  readonly providerData?: ProviderData;
+}
+
+/** The events of a run so far. Sender and receiver see the same events, so references mean the same to both. */
+class Emitted {
+  readonly runText = new StringBuilder();
+  readonly runThinking = new StringBuilder();
+  readonly messages: Message[] = [];
+  text = new StringBuilder();
+  parts = new Map<string, Part>();
+  private toKey = createKeys();
+  private thinking = new StringBuilder();
+  private turnMessages: Message[] = [];
+
+  add(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+        this.text.add(known.text);
+        break;
+      case 'thinking':
+        this.thinking.add(known.text);
+        break;
+      case 'toolCall':
+      case 'toolResult':
+        this.parts.set(this.toKey(known), known);
+        break;
+      case 'file':
+        this.parts.set(this.toKey(known.file), known.file);
+        break;
+      case 'source':
+        this.parts.set(this.toKey(known.source), known.source);
+        break;
+      case 'message':
+        this.turnMessages.push(known.message);
+        break;
+      case 'turn':
+        this.runText.add(this.text.toString());
+        this.runThinking.add(this.thinking.toString());
+        this.messages.push(...this.turnMessages);
+        this.startTurn();
+        break;
+      case 'retract':
+        this.startTurn();
+        break;
+      default:
+    }
+  }
+
+  private startTurn() {
+    this.text = new StringBuilder();
+    this.thinking = new StringBuilder();
+    this.parts = new Map();
+    this.toKey = createKeys();
+    this.turnMessages = [];
+  }
+}
+
+/** Creates a function that returns the key of a part: its id for a call or a result, its number for other parts. */
+function createKeys(): (part: Exclude<Part, TextPart>) => string {
+  const counts = { file: 0, source: 0 };
+  return (part) => `${part.type}:${part.type === 'file' || part.type === 'source' ? counts[part.type]++ : part.id}`;
+}
+
+/**
+ * Creates a function that makes the events of one run compact. It must receive all of them, in order. It returns
+ * undefined for a checkpoint.
+ *
+ * A part becomes a reference only if it equals the emitted one. So the receiver restores the exact events, even if
+ * operators have changed them.
+ */
+export function createCompactor(): (event: StreamEvent) => CompactEvent | undefined {
+  const emitted = new Emitted();
+  return (event) => {
+    const compact = compactEvent(event, emitted);
+    emitted.add(event);
+    return compact;
+  };
+}
+
+function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent | undefined {
+  const known = asKnownEvent(event);
+  switch (known.type) {
+    case 'message':
+      return { ...known, message: { ...known.message, parts: compactParts(known.message, emitted) } } as StreamEvent;
+    case 'toolStart': {
+      const { arguments: args, ...others } = known;
+      return isSameJson(args, findArguments(known.id, emitted)) ? others : event;
+    }
+    case 'turn':
+      return withoutCheckpoint(withoutNext(known));
+    case 'checkpoint':
+      return undefined;
+    case 'result':
+      return { ...known, result: compactResult(known.result, emitted) } as StreamEvent;
+    default:
+      return event;
+  }
+}
+
+/** Finds the arguments of a call of this turn, as the model sent them. */
+function findArguments(id: string, { parts }: Emitted): JsonObject | undefined {
+  const call = parts.get(`toolCall:${id}`);
+  return call?.type === 'toolCall' ? call.arguments : undefined;
+}
+
+function compactParts({ parts }: Message, emitted: Emitted): readonly CompactPart[] {
+  const streamed = emitted.text.toString();
+  const toKey = createKeys();
+  let textEnd: number | undefined = 0; // undefined after a text that differs from the stream
+  return parts.map((part) => {
+    if (part.type !== 'text') {
+      const key = toKey(part);
+      return equalsEmitted(part, emitted.parts.get(key))
+        ? { type: 'emitted', key, ...pickProviderData(part as DataOfPart) }
+        : part;
+    }
+    if (textEnd === undefined) return part;
+    // The stream may have a line feed before the first text, which the message does not contain.
+    const from: number = textEnd === 0 ? streamed.indexOf(part.text) : textEnd;
+    textEnd = from >= 0 && streamed.startsWith(part.text, from) ? from + part.text.length : undefined;
+    const { text: _, ...others } = part;
+    return textEnd === undefined ? part : { ...others, range: [from, textEnd] };
+  });
+}
+
+/** Whether a part equals the emitted one, which has no provider data. */
+function equalsEmitted(part: Part, emitted: Part | undefined): boolean {
+  if (part === emitted) return true;
+  const { providerData: _, ...plain } = part as Part & DataOfPart;
+  return isSameJson(plain, emitted);
+}
+
+const pickProviderData = ({ providerData }: DataOfPart): DataOfPart => (providerData ? { providerData } : {});
+
+function withoutCheckpoint<T extends { readonly checkpoint?: unknown }>({
+  checkpoint: _,
+  ...others
+}: T): Omit<T, 'checkpoint'> {
+  return others;
+}
+
+function compactResult(result: RunResult, { runText, runThinking, messages }: Emitted): Partial<RunResult> {
+  const { text, thinking, messages: added, ...others } = withoutCheckpoint(result);
+  const isSameMessages =
+    added.length === messages.length && added.every((message, index) => message === messages[index]);
+  return {
+    ...others,
+    ...omitUndefined({
+      text: text === runText.toString() ? undefined : text,
+      thinking: thinking === runThinking.toString() ? undefined : thinking,
+      messages: isSameMessages ? undefined : added,
+    }),
+  };
+}
+
+/** Creates the function that restores the compact events of one run. It must receive all of them, in order. */
+export function createRestorer(): (event: CompactEvent) => StreamEvent {
+  const emitted = new Emitted();
+  return (compact) => {
+    const event = restoreEvent(compact, emitted);
+    emitted.add(event);
+    return event;
+  };
+}
+
+function restoreEvent(compact: CompactEvent, emitted: Emitted): StreamEvent {
+  const known = asKnownEvent(compact);
+  switch (known.type) {
+    case 'message': {
+      const parts = (known.message.parts as readonly CompactPart[]).map((part) => restorePart(part, emitted));
+      return { ...known, message: { ...known.message, parts } } as StreamEvent;
+    }
+    case 'toolStart':
+      return 'arguments' in compact
+        ? compact
+        : ({ ...compact, arguments: findArguments(known.id, emitted) } as StreamEvent);
+    case 'result': {
+      const { runText, runThinking, messages } = emitted;
+      const folded = { text: runText.toString(), thinking: runThinking.toString(), messages: [...messages] };
+      return { ...known, result: { ...folded, ...known.result } } as StreamEvent;
+    }
+    default:
+      return compact;
+  }
+}
+
+function restorePart(part: CompactPart, { text, parts }: Emitted): unknown {
+  if ('range' in part) {
+    const { range, ...others } = part;
+    return { ...others, text: text.toString().slice(...range) };
+  }
+  if (part.type !== 'emitted') return part;
+  return { ...parts.get(part.key), ...pickProviderData(part) };
+}

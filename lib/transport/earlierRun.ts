@@ -1,0 +1,10 @@
+import type { Message } from '../core/message.js';
+
+/** An earlier run, by its id. If the service does not know it (the request never arrived), only the prompt is used. */
+export interface EarlierRun {
+  readonly id: string;
+  readonly input: readonly Message[];
+}
+
+/** The maximum number of earlier runs in a request: the newest ones. */
+export const MAX_EARLIER_RUNS = 1000;

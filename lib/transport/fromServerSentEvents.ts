@@ -1,0 +1,223 @@
+import { defer, filter, map, retry, throwError, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createOperator } from '../core/createOperator.js';
+import { ConnectionError, HttpError, ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
+import type { RunEvent, StreamEvent } from '../core/event.js';
+import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
+import type { Fields, JsonObject } from '../core/json/json.js';
+import { isRetryableStatus } from '../protocol/errorDetails.js';
+import { post } from '../protocol/post.js';
+import type { RequestFailures } from '../protocol/post.js';
+import { mergeHeaders } from '../protocol/request.js';
+import { createSseReader } from '../protocol/sse.js';
+import type { Frame } from '../protocol/wire.js';
+import { createRestorer } from './compactEvents.js';
+import { randomId } from './randomId.js';
+import { START_EVENT } from './serverSentEvents.js';
+
+/** The request to the server that runs the agent. */
+export interface RunRequest {
+  /**
+   * The id of the run, sent as the header `x-run-id`: 32 hexadecimal digits or a UUID. Pass one to stop the run by it.
+   * Default: a random id for each subscription.
+   */
+  readonly id?: string | undefined;
+  /** The body, sent as JSON. Default: `{}`. */
+  readonly body?: Readonly<Record<string, unknown>> | undefined;
+  /** The headers, or a function that returns them for each attempt (a fresh token). Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>) | undefined;
+}
+
+/** Options of `fromServerSentEvents`. */
+export interface FromServerSentEventsOptions {
+  /** How many times in a row it connects again without receiving anything new. Default: 5. */
+  readonly retries?: number | undefined;
+  /** The delay before it connects again, in milliseconds; it doubles up to 30 seconds. Default: 1000. */
+  readonly retryDelay?: number | undefined;
+  /** Called when the connection has broken, before the delay. Default: nothing is called. */
+  readonly onReconnect?: ((reconnection: Reconnection) => void) | undefined;
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** A connection that broke, and is opened again. */
+export interface Reconnection {
+  /** The number of the attempt since something was received, from 1. */
+  readonly attempt: number;
+  /** The delay before it, in milliseconds. */
+  readonly delay: number;
+}
+
+/** The run failed at the server, which reports `code` and `message`. */
+export class RemoteRunError extends RivuletError {
+  override readonly name = 'RemoteRunError';
+  override readonly retryable: boolean;
+  override readonly isPublic: boolean;
+
+  /**
+   * @param code The code of the error at the server: `timeout`, `http`, `internal`.
+   * @param message The message for the user.
+   * @param retryable Whether another run may succeed.
+   * @param description The complete description from a Rivulet service. Default: it was another server.
+   */
+  constructor(
+    readonly code: string,
+    message: string,
+    retryable: boolean,
+    readonly description?: JsonObject,
+  ) {
+    super(message);
+    this.retryable = retryable;
+    this.isPublic = description !== undefined; // a service of Rivulet has written it for a browser
+  }
+
+  protected override details(): Fields {
+    return { code: this.code };
+  }
+}
+
+/** The name of the header that identifies a run. A repeated request with the same id joins the run. */
+export const RUN_ID_HEADER = 'x-run-id';
+
+/**
+ * Reads a run that another process executes and sends with `toServerSentEvents` or `runResponse`.
+ *
+ * <span class="informal">`agent.stream`, but the agent and its key are at the server.</span>
+ *
+ * Cold: each subscription is a POST with a run id of its own, and unsubscribing closes the connection. If the
+ * connection breaks before the end of the run, it connects again with the same run id and `Last-Event-ID`: no event is
+ * lost or repeated, and the server does not start another run. A plain run, without ids, is not requested again after
+ * the server has begun to respond. The events equal those of the agent at the server, without checkpoints.
+ *
+ * ```ts
+ * fromServerSentEvents('/api/runs', { body: { input: 'How warm is it in Oslo?' } })
+ *   .pipe(filter(isText))
+ *   .subscribe(({ text }) => append(text));
+ * ```
+ *
+ * @param url The URL, absolute or relative to the page.
+ * @param request `body` (default: `{}`), `headers` (default: none), `id` (default: random).
+ * @param options `retries` (default: 5), `retryDelay` in milliseconds (default: 1000), `fetch`.
+ * @returns The events of the run. It fails with a RemoteRunError if the run failed at the server, with an HttpError or
+ * a ConnectionError if the server cannot be reached, and with a StreamInterruptedError if it cannot be reached again.
+ */
+export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
+  url: string,
+  request: RunRequest = {},
+  options: FromServerSentEventsOptions = {},
+): Observable<E> {
+  const { retries = 5, retryDelay = 1000, onReconnect, fetch } = options;
+  return defer(() => {
+    const runId = request.id ?? randomId();
+    const restore = createRestorer();
+    let lastEventId: string | undefined;
+    const connect = defer(() => {
+      const { headers = {}, body = {} } = request;
+      return post({
+        provider: 'the server',
+        url,
+        headers: mergeHeaders(
+          { 'content-type': 'application/json' },
+          typeof headers === 'function' ? headers() : headers,
+          { [RUN_ID_HEADER]: runId, ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) },
+        ),
+        body: JSON.stringify(body),
+        accept: 'text/event-stream',
+        fetch,
+        failures: serverFailures,
+      }).pipe(readMessages());
+    });
+    return connect.pipe(
+      filter(({ id, event }) => {
+        // The start, like a repeated event, is not progress: a server that closes after it would get endless requests.
+        if (event === START_EVENT) lastEventId ??= id;
+        else return id === undefined || id !== lastEventId || event === 'failed';
+        return false;
+      }),
+      map((message) => {
+        if (message.event === 'failed') throw remoteRunError(objectOrEmpty(tryParseJson(message.data)));
+        lastEventId = message.id ?? lastEventId;
+        return restoreEvent(restore, message.data) as E;
+      }),
+      retry({
+        count: retries,
+        resetOnSuccess: true,
+        delay(thrown: unknown, attempt) {
+          if (!mayConnectAgain(thrown, lastEventId)) throw thrown;
+          const delay = Math.max(Math.min(retryDelay * 2 ** (attempt - 1), 30_000), readRetryAfter(thrown));
+          onReconnect?.({ attempt, delay });
+          return timer(delay);
+        },
+      }),
+    );
+  });
+}
+
+/** The errors of failed requests, for the user of a page. They omit the body, which is for the server's developer. */
+const serverFailures: RequestFailures = {
+  connection: ({ provider }) =>
+    new ConnectionError(provider, 'The server cannot be reached. Try again when the connection is back.'),
+  status(provider, { status, headers }) {
+    const message = `The server did not accept the request (status ${status}).`;
+    const retryAfter = Number(headers.get('retry-after') ?? 0) * 1000 || undefined;
+    const retryable = isRetryableStatus(status);
+    return throwError(() => new HttpError(message, { provider, status, retryable, retryAfter }));
+  },
+  contentType(provider, { status, headers }, _, accept) {
+    const type = headers.get('content-type') ?? 'no content type';
+    const message = `The server answered ${status} with ${type} instead of ${accept}.`;
+    return throwError(() => new ProtocolError(provider, 'content_type', message));
+  },
+};
+
+/** The delay that the server requests, in milliseconds; at most a minute. */
+const readRetryAfter = (thrown: unknown): number =>
+  thrown instanceof HttpError ? Math.min(thrown.retryAfter ?? 0, 60_000) : 0;
+
+/** Whether a new connection can continue the run: either nothing was received, or the events have ids. */
+function mayConnectAgain(thrown: unknown, lastEventId: string | undefined): boolean {
+  if (!isRecord(thrown) || thrown['retryable'] !== true || thrown instanceof RemoteRunError) return false;
+  return lastEventId !== undefined || !(thrown instanceof StreamInterruptedError);
+}
+
+/** Reads server-sent events up to the end mark. Bytes after it are ignored. */
+function readMessages() {
+  return createOperator<Uint8Array, Frame>((out) => {
+    const reader = createSseReader({ provider: 'the server' }, (frame) => {
+      if (frame.event === 'end') out.complete();
+      else out.next(frame);
+    });
+    return {
+      next: (bytes) => reader.push(bytes),
+      complete() {
+        throw new StreamInterruptedError('the server', 'The connection ended before the run.');
+      },
+    };
+  });
+}
+
+function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string): StreamEvent {
+  const event = tryParseJson(data);
+  try {
+    if (isRecord(event) && typeof event['type'] === 'string') return restore(event as unknown as StreamEvent);
+  } catch {
+    // An incomplete event: a message without parts, a text without text.
+  }
+  throw new ProtocolError(
+    'the server',
+    'frame',
+    'The server sent something that is not an event of a run. Send it with toServerSentEvents or runResponse.',
+    data.slice(0, 200),
+  );
+}
+
+/** Creates the error of a failed run from its description. */
+export function remoteRunError(description: JsonObject): RemoteRunError {
+  const { code, message, retryable } = description;
+  return new RemoteRunError(
+    nonEmptyString(code) ?? 'internal',
+    nonEmptyString(message) ?? 'The run failed.',
+    retryable === true,
+    description,
+  );
+}

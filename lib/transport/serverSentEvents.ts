@@ -1,0 +1,156 @@
+import { asyncScheduler, Subscription } from 'rxjs';
+import { RivuletError } from '../core/errors.js';
+import type { JsonObject } from '../core/json/json.js';
+import { maxTimerDelay, requireNumber } from '../core/options.js';
+import type { CompactEvent } from './compactEvents.js';
+
+/** One server-sent event. The fields have the names of Nest's `MessageEvent`, so `@Sse` accepts it. */
+export interface ServerSentEvent {
+  readonly id?: string;
+  /**
+   * The `event` field. Events of a run have none. `runResponse` begins with `start`; the end of the run is
+   * `end`, and its failure is `failed`.
+   */
+  readonly type?: string;
+  /** One line of JSON. */
+  readonly data?: string;
+  /** How long a browser waits before it connects again, in milliseconds. */
+  readonly retry?: number;
+  readonly comment?: string;
+}
+
+/** Options of `toServerSentEvents`. */
+export interface ServerSentEventsOptions {
+  /**
+   * After how many milliseconds without an event a comment is sent, so that proxies keep the connection open. Default:
+   * 15000. `false`: none are sent.
+   */
+  readonly heartbeat?: number | false | undefined;
+  /**
+   * Describes an error to the browser. Default: `code`, `message` and `retryable` of errors whose class is
+   * public (`isPublic`); of any other error only that the run failed.
+   */
+  readonly describeError?: ((thrown: unknown) => JsonObject) | undefined;
+  /** Called with the error of a run before it is described, for the log of the server. Default: nothing is called. */
+  readonly onError?: ((thrown: unknown) => void) | undefined;
+}
+
+/** The default of `heartbeat`. Proxies close a connection that is silent for 30 to 60 seconds. */
+const DEFAULT_HEARTBEAT = 15_000;
+
+/**
+ * The interval of the comments, as a delay for a timer; undefined if none are sent.
+ *
+ * @throws ConfigurationError `options` if it is less than 1.
+ */
+function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: ServerSentEventsOptions): number | undefined {
+  if (heartbeat === false || heartbeat === Infinity) return undefined;
+  requireNumber('heartbeat', heartbeat, 1);
+  return Math.min(heartbeat, maxTimerDelay);
+}
+
+/** The comment that keeps a connection open. */
+const heartbeatEvent: ServerSentEvent = { comment: 'keep-alive' };
+
+/** Sends comments while nothing else is sent. */
+export interface Heartbeat {
+  /** Restarts the interval: an event was sent. */
+  noteEvent(): void;
+  /** Ends with the connection. */
+  readonly timer: Subscription;
+}
+
+/**
+ * Starts the heartbeat of a connection.
+ *
+ * @param send Sends the comment.
+ * @throws ConfigurationError `options` if `heartbeat` is less than 1.
+ */
+export function startHeartbeat(options: ServerSentEventsOptions, send: (event: ServerSentEvent) => void): Heartbeat {
+  const delay = heartbeatDelay(options);
+  let isSilent = true;
+  const beat = () => {
+    if (isSilent) send(heartbeatEvent);
+    isSilent = true;
+  };
+  const timer =
+    delay === undefined
+      ? Subscription.EMPTY
+      : asyncScheduler.schedule(function () {
+          beat();
+          this.schedule(undefined, delay);
+        }, delay);
+  return { timer, noteEvent: () => (isSilent = false) };
+}
+
+/**
+ * Creates the first event of a response. It is sent before the run emits anything, so that a client knows what to do if
+ * the connection breaks early: with an id, it connects again and continues; without one, the run is lost. `EventSource`
+ * has no listener for it, but obeys its `id` and `retry`.
+ *
+ * @param canContinue Whether the events of the run have ids.
+ * @param after The `Last-Event-ID` of the request.
+ */
+export function startEvent(canContinue: boolean, after: string | undefined): ServerSentEvent {
+  if (!canContinue) return { type: START_EVENT, data: '{}', retry: maxTimerDelay };
+  return { type: START_EVENT, data: '{}', ...(after === undefined ? { id: '0' } : {}) };
+}
+
+/** The type of the first event of a response. */
+export const START_EVENT = 'start';
+
+/**
+ * The end of a run. A browser's `EventSource` connects again whenever a response ends; with a cold Observable, the
+ * question would be sent again. `retry` makes it wait for 24 days.
+ */
+export const endEvent: ServerSentEvent = { type: 'end', data: '{}', retry: maxTimerDelay };
+
+/**
+ * Creates the last event of a run that failed. If `describeError` or `onError` throws, the event describes that error.
+ */
+export function failureEvent(thrown: unknown, options: ServerSentEventsOptions): ServerSentEvent {
+  const { describeError: describe = describeError, onError } = options;
+  const failed = (description: JsonObject): ServerSentEvent => ({
+    type: 'failed',
+    data: JSON.stringify(description),
+    retry: maxTimerDelay,
+  });
+  try {
+    onError?.(thrown);
+    return failed(describe(thrown));
+  } catch (error) {
+    return failed(describeError(error));
+  }
+}
+
+/** Describes an error to a browser: it tells the user what to do, and contains no details of the server. */
+export function describeError(thrown: unknown): JsonObject {
+  if (thrown instanceof RivuletError && thrown.isPublic) {
+    const { code, message, retryable } = thrown;
+    return { code, message, retryable };
+  }
+  return { code: 'internal', message: 'The run failed.', retryable: false };
+}
+
+/** Converts an event of a shared run to a server-sent event. */
+export function runServerSentEvent(event: CompactEvent, id: string): ServerSentEvent {
+  return { id, data: JSON.stringify(event) };
+}
+
+/** Converts an event of a plain run, which cannot be continued. The first one tells a browser not to connect again. */
+export function plainServerSentEvent(event: CompactEvent, isFirst: boolean): ServerSentEvent {
+  const data = JSON.stringify(event);
+  return isFirst ? { data, retry: maxTimerDelay } : { data };
+}
+
+/** Formats a server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+export function formatServerSentEvent({ id, type, data, retry, comment }: ServerSentEvent): string {
+  const lines = [
+    comment === undefined ? '' : `: ${comment}\n`,
+    type === undefined ? '' : `event: ${type}\n`,
+    retry === undefined ? '' : `retry: ${retry}\n`,
+    id === undefined ? '' : `id: ${id}\n`,
+    data === undefined ? '' : `data: ${data}\n`,
+  ];
+  return `${lines.join('')}\n`;
+}

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { defer, filter, firstValueFrom, ReplaySubject, Subject, take } from 'rxjs';
+import { createAgent } from '../../lib/agent.js';
+import { conversation } from '../../lib/chat/conversation.js';
+import type { Conversation } from '../../lib/chat/conversation.js';
+import { pageTools } from '../../lib/chat/pageTools.js';
+import { remoteAgent } from '../../lib/chat/remoteAgent.js';
+import type { ViewStatus } from '../../lib/chat/view.js';
+import { tool } from '../../lib/core/tool.js';
+import { agentHandler } from '../../lib/service/agentHandler.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+
+/** The Web Locks of the tabs of a browser, as far as `pageTools` uses them. */
+function createLocks() {
+  const held = new Map<string, Promise<unknown>>();
+  /** Emits when a tab waits for another one. */
+  const queued = new ReplaySubject<void>(1);
+  const hold = (name: string, use: (lock: object) => Promise<unknown>) => {
+    const done = use({ name }).finally(() => held.delete(name));
+    held.set(name, done);
+    return done;
+  };
+  return {
+    queued,
+    async request(
+      name: string,
+      { ifAvailable = false }: { readonly ifAvailable?: boolean },
+      use: (lock: object | null) => Promise<unknown>,
+    ): Promise<unknown> {
+      if (held.has(name) && ifAvailable) return use(null);
+      while (held.has(name)) {
+        queued.next();
+        await held.get(name);
+      }
+      return hold(name, use);
+    },
+  };
+}
+
+let locks = createLocks();
+
+const zone = { name: 'zone', description: 'The time zone of the user.' } as const;
+
+/** Two tabs with one conversation, whose tool has been called, and runs until `results` emits. */
+async function twoTabs() {
+  const handler = agentHandler(
+    createAgent({ model: scriptedModel([[toolCall('zone')], 'Done']), tools: [tool(zone)] }),
+  );
+  const results = new Subject<string>();
+  let executions = 0;
+  const execute = () => defer(() => (executions++, results.pipe(take(1))));
+  const open = (saved?: string) => {
+    const agent = remoteAgent('http://localhost/chat', { fetch: (input, init) => handler(new Request(input, init)) });
+    const chat = conversation(agent, { saved, tools: pageTools([tool({ ...zone, execute })]) });
+    return { chat, view: chat.view$.subscribe() };
+  };
+  const first = open();
+  first.chat.send('Where am I?');
+  await until(first.chat, 'runningTools');
+  const second = open(JSON.stringify(first.chat.save()));
+  await until(second.chat, 'waiting');
+  await firstValueFrom(locks.queued);
+  return {
+    first,
+    second,
+    results,
+    executions: () => executions,
+    shutdown: () => firstValueFrom(handler.shutdown(), { defaultValue: undefined }),
+  };
+}
+
+const until = (chat: Conversation, expected: ViewStatus) =>
+  firstValueFrom(chat.view$.pipe(filter(({ status }) => status === expected)));
+
+const answer = ({ view }: Conversation) => view.exchanges[0]?.messages[1]?.parts;
+
+describe('pageTools: several tabs', () => {
+  beforeEach(() => {
+    locks = createLocks();
+    Object.defineProperty(globalThis, 'navigator', { value: { locks }, configurable: true });
+  });
+  afterEach(() => {
+    Reflect.deleteProperty(globalThis, 'navigator');
+  });
+
+  it('a call that two tabs show is executed once, and both show the answer', async () => {
+    const { first, second, results, executions, shutdown } = await twoTabs();
+    expect(executions()).toBe(1);
+    results.next('Europe/Oslo');
+    await Promise.all([until(first.chat, 'idle'), until(second.chat, 'idle')]);
+    expect(executions()).toBe(1);
+    expect(answer(second.chat)).toEqual(answer(first.chat));
+    expect(answer(second.chat)).toMatchObject([{ status: 'completed', result: 'Europe/Oslo' }, { text: 'Done' }]);
+    for (const { view } of [first, second]) view.unsubscribe();
+    await shutdown();
+  });
+
+  it('a call of a tab that was closed is executed by the other one', async () => {
+    const { first, second, results, executions, shutdown } = await twoTabs();
+    first.view.unsubscribe();
+    await until(second.chat, 'runningTools');
+    expect(executions()).toBe(2);
+    results.next('Europe/Oslo');
+    await until(second.chat, 'idle');
+    expect(answer(second.chat)).toMatchObject([{ status: 'completed' }, { text: 'Done' }]);
+    second.view.unsubscribe();
+    await shutdown();
+  });
+});

@@ -1,0 +1,71 @@
+import { execSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { builtPage } from '../../../examples/angular-chat/server/page.js';
+import { serve } from '../../../examples/node-service/serve.js';
+import { angularChecks } from './angular.js';
+import { checks } from './checks.js';
+import { launch } from './chromium.js';
+import { checkNest } from './nest.js';
+import { pageChecks } from './page.js';
+import { onStage } from './stage.js';
+import type { Example } from './stage.js';
+
+/** The examples with a page. Add yours here. */
+const examples: readonly Example[] = [
+  { name: 'page', serve: (agent) => serve(agent), checks: pageChecks },
+  { name: 'angular-chat', serve: (agent) => serve(agent, 0, angularPage), checks: angularChecks },
+];
+
+let built: ReturnType<typeof builtPage> | undefined;
+
+/** The page of examples/angular-chat, built once with the library as it is now. */
+function angularPage(): ReturnType<typeof builtPage> {
+  if (!built) {
+    const root = resolve(import.meta.dirname, '../../..');
+    execSync('npm run build && npm run page --prefix examples/angular-chat', {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    built = builtPage();
+  }
+  return built;
+}
+
+/** Which checks run. */
+export interface Selection {
+  readonly short: boolean;
+  /** A part of the names of checks or examples. */
+  readonly only: string | undefined;
+}
+
+/** Runs the checks, and prints a line for each. Resolves with the number of failures. */
+export async function runChecks({ short, only = '' }: Selection): Promise<number> {
+  const browser = await launch();
+  const onExamples = examples.flatMap((example) =>
+    [...checks, ...(example.checks ?? [])]
+      .filter((check) => !short || check.short === true)
+      .map(({ name, prepare }) => ({
+        name: `${example.name}: ${name}`,
+        run: () => {
+          const { act, ...settings } = prepare();
+          return onStage(browser, example, settings, act);
+        },
+      })),
+  );
+  const nest = { name: 'nest-service: The service keeps users apart', run: () => checkNest(browser) };
+  let failures = 0;
+  for (const { name, run } of [...onExamples, nest].filter((check) => check.name.includes(only))) {
+    const start = performance.now();
+    const error = await run().then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    const time = `${((performance.now() - start) / 1000).toFixed(1)} s`;
+    console.log(`${error === undefined ? 'ok    ' : 'FAILED'} ${name} (${time})`);
+    if (error === undefined) continue;
+    failures += 1;
+    console.log(error);
+  }
+  await browser.close();
+  return failures;
+}

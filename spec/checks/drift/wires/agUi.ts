@@ -1,0 +1,22 @@
+import type { DriftWire } from '../compare.js';
+
+const core = "import('@ag-ui/core')";
+
+export const agUi: DriftWire = {
+  name: 'agUi',
+  sdk: '@ag-ui/core',
+  files: ['bridges/agUi'],
+  unions: [
+    {
+      what: 'events',
+      type: `\`\${${core}.EventType}\``,
+      leftOut: [
+        { reason: 'a sub-agent is a tool with progress until its events are nested', values: /^SUBAGENT_/ },
+        { reason: 'signed thinking stays at the server', values: ['REASONING_ENCRYPTED_VALUE'] },
+      ],
+    },
+    { what: 'roles', type: `${core}.Role` },
+    { what: 'parts of a message', type: `${core}.ContentPart['type']` },
+    { what: 'outcomes of a run', type: `NonNullable<${core}.RunFinishedOutcome>['type']` },
+  ],
+};

@@ -1,0 +1,64 @@
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+interface Budget {
+  readonly code: string;
+  /** The largest size of the minified code, in bytes. */
+  readonly most: number;
+  /** The largest size of it gzipped. Default: no limit. */
+  readonly gzipped?: number;
+}
+
+/** The largest bundles that are accepted, without rxjs. */
+const budgets: readonly Budget[] = [
+  { code: "import 'rivulet';", most: 0 },
+  { code: "export { consolidate } from 'rivulet';", most: 5_150, gzipped: 2_050 },
+  { code: "export { prefixAfterTools } from 'rivulet';", most: 2_450, gzipped: 1_000 },
+  { code: "export { accumulateToolCalls } from 'rivulet';", most: 14_700, gzipped: 5_500 },
+  { code: "export { conversation, remoteAgent, toView } from 'rivulet';", most: 43_000, gzipped: 16_150 },
+  { code: "export { openai } from 'rivulet';", most: 71_200, gzipped: 26_300 },
+  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 131_000, gzipped: 46_100 },
+  { code: "export { createAgent, openai, tool, typed } from 'rivulet';", most: 139_700, gzipped: 49_100 },
+  { code: "export * from 'rivulet';", most: 318_000 },
+  { code: "export * from 'rivulet/registry';", most: 175_000 },
+  { code: "export * from 'rivulet/ai-sdk';", most: 52_000 },
+  { code: "export * from 'rivulet/ai-sdk-ui';", most: 39_500 },
+  { code: "export * from 'rivulet/opentelemetry';", most: 51_000 },
+  { code: "export { fetchAgUi, fromAgUi } from 'rivulet/ag-ui';", most: 36_000 },
+  { code: "export * from 'rivulet/ag-ui';", most: 70_500 },
+  { code: "export * from 'rivulet/provider';", most: 60_000 },
+  { code: "export * from 'rivulet/testing';", most: 56_000 },
+];
+
+/**
+ * Bundles the installed package for a browser, which fails if it needs Node. Returns the sizes as text; fails with all
+ * bundles that exceed their budgets.
+ */
+export async function bundles(consumer: string): Promise<string> {
+  const sizes = await Promise.all(budgets.map((budget) => measure(consumer, budget)));
+  const exceeded = sizes.flatMap(({ code, bytes, zipped, most, gzipped = Infinity }) => [
+    ...(bytes > most ? [`${code} has ${bytes} bytes; at most ${most} are allowed`] : []),
+    ...(zipped > gzipped ? [`${code} has ${zipped} bytes gzipped; at most ${gzipped} are allowed`] : []),
+  ]);
+  if (exceeded.length > 0)
+    throw new Error(`Bundles exceed their budgets (spec/checks/package/bundle.ts):\n${exceeded.join('\n')}`);
+  return sizes
+    .map(({ code, bytes, zipped }) => `     ${String(bytes).padStart(6)} B (${zipped} gz)  ${code}`)
+    .join('\n');
+}
+
+async function measure(consumer: string, budget: Budget) {
+  const { outputFiles } = await build({
+    stdin: { contents: budget.code, resolveDir: consumer },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    external: ['rxjs', 'rxjs/testing'],
+    logLevel: 'silent',
+  });
+  const code = outputFiles[0]?.contents ?? new Uint8Array();
+  return { ...budget, bytes: code.length, zipped: gzipSync(code).length };
+}

@@ -1,0 +1,110 @@
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { rollup } from '@rollup/wasm-node';
+import type { ManualChunkMeta, Plugin } from '@rollup/wasm-node';
+import { transform } from 'esbuild';
+import { root } from './shell.js';
+
+const lib = join(root, 'lib');
+
+/** The entry points in the `exports` of package.json. */
+const entries = [
+  'index',
+  'registry/index',
+  'providers/openaiResponses/index',
+  'providers/anthropic/index',
+  'providers/google/index',
+  'providers/kit',
+  'providers/aiSdk/aiSdk',
+  'bridges/aiSdkUi/index',
+  'bridges/mcp/index',
+  'bridges/agUi/index',
+  'bridges/opentelemetry/index',
+  'recording/index',
+  'testing/index',
+  'testing/server/index',
+  'cli/main',
+];
+
+const isEntry = (id: string): boolean => entries.some((entry) => id === join(lib, `${entry}.ts`));
+const isOurs = (id: string): boolean => /^[./]/.test(id);
+const isRxjs = (id: string): boolean => id === 'rxjs' || id.startsWith('rxjs/');
+
+/** Removes the types, and changes nothing else. */
+const typescript: Plugin = {
+  name: 'typescript',
+  resolveId: (id, importer) =>
+    importer && id.startsWith('.') ? resolve(dirname(importer), id.replace(/\.js$/, '.ts')) : null,
+  async transform(code) {
+    const { code: plain } = await transform(code, {
+      loader: 'ts',
+      target: 'es2022',
+      tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true, useDefineForClassFields: false } },
+    });
+    return { code: plain, map: null };
+  },
+};
+
+const roomOf = (id: string): string | undefined => relative(lib, id).split(sep)[0];
+
+/** Whether a module imports rxjs, directly or through other modules of its room. */
+const needsRxjs = (id: string, meta: ManualChunkMeta): boolean =>
+  meta
+    .getModuleInfo(id)
+    ?.importedIds.some((to) => isRxjs(to) || (isOurs(to) && roomOf(to) === roomOf(id) && needsRxjs(to, meta))) ?? false;
+
+/** Rooms from a run to people: one file together. */
+const shownRooms: readonly (string | undefined)[] = ['transport', 'service', 'chat'];
+
+/** Rooms whose modules are one file each. */
+const wholeRooms: readonly (string | undefined)[] = [
+  'core',
+  'protocol',
+  'orchestrators',
+  'models',
+  'tools',
+  'recording',
+];
+
+/**
+ * Returns the output file of a module: one per room, 12 instead of 180 files, since each file that an import reads costs
+ * its resolution and reading. It is not one file for everything, since bundlers that leave rxjs out keep all names that
+ * a file imports from it, used or not. For the same reason, operators that do not import rxjs have a file of their own;
+ * and so has the code that providers share, for rivulet/ai-sdk.
+ */
+function partOf(id: string, meta: ManualChunkMeta): string | undefined {
+  const [room = '', inner = ''] = relative(lib, id).split(sep);
+  if (room === 'providers' && isEntry(id)) return undefined;
+  if (room === 'agent.ts') return 'agent';
+  if (room === 'operators') return needsRxjs(id, meta) ? 'operatorsOverRxjs' : room;
+  if (room === 'providers') return inner === 'aiSdk' ? undefined : inner === 'shared' ? 'providersShared' : room;
+  if (shownRooms.includes(room)) return 'shown';
+  return wholeRooms.includes(room) ? room : undefined;
+}
+
+/**
+ * Bundles the library as it is published: a file for each entry point, and the parts that they share, so that all entry
+ * points of a format have one copy of each class and cache. Dependencies are external. The code is not minified, and
+ * functions keep their names, so that stack traces are readable without source maps.
+ */
+export async function bundleLibrary(format: 'esm' | 'cjs', folder: string): Promise<void> {
+  const bundle = await rollup({
+    input: Object.fromEntries(entries.map((entry) => [entry, join(lib, `${entry}.ts`)])),
+    external: (id) => !isOurs(id),
+    plugins: [typescript],
+    onwarn({ message }) {
+      throw new Error(message); // for example, a cycle between parts
+    },
+  });
+  await bundle.write({
+    dir: folder,
+    format,
+    manualChunks: partOf,
+    entryFileNames: '[name].js',
+    chunkFileNames: 'parts/[name].js',
+    minifyInternalExports: false,
+    hoistTransitiveImports: false,
+    esModule: true,
+    generatedCode: { preset: 'es2015', symbols: false },
+  });
+  await bundle.close();
+}

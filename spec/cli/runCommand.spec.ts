@@ -1,0 +1,150 @@
+import { describe, expect, it } from '@jest/globals';
+import { EMPTY, NEVER, of, takeUntil, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createAgent } from 'rivulet';
+import type { Agent } from 'rivulet';
+import { scriptedModel } from 'rivulet/testing';
+import { runCommand } from '../../lib/cli/runCommand.js';
+import { busyAgent, recordVirtually } from '../recording/runs.js';
+
+/** Runs a command with files in memory. */
+async function run(
+  args: readonly string[],
+  files: Readonly<Record<string, string>> = {},
+  options: { readonly hasColors?: boolean; readonly interrupts?: Observable<unknown> } = {},
+) {
+  const written: Record<string, string> = {};
+  let [output, errors] = ['', ''];
+  const code = await runCommand(args, {
+    readFile: (path) =>
+      files[path] === undefined
+        ? Promise.reject(new Error(`ENOENT: no such file: ${path}`))
+        : Promise.resolve(files[path]),
+    writeFile: (path, text) => Promise.resolve(void (written[path] = text)),
+    write: (text) => void (output += text),
+    writeError: (text) => void (errors += text),
+    hasColors: false,
+    interrupts: EMPTY,
+    ...options,
+  });
+  return { code, output, errors, written };
+}
+
+const fileOf = (lines: readonly string[]) => ({ 'run.jsonl': lines.join('\n') });
+
+describe('npx rivulet replay', () => {
+  it('npx rivulet replay prints a run with its tools, its retry and its result', async () => {
+    const { lines } = recordVirtually(busyAgent());
+    const { code, output } = await run(['replay', 'run.jsonl', '--speed', '1e9'], fileOf(lines));
+    expect(code).toBe(0);
+    expect(output).toBe(
+      [
+        '> How warm is it in Oslo?',
+        'Two cities. Ask for both.',
+        'Let me look.',
+        '→ weather {"city":"Oslo"}',
+        '→ weather {"city":"Atlantis"}',
+        '  weather: asking the station of Oslo',
+        '  weather: asking the station of Atlantis',
+        '✓ weather: {"celsius":-3}',
+        '✗ weather: There is no weather for Atlantis.',
+        '',
+        'It is ',
+        '(the turn starts over)',
+        'retry 1 in 400 ms: overloaded',
+        '',
+        'It is cold in Oslo.',
+        '[stop, turns: 2, 320 tokens in, 42 out]',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('npx rivulet replay prints the failure of a run, and returns 1', async () => {
+    const agent = createAgent({ model: scriptedModel([['Hello', { error: new Error('The server is busy.') }]]) });
+    const { lines } = recordVirtually(agent);
+    const { code, output } = await run(['replay', 'run.jsonl'], fileOf(lines));
+    expect({ code, output }).toEqual({
+      code: 1,
+      output: '> How warm is it in Oslo?\nHello\nfailed: The server is busy.\n',
+    });
+  });
+
+  it('npx rivulet replay says that a run was unsubscribed', async () => {
+    const agent = createAgent({ model: scriptedModel([['Hello', { delay: 500 }, 'World']]) }) as unknown as Agent;
+    const { lines } = recordVirtually(agent, (recorded) => recorded.stream('Hi').pipe(takeUntil(timer(5))));
+    const { code, output } = await run(['replay', 'run.jsonl'], fileOf(lines));
+    expect({ code, output }).toEqual({ code: 0, output: '> Hi\nHello\nunsubscribed\n' });
+  });
+
+  it('npx rivulet replay ends at Ctrl-C with 130', async () => {
+    const { lines } = recordVirtually(busyAgent());
+    expect(await run(['replay', 'run.jsonl'], fileOf(lines), { interrupts: of('SIGINT') })).toMatchObject({
+      code: 130,
+    });
+  });
+
+  it('npx rivulet replay removes the control characters of a model', async () => {
+    const agent = createAgent({ model: scriptedModel([['a\u001b[31mb\u0007c\u009b2J']]) }) as unknown as Agent;
+    const { lines } = recordVirtually(agent);
+    const { output } = await run(['replay', 'run.jsonl'], fileOf(lines), { hasColors: true, interrupts: NEVER });
+    expect(output).toContain('abc2J\n');
+  });
+});
+
+describe('npx rivulet draw', () => {
+  it('npx rivulet draw writes a page beside the recording, or where --out says', async () => {
+    const { lines } = recordVirtually(busyAgent());
+    const { code, output, written } = await run(['draw', 'run.jsonl'], fileOf(lines));
+    expect({ code, output }).toEqual({ code: 0, output: 'run.html\n' });
+    expect(written['run.html']).toMatch(/^<!doctype html>/);
+    expect(Object.keys((await run(['draw', 'run.jsonl', '--out', 'a/b.htm'], fileOf(lines))).written)).toEqual([
+      'a/b.htm',
+    ]);
+  });
+});
+
+describe('npx rivulet spec', () => {
+  const { lines } = recordVirtually(busyAgent());
+
+  it('npx rivulet spec writes a spec that reads the recording, by a path relative to the spec', async () => {
+    const { code, output, written } = await run(['spec', 'run.jsonl'], fileOf(lines));
+    expect({ code, output }).toEqual({ code: 0, output: 'run.spec.ts\n' });
+    expect(written['run.spec.ts']).toContain(`new URL("./run.jsonl", import.meta.url)`);
+    const other = await run(['spec', 'run.jsonl', '--out', 'spec/a.spec.ts', '--runner', 'jest'], fileOf(lines));
+    expect(other.written['spec/a.spec.ts']).toContain(`new URL("../run.jsonl", import.meta.url)`);
+    expect(other.written['spec/a.spec.ts']).toContain("from '@jest/globals'");
+  });
+
+  it('npx rivulet spec writes marble diagrams with --marbles', async () => {
+    const { written } = await run(['spec', 'run.jsonl', '--marbles'], fileOf(lines));
+    expect(written['run.spec.ts']).toContain('playMarbles<Chunk>("180ms a');
+  });
+
+  it('npx rivulet spec explains an unknown runner', async () => {
+    const { code, errors } = await run(['spec', 'run.jsonl', '--runner', 'mocha'], fileOf(lines));
+    expect({ code, errors }).toEqual({ code: 2, errors: '--runner "mocha" is not jest, vitest or node.\n' });
+  });
+});
+
+describe('runCommand', () => {
+  it.each([
+    [['replay'], 2, 'Pass the file of a recording.'],
+    [['replay', 'a', 'b'], 2, 'Pass one file, not 2.'],
+    [['replay', 'run.jsonl', '--speed', 'fast'], 2, '--speed "fast" is not a positive number.'],
+    [['replay', 'run.jsonl', '--loud'], 2, "Unknown option '--loud'"],
+    [['replay', 'other.jsonl'], 1, 'ENOENT'],
+    [['replay', 'run.jsonl', '--run', '7'], 1, 'The recording has 1 runs, and this is run 7.'],
+    [['play'], 2, 'There is no command "play".'],
+  ])('runCommand explains %j', async (args, code, message) => {
+    const { lines } = recordVirtually(busyAgent());
+    const result = await run(args, fileOf(lines));
+    expect(result).toMatchObject({ code, output: '' });
+    expect(result.errors).toContain(message);
+  });
+
+  it('runCommand prints its usage', async () => {
+    expect(await run([])).toMatchObject({ code: 0, errors: '' });
+    expect((await run(['--help'])).output).toContain('replay FILE');
+  });
+});

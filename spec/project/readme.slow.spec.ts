@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import ts from 'typescript';
+import { toolCall } from '../../lib/testing/index.js';
+import { serveModel } from '../../lib/testing/server/index.js';
+import { readResults } from '../checks/bench/results.js';
+import { withCapabilityTable } from '../support/capabilityTable.js';
+import { speedSummary, speedTables, withSpeed } from '../support/speedTable.js';
+import type { LoopbackServer } from '../../lib/testing/server/index.js';
+
+/** The documents whose code is tested: the README, and the guides of docs/. */
+const documents = [
+  'README.md',
+  ...(existsSync('docs') ? readdirSync('docs') : [])
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name))
+    .sort(),
+];
+
+/** The code blocks of a document: each is compiled with the strictest settings, and run with the loopback server. */
+const blocksOf = (document: string) =>
+  [...readFileSync(document, 'utf8').matchAll(/^```ts(.*)\n([\s\S]*?)^```$/gm)].map(([, info, code], index) => ({
+    document,
+    info: info?.trim(),
+    code: code ?? '',
+    name: `${basename(document, '.md')}${index + 1}`,
+    title:
+      /^(?:const|agent|createAgent|import) .*$/m.exec((code ?? '').replace(/^import.*\n/gm, ''))?.[0] ??
+      `block ${index + 1}`,
+  }));
+const readme = blocksOf('README.md');
+const blocks = documents.flatMap(blocksOf);
+const folder = resolve('spec/.readme');
+const fileOf = (name: string) => join(folder, `${name}.ts`);
+
+/** Serves responses to the requests of the documents: each tool of a block is called once. */
+async function serveAnswers(): Promise<LoopbackServer> {
+  const args: Record<string, object> = {
+    weather: { city: 'Oslo' },
+    clock: {},
+    search: { query: 'rivers' },
+    'get-sum': { a: 20, b: 22 },
+    analyse: { prompt: 'How many orders are there?' },
+    query: { sql: 'select count(*) from orders' },
+  };
+  const script: Parameters<typeof serveModel>[0] = ({ body, messages }) => {
+    const tools = ((body as { tools?: { function: { name: string } }[] }).tools ?? []).map(
+      (definition) => definition.function.name,
+    );
+    const answered = JSON.stringify(messages).includes('"tool"');
+    const calls = answered
+      ? []
+      : tools.filter((name) => name in args).map((name) => toolCall(name, args[name] as never));
+    return [{ type: 'thinking', text: 'hm' }, 'Said the model.', ...calls];
+  };
+  return serveModel(script, {
+    forRequest: ({ headers }) => (headers['authorization'] === 'Bearer sk-wrong' ? { status: 401 } : undefined),
+  });
+}
+
+/** Returns the complete output of a block: the comment lines at its end. */
+const allPrinted = (code: string) =>
+  /(?:^\/\/ .*\n)+(?![^])/m
+    .exec(code)?.[0]
+    .replace(/^\/\/ /gm, '')
+    .trimEnd();
+
+describe('the code of the documents', () => {
+  let server: LoopbackServer;
+  const realFetch = globalThis.fetch;
+  const key = process.env['OPENAI_API_KEY'];
+
+  beforeAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    for (const { name, code } of blocks) writeFileSync(fileOf(name), code);
+    server = await serveAnswers();
+    process.env['OPENAI_API_KEY'] = 'sk-readme';
+    globalThis.fetch = (url, init) =>
+      realFetch(
+        (url instanceof Request ? url.url : url.toString()).replace(
+          /^https:\/\/api\.openai\.com\/v1|^http:\/\/localhost:11434\/v1/,
+          server.url,
+        ),
+        init,
+      );
+  });
+  afterAll(async () => {
+    globalThis.fetch = realFetch;
+    if (key === undefined) delete process.env['OPENAI_API_KEY'];
+    else process.env['OPENAI_API_KEY'] = key;
+    rmSync(folder, { recursive: true, force: true });
+    await server.close();
+  });
+
+  it('the README has many code blocks', () => {
+    expect(readme.length).toBeGreaterThan(8);
+  });
+
+  it.each(documents)('%s has only code blocks that run', (document) => {
+    expect(blocksOf(document).filter(({ info }) => info !== 'run')).toEqual([]);
+  });
+
+  it('the README shows the agent in less than 15 lines and the pipe in less than 30', () => {
+    const lines = (index: number) => readme[index]?.code.split('\n').filter((line) => line.trim() !== '').length;
+    expect(lines(0)).toBeLessThan(15);
+    expect(readme[2]?.code).toContain('expand(');
+    expect(lines(2)).toBeLessThan(30);
+  });
+
+  it('the view of the README is busy during each run, shows an error, and continues after it', () => {
+    const views = readme.flatMap(({ code }) => (code.includes('busy') ? allPrinted(code)?.split('\n') : []));
+    expect(views.map((view) => JSON.parse(view ?? '') as unknown)).toEqual([
+      { busy: true },
+      { busy: true, city: {} }, // the first turn does not validate
+      { busy: true, city: { name: 'Oslo' } },
+      { busy: false, city: { name: 'Oslo' } },
+      { busy: true },
+      { busy: false, error: 'Out of words.' },
+      { busy: true },
+      { busy: true, city: { name: 'Rome' } },
+      { busy: false, city: { name: 'Rome' } },
+    ]);
+  });
+
+  it('the README has an up-to-date table of capabilities (npm run readme writes it)', () => {
+    const text = readFileSync('README.md', 'utf8');
+    expect(withCapabilityTable(text)).toBe(text);
+    expect(text).toContain('| `anthropic`, `claude` |');
+  });
+
+  it('the README has up-to-date tables of the benchmark (npm run readme writes them)', () => {
+    const text = readFileSync('README.md', 'utf8');
+    expect(withSpeed(text, speedSummary(readResults()))).toBe(text);
+    const bench = readFileSync('spec/checks/bench/README.md', 'utf8');
+    expect(withSpeed(bench, speedTables(readResults()))).toBe(bench);
+    expect(text).toContain('| **Rivulet** |');
+  });
+
+  it('the code of all documents compiles', () => {
+    const config = ts.parseJsonConfigFileContent(
+      ts.readConfigFile('tsconfig.json', (path) => ts.sys.readFile(path)).config,
+      ts.sys,
+      '.',
+    );
+    const program = ts.createProgram(
+      blocks.map(({ name }) => fileOf(name)),
+      { ...config.options, noUnusedLocals: true },
+    );
+    const problems = ts
+      .getPreEmitDiagnostics(program)
+      .map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
+    expect(problems).toEqual([]);
+  }, 60_000);
+
+  it.each(blocks)(
+    'the block "$title" of $document runs',
+    async ({ name, code }) => {
+      const log = jest.spyOn(console, 'log').mockImplementation(() => undefined);
+      const write = jest.spyOn(process.stdout, 'write').mockImplementation(() => true);
+      const before = server.requests.length;
+      try {
+        await import(fileOf(name));
+        if (/openai(Compatible)?\(|modelByName\(/.test(code) && !code.includes('serveModel'))
+          await settled(server, before + (code.includes('tool({') ? 2 : 1));
+        const printed = [
+          ...log.mock.calls.map((args) => args.join(' ')),
+          ...write.mock.calls.map(([text]) => String(text)),
+        ].join('\n');
+        for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm))
+          expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
+        const all = allPrinted(code);
+        if (all) expect(printed).toBe(all);
+        expect(printed).not.toBe('');
+      } finally {
+        log.mockRestore();
+        write.mockRestore();
+      }
+    },
+    30_000,
+  );
+});
+
+/** Waits until a block has made its requests, all responses have ended, and the work after the last one is done. */
+async function settled(server: LoopbackServer, requests: number): Promise<void> {
+  for (let quiet = 0; quiet < 20;) {
+    await new Promise((resolve) => setImmediate(resolve));
+    quiet = server.requests.length >= requests && server.connections === 0 ? quiet + 1 : 0;
+  }
+}

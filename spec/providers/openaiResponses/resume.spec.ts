@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { lastValueFrom, toArray } from 'rxjs';
+import type { Chunk } from '../../../lib/core/chunk.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
+import { userMessage } from '../../../lib/core/message.js';
+import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { toolCall } from '../../../lib/testing/index.js';
+import { serveModel } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServeOptions } from '../../../lib/testing/server/index.js';
+import { completed, read } from './frames.js';
+
+const delta = (sequence_number: number, text: string, id = 'msg_1'): JsonObject => ({
+  ...{ type: 'response.output_text.delta', sequence_number, item_id: id, output_index: 0, content_index: 0 },
+  delta: text,
+});
+const done = (sequence_number: number, text: string): JsonObject => ({
+  ...{ type: 'response.output_text.done', sequence_number, item_id: 'msg_1', output_index: 0, content_index: 0 },
+  text,
+});
+const added = (sequence_number: number, id = 'msg_1'): JsonObject => ({
+  ...{ type: 'response.output_item.added', sequence_number, output_index: 0 },
+  item: { type: 'message', id, role: 'assistant', status: 'in_progress', content: [] },
+});
+const created = (sequence_number: number): JsonObject => ({
+  ...{ type: 'response.created', sequence_number },
+  response: { id: 'resp_1', object: 'response', status: 'in_progress', output: [] },
+});
+
+describe('a response that is resumed in the middle', () => {
+  it('skips the events whose numbers it has seen', async () => {
+    const events = [created(0), added(1), delta(2, 'ha'), delta(3, 'ha'), delta(4, '!')];
+    const { text } = await read([...events, ...events.slice(2), delta(5, ' Well.'), completed()]);
+    expect(text).toBe('haha! Well.');
+    const again = await read([...events, ...events, delta(5, ' Well.'), completed()]);
+    expect(again.text).toBe('haha! Well.');
+  });
+
+  it('takes what only a complete text has', async () => {
+    const { text } = await read([delta(7, 'lo '), delta(8, 'world'), done(9, 'Hello world'), completed()]);
+    expect(text).toBe('Hello world');
+    const cut = await read([delta(7, 'lo '), delta(8, 'world'), completed()]);
+    expect(cut.text).toBe('lo world');
+  });
+
+  it('reads every event of a server whose numbers do not count', async () => {
+    const constant = [created(0), added(0), delta(0, 'ha'), delta(0, 'ha'), completed()];
+    expect((await read(constant)).text).toBe('haha');
+    const perItem = [created(0), added(1), delta(2, 'a'), delta(3, 'b'), added(0, 'msg_2'), delta(1, 'c', 'msg_2')];
+    expect((await read([...perItem, completed()])).text).toBe('abc');
+  });
+});
+
+describe('a background response over a real socket', () => {
+  const servers: LoopbackServer[] = [];
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((server) => server.close()));
+  });
+
+  const turn = [
+    { type: 'thinking', text: 'Hm.' } as Chunk,
+    'Once upon',
+    ' a time',
+    toolCall('look', { at: 'a' }, 'call_1'),
+  ];
+  const run = async (options: ServeOptions, background = true) => {
+    const server = await serveModel([turn], options);
+    servers.push(server);
+    const model = openaiResponses('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, retry: { initialDelay: 1 } });
+    const providerOptions = { 'openai-responses': { background } };
+    const chunks = await lastValueFrom(
+      model.stream({ messages: [userMessage('Hi')], providerOptions }).pipe(toArray()),
+    );
+    return { chunks, requests: server.requests.map(({ method, path }) => `${method} ${path}`) };
+  };
+  const withoutRetries = (chunks: readonly Chunk[]) => chunks.filter(({ type }) => type !== 'retry');
+
+  it.each([1, 2, 4, 7, 10, 13])('survives a connection that is lost after %d frames', async (frames) => {
+    const { chunks: whole } = await run({});
+    for (const fault of [{ reset: frames }, { endEarly: frames }]) {
+      const { chunks, requests } = await run({ forRequest: [fault] });
+      expect(withoutRetries(chunks)).toEqual(whole);
+      expect(requests[1] ?? '').toMatch(/^$|^GET \/v1\/responses\/resp_1\?stream=true&starting_after=\d+$/);
+      expect(requests.slice(2)).toEqual([]);
+    }
+  });
+
+  it('survives several losses, and fails after as many without progress as it is retried', async () => {
+    const { chunks: whole } = await run({});
+    const { chunks, requests } = await run({ forRequest: [{ reset: 4 }, { reset: 3 }, { status: 503 }, { reset: 2 }] });
+    expect(withoutRetries(chunks)).toEqual(whole);
+    expect(requests).toHaveLength(5);
+    expect(chunks.filter(({ type }) => type === 'retry')).toHaveLength(4);
+    const lost = run({ forRequest: ({ order }) => (order === 0 ? { reset: 9 } : { status: 503 }) });
+    await expect(lost).rejects.toMatchObject({ code: 'http', status: 503 });
+  });
+
+  it('is not resumed unless it is a background response', async () => {
+    await expect(run({ forRequest: [{ reset: 9 }] }, false)).rejects.toMatchObject({ code: 'stream_interrupted' });
+  });
+});

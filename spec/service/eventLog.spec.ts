@@ -1,0 +1,108 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { createEventLog } from '../../lib/service/eventLog.js';
+import type { Envelope, EventLog, LogReader } from '../../lib/service/eventLog.js';
+import { contentOf } from '../support/runs.js';
+
+const text = (value: string): StreamEvent => ({ type: 'text', text: value }) as StreamEvent;
+const fragment = (index: number, args: string): StreamEvent =>
+  ({ type: 'toolCallFragment', index, id: `c${index}`, name: 'f', arguments: args }) as StreamEvent;
+const other: StreamEvent = { type: 'myOwn' };
+
+function logOf(events: readonly StreamEvent[]): EventLog<StreamEvent> {
+  const log = createEventLog();
+  events.forEach((event) => log.append(event));
+  return log;
+}
+
+function readAll(reader: LogReader<StreamEvent>): Envelope[] {
+  const envelopes: Envelope[] = [];
+  for (let envelope; (envelope = reader.next());) envelopes.push(envelope);
+  return envelopes;
+}
+
+const eventsOf = (envelopes: readonly Envelope[]) => envelopes.map(({ event }) => event);
+
+describe('an event log', () => {
+  it('merges consecutive deltas of one kind, and fragments of one call', () => {
+    const log = logOf([text('a'), text('b'), fragment(0, '{'), fragment(0, '}'), fragment(1, '{'), other, text('c')]);
+    expect(eventsOf(readAll(log.reader()))).toEqual([
+      text('ab'),
+      fragment(0, '{}'),
+      fragment(1, '{'),
+      other,
+      text('c'),
+    ]);
+  });
+
+  it('gives a reader at its end each delta as it arrives', () => {
+    const log = createEventLog();
+    const reader = log.reader();
+    const received = ['a', 'b', 'c'].map((delta) => {
+      log.append(text(delta));
+      return eventsOf(readAll(reader));
+    });
+    expect(received).toEqual([[text('a')], [text('b')], [text('c')]]);
+  });
+
+  it('merges what a slow reader has not read', () => {
+    const log = createEventLog();
+    const reader = log.reader();
+    log.append(text('a'));
+    readAll(reader);
+    'bcd'.split('').forEach((delta) => log.append(text(delta)));
+    expect(eventsOf(readAll(reader))).toEqual([text('bcd')]);
+  });
+
+  it('closes a merged delta at 4096 characters, so that a growing delta is not read again and again', () => {
+    const log = logOf(Array.from({ length: 100 }, () => text('x'.repeat(100))));
+    const lengths = eventsOf(readAll(log.reader())).map((event) => (event as unknown as { text: string }).text.length);
+    expect(lengths).toEqual([4100, 4100, 1800]);
+  });
+
+  it.each(['x', '-1', '1.x', '9', '1.9', '0.3', '1e3', ''])('refuses the id %j, which is not a position', (id) => {
+    expect(() => logOf([text('ab'), other]).reader(id)).toThrow(/no event with the id/);
+  });
+
+  it('lets a reader continue from any id without a loss or a repetition, while the log grows', () => {
+    const event = fc.oneof(
+      fc.string({ maxLength: 3 }).map(text),
+      fc.tuple(fc.nat(1), fc.string({ maxLength: 3 })).map(([index, args]) => fragment(index, args)),
+      fc.constant(other),
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 40 }), fc.infiniteStream(fc.nat(3)), (events, pauses) => {
+        const log = createEventLog();
+        const received: StreamEvent[] = [];
+        let last: string | undefined;
+        const read = () => {
+          for (const { id, event: next } of readAll(log.reader(last))) {
+            received.push(next);
+            last = id;
+          }
+        };
+        for (const next of events) {
+          log.append(next);
+          if (pauses.next().value === 0) read(); // a connection of its own each time
+        }
+        read();
+        expect(contentOf(received)).toEqual(contentOf(events));
+      }),
+    );
+  });
+
+  it('needs the memory of the text for deltas that nobody reads', () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const log = createEventLog();
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 1_000_000; i++) log.append(text('abcdefghij'.charAt(i % 10)));
+    collectGarbage();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000);
+    expect(readAll(log.reader())).toHaveLength(Math.ceil(1_000_000 / 4096));
+  });
+});

@@ -1,0 +1,174 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, finalize, NEVER, of, Subject, switchMap, take, takeUntil, throwError, timer } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { RunAbandonedError, shareRun } from '../../lib/service/shareRun.js';
+import { countedSource, observe } from '../support/observe.js';
+import { contentOf, exampleEvents, exampleRun } from '../support/runs.js';
+
+const text = (value: string): StreamEvent => ({ type: 'text', text: value }) as StreamEvent;
+const other = (type: string): StreamEvent => ({ type });
+
+describe('shareRun', () => {
+  it('shareRun gives each subscriber all events, and subscribes the run once', () => {
+    const source = new Subject<StreamEvent>();
+    const run = shareRun(source);
+    const first = observe(run.events$);
+    source.next(other('a'));
+    source.next(text('Hel'));
+    source.next(text('lo'));
+    const second = observe(run.events$);
+    source.next(text('!'));
+    source.complete();
+    expect(first.values).toEqual([other('a'), text('Hel'), text('lo'), text('!')]);
+    expect(second.values).toEqual([other('a'), text('Hello'), text('!')]);
+    expect([first.completed, second.completed]).toEqual([true, true]);
+    expect(run.status).toBe('completed');
+  });
+
+  it('shareRun gives a subscriber after the end all events and the end', () => {
+    const run = shareRun(exampleRun({ fragments: false }));
+    run.start();
+    const { values, completed } = observe(run.events$);
+    expect(completed).toBe(true);
+    expect(values.filter(({ type }) => type !== 'text' && type !== 'thinking')).toEqual(
+      exampleEvents({ fragments: false }).filter(({ type }) => type !== 'text' && type !== 'thinking'),
+    );
+  });
+
+  it('shareRun passes an error to present and late subscribers', () => {
+    const failure = new Error('no');
+    const run = shareRun(
+      concat(
+        of(other('a')),
+        throwError(() => failure),
+      ),
+    );
+    const subscribers = [observe(run.events$), observe(run.events$)];
+    for (const { values, error } of subscribers) expect([values, error]).toEqual([[other('a')], failure]);
+    expect(run.status).toBe('failed');
+  });
+
+  it('shareRun starts the run at the first subscription only, never again', () => {
+    const { count, source } = countedSource(() => other('a'));
+    const run = shareRun(source.pipe(take(3)));
+    expect(count.subscribed).toBe(0);
+    observe(run.events$);
+    observe(run.events$);
+    run.start();
+    expect(count).toEqual({ pulled: 3, subscribed: 1, torndown: 1 });
+  });
+
+  it('shareRun continues when its subscribers leave', () => {
+    const source = new Subject<StreamEvent>();
+    const run = shareRun(source);
+    observe(run.events$).subscription.unsubscribe();
+    source.next(other('a'));
+    expect(observe(run.events$).values).toEqual([other('a')]);
+    expect(run.status).toBe('running');
+  });
+
+  it('shareRun ends a run that has no subscriber for the grace time', () => {
+    new TestScheduler(() => undefined).run(({ cold, flush }) => {
+      const source = cold<StreamEvent>(
+        'a-b-c-d-e-f-g-h-i-|',
+        Object.fromEntries('abcdefghi'.split('').map((name) => [name, other(name)])),
+      );
+      const run = shareRun(source, { grace: 4 });
+      observe(run.events$.pipe(takeUntil(timer(3))));
+      const second = observe(
+        timer(5).pipe(
+          switchMap(() => run.events$),
+          takeUntil(timer(7)),
+        ),
+      );
+      flush();
+      expect(second.values).toEqual(['a', 'b', 'c', 'd'].map(other));
+      expect(source.subscriptions).toEqual([{ subscribedFrame: 0, unsubscribedFrame: 11 }]);
+      expect(run.status).toBe('abandoned');
+    });
+  });
+
+  it('shareRun ends a started run that nobody subscribes to within the grace time', () => {
+    new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(({ flush }) => {
+      const run = shareRun(NEVER, { grace: 60_000 });
+      run.start();
+      flush();
+      expect(run.status).toBe('abandoned');
+      expect(observe(run.events$).error).toBeInstanceOf(RunAbandonedError);
+    });
+  });
+
+  it('shareRun.unsubscribe tears the run down and reports it to every subscriber', () => {
+    let torndown = 0;
+    const run = shareRun(concat(of(other('a')), NEVER).pipe(finalize(() => torndown++)));
+    const { values, error } = observe(run.events$);
+    const log = observe(run.events$);
+    run.unsubscribe();
+    run.unsubscribe();
+    expect([values, torndown]).toEqual([[other('a')], 1]);
+    expect(log.error).toBeInstanceOf(RunAbandonedError);
+    expect(error).toBeUndefined();
+  });
+
+  it('shareRun lets a subscriber leave within a synchronous run, and does not pull for a closed one', () => {
+    const { count, source } = countedSource(() => other('a'));
+    const run = shareRun(source.pipe(take(50)), {});
+    expect(observe(run.events$.pipe(take(1))).values).toEqual([other('a')]);
+    expect(count.pulled).toBe(50); // leaving is not stopping
+  });
+
+  it('shareRun keeps the order for a subscriber that causes an event while it receives one', () => {
+    const source = new Subject<StreamEvent>();
+    const run = shareRun(source);
+    const received: string[] = [];
+    run.events$.subscribe(({ type }) => {
+      received.push(type);
+      if (type === 'a') source.next(other('b'));
+    });
+    const second = observe(run.events$);
+    source.next(other('a'));
+    expect(received).toEqual(['a', 'b']);
+    expect(second.values).toEqual([other('a'), other('b')]);
+  });
+
+  it('shareRun continues after the id of any envelope', () => {
+    const source = new Subject<StreamEvent>();
+    const run = shareRun(source);
+    const all = observe(run.envelopes());
+    exampleEvents().forEach((event) => source.next(event));
+    const contentAfter = (position: number) => contentOf(all.values.slice(position).map(({ event }) => event));
+    for (const [index, { id }] of all.values.entries())
+      expect(contentOf(observe(run.envelopes(id)).values.map(({ event }) => event))).toEqual(contentAfter(index + 1));
+  });
+
+  it('shareRun reports an id that is not of this run', () => {
+    expect(observe(shareRun(exampleRun()).envelopes('99')).error).toMatchObject({ code: 'configuration' });
+  });
+
+  it('shareRun merges the deltas that wait for a reader that comes back', () => {
+    const source = new Subject<StreamEvent>();
+    const run = shareRun(source);
+    const first = observe(run.envelopes().pipe(take(1)));
+    'abcd'.split('').forEach((delta) => source.next(text(delta)));
+    source.next(other('x'));
+    source.complete();
+    expect(first.values.map(({ event }) => event)).toEqual([text('a')]);
+    const rest = observe(run.envelopes(first.values[0]?.id));
+    expect(rest.values.map(({ event }) => event)).toEqual([text('bcd'), other('x')]);
+    expect(rest.completed).toBe(true);
+  });
+
+  it('shareRun counts a holder as a subscriber', () => {
+    new TestScheduler(() => undefined).run(({ flush }) => {
+      const run = shareRun(NEVER, { grace: 4 });
+      const held = run.hold();
+      run.start();
+      flush();
+      expect(run.status).toBe('running');
+      held.unsubscribe();
+      flush();
+      expect(run.status).toBe('abandoned');
+    });
+  });
+});
