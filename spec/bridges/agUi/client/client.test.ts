@@ -286,12 +286,13 @@ describe('the end of a run', () => {
 
   it('a request that is not valid is refused with a status', async () => {
     const { client } = await serve([]);
-    for (const [body, status] of [
-      ['{', 400],
-      ['{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":5}]}', 400],
-      ['x'.repeat(1_000_001), 413],
+    for (const [type, body, status] of [
+      ['application/json', '{', 400],
+      ['application/json', '{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":5}]}', 400],
+      ['application/json', 'x'.repeat(1_000_001), 413],
+      ['text/plain', '{"threadId":"t","runId":"r","messages":[]}', 415],
     ] as const) {
-      const response = await fetch(client.url, { method: 'POST', body });
+      const response = await fetch(client.url, { method: 'POST', headers: { 'content-type': type }, body });
       assert.equal(response.status, status, body.slice(0, 80));
     }
   });
