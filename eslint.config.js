@@ -4,6 +4,21 @@ import { defineConfig } from 'eslint/config';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
+/** The rooms behind the main entry point. */
+const mainRooms = [
+  'core',
+  'protocol',
+  'providers',
+  'operators',
+  'orchestrators',
+  'agent',
+  'models',
+  'tools',
+  'transport',
+  'service',
+  'chat',
+];
+
 /** Imports go one way: a room of lib/ may import itself and the rooms listed here. */
 const rooms = {
   core: [],
@@ -23,52 +38,11 @@ const rooms = {
   bridges: ['core', 'operators', 'orchestrators', 'protocol', 'agent', 'transport', 'service', 'chat'],
   'bridges/mcp': ['core'],
   'bridges/opentelemetry': ['core', 'operators', 'orchestrators', 'agent'],
-  testing: [
-    'core',
-    'protocol',
-    'providers',
-    'operators',
-    'orchestrators',
-    'agent',
-    'models',
-    'tools',
-    'transport',
-    'service',
-    'chat',
-    'recording',
-  ],
+  testing: [...mainRooms, 'recording'],
   'testing/server': ['core', 'testing', 'recording'],
-  cli: [
-    'core',
-    'protocol',
-    'operators',
-    'providers',
-    'registry',
-    'orchestrators',
-    'agent',
-    'models',
-    'tools',
-    'transport',
-    'service',
-    'chat',
-    'recording',
-    'testing',
-    'testing/server',
-  ],
+  cli: [...mainRooms, 'registry', 'recording', 'testing', 'testing/server'],
   // The main entry point: no room imports it. registry, recording, stores, bridges and testing are separate entry points.
-  index: [
-    'core',
-    'protocol',
-    'providers',
-    'operators',
-    'orchestrators',
-    'agent',
-    'models',
-    'tools',
-    'transport',
-    'service',
-    'chat',
-  ],
+  index: mainRooms,
 };
 
 /** The dependencies at run time. */

@@ -5,7 +5,7 @@ import type { ToolCallFragment } from './core/chunk.js';
 import { ConfigurationError } from './core/errors.js';
 import { createStartState } from './core/input.js';
 import type { Input } from './core/input.js';
-import type { ResultEvent, RunEvent, RunResult } from './core/event.js';
+import type { ResultEvent, RunEvent, RunResult, StreamEvent } from './core/event.js';
 import type { Message } from './core/message.js';
 import { deferCall } from './core/deferCall.js';
 import type { Model, ToolChoiceOption } from './core/model.js';
@@ -135,14 +135,27 @@ export function createAgent<const T extends readonly Tool[] = readonly [], O = u
     deferCall(startStream, settings, input, history, runOptions);
   const resume = (stored: Checkpoint, runOptions: ResumeOptions = {}) =>
     deferCall(startResumed, settings, stored, runOptions);
-  // The types of the events and the output follow from the tools and the schema; TypeScript cannot infer them from the
-  // pipe.
+  return agentOf(stream, resume);
+}
+
+/**
+ * Makes an agent from the two functions that start runs. For `createAgent` and the functions that wrap an agent.
+ *
+ * @param stream Starts a run.
+ * @param resume Resumes a run.
+ * @returns The agent. Its type is the caller's claim: the types of the events and the output follow from the tools and
+ * the schema, and TypeScript cannot infer them from a pipe.
+ */
+export function agentOf<T extends readonly Tool[], O, C>(
+  stream: (input: Input, options?: RunOptions) => Observable<StreamEvent>,
+  resume: (checkpoint: Checkpoint, options?: ResumeOptions) => Observable<StreamEvent>,
+): Agent<T, O, C> {
   return {
     stream,
-    run: (input, runOptions) => stream(input, runOptions).pipe(onlyResult),
+    run: (input: Input, options?: RunOptions) => stream(input, options).pipe(onlyResult),
     resume,
-    resumeRun: (checkpoint, runOptions) => resume(checkpoint, runOptions).pipe(onlyResult),
-  } as Agent<T, O, C & UserContextOf<T[number]>>;
+    resumeRun: (checkpoint: Checkpoint, options?: ResumeOptions) => resume(checkpoint, options).pipe(onlyResult),
+  } as Agent<T, O, C>;
 }
 
 function startStream(
@@ -169,7 +182,7 @@ function start(settings: AgentSettings, from: RunStart, runOptions: RunOptions):
   return startRun(settings, from, runOptions);
 }
 
-const onlyResult = (events: Observable<RunEvent>): Observable<RunResult> =>
+const onlyResult = (events: Observable<StreamEvent>): Observable<RunResult> =>
   events.pipe(
     filter((event): event is ResultEvent => event.type === 'result'),
     map(({ result }) => result),

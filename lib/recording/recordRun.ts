@@ -1,11 +1,11 @@
-import { defer, filter, from, map, tap } from 'rxjs';
+import { defer, from, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { agentOf } from '../agent.js';
 import type { Agent, Input, ResumeOptions, RunOptions } from '../agent.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
-import type { RunEvent, RunResult, StreamEvent } from '../core/event.js';
-import { isResult } from '../core/eventGuards.js';
+import type { RunEvent, StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
@@ -68,20 +68,8 @@ export function recordRun<T extends readonly Tool[], O, C>(
     });
   const resume = (checkpoint: Checkpoint, runOptions: ResumeOptions = {}) =>
     recorded(output, runOptions, (traced) => untyped.resume(checkpoint, traced), { name, resumed: true });
-  return {
-    ...agent,
-    stream,
-    run: (input: Input, runOptions?: RunOptions) => stream(input, runOptions).pipe(onlyResult),
-    resume,
-    resumeRun: (checkpoint: Checkpoint, runOptions?: ResumeOptions) => resume(checkpoint, runOptions).pipe(onlyResult),
-  } as unknown as Agent<T, O, C>;
+  return agentOf(stream, resume);
 }
-
-const onlyResult = (events: Observable<StreamEvent>): Observable<RunResult> =>
-  events.pipe(
-    filter(isResult),
-    map(({ result }) => result),
-  );
 
 interface Start {
   readonly name: string | undefined;

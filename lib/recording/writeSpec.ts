@@ -29,7 +29,8 @@ export interface WriteSpecOptions {
  *
  * With a `fixture`, the spec reads the file of the recording. Without one, it contains everything: a marble diagram of
  * the model's chunks for each request, one for each tool call, and one of the expected events. A letter stands for
- * everything that was emitted in one millisecond.
+ * everything that was emitted in one millisecond. Events that different calls emitted in the same millisecond may come
+ * in another order in such a spec: use a fixture for them, which keeps the order.
  *
  * ```ts
  * await writeFile('run.spec.ts', writeSpec(recording, { fixture: './run.jsonl', runner: 'jest' }));

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { delay, lastValueFrom, Subject, takeUntil, tap, timer, toArray } from 'rxjs';
+import { delay, firstValueFrom, lastValueFrom, ReplaySubject, Subject, takeUntil, tap, timer, toArray } from 'rxjs';
 import { createAgent, openai, retryModel, tool } from 'rivulet';
 import type { Agent, RunEvent } from 'rivulet';
 import { drawRun, readRecording, recordFetch, recordRun, replayRun, writeSpec } from 'rivulet/recording';
@@ -37,12 +37,16 @@ async function recordOverHttp() {
     apiKey: 'sk-live-0123456789abcdef',
     fetch: recorder.fetch,
   });
+  // Each call ends 15 ms after another one: what happens in one millisecond has no order in a diagram.
+  const written = new ReplaySubject<void>();
+  const measured = new ReplaySubject<void>();
   const weather = tool({
     name: 'weather',
     description: 'The weather of a city.',
     parameters: z.object({ city: z.string() }),
     execute: async ({ city }) => {
-      await lastValueFrom(timer(city === 'Oslo' ? 15 : 30));
+      await firstValueFrom((city === 'Atlantis' ? measured : written).pipe(delay(15)));
+      measured.next();
       if (city === 'Atlantis') throw new Error('There is no weather for Atlantis.');
       return { celsius: -3 };
     },
@@ -52,7 +56,10 @@ async function recordOverHttp() {
     description: 'Writes a file.',
     parameters: z.object({ path: z.string() }),
     needsApproval: true,
-    execute: ({ path }) => `wrote ${path}`,
+    execute: ({ path }) => {
+      written.next();
+      return `wrote ${path}`;
+    },
   });
   const agent = createAgent({
     model: retryModel(model, { count: 1, delay: 25, when: () => true }),

@@ -1,11 +1,11 @@
 import { context, SpanKind } from '@opentelemetry/api';
 import type { Attributes } from '@opentelemetry/api';
-import { defer, filter, map } from 'rxjs';
+import { defer } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { agentOf } from '../../agent.js';
 import type { Agent, Input, ResumeOptions, RunOptions } from '../../agent.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
-import type { RunEvent, RunResult } from '../../core/event.js';
-import { isResult } from '../../core/eventGuards.js';
+import type { RunEvent } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import { addUsage } from '../../core/usage.js';
@@ -66,20 +66,8 @@ export function traceAgent<T extends readonly Tool[], O, C>(
     traceRun((traced) => untyped.stream(input, traced) as Observable<RunEvent>, runOptions, options);
   const resume = (checkpoint: Checkpoint, runOptions: ResumeOptions = {}) =>
     traceRun((traced) => untyped.resume(checkpoint, traced), runOptions, options);
-  return {
-    ...agent,
-    stream,
-    run: (input: Input, runOptions?: RunOptions) => stream(input, runOptions).pipe(onlyResult),
-    resume,
-    resumeRun: (checkpoint: Checkpoint, runOptions?: ResumeOptions) => resume(checkpoint, runOptions).pipe(onlyResult),
-  } as unknown as Agent<T, O, C>;
+  return agentOf(stream, resume);
 }
-
-const onlyResult = (events: Observable<RunEvent>): Observable<RunResult> =>
-  events.pipe(
-    filter(isResult),
-    map(({ result }) => result),
-  );
 
 /** Runs one run as an operation. */
 function traceRun<Options extends RunOptions | ResumeOptions>(
