@@ -72,7 +72,8 @@ export interface ToolCallPart<Name extends string = string, Arguments = JsonObje
  * Why a call has an error instead of a result. `cancelled`: it was cancelled while it ran; `not_executed`: it was never
  * started; `denied`: its approval was denied; `unknown_tool`: there is no tool with its name; `invalid_arguments`:
  * the arguments are not JSON, or do not match the schema; `timeout`: the tool missed its deadline; `failed`: the tool
- * threw, or returned a value that JSON cannot represent.
+ * threw, or returned a value that JSON cannot represent; `incomplete`: the agent behind the tool (`agentTool`) ended
+ * without an answer.
  */
 export type ToolErrorCode =
   | 'cancelled'
@@ -81,7 +82,8 @@ export type ToolErrorCode =
   | 'unknown_tool'
   | 'invalid_arguments'
   | 'timeout'
-  | 'failed';
+  | 'failed'
+  | 'incomplete';
 
 /** The result of a tool call, or its error. `id` and `name` are those of the call. */
 export type ToolResultPart<Name extends string = string, Result = JsonValue> =
@@ -92,6 +94,7 @@ export type ToolResultPart<Name extends string = string, Result = JsonValue> =
       readonly result: Result;
       readonly error?: never;
       readonly code?: never;
+      readonly data?: never;
     }
   | {
       readonly type: 'toolResult';
@@ -100,6 +103,8 @@ export type ToolResultPart<Name extends string = string, Result = JsonValue> =
       /** The error message for the model. */
       readonly error: string;
       readonly code?: ToolErrorCode;
+      /** What the tool had done. Of an agent that has ended without an answer: its `finishReason` and its `text`. */
+      readonly data?: JsonObject;
       readonly result?: never;
     };
 

@@ -1,6 +1,6 @@
 import { catchError, map, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { ToolCallFragment } from '../core/chunk.js';
+import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
 import type { ResultEvent, RunResult, StreamEvent } from '../core/event.js';
 import { isResult, isTurn } from '../core/eventGuards.js';
@@ -11,6 +11,7 @@ import { progress } from '../core/progress.js';
 import type { Progress } from '../core/progress.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
+import { ToolFailure } from '../operators/execute/toolFailure.js';
 
 /** Any agent, whatever its tools, its output and its context are. */
 export interface AnyAgent {
@@ -75,8 +76,9 @@ type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...optio
  *   of the outer run includes it, and so do `tokenBudget` and `costBudget`. The turn in which a run fails or is
  *   cancelled is not included.
  * - Cancellation: unsubscribing or stopping the outer run, or its `toolDeadline`, unsubscribes the inner one.
- * - Errors: the model receives the message of the error, without the agent's conversation; so it does if the agent ends
- *   without an answer (at `maxTurns`, or because a call of its own waits).
+ * - Errors: the model receives the message of the error, without the agent's conversation. Only a run that ends with
+ *   `stop` has an answer. Any other end (`maxTurns`, `limit`, `length`, `contentFilter`, a call of its own that waits) is
+ *   an error with the code `incomplete`, whose `data` holds the `finishReason` and the `text` that the agent wrote.
  * - The `context` of the outer run is passed on to the agent's tools.
  *
  * ```ts
@@ -106,12 +108,11 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
     execute: (args, { context, usage }) =>
       agent.stream(prompt(args as never), ...([{ context }] as never)).pipe(
         map((event): Progress | JsonValue => {
-          if (isResult(event)) return toAnswer(name, event.result);
+          if (isResult(event)) return answerOf(name, event.result);
           if (isTurn(event) && event.usage) usage(event.usage);
           return progress(event);
         }),
-        // Only the message: an error may hold the conversation (`failedRunOf`).
-        catchError((error: unknown) => throwError(() => new Error(errorText(error)))),
+        catchError((thrown: unknown) => throwError(() => withoutConversation(thrown))),
       ),
   };
   // The types follow from the agent, but TypeScript cannot infer them from the Observable.
@@ -122,10 +123,27 @@ const readPrompt = (args: unknown): string => (args as { readonly prompt: string
 
 const asJson = (args: unknown): string => JSON.stringify(args);
 
-function toAnswer(name: string, { output, messages, finishReason }: RunResult): JsonValue {
-  if (output !== undefined) return output as JsonValue;
+/** Only the message of an error: the error may hold the conversation (`failedRunOf`). */
+const withoutConversation = (thrown: unknown): Error =>
+  thrown instanceof ToolFailure ? thrown : new Error(errorText(thrown));
+
+/** @throws ToolFailure if the run did not end with an answer. */
+function answerOf(name: string, { output, messages, finishReason, text }: RunResult): JsonValue {
   const last = messages.findLast(({ role }) => role === 'model');
-  const text = last ? messageText(last) : '';
-  if (text === '') throw new Error(`The agent "${name}" ended without an answer (${finishReason}).`);
-  return text;
+  const answer = output === undefined ? last && messageText(last) : (output as JsonValue);
+  if (finishReason === 'stop' && answer !== undefined && answer !== '') return answer;
+  const written = text === '' ? 'It wrote nothing.' : `It wrote, before that: ${text}`;
+  const problem = `The agent "${name}" ended without an answer: ${endTexts[finishReason] ?? finishReason}. ${written}`;
+  throw new ToolFailure(finishReason === 'stopped' ? 'cancelled' : 'incomplete', problem, { finishReason, text });
 }
+
+/** Why an agent has no answer, for the model that has asked it. */
+const endTexts: Partial<Record<FinishReason, string>> = {
+  stop: 'its last message is empty',
+  waiting: 'one of its tool calls waits for a person or a browser, which cannot answer here',
+  maxTurns: 'it reached its maximum number of turns (maxTurns)',
+  limit: 'it reached a limit of its run (limit)',
+  length: 'its answer was cut off at the limit of tokens (length)',
+  contentFilter: "the provider's filter stopped its answer (contentFilter)",
+  stopped: 'it was stopped',
+};

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, from, mergeMap, of, Subject, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
+import type { AgentOptions } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import { isText, isToolProgress, isToolResult, isToolUsage, isTurn } from '../../lib/core/eventGuards.js';
@@ -11,7 +12,7 @@ import { tool } from '../../lib/core/tool.js';
 import type { EventsOf, Tool, UserContextOf } from '../../lib/core/tool.js';
 import type { Usage } from '../../lib/core/usage.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
-import { tokenBudget } from '../../lib/orchestrators/stopWhen.js';
+import { tokenBudget, turnCount } from '../../lib/orchestrators/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { cacheTool } from '../../lib/tools/cacheTool.js';
@@ -179,10 +180,34 @@ describe('agentTool', () => {
     expect(events.at(-1)).toMatchObject({ type: 'result', result: { text: 'It is the Nile.' } });
   });
 
-  it('agentTool answers with an error if the agent ends without an answer', () => {
-    const agent = createAgent({ model: scriptedModel([[toolCall('look')]]), tools: [look], maxTurns: 1 });
+  const preamble = 'I look.';
+  const ends: readonly (readonly [string, Partial<AgentOptions>, readonly (string | Chunk)[], string])[] = [
+    ['maxTurns', { maxTurns: 1 }, [preamble, toolCall('look')], 'maximum number of turns'],
+    ['limit', { stopWhen: turnCount(1) }, [preamble, toolCall('look')], 'a limit of its run'],
+    ['length', {}, [preamble, { type: 'finish', reason: 'length' }], 'cut off'],
+    ['contentFilter', {}, [preamble, { type: 'finish', reason: 'contentFilter' }], 'filter'],
+    ['other', {}, [preamble, { type: 'finish', reason: 'other' }], 'other'],
+  ];
+  it.each(ends)(
+    'agentTool does not take a preamble for the answer of an agent that ends with %s',
+    (finishReason, options, script, reason) => {
+      const agent = createAgent({ tools: [look], ...options, model: scriptedModel([script]) });
+      const [result] = resultsOf(observe(callTool(agentTool(agent, described), { prompt: '' })).values);
+      expect(result).toMatchObject({ code: 'incomplete', data: { finishReason, text: preamble } });
+      expect(result?.error).toContain('The agent "research" ended without an answer: ');
+      expect(result?.error).toContain(reason);
+      expect(result?.error).toMatch(/It wrote, before that: I look\.$/);
+    },
+  );
+
+  it('agentTool answers with an error if the answer of the agent is empty', () => {
+    const agent = createAgent({ model: scriptedModel([[]]) });
     expect(resultsOf(observe(callTool(agentTool(agent, described), { prompt: '' })).values)).toMatchObject([
-      { error: 'The agent "research" ended without an answer (maxTurns).', code: 'failed' },
+      {
+        error: 'The agent "research" ended without an answer: its last message is empty. It wrote nothing.',
+        code: 'incomplete',
+        data: { finishReason: 'stop', text: '' },
+      },
     ]);
   });
 

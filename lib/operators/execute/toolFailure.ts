@@ -1,26 +1,31 @@
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { toolErrorTexts } from '../../core/message.js';
 import type { ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
 /** A failure of a call with a specific code. Any other exception has the code `failed`. */
 export class ToolFailure extends Error {
+  /** @param data What the tool had done, for readers of the result. Default: nothing. */
   constructor(
     readonly code: ToolErrorCode,
     message: string,
+    readonly data?: JsonObject,
   ) {
     super(message);
   }
 }
 
-/** The code of an error. A tool may throw anything, also a Proxy: `instanceof` then throws what its trap throws. */
-function errorCode(thrown: unknown): ToolErrorCode {
+/** The code and the data of an error. A tool may throw anything, also a Proxy whose traps throw. */
+function describeFailure(thrown: unknown): { readonly code: ToolErrorCode; readonly data?: JsonObject } {
   try {
-    if (thrown instanceof TimeoutError && thrown.phase === 'tool') return 'timeout';
-    return thrown instanceof ToolFailure ? thrown.code : 'failed';
+    if (thrown instanceof TimeoutError && thrown.phase === 'tool') return { code: 'timeout' };
+    if (!(thrown instanceof ToolFailure)) return { code: 'failed' };
+    const { code, data } = thrown;
+    return data ? { code, data } : { code };
   } catch {
-    return 'failed';
+    return { code: 'failed' };
   }
 }
 
@@ -33,5 +38,5 @@ export const failedResult = ({ id, name }: ToolCallPart, thrown: unknown): ToolR
   id,
   name,
   error: errorText(thrown),
-  code: errorCode(thrown),
+  ...describeFailure(thrown),
 });
