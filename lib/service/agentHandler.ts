@@ -1,4 +1,4 @@
-import { concat, concatMap, ignoreElements, isObservable, map, of } from 'rxjs';
+import { concat, concatMap, EMPTY, ignoreElements, isObservable, map, of } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
@@ -83,6 +83,9 @@ export function agentHandler<C = undefined>(
 ): AgentHandler {
   const service = createService<C>(options, 1_000_000);
   const { checkpoints = false } = options;
+  const { log } = service;
+  /** What a shared log has of the turn that starts over. */
+  const restart: Observable<StreamEvent> = log.isShared ? of({ type: 'retract' }) : EMPTY;
 
   const send = (run: SharedRun | Observable<StreamEvent>, after?: string): Response => {
     const responseOptions = { ...options, after, describeError: (thrown: unknown) => service.describe(thrown) };
@@ -96,7 +99,8 @@ export function agentHandler<C = undefined>(
       return Response.json({ error: { message: thrown.message } }, { status: thrown.status, headers: thrown.headers });
     return send(failWith(thrown));
   };
-  const launch = (plan: RunPlan): Observable<Response> => service.launch(plan).pipe(map((run) => send(run)));
+  const launch = (plan: RunPlan, after?: string): Observable<Response> =>
+    service.launch(plan).pipe(map((run) => send(run, after)));
 
   const answer = (request: Request): Observable<Response> => {
     const { method, headers } = request;
@@ -135,8 +139,8 @@ export function agentHandler<C = undefined>(
       concatMap((run) => {
         if (run && service.executor.locate(run.record) === 'elsewhere')
           return of(send(service.runElsewhere(id), after));
-        if (after !== undefined) throw new RunNotFoundError(); // its events were removed
-        if (run) return recover(run, client);
+        if (run) return recover(run, client, after);
+        if (after !== undefined) throw new RunNotFoundError();
         if (body.resume !== undefined) return resume(id, body, client);
         if (body.input !== undefined) return start(id, body, client);
         throw new RunNotFoundError();
@@ -148,6 +152,7 @@ export function agentHandler<C = undefined>(
     { input, history }: Pick<StartRequest, 'input' | 'history'>,
     { owner, context }: Client<C>,
     before?: StoredRun,
+    after?: string,
   ): Observable<Response> =>
     service
       .findAll(
@@ -160,11 +165,13 @@ export function agentHandler<C = undefined>(
           const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
           const messages = history.map(findRecord).flatMap(messagesOfRecord);
           const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
-          return launch({
+          const options = { context, fragments: true, checkpoints, history: messages } as const;
+          const plan: RunPlan = {
             record: { id, owner, input, history: kept },
             stored: before,
-            events: (stop) => agent.stream(input, { stop, context, fragments: true, checkpoints, history: messages }),
-          });
+            events: (stop) => concat(before ? restart : EMPTY, agent.stream(input, { ...options, stop })),
+          };
+          return launch(plan, after);
         }),
       );
 
@@ -193,7 +200,8 @@ export function agentHandler<C = undefined>(
       events: (stop) => {
         if (!checkpoint) throw new RunNotFoundError();
         const rest = agent.resume(checkpoint, { ...options, stop });
-        return isResumption ? rest : concat(replayCheckpoint(checkpoint, shown), rest);
+        const seen = checkpoint.open ? EMPTY : restart;
+        return concat(before && log.isShared ? seen : isResumption ? EMPTY : replayCheckpoint(checkpoint, shown), rest);
       },
       ...(isResumption ? { begin: useCheckpoint(resumes, id, owner), undo: giveBack(resumes, record, owner) } : {}),
     };
@@ -220,13 +228,15 @@ export function agentHandler<C = undefined>(
       .pipe(ignoreElements());
 
   /** Replays a run that has ended, and resumes one whose process ended. */
-  const recover = (run: StoredRun, client: Client<C>): Observable<Response> => {
+  const recover = (run: StoredRun, client: Client<C>, after: string | undefined): Observable<Response> => {
     const { record } = run;
     const { id, state, checkpoint, input, history } = record;
-    if (state !== 'running' || !checkpoints) return of(send(replayRecord(record)));
-    if (checkpoint) return launch(resumption(record, client, run));
+    if (after !== undefined && !log.isShared) throw new RunNotFoundError(); // its events were removed
+    if (state !== 'running' || !checkpoints)
+      return of(after === undefined ? send(replayRecord(record)) : send(service.runElsewhere(id), after));
+    if (checkpoint) return launch(resumption(record, client, run), after);
     // The first checkpoint comes before the first tool, so nothing was executed.
-    return history ? start(id, { input, history }, client, run) : of(send(replayRecord(record)));
+    return history ? start(id, { input, history }, client, run, after) : of(send(replayRecord(record)));
   };
 
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown });

@@ -9,7 +9,7 @@ import { memoryLog } from './memoryLog.js';
 import { RunNotFoundError } from './runLog.js';
 import type { RunLog } from './runLog.js';
 import { logRun } from './shareRun.js';
-import type { SharedRun } from './shareRun.js';
+import type { LoggedRun, SharedRun } from './shareRun.js';
 
 /** Options of `createRuns`. */
 export interface RunsOptions {
@@ -71,7 +71,7 @@ export interface Runs {
 const READING_TIME = 600_000;
 
 interface Entry {
-  readonly run: SharedRun;
+  readonly run: LoggedRun;
   readonly stop: ReplaySubject<void>;
   /** Until when the run can be joined. Undefined while it runs. */
   expires?: number;
@@ -117,7 +117,7 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
     attempt?: number,
   ) => {
     const known = find(id);
-    if (known) return { id, run: known.run as SharedRun<E> };
+    if (known) return { id, run: known.run as SharedRun as SharedRun<E> };
     const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
     const source = defer(() => {
       const listening = log.messages(id).subscribe({
@@ -161,7 +161,7 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
         const ends = running.map(({ run }) => onErrorResumeNext(run.events$));
         for (const { run, stop } of running) {
           if (how === 'stop') stop.next();
-          if (how === 'abandon') run.unsubscribe();
+          if (how === 'abandon') run.leave();
         }
         return merge(...ends).pipe(ignoreElements());
       }),

@@ -1,5 +1,6 @@
 import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
-import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, Subject, take, takeUntil, tap } from 'rxjs';
+import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, retry, Subject, take, takeUntil } from 'rxjs';
+import { tap, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { RunResult, StreamEvent } from '../core/event.js';
@@ -8,6 +9,7 @@ import { failedRunOf, messagesOfFailed } from '../core/failedRun.js';
 import type { JsonObject } from '../core/json/json.js';
 import { createSemaphore } from '../core/semaphore.js';
 import { randomId } from '../transport/randomId.js';
+import { lateStore, RequestError } from './requestError.js';
 import { RunTakenError } from './runLog.js';
 import { failWith } from './settled.js';
 import type { RunRecord, RunStore, StoredRun } from './runStore.js';
@@ -51,7 +53,7 @@ export interface ExecutorOptions {
   readonly checkpoints: boolean;
   /** Describes the error of a failed run to its readers. */
   readonly describe: (thrown: unknown) => JsonObject;
-  /** Called if a record cannot be released. */
+  /** Called if a record cannot be released, or the beginning of a run cannot be undone. */
   readonly onError: (thrown: unknown) => void;
 }
 
@@ -81,17 +83,19 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
     onError(thrown);
     return EMPTY;
   });
-  const release = (record: HeldRecord): void => {
+  /** Does the last work for a record, which nobody waits for but a shutdown. If it fails, the lease ends by itself. */
+  const finish = (work: Observable<never>): void => {
     const written = new AsyncSubject<never>();
     releasing.add(written);
-    record
-      .write({ executor: undefined })
+    work
       .pipe(
-        report, // its lease ends
+        catchError(ignoreIfTaken),
+        report,
         finalize(() => releasing.delete(written)),
       )
       .subscribe(written);
   };
+  const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
   const run = (plan: RunPlan, record: HeldRecord, stop: Observable<void>): Observable<StreamEvent> => {
     const hasLeft = new Subject<void>();
     let hasBegun = false;
@@ -137,15 +141,37 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       defer(() => {
         const attempt = (plan.stored?.record.attempt ?? 0) + 1;
         const taken: RunRecord = { ...plan.record, state: 'running', attempt, executor: lease() };
-        const record = holdRecord(store, taken, plan.stored?.version ?? 0);
+        const { stored, begin = EMPTY, undo = EMPTY } = plan;
+        const record = holdRecord(store, taken, stored?.version ?? 0);
+        /** What ends the work for the record, if the run does not start: the request failed, or was too late. */
+        let giveUp = () => finish(stored ? record.restore(stored.record) : record.delete());
+        const written = defer(() => {
+          giveUp = () => release(record);
+          return EMPTY;
+        });
+        const given = (thrown: unknown) =>
+          concat(thrown instanceof RequestError ? EMPTY : undo, record.delete(), failWith(thrown));
         return concat(
-          record.write({}),
-          (plan.begin ?? EMPTY).pipe(catchError((thrown: unknown) => concat(record.delete(), failWith(thrown)))),
-          of((stop: Observable<void>) => run(plan, record, stop)),
-        );
+          record.write({}).pipe(retryOnce),
+          written,
+          begin.pipe(retryOnce, catchError(given)),
+          defer(() => {
+            giveUp = () => undefined;
+            return of((stop: Observable<void>) => run(plan, record, stop));
+          }),
+        ).pipe(finalize(() => giveUp()));
       }),
   };
 }
+
+/** After an error, nobody knows whether the store has written: the same write again makes it certain. */
+const retryOnce: MonoTypeOperatorFunction<never> = retry({
+  count: 1,
+  delay: (thrown) => (thrown instanceof RunTakenError || thrown instanceof RequestError ? failWith(thrown) : of(0)),
+});
+
+const ignoreIfTaken = (thrown: unknown): Observable<never> =>
+  thrown instanceof RunTakenError ? EMPTY : failWith(thrown);
 
 /** The store may be unreachable for a while. The lease says how long. */
 const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
@@ -155,6 +181,8 @@ const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
 interface HeldRecord {
   /** Writes a change. It fails with a RunTakenError if another process has written the record. */
   write(change: Partial<RunRecord>): Observable<never>;
+  /** Writes the record that was there before. */
+  restore(before: RunRecord): Observable<never>;
   delete(): Observable<never>;
 }
 
@@ -179,6 +207,7 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
         .pipe(
           concatMap(work),
           take(1),
+          timeout({ first: LEASE, with: () => failWith(lateStore()) }), // somebody else may have the run by then
           defaultIfEmpty(false),
           map((isDone) => {
             if (!isDone) throw new RunTakenError();
@@ -194,17 +223,19 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
         .subscribe(result);
       return result;
     });
+  const put = (toRecord: () => RunRecord) => {
+    let next: RunRecord;
+    return change(
+      () => store.put((next = toRecord()), version),
+      () => {
+        record = next;
+        version += 1;
+      },
+    );
+  };
   return {
-    write: (changes) => {
-      let next: RunRecord;
-      return change(
-        () => store.put((next = { ...record, ...changes }), version),
-        () => {
-          record = next;
-          version += 1;
-        },
-      );
-    },
+    write: (changes) => put(() => ({ ...record, ...changes })),
+    restore: (before) => put(() => before),
     delete: () =>
       change(
         () => store.delete(first.id, version),

@@ -1,7 +1,7 @@
 /** A request of a client that is not answered with a run. */
 export class RequestError extends Error {
   constructor(
-    readonly status: 400 | 403 | 404 | 405 | 409 | 413 | 415 | 500 | 503,
+    readonly status: 400 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 429 | 500 | 503,
     message: string,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {
@@ -19,6 +19,13 @@ export const leaving = () => new RequestError(503, 'This process ends. Ask again
 /** The answer if the store is late. The client asks again. */
 export const lateStore = () =>
   new RequestError(503, 'The store of the service does not answer. Ask again.', { 'retry-after': '5' });
+
+/** The answer if `context` is late. */
+export const lateContext = () =>
+  new RequestError(503, 'The service could not identify the client in time. Ask again.', { 'retry-after': '5' });
+
+/** The answer if the body of a request is late. */
+export const lateBody = () => new RequestError(408, 'The body of the request did not arrive in time. Send it again.');
 
 /** The longest name that a client may choose for a thread, a chat or a message. */
 const MAX_NAME_LENGTH = 200;

@@ -1,7 +1,7 @@
 import { catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
 import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, Subscription, take, timeout } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
-import { ConfigurationError } from '../core/errors.js';
+import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
+import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { createSemaphore } from '../core/semaphore.js';
 import type { Semaphore } from '../core/semaphore.js';
@@ -16,7 +16,7 @@ import { memoryLog } from './memoryLog.js';
 import { memoryStore } from './memoryStore.js';
 import { RunTakenError } from './runLog.js';
 import type { RunLog } from './runLog.js';
-import { elsewhere, lateStore, leaving, RequestError } from './requestError.js';
+import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './requestError.js';
 import { createRunAccess } from './runAccess.js';
 import type { Client, RunAccess } from './runAccess.js';
 import type { RunStore } from './runStore.js';
@@ -52,7 +52,7 @@ export interface Service<C> extends RunAccess<C> {
   /**
    * Does the work for an id after earlier work for it: no two requests of this process change a record at once. If
    * another process changes the record in the meantime, the work is done again. It fails with a RequestError 503 if
-   * the store does not answer.
+   * the store fails, or does not answer.
    */
   locked<T>(id: string, client: Client<C>, work: () => Observable<T>): Observable<T>;
   /**
@@ -80,11 +80,20 @@ export interface Service<C> extends RunAccess<C> {
   shutdown: Runs['shutdown'];
 }
 
+const isOurs = (thrown: unknown): boolean => thrown instanceof RequestError || thrown instanceof RivuletError;
+
 /** How often the work for a request is retried when another process changes its record. */
 const WORK_RETRIES = 5;
 
-/** How long the work for a request may take, with all its reads and writes, in milliseconds. */
+/**
+ * How long each part of a request may take, in milliseconds: its identification, its body, and the work for it with all
+ * its reads and writes.
+ */
 const WORK_TIME = 30_000;
+
+/** Fails with an error if the source emits nothing in time. */
+const inTime = <T>(late: () => RequestError): MonoTypeOperatorFunction<T> =>
+  timeout({ first: WORK_TIME, with: () => failWith(late()) });
 
 /**
  * Creates the kernel of a service.
@@ -128,6 +137,11 @@ export function createService<C>(
   /** Whether the runs were left to another process. */
   let isLeaving = false;
 
+  /** The store has failed: the client asks again. */
+  const unavailable = (thrown: unknown): RequestError => {
+    onError(thrown);
+    return lateStore();
+  };
   const stopLocked = (id: string, by: string): boolean => {
     const lock = locks.get(id);
     if (lock?.owner !== by) return false;
@@ -151,6 +165,7 @@ export function createService<C>(
     log,
     executor,
     ...access,
+    authorize: (context) => access.authorize(context).pipe(inTime(lateContext)),
     describe,
     handler: (answer, fail) => (request) =>
       firstValueFrom(
@@ -170,6 +185,7 @@ export function createService<C>(
             return text + decoder.decode(bytes, { stream: true });
           }, ''),
           map((text) => text + decoder.decode()),
+          inTime(lateBody),
         );
       }),
     locked: (id, client, work) =>
@@ -182,7 +198,8 @@ export function createService<C>(
             count: WORK_RETRIES,
             delay: (thrown) => (thrown instanceof RunTakenError ? of(0) : failWith(thrown)),
           }),
-          timeout({ first: WORK_TIME, with: () => failWith(lateStore()) }),
+          inTime(lateStore),
+          catchError((thrown: unknown) => failWith(isOurs(thrown) ? thrown : unavailable(thrown))),
           lock.turns.limit(),
           finalize(() => {
             lock.users -= 1;
@@ -219,6 +236,7 @@ export function createService<C>(
             if (!log.isShared) throw elsewhere();
             return log.send(id, { type: 'stop' });
           }),
+          inTime(lateStore),
         );
       }),
     stopRun: (id) => void runs.stop(id),

@@ -97,11 +97,17 @@ export interface LogRunOptions extends ShareRunOptions {
   readonly keep?: number | undefined;
 }
 
+/** A shared run that another process may continue. */
+export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRun<E> {
+  /** As `unsubscribe`, but a log that other processes share does not say that the run has ended: one continues it. */
+  leave(): void;
+}
+
 /** Shares a run whose events are written to a log. A subscriber receives an event when the log has it. */
 export function logRun<E extends StreamEvent>(
   source: Observable<E>,
   { log, id = randomId(), attempt = 1, grace = Infinity, stop, keep }: LogRunOptions,
-): SharedRun<E> {
+): LoggedRun<E> {
   requireNumber('grace', grace, 0);
   let status: SharedRunStatus = 'idle';
   const opened = new AsyncSubject<never>();
@@ -111,6 +117,8 @@ export function logRun<E extends StreamEvent>(
   let mayStop = stop !== undefined;
   let waiting = Subscription.EMPTY;
   const abandoned = new Subject<void>();
+  /** Fails when the run was left: the log has no end for its readers. */
+  const left = new AsyncSubject<never>();
 
   // The writes to the log are in order. Events that arrive during a write form the next write.
   let pending: E[] = [];
@@ -180,6 +188,13 @@ export function logRun<E extends StreamEvent>(
     end('abandoned', new RunAbandonedError());
     abandoned.next();
   };
+  const leave = (): void => {
+    if (log.isShared && !isEnded()) {
+      isEndWritten = true;
+      left.error(new RunAbandonedError());
+    }
+    unsubscribe();
+  };
   const hold = (): Subscription => {
     subscribers += 1;
     waiting.unsubscribe();
@@ -231,7 +246,7 @@ export function logRun<E extends StreamEvent>(
       concat(
         opened,
         defer(() => log.read(id, after) as Observable<Envelope<E>>),
-      ),
+      ).pipe(takeUntil(left)),
       started,
     ).pipe(held);
   return {
@@ -243,5 +258,6 @@ export function logRun<E extends StreamEvent>(
     hold,
     start,
     unsubscribe,
+    leave,
   };
 }

@@ -653,7 +653,7 @@ describe('agentHandler: requests', () => {
     await (await post(handler, { input: 'a' }, { 'x-run-id': first })).text();
     const answer = async () => (await post(handler, { resume: first, decisions: { p: { approve: true } } })).text();
     isFailing = () => true; // before the run begins: nothing was executed
-    expect(await answer()).toContain('event: failed');
+    expect(await answer()).toContain('Ask again.');
     expect([executed, store.records.get(first)?.record.checkpoint === undefined]).toEqual([0, false]);
     isFailing = ({ result, failure }) => (result ?? failure) !== undefined;
     expect(await answer()).toContain('event: failed');

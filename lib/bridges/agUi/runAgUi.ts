@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, filter, ignoreElements, NEVER, of } from 'rxjs';
+import { concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -6,7 +6,7 @@ import { isMessage, isResult } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
 import { writeFirst } from '../../service/executeRun.js';
 import type { RunRecord, RunStore, StoredRun } from '../../service/runStore.js';
-import { namedId } from '../../service/requestError.js';
+import { namedId, RequestError } from '../../service/requestError.js';
 import { createService } from '../../service/service.js';
 import type { HandledAgent } from '../../service/handledAgent.js';
 import type { Client } from '../../service/runAccess.js';
@@ -77,13 +77,17 @@ export function agUiRun<C>(
   /** Writes the record of the thread, with the checkpoint of a run that waits. */
   const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
     service
-      .update(id, owner, (record): RunRecord => ({
-        ...(record ?? { id, owner, attempt: 1, input: [] }),
-        state: checkpoint ? 'waiting' : 'ended',
-        executor: undefined,
-        checkpoint,
-      }))
-      .pipe(ignoreElements());
+      .update(id, owner, (record): RunRecord | undefined => {
+        if (record && service.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
+        const before = record ?? { id, owner, attempt: 1, input: [] };
+        return { ...before, state: checkpoint ? 'waiting' : 'ended', executor: undefined, checkpoint };
+      })
+      .pipe(
+        tap((isSaved) => {
+          if (!isSaved) throw notSaved();
+        }),
+        ignoreElements(),
+      );
   const start = (stop: Observable<void>) =>
     agent.stream([], { fragments: true, context, stop, history: historyOf(request, options) }).pipe(
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
@@ -116,8 +120,10 @@ export function agUiRun<C>(
       concatMap((stored) => {
         const { state, checkpoint } = stored?.record ?? {};
         if (stored && state === 'waiting' && checkpoint) return resume(stored, checkpoint);
-        if (!request.resume || request.resume.length === 0) return of(start);
-        if (stored && service.executor.locate(stored.record) === 'elsewhere') service.runElsewhere(id); // 503
+        const place = stored ? service.executor.locate(stored.record) : 'nowhere';
+        const isAnswer = request.resume !== undefined && request.resume.length > 0;
+        if (place === 'elsewhere' || (place === 'here' && !isAnswer)) throw threadIsBusy();
+        if (!isAnswer) return of(start);
         throw noRunWaits(request.threadId);
       }),
     ),
@@ -129,6 +135,14 @@ function newPrompts({ messages }: RunAgentInput): readonly Message[] {
   const end = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool');
   return fromAgUiMessages(messages.slice(end + 1).filter(({ role }) => role === 'user'));
 }
+
+const threadIsBusy = () =>
+  new RequestError(503, 'A run of this thread is being executed. Ask again.', { 'retry-after': '1' });
+
+const notSaved = () =>
+  new AgUiRequestError(
+    'another run of this thread is being executed, so this one cannot wait for an answer. Ask again.',
+  );
 
 const noRunWaits = (threadId: string) =>
   new AgUiRequestError(`no run waits in the thread "${threadId}". It was resumed already, or the server has lost it.`);

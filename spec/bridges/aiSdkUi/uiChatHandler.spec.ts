@@ -389,7 +389,7 @@ describe('uiChatHandler and requests that it refuses', () => {
     ['a URL without a chat', '', {}, {}, 404, /<id of the chat>/],
     ['another method', '', { method: 'PUT', body }, {}, 405, /POST, GET or DELETE/],
     ['the name of a property as a method', '/chat/stream', { method: 'constructor' }, {}, 405, /POST, GET or DELETE/],
-    ['a store that fails', '', { method: 'POST', body: known }, { store: failing }, 500, /^The request failed\.$/],
+    ['a store that fails', '', { method: 'POST', body: known }, { store: failing }, 503, /^The store .* Ask again\.$/],
   ])('uiChatHandler refuses %s', async (_, path, init, options, status, text) => {
     const onError = jest.fn();
     const headers = { 'access-control-allow-origin': '*' };
@@ -399,7 +399,7 @@ describe('uiChatHandler and requests that it refuses', () => {
     expect(response.status).toBe(status);
     expect(await response.text()).toMatch(text);
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
-    expect(onError).toHaveBeenCalledTimes([403, 500].includes(status) ? 1 : 0); // what the browser must not learn
+    expect(onError).toHaveBeenCalledTimes([403, 503].includes(status) ? 1 : 0); // what the browser must not learn
   });
 
   it('uiChatHandler decodes the id of a chat', async () => {
