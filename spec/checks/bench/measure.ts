@@ -17,6 +17,11 @@ export interface Plan {
   /** The CPU milliseconds after which a process starts no more runs, half of them for warm-ups. Default: 1,500. */
   readonly budget?: number;
   /**
+   * The smallest number of warm-ups, and of measured runs: on a slow machine, the budget ends before the code is
+   * compiled. Default: 1.
+   */
+  readonly least?: number;
+  /**
    * Whether each contestant, and the floor, has processes of its own: for a first run and for memory. Default: the
    * runs of a contestant and of the floor alternate in one process, so that other load affects both equally.
    */
@@ -67,7 +72,7 @@ export async function runRounds(
   server: string,
   found = new Map<Contestant, Found>(),
 ): Promise<ReadonlyMap<Contestant, Found>> {
-  const { warmups, runs, rounds, peerRounds = 1, budget = 1_500, alone } = plan;
+  const { warmups, runs, rounds, peerRounds = 1, budget = 1_500, least = 1, alone } = plan;
   for (let round = 0; round < rounds; round++) {
     for (const contestant of contestants) {
       const known = found.get(contestant) ?? { findings: [] };
@@ -77,7 +82,7 @@ export async function runRounds(
       if (isCovered || known.failure !== undefined || (peer && round >= peerRounds)) continue;
       if (process.stderr.isTTY) process.stderr.write(`\r${plan.case} ${round + 1}/${rounds} ${title}\u001b[K\r`);
       const against = alone || !base ? {} : { against: { module: base.module, library: base.library } };
-      const task = { module, library, ...against, server, case: plan.case, warmups, runs, budget };
+      const task = { module, library, ...against, server, case: plan.case, warmups, runs, budget, least };
       const { finding, failure } = await runClient(task, node.program);
       if (finding) known.findings.push(finding);
       else known.failure = failure;

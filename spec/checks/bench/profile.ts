@@ -49,7 +49,7 @@ type Frame = ProfileNode['callFrame'];
 async function profileOf({ module, library }: Contestant, name: string, server: string) {
   rmSync(folder, { recursive: true, force: true });
   const flags = ['--cpu-prof', '--cpu-prof-interval', String(interval), '--cpu-prof-dir', folder];
-  const task = { module, library, server, case: name, ...many, budget: 6_000 };
+  const task = { module, library, server, case: name, ...many, budget: 6_000, least: 1 };
   const { finding, failure } = await runClient(task, process.execPath, flags);
   const [file] = readdirSync(folder);
   if (!finding || file === undefined) throw new Error(`${name}: ${failure}`);

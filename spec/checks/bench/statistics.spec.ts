@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { exponent, median, quantile } from './statistics.js';
+import { continues, exponent, median, quantile } from './statistics.js';
 
 describe('the statistics of the benchmark', () => {
   it('median returns the middle value, or the mean of the two middle values', () => {
@@ -16,5 +16,15 @@ describe('the statistics of the benchmark', () => {
     expect(exponent(sizes.map((size) => [size, 3 * size]))).toBeCloseTo(1);
     expect(exponent(sizes.map((size) => [size, 0.5 * size ** 2]))).toBeCloseTo(2);
     expect(exponent(sizes.map((size) => [size, 7]))).toBeCloseTo(0);
+  });
+
+  it('continues requires the least number of runs, even if the first has spent the budget', () => {
+    const runs = [0, 4, 5].map((done) => continues(done, { least: 5, most: 10 }, true));
+    expect(runs).toEqual([true, true, false]);
+  });
+
+  it('continues ends at the largest number of runs, even if budget is left', () => {
+    const runs = [5, 9, 10].map((done) => continues(done, { least: 5, most: 10 }, false));
+    expect(runs).toEqual([true, true, false]);
   });
 });

@@ -19,3 +19,13 @@ export function exponent(points: readonly (readonly [size: number, cost: number]
   const covariance = logs.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
   return covariance / logs.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
 }
+
+/** How many runs are measured: at least so many and at most so many, and between them until the budget is spent. */
+export interface Effort {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Whether another run follows, after so many. */
+export const continues = (done: number, { least, most }: Effort, isSpent: boolean): boolean =>
+  done < most && (done < least || !isSpent);

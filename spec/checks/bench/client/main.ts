@@ -2,7 +2,7 @@
  * The client process: one library, one case. It receives its task as JSON in the arguments, and prints its finding as
  * one line of JSON. It runs without a compiler, so that its times contain only the library and the case.
  */
-import { quantile } from '../statistics.js';
+import { continues, quantile } from '../statistics.js';
 import { measure, caseOf } from './cases.js';
 import type { Job, Library } from './job.js';
 
@@ -19,8 +19,10 @@ export interface Task {
   readonly warmups: number;
   /** The largest number of measured runs. 0: only the import is measured. */
   readonly runs: number;
-  /** The CPU milliseconds after which no more runs start, half of them for warm-ups. At least one run is measured. */
+  /** The CPU milliseconds after which no more runs start, half of them for warm-ups. */
   readonly budget: number;
+  /** The smallest number of warm-ups, and of measured runs, whatever they take. */
+  readonly least: number;
 }
 
 /** The measurements of a client process. */
@@ -74,9 +76,10 @@ async function runsOf(library: Library, other: Library | undefined): Promise<Pic
   const spent = () => (process.cpuUsage().user - begun) / 1000;
   const cost = (one: Library) => (which ? measure(one, which, task.server) : latencyOf(one));
   const measured = async (one: Library | undefined) => (one ? [await cost(one)] : []);
-  for (let warmup = 0; warmup < task.warmups && spent() < task.budget / 2; warmup++)
+  const { warmups, runs, budget, least } = task;
+  for (let warmup = 0; continues(warmup, { least, most: warmups }, spent() >= budget / 2); warmup++)
     for (const one of [other, library]) await measured(one);
-  for (let run = 0; run < task.runs && (run === 0 || spent() < task.budget); run++) {
+  for (let run = 0; continues(run, { least, most: runs }, spent() >= budget); run++) {
     against.push(...(await measured(other)));
     costs.push(...(await measured(library)));
   }
