@@ -6,16 +6,19 @@ import { ConfigurationError } from './core/errors.js';
 import { createStartState } from './core/input.js';
 import type { Input } from './core/input.js';
 import type { ResultEvent, RunEvent, RunResult, StreamEvent } from './core/event.js';
-import type { Message } from './core/message.js';
 import { deferCall } from './core/deferCall.js';
 import type { Model, ToolChoiceOption } from './core/model.js';
 import { readCheckpoint } from './core/readCheckpoint.js';
+import { requireOptions } from './core/requireOptions.js';
+import type { OptionKinds } from './core/requireOptions.js';
+import { requireTool } from './core/tool.js';
 import type { EventsOf, Tool, UserContextOf } from './core/tool.js';
 import { startRun } from './orchestrators/agentRun.js';
 import type { AgentSettings, RunStart } from './orchestrators/agentRun.js';
 import type { Orchestrator, TurnOptions } from './orchestrators/orchestrator.js';
 import type { PrepareTurn } from './orchestrators/prepareTurn.js';
 import { resumedTurn } from './orchestrators/resumedTurn.js';
+import { runOptionKinds } from './orchestrators/runOptions.js';
 import type { ResumeOptions, RunArguments, RunOptions } from './orchestrators/runOptions.js';
 import type { StopWhen } from './orchestrators/stopWhen.js';
 import { toolLoop } from './orchestrators/toolLoop.js';
@@ -123,16 +126,19 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
  * `output` and the settings of the request.
  * @returns An agent, which is stateless: pass the conversation so far as `history`. The result contains the messages
  * that the run added.
+ * @throws ConfigurationError `options` or `tools` for what TypeScript rejects: an option with another name or type. A
+ * run fails with one if its own options or its messages are not valid.
  */
 export function createAgent<const T extends readonly Tool[] = readonly [], O = undefined, C = unknown>(
   options: AgentOptions<T, O, C>,
 ): Agent<T, O, C & UserContextOf<T[number]>> {
+  requireOptions('createAgent', options, optionKinds);
   const { model, tools = [] } = options;
+  tools.forEach(requireTool);
   const output: TypedOutput | undefined = options.output;
   const orchestrator = options.orchestrator ?? (isTyped(output) ? output.select(model, tools) : toolLoop);
   const settings: AgentSettings = { ...options, output, tools, orchestrator };
-  const stream = (input: Input, { history = [], ...runOptions }: RunOptions = {}) =>
-    deferCall(startStream, settings, input, history, runOptions);
+  const stream = (input: Input, runOptions: RunOptions = {}) => deferCall(startStream, settings, input, runOptions);
   const resume = (stored: Checkpoint, runOptions: ResumeOptions = {}) =>
     deferCall(startResumed, settings, stored, runOptions);
   return agentOf(stream, resume);
@@ -158,16 +164,13 @@ export function agentOf<T extends readonly Tool[], O, C>(
   } as Agent<T, O, C>;
 }
 
-function startStream(
-  settings: AgentSettings,
-  input: Input,
-  history: readonly Message[],
-  runOptions: RunOptions,
-): Observable<RunEvent> {
-  return start(settings, { state: createStartState(input, history) }, runOptions);
+function startStream(settings: AgentSettings, input: Input, runOptions: RunOptions): Observable<RunEvent> {
+  requireOptions('agent.stream', runOptions, runOptionKinds);
+  return start(settings, { state: createStartState(input, runOptions.history) }, runOptions);
 }
 
 function startResumed(settings: AgentSettings, stored: Checkpoint, runOptions: ResumeOptions): Observable<RunEvent> {
+  requireOptions('agent.resume', runOptions, runOptionKinds);
   const checkpoint = readCheckpoint(stored, settings.orchestrator.name);
   const { state, open } = checkpoint;
   return resumedTurn(open, runOptions, settings.tools).pipe(
@@ -187,6 +190,34 @@ const onlyResult = (events: Observable<StreamEvent>): Observable<RunResult> =>
     filter((event): event is ResultEvent => event.type === 'result'),
     map(({ result }) => result),
   );
+
+const optionKinds: OptionKinds<AgentOptions> = {
+  model: 'any',
+  system: 'string',
+  tools: 'array',
+  output: 'any',
+  toolChoice: 'any',
+  prepareTurn: 'function',
+  approve: 'function',
+  stopWhen: 'any',
+  orchestrator: 'object',
+  timeout: 'object',
+  prefix: 'string',
+  newId: 'function',
+  maxTurns: 'number',
+  maxRepairs: 'number',
+  toolConcurrency: 'number',
+  toolDeadline: 'number',
+  eagerTools: 'boolean',
+  temperature: 'number',
+  topP: 'number',
+  maxOutputTokens: 'number',
+  stopSequences: 'array',
+  seed: 'number',
+  thinking: 'any',
+  parallelToolCalls: 'boolean',
+  providerOptions: 'object',
+};
 
 const isTyped = (output: TypedOutput | undefined): output is TypedOutput =>
   typeof (output as Partial<TypedOutput> | undefined)?.select === 'function';

@@ -2,7 +2,7 @@ import { ConfigurationError } from './errors.js';
 import { startState } from './event.js';
 import { isRecord } from './json/json.js';
 import { userMessage } from './message.js';
-import type { Message } from './message.js';
+import type { Message, Role } from './message.js';
 import type { RunState } from './runState.js';
 
 /** The user's input: a text, a message, or several messages. */
@@ -14,13 +14,34 @@ export const messagesOf = (input: Input): readonly Message[] =>
 
 /**
  * The state from which a run starts. The history is copied, so that later changes to the array do not affect the run.
+ *
+ * @throws ConfigurationError `history` for a value that is not a message, and if there is none.
  */
-export function createStartState(input: Input, history: readonly Message[]): RunState {
-  const messages = messagesOf(input);
-  if (history.length + messages.length > 0 && messages.every(isRecord)) return startState([...history, ...messages]);
+export function createStartState(input: Input, history: readonly Message[] = []): RunState {
+  const messages = [...history, ...messagesOf(input)];
+  if (messages.length === 0 || (input as Input | undefined) === undefined) {
+    throw new ConfigurationError(
+      'history',
+      'There is nothing to send: no input and no history.',
+      'Pass a text or a message.',
+    );
+  }
+  messages.forEach(requireMessage);
+  return startState(messages);
+}
+
+/** JavaScript may pass the messages of another library. */
+function requireMessage(message: unknown, index: number): void {
+  const { role, parts } = isRecord(message) ? message : {};
+  const isMessage = typeof role === 'string' && roles.includes(role) && Array.isArray(parts) && parts.every(isPart);
+  if (isMessage) return;
   throw new ConfigurationError(
     'history',
-    'There is nothing to send: no input and no history.',
-    'Pass a text or a message.',
+    `Message ${index} of the run is not a message: ${JSON.stringify([message]).slice(1, -1).slice(0, 200)}.`,
+    `Use userMessage(text) or modelMessage(text). A message has \`parts\`, and the role ${roles.join(', ')}.`,
   );
 }
+
+const isPart = (part: unknown): boolean => isRecord(part) && typeof part['type'] === 'string';
+
+const roles: readonly string[] = ['system', 'user', 'model'] satisfies readonly Role[];

@@ -8,10 +8,12 @@ import type {
   ToolUsageEvent,
   ToolWaitingEvent,
 } from './event.js';
-import { omitUndefined } from './json/json.js';
+import { isRecord, omitUndefined } from './json/json.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ProviderOptions, ToolCallPart } from './message.js';
+import { requireOptions } from './requireOptions.js';
+import type { OptionKinds } from './requireOptions.js';
 import { toJsonSchema } from './schema.js';
 import type { Infer, InferInput, Schema } from './schema.js';
 import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
@@ -148,6 +150,8 @@ const noParameters = { type: 'object', properties: {}, additionalProperties: fal
  * of the tool's `toolProgress` events. Progress is not validated. Without `execute`, `result` is the schema that
  * validates and types the result (default: any JSON).
  * @returns The tool, for `createAgent`, `toolLoop` or `executeTools`.
+ * @throws ConfigurationError `options` or `tools` for an option that has another name or type, and for a name that no
+ * provider accepts.
  */
 export function tool<
   const Name extends string,
@@ -176,8 +180,36 @@ export function tool<
   definition: ToolHead<Name, S> & { readonly result?: R; readonly execute?: never; readonly needsApproval?: never },
 ): Tool<Name, Infer<S>, R extends Schema ? Infer<R> : unknown, never, InferInput<S>>;
 export function tool(definition: Omit<Tool, 'parameters'> & { readonly parameters?: Schema }): Tool {
+  requireTool(definition);
   const { name, description, execute, needsApproval, parameters = noParameters, providerOptions, result } = definition;
   return { name, description, parameters, ...omitUndefined({ providerOptions, needsApproval, result, execute }) };
+}
+
+const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
+  name: 'string',
+  description: 'string',
+  parameters: 'any',
+  providerOptions: 'object',
+  needsApproval: 'any',
+  result: 'any',
+  execute: 'function',
+  progress: 'any',
+};
+
+/**
+ * Checks a tool that JavaScript may pass: TypeScript rejects most of the same.
+ *
+ * @throws ConfigurationError `options` or `tools`.
+ */
+export function requireTool(definition: unknown): void {
+  const name = isRecord(definition) && typeof definition['name'] === 'string' ? definition['name'] : '';
+  requireOptions(name === '' ? 'a tool' : `the tool "${name}"`, definition, definitionKinds);
+  if (/^\S+$/.test(name)) return;
+  throw new ConfigurationError(
+    'tools',
+    `No provider accepts a tool with the name "${name}".`,
+    'Use letters, digits, "_" and "-", at most 64 characters.',
+  );
 }
 
 /** The fields that all definitions of tools have. */

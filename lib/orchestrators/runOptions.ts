@@ -1,5 +1,6 @@
 import type { CallAnswers } from '../core/approval.js';
 import type { Message } from '../core/message.js';
+import type { OptionKinds } from '../core/requireOptions.js';
 import type { Orchestrator } from './orchestrator.js';
 import type { PromptOptions } from './prompts.js';
 import type { StopOptions } from './stoppable.js';
@@ -40,3 +41,18 @@ export type RunArguments<C, Options = RunOptions<C>> = unknown extends C
 
 /** Options of a run that is resumed. */
 export interface ResumeOptions<C = unknown> extends Omit<RunOptions<C>, 'history'>, CallAnswers {}
+
+export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
+  history: 'array',
+  context: 'any',
+  stop: 'any',
+  signal: 'any',
+  prompts: 'any',
+  whenPrompted: 'string',
+  checkpoints: 'boolean',
+  fragments: 'boolean',
+  wrapTurn: 'function',
+  decisions: 'object',
+  results: 'object',
+  errors: 'object',
+};

@@ -122,7 +122,10 @@ function send(
 
 /** A custom `fetch` may return anything. */
 const isResponse = (value: unknown): value is Response =>
-  isRecord(value) && 'body' in value && typeof value['status'] === 'number';
+  isRecord(value) &&
+  typeof value['status'] === 'number' &&
+  isRecord(value['headers']) &&
+  (value['body'] === null || (isRecord(value['body']) && 'getReader' in value['body']));
 
 function read(request: PostRequest, response: Response, onEnd: () => void): Observable<Uint8Array> {
   const { provider, accept, onHeaders, failures } = request;

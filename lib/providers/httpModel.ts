@@ -7,6 +7,8 @@ import { repairHistory } from '../core/history.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
+import { requireOptions } from '../core/requireOptions.js';
+import type { OptionKinds } from '../core/requireOptions.js';
 import { deferCall } from '../core/deferCall.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
@@ -71,6 +73,18 @@ export interface ModelOptions {
   readonly capabilities?: Capabilities | undefined;
 }
 
+const optionKinds: OptionKinds<ModelOptions> = {
+  apiKey: 'string',
+  baseUrl: 'string',
+  headers: 'object',
+  fetch: 'function',
+  timeout: 'object',
+  retry: 'any',
+  maxEventBytes: 'number',
+  debug: 'boolean',
+  capabilities: 'object',
+};
+
 /** The options of models with open weights, which many servers run. */
 export type OpenModelOptions = ModelOptions & OpenTextOptions;
 
@@ -134,6 +148,7 @@ interface HttpCall extends ModelSettings {
 
 function openStream(settings: ModelSettings, request: ModelRequest): Observable<Chunk> {
   const { definition, options, model, isSeparate } = settings;
+  requireOptions(`the model of ${definition.provider}`, options, optionKinds);
   requireCapabilities(model, request, capabilityTable);
   const key = findKey(definition.provider, definition.apiKey?.variable, options);
   try {
@@ -229,8 +244,8 @@ function createBody({ definition, request, encoded }: HttpCall): JsonObject {
 }
 
 /** An empty text is a variable that is not set: the key would be sent to another server than the intended one. */
-function requireBaseUrl(baseUrl: string, provider: string): string {
-  if (baseUrl.trim() !== '') return baseUrl;
+function requireBaseUrl(baseUrl: string | undefined, provider: string): string {
+  if (baseUrl !== undefined && baseUrl.trim() !== '') return baseUrl;
   throw new ConfigurationError(
     'options',
     `The baseUrl of ${provider} is empty.`,

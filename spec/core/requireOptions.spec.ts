@@ -1,0 +1,102 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createAgent } from '../../lib/agent.js';
+import type { AgentOptions } from '../../lib/agent.js';
+import { userMessage } from '../../lib/core/message.js';
+import type { Model } from '../../lib/core/model.js';
+import { tool } from '../../lib/core/tool.js';
+import { openai } from '../../lib/providers/openai.js';
+import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
+import { scriptedModel } from '../../lib/testing/index.js';
+import { observe } from '../support/observe.js';
+
+/** What JavaScript may pass: functions without their types. */
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- inferred from where it is passed
+const inJavaScript = <T>(value: unknown) => value as T;
+
+const create = (options: object) =>
+  createAgent(inJavaScript<AgentOptions>({ model: scriptedModel(['Hi']), ...options }));
+const run = (options: object, input: unknown = 'Hi') => create({}).run(inJavaScript(input), inJavaScript(options));
+const define = (options: object) =>
+  tool(inJavaScript<Parameters<typeof tool>[0]>({ name: 'look', description: '', execute: () => 1, ...options }));
+const ask = (model: Model) => model.stream({ messages: [userMessage('Hi')] });
+const askOpenai = (options: unknown) => ask(openai('gpt-6.1-terra', inJavaScript(options)));
+const answer = (response: unknown) => askOpenai({ apiKey: 'k', fetch: () => Promise.resolve(response) });
+
+/** The error that a function throws, or its Observable emits. */
+async function errorOf(action: () => Observable<unknown>): Promise<unknown> {
+  try {
+    return await lastValueFrom(action());
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
+describe('requireOptions', () => {
+  it.each<[string, () => unknown, string, RegExp]>([
+    ['maxTurn', () => create({ maxTurn: 3 }), 'options', /^createAgent: .*"maxTurn"\. Did you mean "maxTurns"\?$/],
+    ['instructions', () => create({ instructions: 'Be brief.' }), 'options', /Did you mean "system"\?$/],
+    ['histroy', () => run({ histroy: [] }), 'options', /^agent\.stream: .*"histroy"\. Did you mean "history"\?$/],
+    ['messages', () => run({ messages: [] }), 'options', /Did you mean "history"\?$/],
+    ['baseURL', () => askOpenai({ baseURL: 'https://a.b' }), 'options', /openai: .*Did you mean "baseUrl"\?$/],
+    ['inputSchema', () => define({ inputSchema: {} }), 'options', /the tool "look": .*Did you mean "parameters"\?$/],
+    ['temperature', () => create({ temperature: 'hot' }), 'options', /"temperature" is "hot"\. Pass a .* number\.$/],
+    ['tools as an object', () => create({ tools: { look: define({}) } }), 'options', /"tools" is .* object\. .* array/],
+    ['an undefined tool', () => create({ tools: [undefined] }), 'options', /options of a tool are of the type undef/],
+    [
+      'a name with a space',
+      () => define({ name: 'my tool' }),
+      'tools',
+      /^No provider accepts a tool with the name "my tool"\./,
+    ],
+    ['a tool without a name', () => create({ tools: [{}] }), 'tools', /^No provider accepts a tool with the name ""\./],
+    ['execute as a text', () => define({ execute: 'look' }), 'options', /"execute" is .* string\. .* function\.$/],
+    ['an object as output', () => create({ output: {} }).run('Hi'), 'output', /not a typed output\. Wrap its schema/],
+    [
+      'no options',
+      () => createAgent(inJavaScript<AgentOptions>(undefined)),
+      'options',
+      /^The options of createAgent are of the type/,
+    ],
+    ['history as an object', () => run({ history: {} }), 'options', /"history" is of the type object/],
+    ['a message of OpenAI', () => run({}, { role: 'user', content: 'Hi' }), 'history', /Message 0 .*"content":"Hi"/],
+    ['an assistant', () => run({ history: [{ role: 'assistant', parts: [] }] }), 'history', /system, user, model\.$/],
+    ['parts as a text', () => run({ history: [{ role: 'user', parts: 'Hi' }] }), 'history', /Use userMessage\(text\)/],
+    ['parts without a type', () => run({}, { role: 'user', parts: [{ text: 'Hi' }] }), 'history', /Message 0/],
+    ['a number as input', () => run({}, 5), 'history', /^Message 0 of the run is not a message: 5\./],
+    ['a number as baseUrl', () => askOpenai({ apiKey: 'k', baseUrl: 5 }), 'options', /"baseUrl" is 5\. .* string\.$/],
+    [
+      'a text as fetch',
+      () => askOpenai({ apiKey: 'k', fetch: 'x' }),
+      'options',
+      /"fetch" is .* string\. .* function\.$/,
+    ],
+    ['a key as options', () => askOpenai('sk-1'), 'options', /^The options of the model of openai are of the type str/],
+    [
+      'baseURL of a server',
+      () => ask(openaiCompatible(inJavaScript({ name: 'groq', baseURL: 'https://a.b' }))('m')),
+      'options',
+      /groq: .*"baseUrl"/,
+    ],
+    ['no baseUrl', () => ask(openaiCompatible(inJavaScript({ name: 'x' }))('m')), 'options', /baseUrl of x is empty/],
+    ['fetch without a Response', () => answer(undefined), 'options', /returned undefined instead of a Response/],
+    ['a body as a text', () => answer({ status: 200, headers: new Headers(), body: '' }), 'options', /instead of a Re/],
+    ['no headers', () => answer({ status: 200, ok: true, body: null }), 'options', /instead of a Response/],
+  ])('requireOptions explains %s', async (_, action, subject, message) => {
+    const error = await errorOf(() => action() as Observable<unknown>);
+    expect(error).toMatchObject({ code: 'configuration', subject, message: expect.stringMatching(message) as unknown });
+  });
+
+  it('requireOptions names a model without its key', async () => {
+    const error = (await errorOf(() => askOpenai({ apiKey: ['sk-secret'] }))) as Error;
+    expect(error.message).toBe('the model of openai: "apiKey" is of the type array. Pass a value of the type string.');
+    expect(((await errorOf(() => askOpenai('sk-secret'))) as Error).message).not.toContain('sk-secret');
+  });
+
+  it('requireOptions ignores names that are nothing like an option, and undefined values', () => {
+    const options = { id: 'r1', earlier: [], onlyHere: 1, stop: undefined, history: undefined };
+    expect(observe(run(options)).values).toMatchObject([{ text: 'Hi' }]);
+    expect(() => create({ owner: 'Ann', log: true, temperature: undefined })).not.toThrow();
+  });
+});
