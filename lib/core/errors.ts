@@ -12,7 +12,8 @@ export abstract class RivuletError extends Error {
   readonly retryable: boolean = false;
   /**
    * Whether a service may send the code and the message to a browser. The message of such a class says nothing about
-   * the server: its keys, its configuration, its tools.
+   * the server: its keys, its configuration, its tools. Errors of the provider and of the transport are described with
+   * a fixed sentence for their code, since their messages may repeat what a server has written.
    */
   readonly isPublic: boolean = false;
 
@@ -68,7 +69,6 @@ export class ConfigurationError extends RivuletError {
 export class HttpError extends RivuletError {
   override readonly name = 'HttpError';
   readonly code = 'http';
-  override readonly isPublic = true;
   declare readonly retryable: boolean;
   declare readonly provider: string;
   declare readonly status: number;
@@ -106,7 +106,6 @@ export class HttpError extends RivuletError {
 /** The transport of a request or of its response failed. */
 abstract class TransportError extends RivuletError {
   override readonly retryable = true;
-  override readonly isPublic = true;
 
   constructor(
     readonly provider: string,
@@ -165,7 +164,6 @@ export class ProtocolError extends RivuletError {
 export class ProviderError extends RivuletError {
   override readonly name = 'ProviderError';
   readonly code = 'provider';
-  override readonly isPublic = true;
   declare readonly retryable: boolean;
   /** The provider's code or type of the error. */
   readonly providerCode?: string;

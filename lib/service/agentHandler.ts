@@ -11,6 +11,7 @@ import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { messagesOfRecord, replayCheckpoint, replayRecord } from './replayRun.js';
 import { RunNotFoundError } from './runLog.js';
+import { publicEvents } from './publicEvents.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from './runStore.js';
 import { RequestError } from './requestError.js';
@@ -62,6 +63,7 @@ export interface AgentHandler {
  *   If it was answered already, the request must have the id of the run that resumed it, and joins that; if not: 409.
  * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.
  * - `DELETE` stops the run: 204, or 404 if it has ended.
+ * - A browser receives what is allowed: no error text of a tool or a provider, no unknown metadata, no signatures.
  * - A run that another process executes is answered with 503 and `Retry-After`, unless the processes share a `log`.
  *
  * ```ts
@@ -73,7 +75,8 @@ export interface AgentHandler {
  * @param agent The agent that `createAgent` returns.
  * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store` and
  * `log` (default: in memory), `checkpoints` (default: false), `grace` and `keep` in milliseconds (default: 60000 each),
- * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `describeError`, `onError`.
+ * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `exposeToolErrors`, `exposeMetadata`,
+ * `describeError`, `onError`.
  * @returns The handler. It answers 400 to any other request, and 403, 405, 409, 413 or 503; the Promise does not
  * reject.
  */
@@ -92,7 +95,8 @@ export function agentHandler<C = undefined>(
     const format = serverSentEvents(responseOptions, isObservable(run));
     // Another process resumes a run that this one has left: the page connects again, as after a broken connection.
     const failure = (thrown: unknown) => (checkpoints && service.hasLeft(thrown) ? '' : format.failure(thrown));
-    return createResponse(run, { ...format, failure }, responseOptions);
+    const events = isObservable(run) ? run.pipe(publicEvents(options)) : run; // those of a shared run are public
+    return createResponse(events, { ...format, failure }, responseOptions);
   };
   const fail = (thrown: unknown): Response => {
     if (thrown instanceof RequestError)
@@ -197,6 +201,7 @@ export function agentHandler<C = undefined>(
     return {
       record,
       stored: before,
+      clientErrors: answers?.errors,
       events: (stop) => {
         if (!checkpoint) throw new RunNotFoundError();
         const rest = agent.resume(checkpoint, { ...options, stop });

@@ -31,6 +31,8 @@ export interface RunPlan {
   readonly undo?: Observable<never> | undefined;
   /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
   readonly restores?: boolean | undefined;
+  /** The errors of calls that the client has executed: it may read them. Default: none. */
+  readonly clientErrors?: Readonly<Record<string, string>> | undefined;
   /** Returns more fields for the record at the end of the run. Default: none. */
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }

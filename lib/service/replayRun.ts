@@ -5,7 +5,7 @@ import { eventOfPart } from '../core/event.js';
 import type { RunEvent } from '../core/event.js';
 import type { Message } from '../core/message.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
-import { remoteRunError } from '../transport/fromServerSentEvents.js';
+import { describedError } from './describedError.js';
 import { RunNotFoundError } from './runLog.js';
 import type { RunRecord } from './runStore.js';
 
@@ -24,7 +24,7 @@ export function replayRecord({ shown = 0, result, failure }: RunRecord): Observa
   if (failure)
     return concat(
       from(failure.messages.slice(shown).flatMap(eventsOfMessage)).pipe(prefixAfterTools()),
-      throwError(() => remoteRunError(failure.error)),
+      throwError(() => describedError(failure.error)),
     );
   if (!result) return throwError(() => new RunNotFoundError());
   const { thinking, messages, waiting = [], turns, finishReason, usage } = result;

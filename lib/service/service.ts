@@ -6,10 +6,11 @@ import type { JsonObject } from '../core/json/json.js';
 import { createSemaphore } from '../core/semaphore.js';
 import type { Semaphore } from '../core/semaphore.js';
 import { RemoteRunError } from '../transport/fromServerSentEvents.js';
-import { describeError } from '../transport/serverSentEvents.js';
+import { describeError } from '../transport/publicError.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { createRuns } from './createRuns.js';
 import type { Runs, RunsOptions } from './createRuns.js';
+import { descriptionOf, keepDescription } from './describedError.js';
 import { createExecutor } from './executeRun.js';
 import type { Executor, RunPlan } from './executeRun.js';
 import { memoryLog } from './memoryLog.js';
@@ -19,13 +20,16 @@ import type { RunLog } from './runLog.js';
 import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './requestError.js';
 import { createRunAccess } from './runAccess.js';
 import type { Client, RunAccess } from './runAccess.js';
+import { publicEvents } from './publicEvents.js';
+import type { PublicEventsOptions } from './publicEvents.js';
 import type { RunStore } from './runStore.js';
 import { failWith } from './settled.js';
 import { RunAbandonedError } from './shareRun.js';
 import type { SharedRun } from './shareRun.js';
 
 /** Options that all services have. `C` is the type of the user's own value for tools. */
-export interface ServiceOptions<C> extends Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>, RunsOptions {
+export interface ServiceOptions<C>
+  extends Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>, PublicEventsOptions, RunsOptions {
   /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
   readonly store?: RunStore | undefined;
   /**
@@ -119,8 +123,7 @@ export function createService<C>(
   const owners = new WeakMap<SharedRun, string>();
   const onError = (thrown: unknown) => options.onError?.(thrown);
   const describe = (thrown: unknown): JsonObject => {
-    const known = thrown instanceof RemoteRunError ? thrown.description : undefined; // the executor has described it
-    return known ?? (options.describeError ?? describeError)(thrown);
+    return descriptionOf(thrown) ?? (options.describeError ?? describeError)(thrown);
   };
   const access = createRunAccess(store, owner, onError);
   const executor = createExecutor(store, { checkpoints: options.checkpoints ?? false, describe, onError });
@@ -149,7 +152,14 @@ export function createService<C>(
     return true;
   };
   const remoteRun = (id: string): SharedRun => {
-    const envelopes = (after?: string) => log.read(id, after);
+    const envelopes = (after?: string) =>
+      log
+        .read(id, after)
+        .pipe(
+          catchError((thrown: unknown) =>
+            failWith(thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown),
+          ),
+        );
     return {
       events$: envelopes().pipe(map(({ event }) => event)),
       status: 'running',
@@ -216,7 +226,12 @@ export function createService<C>(
         map((events) => {
           const isStopped = locks.get(lockId)?.isStopped ?? false;
           const attempt = (plan.stored?.record.attempt ?? 0) + 1;
-          const { run } = runs.start((stop) => events(isStopped ? of(undefined) : stop), runId, attempt);
+          const { run } = runs.start(
+            // The record has everything: it is written before.
+            (stop) => events(isStopped ? of(undefined) : stop).pipe(publicEvents(options, plan.clientErrors)),
+            runId,
+            attempt,
+          );
           owners.set(run, plan.record.owner);
           return run;
         }),

@@ -5,7 +5,7 @@ import { RivuletError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { maxTimerDelay, requireNumber } from '../core/options.js';
 import { randomId } from '../transport/randomId.js';
-import { describeError } from '../transport/serverSentEvents.js';
+import { describeError } from '../transport/publicError.js';
 import type { Envelope } from './eventLog.js';
 import { memoryLog } from './memoryLog.js';
 import type { RunLog } from './runLog.js';

@@ -52,7 +52,6 @@ export interface Reconnection {
 export class RemoteRunError extends RivuletError {
   override readonly name = 'RemoteRunError';
   override readonly retryable: boolean;
-  override readonly isPublic: boolean;
 
   /**
    * @param code The code of the error at the server: `timeout`, `http`, `internal`.
@@ -68,7 +67,6 @@ export class RemoteRunError extends RivuletError {
   ) {
     super(message);
     this.retryable = retryable;
-    this.isPublic = description !== undefined; // a service of Rivulet has written it for a browser
   }
 
   protected override details(): Fields {

@@ -1,8 +1,8 @@
 import { asyncScheduler, Subscription } from 'rxjs';
-import { RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { maxTimerDelay, requireNumber } from '../core/options.js';
 import type { CompactEvent } from './compactEvents.js';
+import { describeError } from './publicError.js';
 
 /** One server-sent event. The fields have the names of Nest's `MessageEvent`, so `@Sse` accepts it. */
 export interface ServerSentEvent {
@@ -27,8 +27,9 @@ export interface ServerSentEventsOptions {
    */
   readonly heartbeat?: number | false | undefined;
   /**
-   * Describes an error to the browser. Default: `code`, `message` and `retryable` of errors whose class is
-   * public (`isPublic`); of any other error only that the run failed.
+   * Describes an error to the browser. Default: `code`, `retryable` and a fixed sentence for errors of the provider and
+   * the transport; `code`, `message` and `retryable` of errors whose class is public (`isPublic`); of any other error
+   * only that the run failed.
    */
   readonly describeError?: ((thrown: unknown) => JsonObject) | undefined;
   /** Called with the error of a run before it is described, for the log of the server. Default: nothing is called. */
@@ -121,15 +122,6 @@ export function failureEvent(thrown: unknown, options: ServerSentEventsOptions):
   } catch (error) {
     return failed(describeError(error));
   }
-}
-
-/** Describes an error to a browser: it tells the user what to do, and contains no details of the server. */
-export function describeError(thrown: unknown): JsonObject {
-  if (thrown instanceof RivuletError && thrown.isPublic) {
-    const { code, message, retryable } = thrown;
-    return { code, message, retryable };
-  }
-  return { code: 'internal', message: 'The run failed.', retryable: false };
 }
 
 /** Converts an event of a shared run to a server-sent event. */

@@ -55,13 +55,13 @@ describe('toServerSentEvents', () => {
     });
   });
 
-  it('toServerSentEvents describes an error of the transport by its code and message', () => {
+  it('toServerSentEvents describes an error of the provider by its code and a fixed sentence', () => {
     const busy = new HttpError('The server is busy.', { provider: 'p', status: 503, retryable: true, body: 'secret' });
     const { values, completed } = failure(busy);
     expect(values).toEqual([
       {
         type: 'failed',
-        data: '{"code":"http","message":"The server is busy.","retryable":true}',
+        data: '{"code":"http","message":"The model did not accept the request.","retryable":true}',
         retry: 2_147_483_647,
       },
     ]);

@@ -3,6 +3,8 @@ import type { Observable, ObservableInput } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import { RequestError, requireJson, requireName } from '../../service/requestError.js';
+import { publicEvents } from '../../service/publicEvents.js';
+import type { PublicEventsOptions } from '../../service/publicEvents.js';
 import { createService } from '../../service/service.js';
 import type { HandledAgent } from '../../service/handledAgent.js';
 import type { Client } from '../../service/runAccess.js';
@@ -20,7 +22,7 @@ export interface AgUiHandlerOptions<C = unknown>
   extends
     AgUiResponseOptions,
     AgUiRunOptions,
-    Pick<ServiceOptions<C>, 'store' | 'owner' | 'maxBodyBytes' | 'heartbeat' | 'onError'> {
+    Pick<ServiceOptions<C>, 'store' | 'owner' | 'maxBodyBytes' | 'heartbeat' | 'onError' | keyof PublicEventsOptions> {
   /**
    * Identifies the client: returns the option `context` of the run. If it throws, the request is answered with 403.
    * Default: every request is allowed, and the context is undefined.
@@ -60,7 +62,7 @@ export function agUiHandler<C = unknown>(
   const run = (input: RunAgentInput, client: Client<C>): Observable<Response> => {
     const events = defer(() => agUiRun(service, agentFor(clientTools(input), input), input, client, options));
     return events.pipe(
-      map((start) => agUiResponse(start(NEVER), input, options)),
+      map((start) => agUiResponse(start(NEVER).pipe(publicEvents(options)), input, options)),
       catchError((thrown: unknown) => {
         if (thrown instanceof RequestError) throw thrown;
         return of(agUiResponse(failWith(thrown), input, options)); // a failed run, for AG-UI

@@ -4,7 +4,7 @@ import { isSameJson } from '../../core/json/equal.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, messageText } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
-import { describeError } from '../../transport/serverSentEvents.js';
+import { describeError } from '../../transport/publicError.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { customEvent } from './customEvents.js';
 import { MessageEncoder } from './messageEncoder.js';

@@ -3,7 +3,7 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { ServerTool } from '../../core/metadata.js';
-import { describeError } from '../../transport/serverSentEvents.js';
+import { describeError } from '../../transport/publicError.js';
 import type { UiMessageChunk } from './chunks.js';
 import type { UiMessageStreamOptions } from './options.js';
 import { ToolChunks } from './toolChunks.js';

@@ -9,6 +9,8 @@ import { createEventLog } from '../../service/eventLog.js';
 import type { RunPlan } from '../../service/executeRun.js';
 import type { RunRecord, StoredRun } from '../../service/runStore.js';
 import { namedId, RequestError, requireJson, requireName } from '../../service/requestError.js';
+import { createPublisher } from '../../service/publicEvents.js';
+import type { PublicEventsOptions } from '../../service/publicEvents.js';
 import { createService } from '../../service/service.js';
 import type { HandledAgent } from '../../service/handledAgent.js';
 import type { Client } from '../../service/runAccess.js';
@@ -25,7 +27,7 @@ import type { UiMessageResponseOptions } from './uiMessageResponse.js';
 export interface UiChatOptions<C = unknown>
   extends
     Omit<UiMessageResponseOptions, 'messageId' | 'continues'>,
-    Pick<ServiceOptions<C>, 'store' | 'owner' | 'maxBodyBytes'> {
+    Pick<ServiceOptions<C>, 'store' | 'owner' | 'maxBodyBytes' | keyof PublicEventsOptions> {
   /**
    * Identifies the client: returns the option `context` of the run. Check here whether the user may use the chat, whose
    * id the browser has chosen. If it throws, or emits nothing, the response is 403. Default: every request is allowed.
@@ -140,6 +142,7 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
         ...(response?.kept ? { protocol: toProtocol(response.kept.messages) } : {}),
       },
       stored: before,
+      clientErrors: response?.answers.errors,
       restores: true,
       ended: (result) => ({ result: undefined, protocol: endedResponse(result, response, log) }),
       events: (stop) => {
@@ -156,7 +159,8 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
       map((run) => {
         if (previous) service.stopRun(previous.runId);
         removeEndedChats();
-        const earlier = earlierEvents(response);
+        const publish = createPublisher(options);
+        const earlier = earlierEvents(response).flatMap((event) => publish(event) ?? []);
         chats.delete(key);
         chats.set(key, { runId, owner, messageId, earlier });
         const continues = messages.at(-1)?.role === 'assistant';

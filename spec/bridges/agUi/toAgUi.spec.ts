@@ -225,7 +225,7 @@ describe('toAgUi', () => {
       ).slice(-2);
     expect(fail(busy)).toEqual([
       { type: 'TEXT_MESSAGE_END', messageId: 'r-1' },
-      { type: 'RUN_ERROR', message: 'The server is busy.', code: 'http' },
+      { type: 'RUN_ERROR', message: 'The model did not accept the request.', code: 'http' },
     ]);
     expect(fail(new Error('key sk-1'))[1]).toEqual({ type: 'RUN_ERROR', message: 'The run failed.', code: 'internal' });
     const logged: unknown[] = [];

@@ -1,0 +1,205 @@
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { createOperator } from '../core/createOperator.js';
+import type { RunResult, StreamEvent, TurnEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
+import { asArray, isRecord, objectOrEmpty, omitUndefined } from '../core/json/json.js';
+import type { JsonObject, JsonValue } from '../core/json/json.js';
+import type { Message, Metadata, Part } from '../core/message.js';
+import { addUsage } from '../core/usage.js';
+import { describeErrorJson, publicToolError } from '../transport/publicError.js';
+
+/** Options that say what a browser receives of a run. */
+export interface PublicEventsOptions {
+  /**
+   * Whether the browser receives the texts of the errors of tools. An exception may name a host, a path or a table.
+   * Default: false, it receives the code and a fixed sentence. The model always receives the text.
+   */
+  readonly exposeToolErrors?: boolean | undefined;
+  /**
+   * More keys of the metadata that the browser receives. Default: none. `cost`, `answeredBy` and `serverTools` (without
+   * the provider's own object) are always sent. A gateway can write anything into the others, for example the request.
+   */
+  readonly exposeMetadata?: readonly string[] | undefined;
+}
+
+/**
+ * Removes everything from the events of a run that is not meant for a browser.
+ *
+ * @param clientErrors The errors of calls that the browser itself has executed: it may read them.
+ */
+export function publicEvents<E extends StreamEvent>(
+  options: PublicEventsOptions,
+  clientErrors?: Readonly<Record<string, string>>,
+): MonoTypeOperatorFunction<E> {
+  return createOperator<E, E>((out) => {
+    const publish = createPublisher(options, clientErrors);
+    return {
+      next(event) {
+        const known = publish(event);
+        if (known) out.next(known as E);
+      },
+    };
+  });
+}
+
+/**
+ * Creates a function that returns what a browser may read of an event; undefined if it may read nothing. Only the
+ * listed fields are copied. An event of a type that Rivulet does not know is your own: no model can create one.
+ */
+export function createPublisher(
+  options: PublicEventsOptions,
+  clientErrors: Readonly<Record<string, string>> = {},
+): (event: StreamEvent) => StreamEvent | undefined {
+  const { exposeToolErrors = false, exposeMetadata = [] } = options;
+  const metadataOf = (metadata: Metadata | undefined): Metadata | undefined => {
+    const own = exposeMetadata.flatMap((key) => (metadata?.[key] === undefined ? [] : [[key, metadata[key]] as const]));
+    const known = metadataFields.flatMap(([key, read]) => {
+      const value = metadata?.[key] === undefined ? undefined : read(metadata[key], exposeToolErrors);
+      return value === undefined ? [] : [[key, value] as const];
+    });
+    return own.length + known.length === 0 ? undefined : Object.fromEntries([...known, ...own]);
+  };
+  const partOf = (part: Part): Part => {
+    if (part.type !== 'toolResult' || part.error === undefined || exposeToolErrors) return publicPart(part);
+    const { type, id, name, error, code } = part;
+    if (Object.hasOwn(clientErrors, id) && clientErrors[id] === error) return part;
+    return { type, id, name, error: publicToolError(code), ...(code ? { code } : {}) };
+  };
+  /** The same message of an event and of the result stays the same object, so that it is sent once. */
+  const messages = new WeakMap<Message, Message>();
+  const messageOf = (message: Message): Message => {
+    const known = messages.get(message) ?? { role: message.role, parts: message.parts.map(partOf) };
+    messages.set(message, known);
+    return known;
+  };
+  const turnOf = ({ turn, finishReason, rawReason, usage, metadata, output }: TurnEvent): TurnEvent => ({
+    type: 'turn',
+    turn,
+    finishReason,
+    ...omitUndefined({
+      rawReason: publicReason(rawReason),
+      usage: usage && addUsage(undefined, usage),
+      metadata: metadataOf(metadata),
+      output,
+    }),
+  });
+  const resultOf = (result: RunResult): RunResult => {
+    const { text, thinking, output, messages: added, finishReason, rawReason, usage, turns, prompts, waiting } = result;
+    return {
+      text,
+      thinking,
+      output,
+      messages: added.map(messageOf),
+      finishReason,
+      usage: addUsage(undefined, usage),
+      turns,
+      ...omitUndefined({
+        rawReason: publicReason(rawReason),
+        metadata: metadataOf(result.metadata),
+        prompts: prompts?.map(messageOf),
+        waiting,
+      }),
+    };
+  };
+  /** An agent's tool reports the events of another run. */
+  const progressOf = (value: JsonValue): JsonValue | undefined =>
+    isRecord(value) && looksLikeEvent(value)
+      ? (publish(value as unknown as StreamEvent) as unknown as JsonValue)
+      : value;
+  const publish = (event: StreamEvent): StreamEvent | undefined => {
+    const known = asKnownEvent(event);
+    switch (known.type) {
+      case 'text':
+      case 'toolCall':
+      case 'toolResult':
+        return partOf(known);
+      case 'thinking':
+        return { type: known.type, text: known.text } as StreamEvent;
+      case 'toolCallFragment': {
+        const { providerData: _, ...fragment } = known;
+        return fragment;
+      }
+      case 'toolProgress': {
+        const value = progressOf(known.value);
+        return value === undefined ? undefined : ({ ...known, value } as StreamEvent);
+      }
+      case 'file':
+        return { type: known.type, file: publicPart(known.file) } as StreamEvent;
+      case 'source':
+        return { type: known.type, source: publicPart(known.source) } as StreamEvent;
+      case 'metadata': {
+        const metadata = metadataOf(known.metadata);
+        return metadata && ({ type: known.type, metadata } as StreamEvent);
+      }
+      case 'message':
+        return { type: known.type, message: messageOf(known.message) } as StreamEvent;
+      case 'turn':
+        return turnOf(known);
+      case 'result':
+        return { type: known.type, result: resultOf(known.result) } as StreamEvent;
+      case 'retry':
+        return { ...known, error: describeErrorJson(known.error) } as StreamEvent;
+      case 'checkpoint':
+      case 'openCalls':
+      case 'providerData':
+      case 'finish':
+        return undefined;
+      default:
+        return event;
+    }
+  };
+  return publish;
+}
+
+/** Which of the events that an agent's tool reports have data of a provider or of a tool, and how to recognise them. */
+const eventForms: Readonly<Record<string, (event: JsonObject) => boolean>> = {
+  toolResult: ({ id, name }) => typeof id === 'string' && typeof name === 'string',
+  toolProgress: ({ id, name }) => typeof id === 'string' && typeof name === 'string',
+  metadata: ({ metadata }) => isRecord(metadata),
+  message: ({ message }) => asArray(objectOrEmpty(message)['parts']).length > 0,
+  turn: ({ finishReason }) => typeof finishReason === 'string',
+  retry: ({ error }) => isRecord(error),
+};
+
+function looksLikeEvent(value: JsonObject): boolean {
+  const { type } = value;
+  return typeof type === 'string' && Object.hasOwn(eventForms, type) && eventForms[type]?.(value) === true;
+}
+
+/** The fields of a part that a browser reads: no signatures, and no fields for a request. */
+function publicPart<P extends Part>(part: P): P {
+  const {
+    providerData: _,
+    providerOptions: __,
+    ...known
+  } = part as P & Record<'providerData' | 'providerOptions', unknown>;
+  return known as unknown as P;
+}
+
+/** A provider's word, but no sentence of it. */
+const publicReason = (reason: string | undefined): string | undefined =>
+  reason !== undefined && /^[\w.:-]{1,64}$/.test(reason) ? reason : undefined;
+
+/** The metadata that a browser reads, with its types. */
+const metadataFields: readonly (readonly [
+  key: string,
+  read: (value: JsonValue, exposeToolErrors: boolean) => JsonValue | undefined,
+])[] = [
+  ['cost', (cost) => (typeof cost === 'number' ? cost : undefined)],
+  [
+    'answeredBy',
+    (model) => {
+      const { provider, name } = objectOrEmpty(model);
+      return typeof provider === 'string' && typeof name === 'string' ? { provider, name } : undefined;
+    },
+  ],
+  [
+    'serverTools',
+    (tools, exposeToolErrors) =>
+      asArray(tools).map((tool) => {
+        const { id = null, name = null, status = null, input, output } = objectOrEmpty(tool);
+        const isHidden = status === 'failed' && !exposeToolErrors;
+        return { ...omitUndefined({ id, name, status, input, output: isHidden ? undefined : output }), raw: null };
+      }),
+  ],
+];

@@ -1,0 +1,52 @@
+import { RivuletError } from '../core/errors.js';
+import type { JsonObject } from '../core/json/json.js';
+import { toolErrorTexts } from '../core/message.js';
+import type { ToolErrorCode } from '../core/message.js';
+
+/**
+ * What a browser reads about an error of the transport or the provider, by its code. The message of such an error may
+ * repeat what the provider has written: an internal address, an organisation, a stack.
+ */
+const sentences: Readonly<Record<string, string>> = {
+  http: 'The model did not accept the request.',
+  provider: 'The model has reported an error.',
+  connection: 'The model cannot be reached.',
+  stream_interrupted: 'The response of the model broke off.',
+  timeout: 'The answer took too long.',
+  rate_limit: 'There are too many requests at the moment.',
+  context_length: 'The conversation is too long for the model. Start another one.',
+};
+
+/** Whether a code has a sentence. */
+const hasSentence = (code: string): boolean => Object.hasOwn(sentences, code);
+
+/**
+ * Describes an error to a browser: with its code and a sentence of ours. Nothing is copied from a provider, or from
+ * another server. The message of a class is sent only if the class says so (`isPublic`).
+ */
+export function describeError(thrown: unknown): JsonObject {
+  if (!(thrown instanceof RivuletError)) return internal;
+  const { code, message, retryable, isPublic } = thrown;
+  if (hasSentence(code)) return { code, message: sentences[code] ?? '', retryable };
+  return isPublic ? { code, message, retryable } : internal;
+}
+
+const internal = { code: 'internal', message: 'The run failed.', retryable: false } as const;
+
+/** Describes an error that an event contains, such as `retry`. */
+export function describeErrorJson({ code, retryable }: JsonObject): JsonObject {
+  if (typeof code !== 'string' || !hasSentence(code)) return internal;
+  return { code, message: sentences[code] ?? '', retryable: retryable === true };
+}
+
+/** What a browser reads about the error of a tool call, by its code. The model reads the complete text. */
+export const publicToolError = (code: ToolErrorCode = 'failed'): string =>
+  Object.hasOwn(toolErrors, code) ? toolErrors[code] : toolErrors.failed; // another server may send any code
+
+const toolErrors: Readonly<Record<ToolErrorCode, string>> = {
+  ...toolErrorTexts,
+  unknown_tool: 'There is no such tool.',
+  invalid_arguments: 'The arguments of the call are not valid.',
+  timeout: 'The tool did not finish in time.',
+  failed: 'The tool failed.',
+};

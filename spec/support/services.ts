@@ -1,0 +1,82 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { agUiHandler } from '../../lib/bridges/agUi/index.js';
+import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
+import type { Tool } from '../../lib/core/tool.js';
+import { agentHandler } from '../../lib/service/agentHandler.js';
+import type { HandledAgent } from '../../lib/service/handledAgent.js';
+import { nodeListener } from '../../lib/service/nodeListener.js';
+import type { ServiceOptions } from '../../lib/service/service.js';
+
+export type Handler = (request: Request) => Promise<Response>;
+
+/** The options that the three handlers share. */
+type SharedOptions = Omit<ServiceOptions<unknown>, 'owner'> & {
+  readonly context?: (request: Request) => unknown;
+  readonly owner?: (context: unknown) => string;
+  /** The tools of the agent, for `uiChatHandler`. */
+  readonly tools?: readonly Tool[];
+};
+
+/** One of the protocols of a service: how to create its handler, and a request that starts a run. */
+export interface ServiceProtocol {
+  readonly handler: (agent: HandledAgent, options?: SharedOptions) => Handler;
+  readonly body: (text: string) => unknown;
+  readonly headers: () => Readonly<Record<string, string>>;
+}
+
+const json = { 'content-type': 'application/json' };
+
+const all = {
+  agentHandler: {
+    handler: (agent, options) => agentHandler(agent, options),
+    body: (input) => ({ input }),
+    headers: () => ({ ...json, 'x-run-id': crypto.randomUUID() }),
+  },
+  agUiHandler: {
+    handler: (agent, options) => agUiHandler(() => agent, options),
+    body: (content) => ({ threadId: 't', runId: 'r', messages: [{ id: 'm', role: 'user', content }] }),
+    headers: () => json,
+  },
+  uiChatHandler: {
+    handler: (agent, options) => uiChatHandler(agent as HandledAgent<undefined>, options as object),
+    body: (text) => ({ id: 'chat', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text }] }] }),
+    headers: () => json,
+  },
+} satisfies Readonly<Record<string, ServiceProtocol>>;
+
+/** The protocols, by the names of their handlers. */
+export const protocols: Readonly<Record<keyof typeof all, ServiceProtocol>> = all;
+
+export const protocolNames = Object.keys(all) as readonly (keyof typeof all)[];
+
+/** Servers on free ports of the loopback interface. */
+export function createServers() {
+  const servers: Server[] = [];
+  const listen = async (listener: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> => {
+    const server = createServer(listener);
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+  return {
+    listen,
+    serve: (handler: Handler) => listen(nodeListener(handler)),
+    close() {
+      for (const server of servers.splice(0)) {
+        server.closeAllConnections();
+        server.close();
+      }
+    },
+  };
+}
+
+/** Sends a request that starts a run. */
+export const ask = (
+  url: string,
+  { body, headers }: ServiceProtocol,
+  text = 'Hi',
+  more: Readonly<Record<string, string>> = {},
+): Promise<Response> =>
+  fetch(url, { method: 'POST', headers: { ...headers(), ...more }, body: JSON.stringify(body(text)) });
