@@ -45,6 +45,7 @@ export const publicToolError = (code: ToolErrorCode = 'failed'): string =>
 
 const toolErrors: Readonly<Record<ToolErrorCode, string>> = {
   ...toolErrorTexts,
+  incomplete: 'The tool ended without an answer.',
   unknown_tool: 'There is no such tool.',
   invalid_arguments: 'The arguments of the call are not valid.',
   timeout: 'The tool did not finish in time.',
