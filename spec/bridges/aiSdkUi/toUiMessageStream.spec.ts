@@ -271,7 +271,10 @@ describe('toUiMessageStream at the end of a run', () => {
 
   it('toUiMessageStream describes an error of the provider with a fixed sentence', () => {
     const busy = new HttpError('The server is busy.', { provider: 'p', status: 503, retryable: true });
-    expect(chunksOf(throwError(() => busy)).at(-1)).toEqual({ type: 'error', errorText: 'The model did not accept the request.' });
+    expect(chunksOf(throwError(() => busy)).at(-1)).toEqual({
+      type: 'error',
+      errorText: 'The model did not accept the request.',
+    });
   });
 
   it('toUiMessageStream describes errors as the application chooses, and survives its mistakes', () => {
