@@ -81,9 +81,9 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
   /** Runs the agent and emits only its result. */
   run(input: Input, ...options: RunArguments<C>): Observable<RunResult<O>>;
   /**
-   * Resumes a run from a checkpoint, in another process too. No turn and no call with a result is repeated; a call
-   * that was running is executed again. The events that the run had emitted before are not emitted again, but its
-   * result contains them.
+   * Resumes a run from a checkpoint, in another process too. No turn and no call with a result is repeated; a call that
+   * was running is executed again. The events that the run had emitted before are not emitted again, but its result
+   * contains them.
    *
    * A checkpoint is trusted: whoever can change it decides what the run does next. Sign it if it leaves the server.
    *

@@ -25,20 +25,20 @@ import { createExchangeRuns } from './exchangeRuns.js';
 import type { ExchangeRunOptions } from './exchangeRuns.js';
 import { createExchanges } from './exchanges.js';
 import type { ExchangeView } from './exchanges.js';
-import { isSavedConversation, notSaved } from './savedConversation.js';
+import { isSavedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import type { ToolCallView, ViewStatus } from './view.js';
 
 /** Options of `conversation`. */
 export interface ConversationOptions extends ExchangeRunOptions {
   /**
-   * How a prompt that arrives during a run is handled. `concat`: it waits for the end of the run; `switch`: the run
-   * is stopped, and keeps what it has; `exhaust`: it is dropped. Default: `concat`.
+   * How a prompt that arrives during a run is handled. `concat`: it waits for the end of the run; `switch`: the run is
+   * stopped, and keeps what it has; `exhaust`: it is dropped. Default: `concat`.
    */
   readonly whenBusy?: WhenBusy | undefined;
   /**
    * The value that `save` returned, or its JSON. A run that a server still executes is joined again. For any other
-   * value, the conversation is a new one, and its view has a `savedError`. Default: a new conversation.
+   * value, the conversation starts empty, and its view has a `savedError`. Default: a new conversation.
    */
   readonly saved?: SavedConversation | string | null | undefined;
 }
@@ -77,8 +77,8 @@ export interface Conversation {
   /** Ends the run with what it has, and drops the prompts that wait. */
   stop(): void;
   /**
-   * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped,
-   * and prompts that wait are dropped.
+   * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped, and prompts
+   * that wait are dropped.
    *
    * @param exchange The id of the exchange. Default: the last one.
    */
@@ -140,7 +140,7 @@ function hold(agent: ConversationAgent, prompts$: Observable<Input>, options: Co
   const early = (saved?.queued ?? []).map(promptCommand);
   const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, early);
   const runs = createExchangeRuns(agent, exchanges, options, changed);
-  const savedError = saved ? {} : { savedError: notSaved().toJSON() };
+  const savedError = saved ? {} : { savedError: unreadableConversation().toJSON() };
   const views = new BehaviorSubject(currentView());
   let hasChanged = false;
   let isEmitting = false;

@@ -50,11 +50,12 @@ export function pageTools(tools: readonly Tool[]): PageTools {
     has: (name) => tools.some((tool) => tool.name === name),
     lock,
     execute(calls, options) {
+      // `executeTools` executes the calls of a turn: those in its message, after its finish.
       const parts = calls.map(({ type, id, name, arguments: args }) => ({ type, id, name, arguments: args }));
       const message: TurnMessageEvent = { type: 'message', message: modelMessage(parts) };
       const finish: FinishChunk = { type: 'finish', reason: 'toolCalls' };
       const turn = of(message, finish).pipe(executeTools(tools, options));
-      const events = turn.pipe(ofType('toolStart', 'toolProgress', 'toolResult'));
+      const events = turn.pipe(ofType('toolStart', 'toolProgress', 'toolResult')); // after `return`, it is not inferred
       return events;
     },
   };
@@ -75,17 +76,22 @@ function lock(run: string): Observable<TabLock> {
   const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};
   if (!locks) return of({ hasWaited: false, release: () => undefined });
   return new Observable<TabLock>((out) => {
-    const left = new AbortController();
-    const hold = (hasWaited: boolean) =>
-      new Promise<void>((release) => {
-        if (out.closed) release();
-        out.next({ hasWaited, release });
-      });
     const name = `rivulet ${run}`;
+    const unsubscribed = new AbortController();
+    /** Emits the lock. The browser takes it back when the Promise resolves. */
+    const emitLock = (hasWaited: boolean): Promise<void> => {
+      let release = (): void => undefined;
+      const released = new Promise<void>((resolve) => (release = resolve));
+      if (out.closed) release();
+      out.next({ hasWaited, release });
+      return released;
+    };
+    const emitIfFree = (free: Lock | null) => (free ? emitLock(false).then(() => true) : false);
+    const waitAndEmit = () => locks.request(name, { signal: unsubscribed.signal }, () => emitLock(true));
     locks
-      .request(name, { ifAvailable: true }, (free) => (free ? hold(false).then(() => true) : false))
-      .then((wasFree) => (wasFree ? undefined : locks.request(name, { signal: left.signal }, () => hold(true))))
-      .catch((thrown: unknown) => out.error(thrown)); // nobody hears of the abort: the output is closed
-    return () => left.abort();
+      .request(name, { ifAvailable: true }, emitIfFree)
+      .then((wasFree) => (wasFree ? undefined : waitAndEmit()))
+      .catch((thrown: unknown) => out.error(thrown)); // no error after `abort`: the output is closed
+    return () => unsubscribed.abort();
   });
 }

@@ -1,7 +1,6 @@
 import {
   catchError,
   defer,
-  endWith,
   ignoreElements,
   merge,
   mergeMap,
@@ -9,6 +8,7 @@ import {
   retry,
   Subject,
   take,
+  takeUntil,
   takeWhile,
   tap,
   throwError,
@@ -19,7 +19,7 @@ import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
+import { fromServerSentEvents, MAX_RETRY_DELAY, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import type { FromServerSentEventsOptions, Reconnection, RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
@@ -56,33 +56,38 @@ const STOP_INTERVAL = 250;
  * @returns The agent.
  */
 export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOptions = {}): ConversationAgent {
+  /** The events of a run, and what happens around it until they end: notices, and the request that stops it. */
   const run = (id: string, body: RunRequest['body'], stop: Observable<unknown>): Observable<StreamEvent> =>
     defer(() => {
       const notices = new Subject<ReconnectingEvent>();
+      const ended = new Subject<void>();
       const onReconnect = (reconnection: Reconnection) => notices.next({ type: 'reconnecting', ...reconnection });
       const events = fromServerSentEvents<StreamEvent>(url, { id, body, headers }, { ...options, onReconnect });
       const stopped = stop.pipe(
         take(1),
         mergeMap(() => stopRun(id)),
       );
-      return merge(notices, events.pipe(endWith(undefined)), stopped);
-    }).pipe(takeWhile((event) => event !== undefined));
+      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), stopped).pipe(takeUntil(ended));
+    });
+  /**
+   * Asks the server to stop a run. A request that fails is retried. As long as the server does not know the run (404),
+   * it is repeated: the request that starts the run may arrive later. Emits nothing; the events of the run tell of its
+   * end.
+   */
   const stopRun = (id: string): Observable<never> =>
     defer(() => {
       const { fetch = globalThis.fetch } = options;
-      const more = typeof headers === 'function' ? headers() : headers;
-      return fetch(url, { method: 'DELETE', headers: { ...more, [RUN_ID_HEADER]: id } });
+      const ownHeaders = typeof headers === 'function' ? headers() : headers;
+      return fetch(url, { method: 'DELETE', headers: { ...ownHeaders, [RUN_ID_HEADER]: id } });
     }).pipe(
       tap(({ ok, status }) => {
-        if (!ok && status !== 404) throw notStopped(`It answered with the status ${status}.`);
+        if (!ok && status !== 404) throw new Error(`It answered with the status ${status}.`);
       }),
-      retry({ count: options.retries ?? 5, delay: Math.min(options.retryDelay ?? 1000, 30_000) }),
+      retry({ count: options.retries ?? 5, delay: Math.min(options.retryDelay ?? 1000, MAX_RETRY_DELAY) }),
       repeat({ delay: STOP_INTERVAL }),
-      takeWhile(({ status }) => status === 404), // the request that starts the run has not arrived yet
+      takeWhile(({ status }) => status === 404),
       ignoreElements(),
-      catchError((thrown: unknown) =>
-        throwError(() => (thrown instanceof StreamInterruptedError ? thrown : notStopped(errorText(thrown)))),
-      ),
+      catchError((thrown: unknown) => throwError(() => notStopped(errorText(thrown)))),
     );
   return {
     stream: (input, { id, earlier, stop }) =>

@@ -21,18 +21,21 @@ export interface SavedConversation {
 export function isSavedConversation(value: unknown): value is SavedConversation {
   if (!isRecord(value) || value['version'] !== 1) return false;
   const { exchanges, selected, queued = [] } = value;
-  const known = new Set<unknown>([undefined]);
-  const isNext = (exchange: unknown): boolean =>
-    isExchange(exchange) && known.has(exchange['parent']) && known.size < known.add(exchange['id']).size;
-  return isListOf(exchanges, isNext) && known.has(selected) && isListOf(queued, isQueuedPrompt);
+  if (!Array.isArray(exchanges) || !exchanges.every(isExchange)) return false;
+  const known = new Set<unknown>([undefined]); // the first exchange has no parent
+  for (const { id, parent } of exchanges) {
+    if (known.has(id) || !known.has(parent)) return false;
+    known.add(id);
+  }
+  return known.has(selected) && isListOf(queued, isQueuedPrompt);
 }
 
 /** The error for any other value. */
-export const notSaved = () =>
+export const unreadableConversation = () =>
   new ConfigurationError(
     'options',
     'The saved conversation cannot be read: it was changed, or another version has saved it.',
-    'Pass what `save()` returned. The conversation is a new one.',
+    'Pass what `save()` returned. The conversation starts without it.',
   );
 
 const isListOf = (value: unknown, isElement: (element: unknown) => boolean): boolean =>

@@ -5,8 +5,8 @@ import type { Subscriber, Subscription } from 'rxjs';
  * Calls a function at each subscription, and emits the values of the Observable that it returns, as
  * `defer(() => create(...args))` does.
  *
- * A bound function, and not a closure: V8 drops the optimized code of a closure with the last such closure. See "State
- * and cost" in ARCHITECTURE.md.
+ * A bound function, and not a closure: V8 keeps the optimized code of a closure only while such a closure exists. See
+ * "State and cost" in ARCHITECTURE.md.
  *
  * @param create A function of a module. An error that it throws becomes an error notification.
  * @param args Its arguments.

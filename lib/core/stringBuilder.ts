@@ -14,8 +14,8 @@ const LARGE_DELTA = 4096;
 
 /**
  * The last batch that any builder has joined. A delta passes through a decoder, `consolidate` and `endRun` in one call
- * stack, and each collects it: a builder whose batch has the same text keeps this string instead of its own copy.
- * 100 MB of text took 300 MB without it (measured: spec/checks/bench/textMemory.ts).
+ * stack, and each collects it: a builder whose batch has the same text keeps this string instead of its own copy. 100
+ * MB of text took 300 MB without it (measured: spec/checks/bench/textMemory.ts).
  */
 let lastBatch = '';
 

@@ -5,18 +5,21 @@ import type { OperatorHandlers } from './createOperator.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent } from './eventGuards.js';
 
-/** Reads the text of a turn, and holds back what it cannot decide yet. */
+/**
+ * Reads the text of a turn. It holds back text of which later text decides what becomes of it: `<thi` may be the
+ * beginning of a tag.
+ */
 export interface TextReader {
   /**
-   * Receives the next text, and emits what is decided. Returns true if nothing is held back and the chunk can be
-   * emitted as it is.
+   * Receives the next text. Returns true if the caller shall emit the chunk as it is. Otherwise the reader has emitted
+   * what is decided, and holds back the rest.
    */
   read(chunk: TextChunk): boolean;
-  /** Emits what is held back. `next` is the event that follows; undefined at an error, a stop, or the end. */
+  /** Emits the held text. `next` is the event that follows; undefined at an error, a stop, or the end. */
   release(next?: StreamEvent): void;
 }
 
-/** Creates the reader of a turn, which calls `emit` with its events. */
+/** Creates the reader of a turn, which calls `emit` with the text that it has decided. */
 export type StartTextReader = (emit: (event: StreamEvent) => void) => TextReader;
 
 /**
@@ -60,8 +63,8 @@ export class TextFilter {
     this.emit(event);
   }
 
-  /** Emits the text that is held back. */
-  flush(): void {
+  /** Emits the held text. */
+  release(): void {
     this.reader.release();
   }
 }
@@ -90,16 +93,16 @@ class TextFilterHandlers<E extends StreamEvent> implements OperatorHandlers<E> {
   }
 
   error(error: unknown): void {
-    this.filter.flush();
+    this.filter.release();
     this.out.error(error);
   }
 
   complete(): void {
-    this.filter.flush();
+    this.filter.release();
     this.out.complete();
   }
 
   release(): void {
-    this.filter.flush();
+    this.filter.release();
   }
 }

@@ -38,7 +38,7 @@ export interface FallbackOptions {
  * @param models The models, in the order in which they are asked.
  * @param options `when` (default: after any error).
  * @returns A model. It has the provider and the name of the first model, and the capabilities that all models have. Its
- * streams error with an AllModelsFailedError, whose `errors` are those of the models, or with the error for which
+ * streams fail with an AllModelsFailedError, whose `errors` are those of the models, or with the error for which
  * `when` returned false.
  * @throws ConfigurationError `model` if there are no models.
  */

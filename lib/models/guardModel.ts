@@ -63,9 +63,9 @@ export interface GuardModelOptions {
  * @param model The model. It may be left out.
  * @param isAllowed Returns whether the content is allowed.
  * @param options `whenRejected` (default: `end`), `window` (default: 10000 characters).
- * @returns A model with the provider, the name and the capabilities of `model`. Its streams error with a GuardError if
- * `whenRejected` is `fail`, and with what `isAllowed` throws. Without `model`, a function of a model, for
- * rxjs's `pipe`.
+ * @returns A model with the provider, the name and the capabilities of `model`. Its streams fail with a GuardError if
+ * `whenRejected` is `fail`, and with what `isAllowed` throws. Without `model`, a function of a model, for rxjs's
+ * `pipe`.
  */
 export function guardModel(model: Model, isAllowed: IsAllowed, options?: GuardModelOptions): Model;
 export function guardModel(isAllowed: IsAllowed, options?: GuardModelOptions): (model: Model) => Model;

@@ -32,7 +32,7 @@ export interface HedgeOptions {
  * @param models The models, in the order in which they are asked.
  * @param options `after`, in milliseconds.
  * @returns A model. It has the provider and the name of the first model, and the capabilities that all models have. Its
- * streams error with an AllModelsFailedError, whose `errors` are those of the models.
+ * streams fail with an AllModelsFailedError, whose `errors` are those of the models.
  * @throws ConfigurationError `model` if there are no models, and `options` if `after` is not a number.
  */
 export function hedge(models: readonly Model[], { after }: HedgeOptions): Model {

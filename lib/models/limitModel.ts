@@ -111,8 +111,8 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
  * @param model The model. It may be left out.
  * @param limiter The limiter, from `createLimiter`.
  * @returns A model with the same name and capabilities. With `whenFull: 'fail'`, its streams fail with a
- * `RateLimitError` if there is no room; the error is retryable, and contains `retryAfter` if it is known.
- * Without `model`, a function of a model, for rxjs's `pipe`.
+ * `RateLimitError` if there is no room; the error is retryable, and contains `retryAfter` if it is known. Without
+ * `model`, a function of a model, for rxjs's `pipe`.
  */
 export function limitModel(model: Model, limiter: Limiter): Model;
 export function limitModel(limiter: Limiter): (model: Model) => Model;

@@ -25,8 +25,8 @@ import type { Model } from '../core/model.js';
  *
  * @param model The model. It may be left out.
  * @param operators The operators, applied in order.
- * @returns A model with the provider, the name and the capabilities of `model`. Without `model`, a function of
- * a model, for rxjs's `pipe`.
+ * @returns A model with the provider, the name and the capabilities of `model`. Without `model`, a function of a model,
+ * for rxjs's `pipe`.
  */
 export function pipeModel(model: Model, ...operators: readonly ChunkOperator[]): Model;
 export function pipeModel(...operators: readonly ChunkOperator[]): (model: Model) => Model;

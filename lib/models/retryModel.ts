@@ -17,8 +17,8 @@ export interface RetryModelOptions {
   readonly count?: number | undefined;
   /**
    * The delay before a retry, in milliseconds, or a function that returns it; `attempt` is the number of the retry,
-   * from 1. Default: the delay that the server asks for, otherwise 1 s, doubling with each retry, with jitter, at
-   * most 60 s.
+   * from 1. Default: the delay that the server asks for, otherwise 1 s, doubling with each retry, with jitter, at most
+   * 60 s.
    */
   readonly delay?: number | ((error: unknown, attempt: number) => number) | undefined;
   /**
@@ -45,8 +45,8 @@ export interface RetryModelOptions {
  * a tool may have started in the void attempt. It is then unsubscribed, and the new attempt may call it again.)
  * Unsubscribing ends the wait.
  *
- * A model over HTTP retries by itself, before its first chunk; those retries come first, for each attempt. With
- * `{ retry: false }`, it does not.
+ * A model over HTTP retries by itself, before its first chunk (`protocol/retry.ts`); those retries come first, for each
+ * attempt. With `{ retry: false }`, it does not.
  *
  * ```ts
  * const model = retryModel(openai('gpt-6.1-terra'), { count: 2, delay: 1000 });
@@ -58,9 +58,8 @@ export interface RetryModelOptions {
  * @param model The model. It may be left out.
  * @param options `count` (default: 3), `delay` (default: 1 s, doubling, with jitter), `when` (default: retryable
  * errors).
- * @returns A model with the provider, the name and the capabilities of `model`. Its streams error with the error of the
- * last attempt. Without `model`, a function of a model, for
- * rxjs's `pipe`.
+ * @returns A model with the provider, the name and the capabilities of `model`. Its streams fail with the error of the
+ * last attempt. Without `model`, a function of a model, for rxjs's `pipe`.
  */
 export function retryModel(model: Model, options?: RetryModelOptions): Model;
 export function retryModel(options?: RetryModelOptions): (model: Model) => Model;

@@ -50,8 +50,8 @@ const defaultInstructions =
  * summary, use `catchError(() => of(keepRecent({ tokens })(messages)))`.
  *
  * A summary is remembered with the message up to which it goes. A later call with the same message objects, as in the
- * next turn of a run, reuses it, and the next summary includes it. A history that was stored and loaded has
- * no summary yet.
+ * next turn of a run, reuses it, and the next summary includes it. A history that was stored and loaded has no summary
+ * yet.
  *
  * ```ts
  * const shorten = summarize({ model: openai('gpt-6-luna'), when: 50_000, keep: { tokens: 10_000 } });

@@ -92,8 +92,7 @@ class Turn<E> {
  * event, to resume that run.
  * @param options `maxTurns` (default: 20), `stopWhen` (default: none), `provider` (default: `unknown`).
  * @returns The events of all turns, in order. It fails with a `StreamInterruptedError` if a turn completes without a
- * `turn` event, and with a `ConfigurationError` if `maxTurns` or `stopWhen` is
- * not valid.
+ * `turn` event, and with a `ConfigurationError` if `maxTurns` or `stopWhen` is not valid.
  */
 export function runTurns<E extends StreamEvent>(
   turn: (state: RunState, position: TurnPosition) => Observable<E>,

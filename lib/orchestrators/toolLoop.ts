@@ -22,8 +22,8 @@ import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { replay } from './replay.js';
 
 /**
- * The default orchestrator: a turn sends the request and runs the tools that the model calls; another turn follows as
- * long as there are results to send back.
+ * The default orchestrator. A turn sends the request and runs the tools that the model calls; another turn follows as
+ * long as there are results to send back. This is one turn: the loop over turns is `runTurns`.
  *
  * ```ts
  * runTurns(

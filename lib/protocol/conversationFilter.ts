@@ -8,8 +8,8 @@ const shortestMatch = 16;
 const windowSize = 8; // half of the shortest match
 
 /**
- * Creates a function that hides a text's quotes of a conversation. Only letters and digits are compared, so that
- * the text may be escaped, cut, or on one line.
+ * Creates a function that hides a text's quotes of a conversation. Only letters and digits are compared, so that the
+ * text may be escaped, cut, or on one line.
  *
  * The text is indexed, and the conversation is read once: both may be long (searching each window of the text in a
  * conversation of 1 MB took 3 ms a window).

@@ -117,9 +117,9 @@ export interface HttpModelDefinition {
  *
  * @param definition The provider, its wire and the model's name.
  * @param options The user's options.
- * @returns The model. Its streams error with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with
- * the errors that the wire's `encode` and `decode` throw, and with the errors of `post`, `idleTimeout` and
- * `decodeFrames`, none of which contains the key.
+ * @returns The model. Its streams fail with ConfigurationError (`capability`, `apiKey`, `history`, `options`), with the
+ * errors that the wire's `encode` and `decode` throw, and with the errors of `post`, `idleTimeout` and `decodeFrames`,
+ * none of which contains the key.
  */
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
   const { provider, name, wire } = definition;

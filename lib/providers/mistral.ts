@@ -26,8 +26,9 @@ import { readOpenText } from './shared/openText.js';
  *
  * @param name The model's name.
  * @param options Key (default: MISTRAL_API_KEY), base URL (default: https://api.mistral.ai/v1) and transport.
- * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
- * for a thinking budget (pass an effort), and, with a Magistral model, for any `thinking` other than `true`.
+ * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
+ * ConfigurationError `options` for a thinking budget (pass an effort), and, with a Magistral model, for any `thinking`
+ * other than `true`.
  */
 export function mistral(name: string, options: OpenModelOptions = {}): Model {
   return httpModel(

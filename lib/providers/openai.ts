@@ -20,10 +20,9 @@ import { checkOpenAiEffort, checkOpenAiNoThinking } from './shared/openaiEfforts
  *
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1) and transport.
- * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
- * for a thinking budget (pass an effort), for an effort that the model is known not to have (Chat Completions has no
- * `max`), and for files by URL other
- * than images (pass the bytes).
+ * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
+ * ConfigurationError `options` for a thinking budget (pass an effort), for an effort that the model is known not to
+ * have (Chat Completions has no `max`), and for files by URL other than images (pass the bytes).
  */
 export function openai(name: string, options: ModelOptions = {}): Model {
   return httpModel(

@@ -26,8 +26,8 @@ import { readOpenText } from './shared/openText.js';
  *
  * @param name The model's name, with its vendor before the slash.
  * @param options Key (default: OPENROUTER_API_KEY), base URL (default: https://openrouter.ai/api/v1) and transport.
- * @returns A cold model. Its streams error with the errors of `httpModel`. The capabilities are those of the service;
- * OpenRouter rejects a request that a model does not support.
+ * @returns A model, whose streams are cold. Its streams fail with the errors of `httpModel`. The capabilities are those
+ * of the service; OpenRouter rejects a request that a model does not support.
  */
 export function openrouter(name: string, options: OpenModelOptions = {}): Model {
   return httpModel(

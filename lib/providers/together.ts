@@ -21,8 +21,8 @@ import { readOpenText } from './shared/openText.js';
  *
  * @param name The model's name.
  * @param options Key (default: TOGETHER_API_KEY), base URL (default: https://api.together.xyz/v1) and transport.
- * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
- * for a thinking budget (pass an effort).
+ * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
+ * ConfigurationError `options` for a thinking budget (pass an effort).
  */
 export function together(name: string, options: OpenModelOptions = {}): Model {
   const { thinkTags = true, textCalls = writesCallsAsText(name), ...transport } = options;

@@ -14,9 +14,9 @@ import type { ReplayOptions } from './timeline.js';
  * a retraction has voided. A tool call shows how long it was queued, waited for a decision and ran, its progress and
  * its result. Subscribing, prompts, a stop, unsubscribing and the result are marks of the run.
  *
- * A click or the arrow keys select an event and show its JSON and, if the recording has HTTP exchanges
- * (`recordFetch`), the frame of the wire before it. The page is self-contained: it loads nothing, has a dark form, fits
- * a phone and can be printed.
+ * A click or the arrow keys select an event and show its JSON and, if the recording has HTTP exchanges (`recordFetch`),
+ * the frame of the wire before it. The page is self-contained: it loads nothing, has a dark form, fits a phone and can
+ * be printed.
  *
  * ```ts
  * await writeFile('run.html', drawRun(readRecording(await readFile('runs.jsonl', 'utf8'))));

@@ -1,5 +1,5 @@
 import { defer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
@@ -7,7 +7,7 @@ import { omit } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
-import type { RequestEntry } from './entries.js';
+import type { RecordedOutcome, RequestEntry } from './entries.js';
 import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
 import { RunRecorder } from './runRecorder.js';
@@ -19,8 +19,8 @@ import { wholeTime } from './wholeTime.js';
  * <span class="informal">`tap` into a file, from which `replay` makes a model again.</span>
  *
  * Each line is one entry as JSON. It is written when it happens, except for deltas, which are written together: at the
- * next other entry, and at the latest after a second. Keys are removed (see `RecordingOptions`), also a key that is
- * split over several deltas.
+ * next other entry, and at the latest after a second. API keys and other secrets are replaced by `[key]` (see
+ * `RecordingOptions`), also one that is split over several deltas.
  *
  * ```ts
  * const file = createWriteStream('answers.jsonl');
@@ -60,7 +60,13 @@ export class RequestLog {
       const number = ++this.requests;
       const recorder = this.recorder();
       recorder.write(this.entryOf(model, request, recorder.run, number));
-      return model.stream(request).pipe(recordChunks(recorder, number));
+      return model.stream(request).pipe(
+        recordStream({
+          before: (chunk) => recorder.chunk(number, chunk),
+          after: () => recorder.settle(),
+          end: (outcome, error) => recorder.end(outcome, error, number),
+        }),
+      );
     });
   }
 
@@ -93,26 +99,37 @@ function sharedMessages(before: readonly Message[], after: readonly Message[]): 
 const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((item, index) => item === b[index]);
 
-const recordChunks = (recorder: RunRecorder, request: number) =>
-  createOperator<Chunk, Chunk>((out) => {
+/** What is called while a stream passes. */
+interface StreamObserver<T> {
+  /** Called before a value is emitted. */
+  readonly before: (value: T) => void;
+  /** Called when its subscribers have returned. */
+  readonly after?: () => void;
+  /** Called once. */
+  readonly end: (outcome: RecordedOutcome, error?: unknown) => void;
+}
+
+/** Passes a stream on, and records its values and its end: also that it was unsubscribed. */
+export const recordStream = <T>({ before, after, end }: StreamObserver<T>): MonoTypeOperatorFunction<T> =>
+  createOperator<T, T>((out) => {
     let isOpen = true;
-    const end = (...outcome: Parameters<RunRecorder['end']>) => {
-      if (isOpen) recorder.end(...outcome);
+    const endOnce: typeof end = (outcome, error) => {
+      if (isOpen) end(outcome, error);
       isOpen = false;
     };
-    out.add(() => end('unsubscribed', undefined, request));
+    out.add(() => endOnce('unsubscribed'));
     return {
-      next(chunk) {
-        recorder.chunk(request, chunk);
-        out.next(chunk);
-        recorder.settle();
+      next(value) {
+        before(value);
+        out.next(value);
+        after?.();
       },
       error(thrown) {
-        end('failed', thrown, request);
+        endOnce('failed', thrown);
         out.error(thrown);
       },
       complete() {
-        end('completed', undefined, request);
+        endOnce('completed');
         out.complete();
       },
     };

@@ -7,8 +7,8 @@ import { redactFrames } from './redactFrames.js';
 import { wholeTime } from './wholeTime.js';
 
 /**
- * Streamed responses as they were on the wire, without keys: plain JSON, to be stored in a file and served by
- * `serveRecording`.
+ * Streamed responses as they were on the wire, with keys replaced by `[key]`: plain JSON, to be stored in a file and
+ * served by `serveRecording`.
  */
 export interface Recording {
   /** In the order of the requests. */
@@ -28,8 +28,8 @@ export interface RecordOptions {
   /** Makes the requests. Default: the global `fetch`, looked up at each request. */
   readonly fetch?: typeof fetch | undefined;
   /**
-   * Further texts that must not be recorded. Keys in the usual headers and parameters are found automatically.
-   * Default: none.
+   * Further texts that must not be recorded. Keys in the usual headers and parameters are found automatically. Default:
+   * none.
    */
   readonly secrets?: readonly string[] | undefined;
   /**
@@ -44,9 +44,9 @@ const MIN_SECRET_LENGTH = 5;
 const recordedHeaders = /^(?:content-type|retry-after(?:-ms)?|[\w-]*request-?id)$/i;
 
 /** An exchange in progress. */
-interface Exchange extends Omit<RecordedExchange, 'url' | 'body'> {
-  url: string;
-  body: string;
+interface OpenExchange extends Omit<RecordedExchange, 'url' | 'body'> {
+  readonly url: string;
+  readonly body: string;
   status?: number;
   headers?: Record<string, string>;
   readonly frames: string[];
@@ -60,7 +60,7 @@ interface Times {
 }
 
 /**
- * Records the requests and responses of a model, with keys removed.
+ * Records the requests and responses of a model. API keys are replaced by `[key]`.
  *
  * ```ts
  * const recorder = recordFetch();
@@ -79,7 +79,7 @@ interface Times {
  * @returns The recorder. Its `fetch` rejects if the wrapped one does.
  */
 export function recordFetch(options: RecordOptions = {}): Recorder {
-  const exchanges = new Map<Exchange, Times>();
+  const exchanges = new Map<OpenExchange, Times>();
   const secrets = new Set(options.secrets ?? []);
   const output = options.sink && new RecordingOutput(options.sink, {});
 
@@ -91,7 +91,7 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
     },
     end: (exchange, reason) => end(exchange, reason),
   };
-  const end = (exchange: Exchange, reason: RecordedExchange['end']) => {
+  const end = (exchange: OpenExchange, reason: RecordedExchange['end']) => {
     exchange.end = reason;
     const times = exchanges.get(exchange);
     if (!output || !times) return;
@@ -104,8 +104,8 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
     const request = typeof input === 'object' && 'method' in input ? input : undefined;
     const headers = Object.fromEntries(new Headers(init?.headers ?? request?.headers));
     for (const secret of secretsOf(url, headers)) secrets.add(secret);
-    const body = await bodyText(init?.body ?? request?.clone().body);
-    const exchange: Exchange = {
+    const body = request && !init?.body ? await request.clone().text() : await bodyText(init?.body);
+    const exchange: OpenExchange = {
       method: init?.method ?? request?.method ?? 'GET',
       url,
       body,
@@ -125,8 +125,8 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
   };
 
   const secretSpellings = () => spellings([...secrets].filter((secret) => secret.length >= MIN_SECRET_LENGTH));
-  const redact = (exchange: Exchange, spelled: readonly string[]): RecordedExchange => {
-    const clean = (text: string) => replaceRanges(text, findSecrets(text, spelled, 'recording'));
+  const redact = (exchange: OpenExchange, known: readonly string[]): RecordedExchange => {
+    const clean = (text: string) => replaceRanges(text, findSecrets(text, known, 'recording'));
     const headers =
       exchange.headers &&
       Object.fromEntries(Object.entries(exchange.headers).map(([name, value]) => [name, clean(value)]));
@@ -135,38 +135,37 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
       url: clean(exchange.url),
       body: parseJsonOrText(clean(exchange.body)),
       ...(headers ? { headers } : {}),
-      frames: redactFrames(exchange.frames, spelled),
+      frames: redactFrames(exchange.frames, known),
     };
   };
 
   return {
     fetch: record,
     recording: () => {
-      const spelled = secretSpellings();
-      return { exchanges: [...exchanges.keys()].map((exchange) => redact(exchange, spelled)) };
+      const known = secretSpellings();
+      return { exchanges: [...exchanges.keys()].map((exchange) => redact(exchange, known)) };
     },
   };
 }
 
-/** The body of a request as text. */
-const bodyText = async (body: BodyInit | null | undefined): Promise<string> =>
-  typeof body === 'string' || !body
-    ? (body ?? '')
-    : body instanceof ReadableStream
-      ? '[stream]'
-      : new Response(body).text();
+/** The body of a request as text. A stream can be read only once, by the request: it is not recorded. */
+async function bodyText(body: BodyInit | null | undefined): Promise<string> {
+  if (!body) return '';
+  if (typeof body === 'string') return body;
+  return body instanceof ReadableStream ? '[stream]' : new Response(body).text();
+}
 
 /** Called while a body is read. */
 interface BodyHandlers {
-  readonly frame: (exchange: Exchange, text: string) => void;
-  readonly end: (exchange: Exchange, reason: RecordedExchange['end']) => void;
+  readonly frame: (exchange: OpenExchange, text: string) => void;
+  readonly end: (exchange: OpenExchange, reason: RecordedExchange['end']) => void;
 }
 
 /**
  * Wraps a response so that what is read from its body is recorded. A character that is split between two reads is
  * recorded with the second one.
  */
-function recordBody(response: Response, exchange: Exchange, { frame, end }: BodyHandlers): Response {
+function recordBody(response: Response, exchange: OpenExchange, { frame, end }: BodyHandlers): Response {
   const reader = response.body?.getReader();
   if (!reader) {
     end(exchange, 'whole');

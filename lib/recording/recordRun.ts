@@ -3,9 +3,9 @@ import type { Observable } from 'rxjs';
 import { agentOf } from '../agent.js';
 import type { Agent, Input, ResumeOptions, RunOptions } from '../agent.js';
 import type { Checkpoint } from '../core/checkpoint.js';
-import { createOperator } from '../core/createOperator.js';
+
 import { deriveModel } from '../core/deriveModel.js';
-import type { RunEvent, StreamEvent } from '../core/event.js';
+import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
@@ -13,7 +13,7 @@ import type { Model } from '../core/model.js';
 import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext } from '../orchestrators/orchestrator.js';
 import type { AgentEntry, StartEntry } from './entries.js';
-import { RequestLog } from './record.js';
+import { recordStream, RequestLog } from './record.js';
 import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
 import { RunRecorder } from './runRecorder.js';
@@ -35,8 +35,8 @@ export interface RecordRunOptions extends RecordingOptions {
  * run ended. Checkpoints and the `context` of the run are not recorded.
  *
  * Each line is one entry as JSON. It is written when it happens, except for deltas, which are written together: at the
- * next other entry, and at the latest after a second. Keys are removed (see `RecordingOptions`), also a key that is
- * split over several deltas.
+ * next other entry, and at the latest after a second. API keys and other secrets are replaced by `[key]` (see
+ * `RecordingOptions`), also one that is split over several deltas.
  *
  * ```ts
  * const file = createWriteStream('runs.jsonl', { flags: 'a' });
@@ -61,16 +61,20 @@ export function recordRun<T extends readonly Tool[], O, C>(
   const { name } = options;
   const untyped = agent as unknown as Agent;
   const stream = (input: Input, runOptions: RunOptions = {}) =>
-    recorded(output, runOptions, (traced) => untyped.stream(input, traced), {
+    recordEvents(output, runOptions, (recordedOptions) => untyped.stream(input, recordedOptions), {
       name,
       input: messagesOf(input),
       history: runOptions.history,
     });
   const resume = (checkpoint: Checkpoint, runOptions: ResumeOptions = {}) =>
-    recorded(output, runOptions, (traced) => untyped.resume(checkpoint, traced), { name, resumed: true });
+    recordEvents(output, runOptions, (recordedOptions) => untyped.resume(checkpoint, recordedOptions), {
+      name,
+      resumed: true,
+    });
   return agentOf(stream, resume);
 }
 
+/** What the first entry of a run contains. */
 interface Start {
   readonly name: string | undefined;
   readonly input?: readonly Message[];
@@ -78,7 +82,7 @@ interface Start {
   readonly resumed?: true;
 }
 
-function recorded<Options extends RunOptions | ResumeOptions>(
+function recordEvents<Options extends RunOptions | ResumeOptions>(
   output: RecordingOutput,
   runOptions: Options,
   run: (options: Options) => Observable<StreamEvent>,
@@ -88,12 +92,17 @@ function recorded<Options extends RunOptions | ResumeOptions>(
     const recorder = new RunRecorder(output, output.nextRun());
     const head: StartEntry = { type: 'start', run: recorder.run, at: wholeTime(), kind: 'run' };
     recorder.write({ ...head, ...omitUndefined(start) });
-    return run(recordedOptions(runOptions, recorder)).pipe(recordEvents(recorder));
+    return run(recordOptions(runOptions, recorder)).pipe(
+      recordStream({
+        before: (event) => recorder.event(event),
+        end: (outcome, error) => recorder.end(outcome, error),
+      }),
+    );
   });
 }
 
-/** The options of a run, whose model, stop and prompts are recorded. */
-function recordedOptions<Options extends RunOptions | ResumeOptions>(options: Options, recorder: RunRecorder): Options {
+/** The options of a run, changed so that its model, its stop and its prompts are recorded. */
+function recordOptions<Options extends RunOptions | ResumeOptions>(options: Options, recorder: RunRecorder): Options {
   const { stop, prompts, wrapTurn = (turn: Orchestrator['turn']) => turn } = options as RunOptions;
   const { run } = recorder;
   const requests = new RequestLog(() => recorder);
@@ -136,27 +145,3 @@ function agentEntry(run: number, { options }: TurnContext): AgentEntry {
     }),
   };
 }
-
-const recordEvents = (recorder: RunRecorder) =>
-  createOperator<StreamEvent, RunEvent>((out) => {
-    let isOpen = true;
-    const end = (...outcome: Parameters<RunRecorder['end']>) => {
-      if (isOpen) recorder.end(...outcome);
-      isOpen = false;
-    };
-    out.add(() => end('unsubscribed'));
-    return {
-      next(event) {
-        recorder.event(event);
-        out.next(event as RunEvent);
-      },
-      error(thrown) {
-        end('failed', thrown);
-        out.error(thrown);
-      },
-      complete() {
-        end('completed');
-        out.complete();
-      },
-    };
-  });

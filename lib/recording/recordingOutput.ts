@@ -6,7 +6,7 @@ import { spellings } from '../protocol/secrets.js';
 import { RECORDING_VERSION } from './entries.js';
 import type { RecordingEntry } from './entries.js';
 import { maskContent } from './maskContent.js';
-import { redactValue, secretsIn } from './redactEntry.js';
+import { redactValue, secretsIn } from './redactTexts.js';
 import { wholeTime } from './wholeTime.js';
 
 /**

@@ -51,8 +51,7 @@ export function replay(recording: RunRecording, options: ReplayOptions = {}): Mo
  * @param recording A recording of `recordRun`; of `record`, for the chunks of all requests.
  * @param options `run` (default: 1, the first one), `speed` (default: 1; Infinity does not wait), `scheduler` (default:
  * `asyncScheduler`).
- * @returns A cold Observable of the events. It fails as the run failed, and completes when the run was
- * unsubscribed.
+ * @returns A cold Observable of the events. It fails as the run failed, and completes when the run was unsubscribed.
  * @throws ConfigurationError `recording` if it has no such run; `options` if `speed` is not positive.
  */
 export function replayEvents(recording: RunRecording, options: ReplayOptions = {}): Observable<RunEvent> {
@@ -79,7 +78,8 @@ export function replayEvents(recording: RunRecording, options: ReplayOptions = {
  *
  * @throws ConfigurationError `recording` if it has no such run.
  */
-export function runOf({ runs }: RunRecording, { run: number = 1 }: Pick<ReplayOptions, 'run'>): RecordedRun {
+export function runOf({ runs }: RunRecording, options: Pick<ReplayOptions, 'run'>): RecordedRun {
+  const number = options.run ?? 1;
   const run = runs[number - 1];
   if (run) return run;
   throw new ConfigurationError(
@@ -118,8 +118,7 @@ const noRequest = (recorded: number, sent: number) =>
   );
 
 function playRequest(run: RecordedRun, { entry, end }: RecordedRequest, clock: ReplayClock): Observable<Chunk> {
-  const { request: number } = entry;
-  const steps = run.steps.filter((step) => requestOf(step) === number);
+  const steps = run.steps.filter((step) => requestNumberOf(step) === entry.request);
   const origin = steps.find((step) => step.entry.type === 'request') ?? { at: entry.at, position: 0 };
   const last = steps.find((step) => step.entry.type === 'requestEnd');
   const ending = last ? [{ step: last, value: undefined }] : [];
@@ -137,16 +136,20 @@ function endOf(provider: string, end: Pick<RequestEndEntry, 'outcome' | 'error'>
     case 'failed':
       return throwError(() => replayedError(end.error ?? {}));
     case 'unsubscribed':
-      return NEVER;
+      return NEVER; // it was open when it was unsubscribed
     default:
       return throwError(() => new StreamInterruptedError(provider, 'The recording of this response ends here.'));
   }
 }
 
-const requestOf = ({ entry }: RecordedStep): number | undefined => ('request' in entry ? entry.request : undefined);
+const requestNumberOf = ({ entry }: RecordedStep): number | undefined =>
+  'request' in entry ? entry.request : undefined;
 
-/** Steps that were caused by something else than the model: a chunk after one of them is not emitted before it. */
-function isDriver({ entry }: RecordedStep): boolean {
+/**
+ * Whether a step came from outside of the model: from the user or from a tool. A chunk that was recorded after it is
+ * not emitted before it.
+ */
+function isOutsideStep({ entry }: RecordedStep): boolean {
   switch (entry.type) {
     case 'stop':
     case 'prompt':
@@ -158,19 +161,21 @@ function isDriver({ entry }: RecordedStep): boolean {
   }
 }
 
-/** The chunks of a request. Those between which nothing but their own events was recorded get consecutive positions. */
+/**
+ * The chunks of a request. The agent's events were recorded between them. Chunks of the same time with nothing else in
+ * between receive consecutive positions, so that `playMoments` emits them together, as the model did.
+ */
 function chunksOf(steps: readonly RecordedStep[], all: readonly RecordedStep[]): readonly Moment<Chunk>[] {
-  const drivers = all.filter(isDriver).map(({ position }) => position);
+  const outside = all.filter(isOutsideStep).map(({ position }) => position);
   let previous: Moment<Chunk>['step'] | undefined;
-  let recorded = 0;
+  let previousRecorded = 0;
   return steps.flatMap((step): readonly Moment<Chunk>[] => {
-    const { entry } = step;
+    const { entry, at } = step;
     if (entry.type !== 'chunk' && entry.type !== 'both') return [];
-    const isTogether =
-      previous?.at === step.at && !drivers.some((driver) => driver > recorded && driver < step.position);
-    const position = isTogether && previous ? previous.position + 1 : step.position;
-    recorded = step.position;
-    previous = { at: step.at, position };
+    const isSeparated = outside.some((position) => position > previousRecorded && position < step.position);
+    const position = previous?.at === at && !isSeparated ? previous.position + 1 : step.position;
+    previousRecorded = step.position;
+    previous = { at, position };
     return [{ step: previous, value: entry.value as Chunk }];
   });
 }

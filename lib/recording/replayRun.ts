@@ -10,7 +10,7 @@ import { omitUndefined } from '../core/json/json.js';
 import { toolErrorTexts } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { progress } from '../core/progress.js';
-import type { Tool, ToolContext, ToolDefinition } from '../core/tool.js';
+import type { Tool, ToolContext } from '../core/tool.js';
 import type { ValueEntry } from './entries.js';
 import type { RecordedRun, RecordedStep, RunRecording } from './readRecording.js';
 import { originOf, replayModel, runOf } from './replay.js';
@@ -68,13 +68,11 @@ export function replayRun(recording: RunRecording, options: ReplayOptions = {}):
   const run = runOf(recording, options);
   const origin = originOf(run);
   const clock = new ReplayClock(origin, options);
-  const { orchestrator: _, type: _type, run: _run, at: _at, toolConcurrency, ...settings } = run.agent ?? {};
-  const ended = run.steps.find(({ entry }) => entry.type === 'end');
-  const isLeft = run.end?.outcome === 'unsubscribed' && ended;
+  const isLeft = run.end?.outcome === 'unsubscribed';
+  const leaving = isLeft ? run.steps.find(({ entry }) => entry.type === 'end') : undefined;
   return {
     agent: {
-      ...settings,
-      ...omitUndefined({ toolConcurrency: toolConcurrency === 'unlimited' ? Infinity : toolConcurrency }),
+      ...agentSettings(run),
       model: replayModel(run, clock),
       tools: replayTools(run, clock),
       newId: generatedIds(run),
@@ -82,9 +80,17 @@ export function replayRun(recording: RunRecording, options: ReplayOptions = {}):
     },
     input: run.start.input ?? [],
     options: runOptions(run, clock),
-    left: isLeft ? concat(playMoment(origin, ended, undefined, clock), NEVER) : NEVER,
+    left: leaving ? playMoment(origin, leaving, undefined, clock) : NEVER,
     events: eventsOf(run),
   };
+}
+
+/** The recorded settings of the agent. Its orchestrator is a function, of which only the name is recorded. */
+function agentSettings({ agent }: RecordedRun) {
+  if (!agent) return {};
+  const { system, toolConcurrency, eagerTools, toolDeadline, maxTurns } = agent;
+  const concurrency = toolConcurrency === 'unlimited' ? Infinity : toolConcurrency;
+  return omitUndefined({ system, toolConcurrency: concurrency, eagerTools, toolDeadline, maxTurns });
 }
 
 /** The events that a run emitted, with the time since its start. */
@@ -130,23 +136,21 @@ function stepsOf<T extends KnownEvent['type']>(run: RecordedRun, type: T) {
 function replayTools(run: RecordedRun, clock: ReplayClock): readonly Tool[] {
   const definitions = new Map(run.requests.flatMap(({ tools }) => tools.map((tool) => [tool.name, tool] as const)));
   const starts = stepsOf(run, 'toolStart');
-  const waiting = new Set(stepsOf(run, 'toolWaiting').map(({ event }) => event.id));
-  const results = new Set(stepsOf(run, 'toolResult').map(({ event }) => event.id));
+  const waitingCalls = stepsOf(run, 'toolWaiting').map(({ event }) => event);
+  const waitingIds = new Set(waitingCalls.map(({ id }) => id));
+  const resultIds = new Set(stepsOf(run, 'toolResult').map(({ event }) => event.id));
   return [...definitions.values()].map((definition): Tool => {
-    const waits = stepsOf(run, 'toolWaiting').some(({ event }) => event.name === definition.name);
+    const firstWaiting = waitingCalls.find(({ name }) => name === definition.name);
     const isStarted = starts.some(({ event }) => event.name === definition.name);
-    const isAnsweredElsewhere = waits && !isStarted && !results.has(firstCall(run, definition) ?? '');
-    if (isAnsweredElsewhere) return definition;
+    // Its calls waited for a result from outside of the run, so the tool had no `execute`.
+    if (firstWaiting && !isStarted && !resultIds.has(firstWaiting.id)) return definition;
     return {
       ...definition,
-      ...(waits ? { needsApproval: (_args: unknown, { call }) => waiting.has(call.id) } : {}),
+      ...(firstWaiting ? { needsApproval: (_args: unknown, { call }) => waitingIds.has(call.id) } : {}),
       execute: (_args: unknown, context: ToolContext) => playTool(run, starts, context, clock),
     };
   });
 }
-
-const firstCall = (run: RecordedRun, { name }: ToolDefinition) =>
-  stepsOf(run, 'toolWaiting').find(({ event }) => event.name === name)?.event.id;
 
 /** What a recorded call emitted after its start. A call that has no recorded start fails. */
 function playTool(
@@ -172,7 +176,7 @@ function playTool(
       return event.type === 'toolProgress' ? of(progress(event.value)) : EMPTY;
     }),
   );
-  if (!result) return concat(emitted, NEVER);
+  if (!result) return concat(emitted, NEVER); // it ran until the run was unsubscribed
   return concat(
     merge(emitted, playMoment(start.step, result.step, undefined, clock).pipe(ignoreElements())),
     defer(() => resultOf(result.value)),
@@ -183,23 +187,31 @@ function resultOf(event: KnownEvent): Observable<unknown> {
   if (event.type !== 'toolResult') return EMPTY;
   if (event.error === undefined) return of(event.result);
   const { code, error } = event;
-  return code === 'cancelled' || code === 'timeout' ? NEVER : throwError(() => new Error(error));
+  const isEndedByRun = code === 'cancelled' || code === 'timeout'; // by its stop or its deadline, which happen again
+  return isEndedByRun ? NEVER : throwError(() => new Error(error));
 }
 
 /** The decisions about the calls that waited. A run that ended with open calls had nobody to ask. */
 function replayApprovals(run: RecordedRun, clock: ReplayClock): Pick<AgentOptions, 'approve'> {
-  const waiting = stepsOf(run, 'toolWaiting');
-  const decided = [...stepsOf(run, 'toolStart'), ...stepsOf(run, 'toolResult')];
-  const isDecided = waiting.some(({ event }) => decided.some((other) => other.event.id === event.id));
-  if (!isDecided) return {};
+  const decided = decidedCalls(run);
+  if (decided.length === 0) return {};
   return {
     approve: ({ id, arguments: args }) => {
-      const asked = waiting.find(({ event }) => event.id === id);
-      const answer = decided.find(({ event }) => event.id === id);
-      if (!asked || !answer) return NEVER;
-      return playMoment(asked.step, answer.step, decisionOf(answer.event, args), clock);
+      const call = decided.find(({ waiting }) => waiting.event.id === id);
+      if (!call) return NEVER; // nobody had decided when the run ended
+      const { waiting, answer } = call;
+      return playMoment(waiting.step, answer.step, decisionOf(answer.event, args), clock);
     },
   };
+}
+
+/** The calls that waited for a decision and received one: its first event is the start of the tool, or a denial. */
+function decidedCalls(run: RecordedRun) {
+  const answers = [...stepsOf(run, 'toolStart'), ...stepsOf(run, 'toolResult')];
+  return stepsOf(run, 'toolWaiting').flatMap((waiting) => {
+    const answer = answers.find(({ event }) => event.id === waiting.event.id);
+    return answer ? [{ waiting, answer }] : [];
+  });
 }
 
 function decisionOf(answer: KnownEvent, sent: JsonObject): Decision {
@@ -218,8 +230,12 @@ function reasonOf(answer: KnownEvent): { readonly reason?: string } {
 /** The ids that the run generated for its calls, in order: those that the model did not send. */
 function generatedIds(run: RecordedRun): () => string {
   const generated = generatedIdsOf(run);
-  let next = 0;
-  return () => generated[next++] ?? `generated_${next}`;
+  let count = 0;
+  return () => {
+    const id = generated[count];
+    count += 1;
+    return id ?? `generated_${count}`; // for a call that is not in the recording
+  };
 }
 
 /** The ids that a run generated, in order. */
@@ -263,11 +279,9 @@ export function callsOf(run: RecordedRun): readonly RecordedCall[] {
 
 /** The decisions about calls, and how long each call waited for its decision. */
 export function decisionsOf(run: RecordedRun) {
-  const decided = [...stepsOf(run, 'toolStart'), ...stepsOf(run, 'toolResult')];
-  return stepsOf(run, 'toolWaiting').flatMap(({ step, event }) => {
-    const answer = decided.find((each) => each.event.id === event.id);
-    if (!answer) return [];
-    const decision = decisionOf(answer.event, event.arguments);
-    return [{ id: event.id, wait: answer.step.at - step.at, decision }];
-  });
+  return decidedCalls(run).map(({ waiting: { step, event }, answer }) => ({
+    id: event.id,
+    wait: answer.step.at - step.at,
+    decision: decisionOf(answer.event, event.arguments),
+  }));
 }

@@ -5,7 +5,7 @@ import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { RecordedOutcome, RecordingEntry, ValueEntry } from './entries.js';
-import { openTail, redactTexts, secretsIn } from './redactEntry.js';
+import { openTail, redactTexts, secretsIn } from './redactTexts.js';
 import type { RecordingOutput } from './recordingOutput.js';
 import { wholeTime } from './wholeTime.js';
 

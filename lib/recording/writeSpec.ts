@@ -24,8 +24,8 @@ export interface WriteSpecOptions {
  * <span class="informal">From a bug in production to a failing test.</span>
  *
  * The spec creates an agent with the recorded model, the recorded tools and the recorded settings, and expects the
- * recorded events. Replace the tools, the orchestrator or the operators by your own: the spec
- * then fails where they behave differently. To turn a bug into a failing spec, correct the expected events.
+ * recorded events. Replace the tools, the orchestrator or the operators by your own: the spec then fails where they
+ * behave differently. To turn a bug into a failing spec, write it without a `fixture`, and correct the expected events.
  *
  * With a `fixture`, the spec reads the file of the recording. Without one, it contains everything: a marble diagram of
  * the model's chunks for each request, one for each tool call, and one of the expected events. A letter stands for
@@ -43,11 +43,11 @@ export interface WriteSpecOptions {
  * @throws ConfigurationError `recording` if it has no such run.
  */
 export function writeSpec(recording: RunRecording, options: WriteSpecOptions = {}): string {
-  const { run: number = 1, fixture } = options;
-  const run = runOf(recording, { run: number });
+  const { run = 1, fixture } = options;
+  const recordedRun = runOf(recording, { run });
   return fixture === undefined
-    ? marbleSpec(repeatVirtually(recording, number), options)
-    : fixtureSpec(titleOf(run), fixture, number, options);
+    ? marbleSpec(repeatVirtually(recording, run), options)
+    : fixtureSpec(titleOf(recordedRun), fixture, run, options);
 }
 
 function fixtureSpec(title: string, fixture: string, run: number, { runner }: WriteSpecOptions): string {
@@ -69,7 +69,7 @@ ${it}(${JSON.stringify(title)}, () => {
   const { values } = inVirtualTime(() =>
     agent.stream(replayed.input, replayed.options).pipe(takeUntil(replayed.left)),
   );
-  // The times are left out: in virtual time, computing takes no time.
+  // Without their times: in virtual time, computing takes no time.
   ${equal('values.map(({ value }) => value)', 'replayed.events.map(({ event }) => event)')}
 });
 `;

@@ -28,8 +28,8 @@ interface Entry extends StoredRun {
  * Creates a store in memory. It is lost when the process ends, and other processes do not see it.
  *
  * When it is full, it removes runs of the owner that uses most of it, oldest first: those that have ended, then those
- * that wait. A running one is never removed, and an owner that uses less than its
- * share (`maxBytes` divided by the number of owners) loses nothing.
+ * that wait. A running one is never removed, and an owner that uses less than its share (`maxBytes` divided by the
+ * number of owners) loses nothing.
  *
  * @param options `maxBytes` (default: 64 MiB), `maxAge` in milliseconds (default: 24 hours).
  */

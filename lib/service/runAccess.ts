@@ -43,7 +43,7 @@ export interface RunAccess<C> {
 const READS_AT_ONCE = 16;
 
 /** How many times a change is retried after another request changed the record in the meantime. */
-const ATTEMPTS = 5;
+const MAX_RETRIES = 5;
 
 /** The owner, as the option says. Users without an id would otherwise be one owner, or each a new one. */
 function requireOwner(owner: unknown): string {
@@ -73,18 +73,18 @@ export function createRunAccess<C>(
       defaultIfEmpty(undefined),
     );
   const update: RunAccess<C>['update'] = (id, by, change) => {
-    const attempt = (left: number): Observable<boolean> =>
+    const attempt = (retriesLeft: number): Observable<boolean> =>
       find(id, by).pipe(
         concatMap((stored) => {
           const record = change(stored?.record);
           if (!record) return of(false);
           return store.put(record, stored?.version ?? 0).pipe(
             take(1),
-            concatMap((isDone) => (isDone || left === 0 ? of(isDone) : attempt(left - 1))),
+            concatMap((isDone) => (isDone || retriesLeft === 0 ? of(isDone) : attempt(retriesLeft - 1))),
           );
         }),
       );
-    return attempt(ATTEMPTS);
+    return attempt(MAX_RETRIES);
   };
   return {
     find,

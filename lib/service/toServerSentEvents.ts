@@ -34,8 +34,8 @@ import type { ServerSentEvent, ServerSentEventsOptions } from '../transport/serv
  * }
  * ```
  *
- * @param options `heartbeat` in milliseconds (default: 15000), `describeError` (default: no details of the
- * server), `onError`.
+ * @param options `heartbeat` in milliseconds (default: 15000), `describeError` (default: no details of the server),
+ * `onError`.
  * @returns A function that returns an Observable of server-sent events. It does not fail.
  */
 export function toServerSentEvents<E extends StreamEvent>(

@@ -12,8 +12,8 @@ export type MarbleValues<T> = Readonly<Record<string, readonly T[]>>;
  *
  * <span class="informal">`cold` of a TestScheduler, for models, tools, stops and prompts.</span>
  *
- * The diagram has RxJS's syntax: `200ms a 11ms (b|)`. A letter and a `-` last a millisecond, a group such as `(b|)`
- * as many milliseconds as it has characters, and blanks no time. Each letter stands for a list of values, so that a
+ * The diagram has RxJS's syntax: `200ms a 11ms (b|)`. A letter and a `-` last a millisecond, a group such as `(b|)` as
+ * many milliseconds as it has characters, and blanks no time. Each letter stands for a list of values, so that a
  * diagram can have several values in one millisecond. Without `|` or `#` at its end, it does not end.
  *
  * ```ts

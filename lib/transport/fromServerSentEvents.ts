@@ -77,6 +77,9 @@ export class RemoteRunError extends RivuletError {
 /** The name of the header that identifies a run. A repeated request with the same id joins the run. */
 export const RUN_ID_HEADER = 'x-run-id';
 
+/** The longest delay before a connection is opened again, in milliseconds. */
+export const MAX_RETRY_DELAY = 30_000;
+
 /**
  * Reads a run that another process executes and sends with `toServerSentEvents` or `runResponse`.
  *
@@ -142,7 +145,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
         resetOnSuccess: true,
         delay(thrown: unknown, attempt) {
           if (!mayConnectAgain(thrown, lastEventId)) throw thrown;
-          const delay = Math.max(Math.min(retryDelay * 2 ** (attempt - 1), 30_000), readRetryAfter(thrown));
+          const delay = Math.max(Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY), readRetryAfter(thrown));
           onReconnect?.({ attempt, delay });
           return timer(delay);
         },

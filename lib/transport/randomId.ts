@@ -7,8 +7,8 @@ export function randomId(): string {
 }
 
 /**
- * Returns the id of the run that resumes a run that waited. It is the same in all tabs and after a reload: the
- * first request starts the run, and the others join it. Nobody can guess it without the id of the run that waited.
+ * Returns the id of the run that resumes a run that waited. It is the same in all tabs and after a reload: the first
+ * request starts the run, and the others join it. Nobody can guess it without the id of the run that waited.
  */
 export function followingId(id: string): string {
   const last = Number.parseInt(id.slice(-8), 16);

@@ -133,6 +133,18 @@ describe('recordFetch', () => {
     });
   });
 
+  it('recordFetch records the body of a Request, which the server still receives', async () => {
+    const received: string[] = [];
+    const server: typeof fetch = async (input) => {
+      received.push(input instanceof Request ? await input.text() : '');
+      return new Response('ok');
+    };
+    const recorder = recordFetch({ fetch: server });
+    await recorder.fetch(new Request('http://x.example', { method: 'POST', body: '{"a":1}' }));
+    expect(received).toEqual(['{"a":1}']);
+    expect(recorder.recording().exchanges).toMatchObject([{ method: 'POST', body: { a: 1 } }]);
+  });
+
   it('recordFetch rejects if the wrapped fetch does, and records that there was no response', async () => {
     const recorder = recordFetch({ fetch: () => Promise.reject(new TypeError('fetch failed')) });
     await expect(recorder.fetch('http://x.example')).rejects.toThrow('fetch failed');

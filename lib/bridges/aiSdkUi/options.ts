@@ -26,8 +26,8 @@ export interface UiMessageStreamOptions {
    */
   readonly version?: 6 | 7 | undefined;
   /**
-   * Returns metadata of the message for an event; undefined if it has none. `useChat` merges it. Default: finish
-   * reason and usage for the `result`, and the model that answered if the run had a choice of models.
+   * Returns metadata of the message for an event; undefined if it has none. `useChat` merges it. Default: finish reason
+   * and usage for the `result`, and the model that answered if the run had a choice of models.
    */
   readonly messageMetadata?: ((event: StreamEvent) => JsonObject | undefined) | undefined;
   /**

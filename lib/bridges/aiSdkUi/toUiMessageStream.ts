@@ -14,9 +14,9 @@ import type { UiMessageStreamOptions } from './options.js';
  *
  * A turn is a step. Text and thinking are blocks with an id, and each one is closed, also when the run fails or is
  * stopped. A failure is the chunk `error`, after which the output completes. A stop is `abort`, followed by `finish`
- * with the usage. If the run emits `fragments`, the input of calls is shown while it arrives. The progress of a tool
- * is a preliminary output, a retry is transient data (`data-retry`, for `onData`), a typed output is `data-output`, and
- * a tool that the provider runs is a call with `providerExecuted`. Messages that join a run (`prompts`) are not sent.
+ * with the usage. If the run emits `fragments`, the input of calls is shown while it arrives. The progress of a tool is
+ * a preliminary output, a retry is transient data (`data-retry`, for `onData`), a typed output is `data-output`, and a
+ * tool that the provider runs is a call with `providerExecuted`. Messages that join a run (`prompts`) are not sent.
  *
  * ```ts
  * agent.stream('How warm is it in Oslo?', { fragments: true }).pipe(toUiMessageStream({ tools }));

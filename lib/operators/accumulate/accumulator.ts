@@ -4,7 +4,7 @@ import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
-import * as rules from './rules.js';
+import * as rules from './fragmentRules.js';
 
 /** Options of `accumulateToolCalls`. */
 export interface AccumulateOptions {
@@ -38,7 +38,8 @@ class TurnCalls {
   }
 
   /**
-   * The call that a fragment continues; undefined if it opens a call. Implements the table at the top of `rules.ts`.
+   * The call that a fragment continues; undefined if it opens a call. Implements the table at the top of
+   * `fragmentRules.ts`.
    */
   continuedCall(fragment: ToolCallFragment, id: string): PendingToolCall | undefined {
     const { index } = fragment;
@@ -69,7 +70,7 @@ class TurnCalls {
 
 /**
  * Joins fragments into calls, turn by turn: the pure core of `accumulateToolCalls`. Which call a fragment belongs to is
- * decided by the tables in `rules.ts`.
+ * decided by the tables in `fragmentRules.ts`.
  */
 export class ToolCallAccumulator {
   private readonly usedIds: NonNullable<AccumulateOptions['usedIds']>;

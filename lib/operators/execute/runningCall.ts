@@ -43,7 +43,7 @@ export class RunningCall implements ExecutionObserver {
     this.execution.start(() => this.execute());
   }
 
-  /** Unsubscribes the tool and aborts its signal; the result is an error. */
+  /** Unsubscribes the tool and aborts its signal (see `ToolExecution.cancel`); the result is an error. */
   cancel(): void {
     this.execution.cancel(cancellation());
   }

@@ -14,10 +14,11 @@ import { busy, isPromise, toOutputStream } from './toolOutput.js';
 export interface ExecutionObserver {
   progress(value: JsonValue): void;
   usage(usage: Usage): void;
-  /** Called when the tool has been torn down. */
+  /** The tool has ended and its resources are gone. */
   result(value: JsonValue): void;
+  /** The tool has failed, or was cancelled. Its resources may still exist: see `afterFailure`. */
   error(thrown: unknown): void;
-  /** Called when the tool has been torn down without a `result`: after an `error`, or after `unsubscribe`. */
+  /** The resources of a tool without a `result` are gone: after an `error`, or after `unsubscribe`. */
   afterFailure?(): void;
 }
 
@@ -87,7 +88,7 @@ export class ToolExecution {
     }
   }
 
-  /** The tool has failed. */
+  /** Receives an error of the tool, which has then ended by itself: its signal is not aborted. */
   error(thrown: unknown): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
@@ -102,7 +103,7 @@ export class ToolExecution {
     this.settle();
   }
 
-  /** Fails before the tool has ended. */
+  /** Ends the execution with an error, and releases the tool. A tool that has not ended by itself is aborted. */
   cancel(thrown: unknown): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -134,11 +135,13 @@ export class ToolExecution {
     return this.controller.signal;
   }
 
+  /** Releases the tool: its deadline and its output. An error of its own cleanup does not end the run. */
   private tearDown(): void {
     this.timer?.unsubscribe();
     ignoreTeardownErrors(() => this.output?.unsubscribe());
   }
 
+  /** Reports the end of a tool whose resources are gone. Within `start`, the tool may not have returned them yet. */
   private settle(): void {
     if (this.starting > 0) return;
     if (this.isClosed) {

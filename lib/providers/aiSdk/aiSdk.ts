@@ -75,10 +75,10 @@ export interface AiSdkOptions {
  *
  * @param model A `LanguageModelV4` or `LanguageModelV3`.
  * @param options Provider name, headers, retry, timeout and capabilities.
- * @returns The model. Its streams error with ConfigurationError (`capability`, `history`, `options`, `apiKey`),
- * HttpError, ConnectionError, ProviderError, ProtocolError, StreamInterruptedError and TimeoutError. An error
- * contains neither the conversation nor a key that a server repeats, as far as the key is known: from `headers`, from
- * the headers of the AI SDK provider, or by its shape (`sk-...`).
+ * @returns The model. Its streams fail with ConfigurationError (`capability`, `history`, `options`, `apiKey`),
+ * HttpError, ConnectionError, ProviderError, ProtocolError, StreamInterruptedError and TimeoutError. An error contains
+ * neither the conversation nor a key that a server repeats, as far as the key is known: from `headers`, from the
+ * headers of the AI SDK provider, or by its shape (`sk-...`).
  * @throws ConfigurationError `options` for a model of another version of the specification.
  */
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {

@@ -12,7 +12,7 @@ import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { encodeMessages } from './messages.js';
 import type { SdkCall } from './openStream.js';
-import { mergeOptions } from './providerData.js';
+import { optionsField } from './providerData.js';
 
 /** The model that is called. */
 export interface CallTarget {
@@ -82,7 +82,7 @@ const encodeTool = ({
   name,
   description,
   inputSchema: { ...parameters, type: 'object' },
-  ...mergeOptions(providerOptions),
+  ...optionsField(providerOptions),
 });
 
 const encodeToolChoice = (choice: ToolChoice): LanguageModelV4ToolChoice =>

@@ -144,8 +144,8 @@ export function isLibraryError(thrown: unknown): boolean {
 }
 
 /**
- * Returns an error of this library unchanged (an AI SDK model may itself wrap a model of this library), and
- * converts an error of the AI SDK that is recognized by name. Undefined for any other error.
+ * Returns an error of this library unchanged (an AI SDK model may itself wrap a model of this library), and converts an
+ * error of the AI SDK that is recognized by name. Undefined for any other error.
  */
 function knownError(provider: string, thrown: unknown): Error | undefined {
   if (!(thrown instanceof Error)) return undefined;

@@ -4,15 +4,16 @@ import { isJsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { inlineDataUrl } from '../shared/files.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
-import { mergeOptions, readProviderData, readReplayParts } from './providerData.js';
+import { optionsField, readProviderData, readReplayParts } from './providerData.js';
 
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
 /**
  * Encodes the conversation as a prompt of the AI SDK (`LanguageModelV4Prompt`). Tool results become a message with the
- * role `tool`, before the other parts of the same message. Replay parts are inserted at their positions. The
- * `providerOptions` of parts and messages are passed on, with the names of the AI SDK.
+ * role `tool`, before the other parts of the same message. Replay parts, which only the AI SDK's prompt has (reasoning,
+ * calls that the provider ran), are stored as provider data with the part that follows them, and are inserted there.
+ * The `providerOptions` of parts and messages are passed on, with the names of the AI SDK.
  *
  * @param messages The conversation, which is a valid history.
  * @param provider The key of the model's provider data.
@@ -35,26 +36,26 @@ export function encodeMessages(messages: readonly Message[], provider: string): 
 function encodeSystem({ parts, providerOptions }: Message): LanguageModelV4Message[] {
   const texts = parts.flatMap((part) => (part.type === 'text' && part.text.trim() !== '' ? [part] : []));
   if (texts.length === 0) return [];
-  const options = mergeOptions(...texts.map((part) => part.providerOptions), providerOptions);
+  const options = optionsField(...texts.map((part) => part.providerOptions), providerOptions);
   return [{ role: 'system', content: texts.map(({ text }) => text).join('\n\n'), ...options }];
 }
 
 function encodeUser({ parts, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
   const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, provider));
   const content = parts.flatMap((part) => encodeUserPart(part, provider));
-  const options = mergeOptions(providerOptions);
-  const isOnlyResults = content.length === 0;
-  return [
-    ...(results.length > 0 ? [{ role: 'tool' as const, content: results, ...(isOnlyResults ? options : {}) }] : []),
-    ...(isOnlyResults ? [] : [{ role: 'user' as const, content, ...options }]),
-  ];
+  const options = optionsField(providerOptions);
+  const encoded: LanguageModelV4Message[] = [];
+  if (results.length > 0) encoded.push({ role: 'tool', content: results });
+  if (content.length > 0) encoded.push({ role: 'user', content });
+  // The options of the message belong to the last of the two.
+  return encoded.map((part, index) => (index === encoded.length - 1 ? { ...part, ...options } : part));
 }
 
 function encodeUserPart(part: Part, provider: string): readonly UserContent[] {
   if (part.type === 'file') return [encodeFile(part, provider)];
   if (part.type !== 'text' || part.text === '') return [];
   const { options } = readProviderData(provider, part.providerData);
-  return [{ type: 'text', text: part.text, ...mergeOptions(options.providerOptions, part.providerOptions) }];
+  return [{ type: 'text', text: part.text, ...optionsField(options.providerOptions, part.providerOptions) }];
 }
 
 function encodeAssistant({ parts, metadata, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
@@ -63,7 +64,7 @@ function encodeAssistant({ parts, metadata, providerOptions }: Message, provider
     ...parts.flatMap((part) => encodeAssistantPart(part, provider)),
     ...(isJsonObject(data) ? readReplayParts(data['after']) : []),
   ];
-  return content.length > 0 ? [{ role: 'assistant', content, ...mergeOptions(providerOptions) }] : [];
+  return content.length > 0 ? [{ role: 'assistant', content, ...optionsField(providerOptions) }] : [];
 }
 
 /** Omits sources: a prompt cannot contain them. */
@@ -78,7 +79,7 @@ function encodeAssistantPart(part: Part, provider: string): readonly AssistantCo
       return [...before, { type: 'tool-call', toolCallId: id, toolName: name, input, ...options }];
     }
     default: {
-      const merged = mergeOptions(options.providerOptions, part.providerOptions);
+      const merged = optionsField(options.providerOptions, part.providerOptions);
       const isEmpty = part.text === '' && merged.providerOptions === undefined;
       return isEmpty ? before : [...before, { type: 'text', text: part.text, ...merged }];
     }
@@ -107,7 +108,7 @@ function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
     mediaType,
     data: data === undefined ? { type: 'url', url: parseUrl(url) } : { type: 'data', data },
     ...(name === undefined ? {} : { filename: name }),
-    ...mergeOptions(options.providerOptions, file.providerOptions),
+    ...optionsField(options.providerOptions, file.providerOptions),
   };
 }
 

@@ -24,7 +24,8 @@ export function toProviderData(
   metadata: unknown,
   before: readonly ReplayPart[],
 ): { readonly providerData?: ProviderData } {
-  const data = { ...metadataField('metadata', metadata), ...(before.length > 0 ? { before: toJson(before) } : {}) };
+  const beforeField = before.length > 0 ? { before: toJson(before) } : {};
+  const data = { ...metadataField('metadata', metadata), ...beforeField };
   return Object.keys(data).length > 0 ? { providerData: { [provider]: data } } : {};
 }
 
@@ -63,8 +64,11 @@ export function readProviderData(
   };
 }
 
-/** Merges provider options, provider by provider. Later options override earlier ones. Empty if there are none. */
-export function mergeOptions(...list: readonly (Readonly<Record<string, object>> | undefined)[]): {
+/**
+ * Returns the field `providerOptions` with all given options, merged provider by provider. Later options override
+ * earlier ones. Without options, the field is omitted.
+ */
+export function optionsField(...list: readonly (Readonly<Record<string, object>> | undefined)[]): {
   readonly providerOptions?: SharedV4ProviderOptions;
 } {
   const merged: Record<string, object> = {};

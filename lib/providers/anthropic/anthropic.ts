@@ -33,20 +33,19 @@ export interface AnthropicOptions extends ModelOptions {
  * Anthropic runs the `serverTools` itself. Their calls and results arrive as metadata (`serverTools`, see
  * `ServerTool`), sources and files, never as tool calls. They are sent back with the conversation, and so are
  * compactions, fallbacks to another model and listings of MCP tools, which are reported as metadata (`compaction`,
- * `fallback`, `mcpToolListing`). Content of an unknown type is reported as `unknown`.
- * If a turn ends with
- * `paused`, send the same conversation again to continue the turn. Code runs in the container of the previous response
+ * `fallback`, `mcpToolListing`). Content of an unknown type is reported as `unknown`. If a turn ends with `paused`,
+ * send the same conversation again to continue the turn. Code runs in the container of the previous response
  * (`metadata.anthropic.container` of that response's message). To choose another container, to enable caching, or to
- * set any other field that `Request` does not have, use `providerOptions.anthropic`. To enable beta features, set the
- * header `anthropic-beta` in `headers`; the betas that the tools require are added to it.
+ * set any other field that `ModelRequest` does not have, use `providerOptions.anthropic`. To enable beta features, set
+ * the header `anthropic-beta` in `headers`; the betas that the tools require are added to it.
  *
  * @param name The model's name.
  * @param options Key (default: ANTHROPIC_API_KEY), base URL (default: https://api.anthropic.com/v1), transport, and the
  * tools that Anthropic runs.
- * @returns A cold model. In addition to the errors of `httpModel`, its streams fail with ConfigurationError `options`
- * for a `seed`, for a file that the API does not accept, for a setting that the model does not support (`thinking`, a
- * forced `toolChoice`, `temperature` and `topP` since the 5 family), and for a tool that has the same
- * name as one of the `serverTools`.
+ * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
+ * ConfigurationError `options` for a `seed`, for a file that the API does not accept, for a setting that the model does
+ * not support (`thinking`, a forced `toolChoice`, `temperature` and `topP` since the 5 family), and for a tool that has
+ * the same name as one of the `serverTools`.
  */
 export function anthropic(name: string, options: AnthropicOptions = {}): Model {
   const { serverTools = [], ...transport } = options;

@@ -204,8 +204,8 @@ function findToolsets(messages: readonly Message[]): ReadonlyMap<string, JsonVal
 }
 
 /**
- * Trims the end of the last message if it is a model message: the API rejects trailing whitespace there ("cannot
- * end with trailing whitespace").
+ * Trims the end of the last message if it is a model message: the API rejects trailing whitespace there ("cannot end
+ * with trailing whitespace").
  */
 function trimLastMessage(messages: readonly WireMessage[]): readonly JsonObject[] {
   const lastMessage = messages.at(-1);

@@ -20,9 +20,9 @@ import { placeResultFile } from './messages.js';
  *
  * @param name The model's name.
  * @param options Key (default: COHERE_API_KEY), base URL (default: https://api.cohere.com/v2) and transport.
- * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError
- * `capability` for an output schema together with tools, and `options` for `parallelToolCalls: false` and for files
- * that are neither images nor text.
+ * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
+ * ConfigurationError `capability` for an output schema together with tools, and `options` for
+ * `parallelToolCalls: false` and for files that are neither images nor text.
  */
 export function cohere(name: string, options: ModelOptions = {}): Model {
   const vision = name.includes('vision');

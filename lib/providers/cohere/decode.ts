@@ -12,8 +12,7 @@ import { readSources } from './sources.js';
 
 /**
  * Decodes one response of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool
- * use"). The event `message-end` is the terminal marker. Unknown events and contents
- * become metadata.
+ * use"). The event `message-end` is the terminal marker. Unknown events and contents become metadata.
  *
  * @param emit Receives the chunks, in order.
  */

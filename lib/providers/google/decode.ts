@@ -1,4 +1,5 @@
-import type { Chunk, FinishReason } from '../../core/chunk.js';
+import { vetoReasons } from '../../core/chunk.js';
+import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
@@ -63,14 +64,14 @@ class GoogleDecoder implements Decoder {
   end(terminal: boolean): void {
     const { emitter, grounding } = this;
     const reason = emitter.finishReason(terminal);
-    this.parts.end(truncatingReasons.has(reason));
+    this.parts.end(vetoReasons.has(reason)); // the last call may be incomplete
     this.reports.end(grounding);
     if (reason === 'paused' && this.continuationToken !== undefined)
       emitter.emit({ type: 'providerData', provider, data: { continuationToken: this.continuationToken } });
     const metadata = reason === 'stop' || reason === 'length' ? grounding : { ...grounding, ...this.explanation };
     if (Object.keys(metadata).length > 0) emitter.emit({ type: 'metadata', metadata: { ...metadata } });
     emitter.setUsage(this.usage());
-    // An end that looks normal would hide the call.
+    // With `stop`, the run would end as if the model had asked for nothing.
     emitter.emitFinish(this.reports.hasUnknownCall && reason === 'stop' ? 'other' : undefined);
   }
 
@@ -82,7 +83,7 @@ class GoogleDecoder implements Decoder {
     const content = candidate['content'];
     if (isJsonObject(content))
       for (const part of asArray(content['parts'])) if (isJsonObject(part)) this.parts.add(part);
-    if (hasDetails(candidate)) this.readDetails(candidate);
+    if (hasDetails(candidate)) this.readDetails(withCamelCase(candidate));
     const rawReason = nonEmptyString(candidate['finishReason']);
     if (rawReason !== undefined && rawReason !== 'FINISH_REASON_UNSPECIFIED')
       this.emitter.setFinishReason(toFinishReason(rawReason), rawReason);
@@ -114,7 +115,11 @@ class GoogleDecoder implements Decoder {
 const groundingFields = ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'] as const;
 const explanationFields = ['finishMessage', 'safetyRatings'] as const;
 
-/** Whether a candidate contains more than its parts and its finish reason. Nearly none does. */
+/** Renames the field that some responses spell as the guide "URL context" does: `url_context_metadata`. */
+const withCamelCase = ({ url_context_metadata: pages, ...candidate }: JsonObject): JsonObject =>
+  pages === undefined ? candidate : { urlContextMetadata: pages, ...candidate };
+
+/** Whether a candidate contains more than its parts and its finish reason. Few do. */
 const hasDetails = (candidate: JsonObject): boolean =>
   candidate['groundingMetadata'] !== undefined ||
   candidate['citationMetadata'] !== undefined ||
@@ -123,9 +128,6 @@ const hasDetails = (candidate: JsonObject): boolean =>
   candidate['finishMessage'] !== undefined ||
   candidate['safetyRatings'] !== undefined ||
   candidate['continuationToken'] !== undefined;
-
-/** The finish reasons after which the last call may be incomplete. */
-const truncatingReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error'] as const);
 
 /** Copies the fields that are neither missing nor empty. They replace earlier values. */
 function copyNonEmpty(from: JsonObject, fields: readonly string[], to: Record<string, JsonValue>): void {

@@ -9,7 +9,7 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeContents, encodeInstructions } from './messages.js';
 import { encodeThinking } from './models.js';
 import { provider } from './providerData.js';
-import { combinesTools } from './serverTools.js';
+import { requireCombinable } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
 
 /**
@@ -29,7 +29,8 @@ export function encodeGoogle(
   const { output, tools: functions = [], toolChoice } = request;
   const { messages, continuationToken } = withoutContinued(request.messages);
   if (functions.length > 0 && request.parallelToolCalls === false) throw parallelToolCallsError();
-  const isCombined = combinesTools(model, request, serverTools);
+  requireCombinable(model, request, serverTools);
+  const isCombined = functions.length > 0 && serverTools.length > 0;
   const tools = [
     ...(functions.length > 0 ? [{ functionDeclarations: functions.map(encodeTool) }] : []),
     ...serverTools.map(({ definition }) => definition),
@@ -90,7 +91,7 @@ function modelPath(model: string): string {
   return segments.length > 1 ? `/${name}` : `/models/${name}`;
 }
 
-/** `..` would leave the base URL, and a lone surrogate has no encoding. */
+/** Whether a segment can be in the path of the URL: `..` would leave the base URL; a lone surrogate has no encoding. */
 const isPathSegment = (segment: string): boolean =>
   segment !== '' && segment !== '.' && segment !== '..' && !loneSurrogate.test(segment);
 

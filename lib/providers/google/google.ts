@@ -24,15 +24,15 @@ export interface GoogleOptions extends ModelOptions {
  * ```
  *
  * Google runs the `serverTools` itself. Their calls and results arrive as metadata, sources and files, never as tool
- * calls. They are sent back with the conversation. To set a field of the API that `Request` does not have, use
+ * calls. They are sent back with the conversation. To set a field of the API that `ModelRequest` does not have, use
  * `providerOptions`: `{ google: { safetySettings: [...], generationConfig: { topK: 20 } } }`.
  *
  * @param name The model's name (`gemini-3.8-flash`), with or without `models/`; for a tuned model, with `tunedModels/`.
- * @param options Key (default: GEMINI_API_KEY), base URL (default:
- * https://generativelanguage.googleapis.com/v1beta), transport, and the tools that Google runs.
- * @returns A cold model. In addition to the errors of `httpModel`, its streams fail with ConfigurationError for
- * `thinking: false` on a model that always thinks, for `parallelToolCalls: false`, and, before Gemini 3, for Google's
- * own tools in combination with other tools or with a JSON Schema.
+ * @param options `apiKey` (default: the environment variable GEMINI_API_KEY), `baseUrl` (default:
+ * https://generativelanguage.googleapis.com/v1beta), `serverTools` (default: none), and the options of the transport.
+ * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
+ * ConfigurationError for `thinking: false` on a model that always thinks, for `parallelToolCalls: false`, and, before
+ * Gemini 3, for Google's own tools in combination with other tools or with a JSON Schema.
  */
 export function google(name: string, options: GoogleOptions = {}): Model {
   const { serverTools = [], ...transport } = options;

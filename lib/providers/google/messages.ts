@@ -5,8 +5,8 @@ import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } 
 import { memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
-import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
-import { isGemini3, modelGeneration } from './models.js';
+import { toolResultContent } from '../shared/toolResultContent.js';
+import { isBeforeGemini3, isGemini3 } from './models.js';
 import { provider, readProviderData } from './providerData.js';
 
 /**
@@ -31,10 +31,9 @@ export function encodeInstructions(messages: readonly Message[]): JsonObject | u
  *
  * The `providerOptions.google` of a part are merged into its encoding, and those of a message into its last part.
  *
- * @throws ConfigurationError `capability` for a file in a tool result if the model is older than Gemini 3.
+ * A tool result contains only files that `acceptsInResult` has accepted.
  */
 export function encodeContents(model: string, messages: readonly Message[]): readonly JsonObject[] {
-  if ((modelGeneration(model) ?? 3) < 3) rejectResultFiles(model, messages);
   const contents: JsonObject[] = [];
   const lastUnsigned = isGemini3(model) ? messages.findLastIndex(beginsTurn) : messages.length;
   let lastOfModel: Message | undefined;
@@ -165,15 +164,4 @@ function encodeResult(part: ToolResultPart): JsonObject {
  * SDK 3.1). It accepts other files in a message of the user.
  */
 export const acceptsInResult = (model: string, { mediaType, url }: FilePart): boolean =>
-  (modelGeneration(model) ?? 3) >= 3 &&
-  url === undefined &&
-  /^(image\/|text\/|application\/pdf)/.test(baseMediaType(mediaType));
-
-/** Refuses files in the results of tools, for a model before Gemini 3. */
-function rejectResultFiles(model: string, messages: readonly Message[]): void {
-  for (const part of messages.flatMap(({ parts }) => parts)) {
-    if (part.type !== 'toolResult' || part.error !== undefined) continue;
-    const file = toolResultContent(part).find((content) => content.type === 'file');
-    if (file) throw unsupportedResultFileError(`google:${model}`, part.name, file);
-  }
-}
+  !isBeforeGemini3(model) && url === undefined && /^(image\/|text\/|application\/pdf)/.test(baseMediaType(mediaType));

@@ -13,8 +13,11 @@ export function modelGeneration(model: string): number | undefined {
   return generation === undefined ? undefined : Number(generation);
 }
 
-/** Whether a model's name shows that it is Gemini 3 or later. */
+/** Whether a model's name shows that it is Gemini 3 or later; false for a name without a generation. */
 export const isGemini3 = (model: string): boolean => (modelGeneration(model) ?? 0) >= 3;
+
+/** Whether a model's name shows that it is older than Gemini 3; false for a name without a generation. */
+export const isBeforeGemini3 = (model: string): boolean => (modelGeneration(model) ?? 3) < 3;
 
 /**
  * The budget in tokens for each effort, for models before Gemini 3, which do not support thinking levels (Google's
@@ -22,10 +25,10 @@ export const isGemini3 = (model: string): boolean => (modelGeneration(model) ?? 
  */
 const budgetsByEffort = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
 
-const allLevels = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high' } as const;
-const pro31Levels = { low: 'low', medium: 'medium', high: 'high' } as const;
-const pro3Levels = { low: 'low', high: 'high' } as const;
-const gemini4Levels = { low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh' } as const;
+const lowAndHigh = { low: 'low', high: 'high' } as const;
+const lowToHigh = { low: 'low', medium: 'medium', high: 'high' } as const;
+const minimalToHigh = { minimal: 'minimal', ...lowToHigh } as const;
+const lowToXhigh = { ...lowToHigh, xhigh: 'xhigh' } as const;
 
 /** The value of each effort on the wire, for the efforts that a model has. */
 type Levels = Readonly<Partial<Record<ThinkingEffort, string>>>;
@@ -36,14 +39,13 @@ type Levels = Readonly<Partial<Record<ThinkingEffort, string>>>;
  * either; Argon has no `xhigh`, Hydrogen has it (guides "Gemini 4 Argon" and "Gemini 4 Hydrogen").
  */
 const levelsByName: readonly (readonly [RegExp, Levels])[] = [
-  [/gemini-3-.*pro\b/, pro3Levels],
-  [/gemini-3\.\d+-.*pro\b/, pro31Levels],
-  [/gemini-3(\.\d+)?-/, allLevels],
-  [/gemini-4-argon\b/, pro31Levels],
+  [/gemini-3-.*pro\b/, lowAndHigh],
+  [/gemini-3\.\d+-.*pro\b/, lowToHigh],
+  [/gemini-3(\.\d+)?-/, minimalToHigh],
+  [/gemini-4-argon\b/, lowToHigh],
 ];
 
-const findLevels = (model: string): Levels =>
-  levelsByName.find(([pattern]) => pattern.test(model))?.[1] ?? gemini4Levels;
+const findLevels = (model: string): Levels => levelsByName.find(([pattern]) => pattern.test(model))?.[1] ?? lowToXhigh;
 
 /** Whether thinking cannot be turned off: Pro models since Gemini 2.5, and all models since Gemini 4. */
 function alwaysThinks(model: string): boolean {

@@ -37,7 +37,8 @@ export class PartDecoder implements ChunkReceiver {
   private calls: CallDecoder | undefined;
 
   /**
-   * @param emitter Receives the chunks, in order.
+   * @param emitter Receives the chunks, in order. Content must not be emitted here, but with `emit`, which first emits
+   * the empty texts that wait for it; thinking and metadata are not content.
    * @param reports Receives the other parts, and emits their metadata.
    */
   constructor(

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ModelRequest } from '../../core/model.js';
-import { modelGeneration } from './models.js';
+import { isBeforeGemini3 } from './models.js';
 
 /**
  * A tool that Google runs. `googleTools` creates the common ones; write others by hand. For example, the `definition`
@@ -61,27 +61,24 @@ export const googleTools = {
 const toTimestamp = (time: Date | string): string => (typeof time === 'string' ? time : time.toISOString());
 
 /**
- * Whether a request combines the user's tools with tools that Google runs.
+ * Checks that a model accepts tools that Google runs together with the rest of the request.
  *
  * @param model The model's name. If it contains no generation, any combination is sent, and the API may reject it.
  * @throws ConfigurationError `capability` for a model before Gemini 3 if the request also contains the user's tools or
  * a JSON Schema (guides "Combine built-in tools and function calling", and "Structured outputs" on structured outputs
  * with tools).
  */
-export function combinesTools(
+export function requireCombinable(
   model: string,
   { tools = [], output }: ModelRequest,
   serverTools: readonly GoogleTool[],
-): boolean {
-  if (serverTools.length === 0) return false;
-  const conflict = tools.length > 0 ? 'your own tools' : output === undefined ? undefined : 'a JSON Schema';
-  const generation = modelGeneration(model);
-  if (conflict !== undefined && generation !== undefined && generation < 3) {
-    throw new ConfigurationError(
-      'capability',
-      `google:${model} cannot combine Google's own tools (serverTools) with ${conflict} in one request.`,
-      'Use a Gemini 3 model, or omit one of the two.',
-    );
-  }
-  return tools.length > 0;
+): void {
+  const hasConflict = tools.length > 0 || output !== undefined;
+  if (serverTools.length === 0 || !hasConflict || !isBeforeGemini3(model)) return;
+  const conflict = tools.length > 0 ? 'your own tools' : 'a JSON Schema';
+  throw new ConfigurationError(
+    'capability',
+    `google:${model} cannot combine Google's own tools (serverTools) with ${conflict} in one request.`,
+    'Use a Gemini 3 model, or omit one of the two.',
+  );
 }

@@ -9,7 +9,7 @@ import type { SourcePart } from '../../core/message.js';
 export function readSources(candidate: Record<string, unknown>): readonly SourcePart[] {
   const grounding = readRecords(candidate['groundingMetadata'], 'groundingChunks');
   const recitations = readRecords(candidate['citationMetadata'], 'citationSources', 'citations');
-  const pages = readRecords(candidate['urlContextMetadata'] ?? candidate['url_context_metadata'], 'urlMetadata');
+  const pages = readRecords(candidate['urlContextMetadata'], 'urlMetadata');
   return [
     ...grounding.flatMap((chunk) => Object.values(chunk).filter(isRecord)), // { web: { uri, title } }
     ...recitations,

@@ -41,7 +41,9 @@ class OllamaDecoder implements Decoder {
   end(terminal: boolean): void {
     const { emitter, thinking, hasCalls } = this;
     const reason = emitter.finishReason(terminal);
+    // The model continues its thinking after the results, so it is sent back with the calls.
     if (hasCalls && thinking !== '') emitter.emit({ type: 'providerData', provider: 'ollama', data: { thinking } });
+    // With `stop`, the run would end as if the model had asked for nothing.
     emitter.emitFinish(this.hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
   }
 
@@ -70,7 +72,7 @@ class OllamaDecoder implements Decoder {
 /**
  * Reads a call, which always arrives complete. Newer versions of Ollama send an id, which is stored and sent back. Some
  * versions send an index, which is ignored: it restarts in each line, so equal calls in two lines would look like one
- * call. A call without a function is of an unknown kind.
+ * call. A call without a name is of an unknown kind.
  */
 function readCall(call: JsonObject): ToolCallFragment | undefined {
   const functionFields = isJsonObject(call['function']) ? call['function'] : call;

@@ -37,7 +37,11 @@ export function encodeOllama(model: string, request: ModelRequest): WireRequest 
   return { path: '/api/chat', body };
 }
 
-/** The API has no field for a tool choice. For `none`, no tools are sent. */
+/**
+ * The tools that are sent. The API has no field for a tool choice: for `none`, no tools are sent.
+ *
+ * @throws ConfigurationError `capability` for a choice that forces a call, and for `parallelToolCalls: false`.
+ */
 function offeredTools({
   tools = [],
   toolChoice = 'auto',
@@ -70,4 +74,5 @@ function encodeThinking(thinking: Thinking): JsonValue {
   return true;
 }
 
+/** The values of `think`. The lowest is `low`, and there is none between `high` and `max`. */
 const efforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' } as const;

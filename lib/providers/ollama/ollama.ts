@@ -21,9 +21,9 @@ import { readOpenText } from '../shared/openText.js';
  * @param name The model's name, with its tag if it has one.
  * @param options Base URL (default: http://localhost:11434; with or without `/api` at its end), transport, and a key
  * for a server that requires one (https://ollama.com).
- * @returns A cold model. In addition to the errors of `httpModel`, its streams error with ConfigurationError `options`
- * for files that are neither images nor text, for files by URL and for a thinking budget, and `capability` for
- * `parallelToolCalls: false` and a `toolChoice` that forces a call.
+ * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
+ * ConfigurationError `options` for files that are neither images nor text, for files by URL and for a thinking budget,
+ * and `capability` for `parallelToolCalls: false` and a `toolChoice` that forces a call.
  */
 export function ollama(name: string, options: OpenModelOptions = {}): Model {
   return httpModel(

@@ -35,11 +35,11 @@ interface LostResources {
 }
 
 /**
- * Encodes a streaming request of the Responses API ("Create a model response" in its reference). The request
- * continues the newest response that the API stores and contains only newer messages. If there is no such response,
- * the request contains the complete conversation as input items. If the API no longer has that response, the fallback
- * is a request with the complete conversation; if a container has expired, the fallback is a request with a new
- * container for the code interpreter. Each fallback is used at most once.
+ * Encodes a streaming request of the Responses API ("Create a model response" in its reference). The request continues
+ * the newest response that the API stores and contains only newer messages. If there is no such response, the request
+ * contains the complete conversation as input items. If the API no longer has that response, the fallback is a request
+ * with the complete conversation; if a container has expired, the fallback is a request with a new container for the
+ * code interpreter. Each fallback is used at most once.
  *
  * The system prompt is sent as `instructions`, not as an input item, because instructions apply to one request only.
  * Therefore, a changed prompt replaces the old one, and a request that continues a stored response does not repeat the

@@ -55,9 +55,9 @@ export interface ResponsesOptions extends ModelOptions {
  * @param name The model's name.
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1), transport, whether
  * responses are stored and continued, and the tools that OpenAI runs.
- * @returns A cold model. In addition to the errors of `httpModel`, its streams fail with ConfigurationError `options`
- * for settings that the API does not support: `stopSequences`, `seed`, a thinking budget, an effort that the model is
- * known not to have, audio and video files.
+ * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
+ * ConfigurationError `options` for settings that the API does not support: `stopSequences`, `seed`, a thinking budget,
+ * an effort that the model is known not to have, audio and video files.
  */
 export function openaiResponses(name: string, options: ResponsesOptions = {}): Model {
   const { store, session, serverTools, ...transport } = options;

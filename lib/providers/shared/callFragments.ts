@@ -4,7 +4,8 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import type { ChunkReceiver } from './chunkEmitter.js';
 
 /**
- * Emits the fragments of the tool calls of one response, for APIs that report the end of each call.
+ * Emits the fragments of the tool calls of one response, for APIs that report the end of each call. Which call a
+ * fragment belongs to is decided later: see `operators/accumulate`.
  *
  * The end of a call is emitted only if it is reliable. Anthropic reports the end even of a call whose arguments were
  * truncated by the token limit, and reports the limit later. So a call whose arguments are not JSON is not marked as
@@ -15,7 +16,8 @@ export class CallFragments {
   private readonly openCalls = new Map<unknown, OpenCall>();
   /** The call that began last, or had the last fragment: nearly always that of the next fragment. */
   private lastCall: OpenCall | undefined;
-  private pending: OpenCall | undefined;
+  /** A call that ended without arguments: it is complete if anything follows it. */
+  private endedWithoutArguments: OpenCall | undefined;
 
   /** @param out Receives the fragments. */
   constructor(private readonly out: ChunkReceiver) {}
@@ -34,6 +36,7 @@ export class CallFragments {
     if (!this.lastCall || this.lastCall.index !== index) this.lastCall = this.openCalls.get(index);
     this.lastCall ??= this.open(index, false);
     this.lastCall.json.add(json);
+    // The case of nearly every fragment, without the copies of `emit`.
     if (typeof index === 'number') this.out.emit({ type: 'toolCallFragment', index, arguments: json });
     else this.emit(index, { arguments: json });
   }
@@ -45,14 +48,15 @@ export class CallFragments {
     this.openCalls.delete(index);
     this.lastCall = undefined;
     const json = call.json.toString().trim();
-    if (json === '' && !call.hasObject) this.pending = call;
-    else if (json === '' || tryParseJson(json) !== undefined) this.emit(index, { done: true });
+    const hasJson = json !== '';
+    if (!hasJson && !call.hasObject) this.endedWithoutArguments = call;
+    else if (!hasJson || tryParseJson(json) !== undefined) this.emit(index, { done: true });
   }
 
   /** Completes a call that ended without arguments, because something else begins. */
   endPending(): void {
-    if (this.pending) this.emit(this.pending.index, { done: true });
-    this.pending = undefined;
+    if (this.endedWithoutArguments) this.emit(this.endedWithoutArguments.index, { done: true });
+    this.endedWithoutArguments = undefined;
   }
 
   private open(index: unknown, hasObject: boolean): OpenCall {

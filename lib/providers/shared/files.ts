@@ -13,9 +13,11 @@ export function inlineDataUrl(file: FilePart): FilePart {
 /** A media type without parameters, in lower case. */
 export const baseMediaType = (mediaType: string): string => (mediaType.split(';')[0] ?? '').trim().toLowerCase();
 
-/** The media type of an image format (`png`, `jpeg`, `svg`). */
-export const imageMediaType = (format: string): string =>
-  `image/${format.toLowerCase() === 'svg' ? 'svg+xml' : format}`;
+/** The media type of an image format (`png`, `JPEG`, `svg`). */
+export function imageMediaType(format: string): string {
+  const subtype = format.toLowerCase();
+  return `image/${subtype === 'svg' ? 'svg+xml' : subtype}`;
+}
 
 /**
  * Returns the content of a text file, after the file's name, for APIs that do not accept text files.
@@ -49,8 +51,8 @@ function decodeText(data: string, mediaType: string): string {
 /** Whether a file is an image. */
 export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 
-/** The bytes of a file as a data URL. */
-export const dataUrl = ({ mediaType, data }: FilePart): string => `data:${mediaType};base64,${data}`;
+/** The bytes of a file as a data URL. Call it for files that have `data`. */
+export const dataUrl = ({ mediaType, data = '' }: FilePart): string => `data:${mediaType};base64,${data}`;
 
 /**
  * The name of a file, for APIs that require a name. Default: `file`, with the subtype of the media type as its

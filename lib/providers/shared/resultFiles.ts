@@ -7,9 +7,9 @@ import { inlineDataUrl } from './files.js';
 import { isFilePart, toolResultContent } from './toolResultContent.js';
 
 /**
- * Puts the files in the results of tools where the model can read them, so that no run ends because a tool returned a
- * file. A file that the API does not accept in a result follows in the user message after it, and the result refers to
- * it. Of a file that the model does not accept at all, the result says so.
+ * Moves the files that tools returned to where the model can read them. A file that the API does not accept in a tool
+ * result follows the results in the same message, and the result refers to it. For a file that the model cannot read at
+ * all, the result says so. So no run fails because a tool returned a file.
  *
  * @param messages The history.
  * @param wire The wire. Without `resultFile`, all files stay in their results.
@@ -22,13 +22,11 @@ export function placeResultFiles(
   capabilities: Capabilities,
 ): readonly Message[] {
   if (!resultFile) return messages;
-  const choosePlacement = (file: FilePart): ResultFilePlacement => {
+  const placementOf = (file: FilePart): ResultFilePlacement => {
     const capability = fileCapability(file);
     return capability !== undefined && capabilities[capability] === false ? 'none' : resultFile(inlineDataUrl(file));
   };
-  const placed = messages.map((message) =>
-    message.role === 'user' ? placeInMessage(message, choosePlacement) : message,
-  );
+  const placed = messages.map((message) => (message.role === 'user' ? placeInMessage(message, placementOf) : message));
   return placed.every((message, index) => message === messages[index]) ? messages : placed;
 }
 
@@ -59,7 +57,7 @@ function placeInResult(part: ToolResultPart, placementOf: PlacementOf, moved: Pa
       case 'none':
         return absentReference(content);
       case 'message': {
-        const number = moved.length / 2 + 1;
+        const number = moved.length / 2 + 1; // `moved` has two parts for each file
         moved.push({ type: 'text', text: `File ${number}, from the result of the tool "${name}":` }, content);
         return `[File ${number}: ${describe(content)}. It is in the next message.]`;
       }

@@ -21,8 +21,8 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 const letterOf = (index: number): string => alphabet[index] ?? String.fromCodePoint(0x4e00 + index - alphabet.length);
 
 /**
- * Writes values as a marble diagram of RxJS with durations: `200ms a 11ms (b|)`. A letter takes a millisecond
- * and stands for all values of it.
+ * Writes values as a marble diagram of RxJS with durations: `200ms a 11ms (b|)`. A letter takes a millisecond and
+ * stands for all values of it.
  */
 export function toMarbles<T>(values: readonly Timed<T>[], end: MarbleEnd): MarbleText<T> {
   const groups: { readonly at: number; readonly values: T[] }[] = [];

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import { encodeGoogle } from '../../../lib/providers/google/encode.js';
+import { acceptsInResult } from '../../../lib/providers/google/messages.js';
 
 const body = (messages: readonly Message[], model = 'gemini-2.5-flash') => encodeGoogle(model, { messages }).body;
 const contents = (messages: readonly Message[], model?: string) => body(messages, model)['contents'];
@@ -144,11 +145,13 @@ describe('encodeContents', () => {
     expect(responseTo([1, 2])).toEqual({ name: 'look', response: { result: [1, 2] } });
   });
 
-  it('encodeContents refuses files in the results for models before Gemini 3', () => {
-    expect(() => responseTo(image, 'gemini-2.5-flash')).toThrow(
-      /google:gemini-2\.5-flash does not accept image\/png files in tool results/,
-    );
-    expect(responseTo(image, 'gemini-flash-latest')).toMatchObject({ parts: [{}] });
+  it.each([
+    ['gemini-2.5-flash', 'image/png', false],
+    ['gemini-3.8-flash', 'image/png', true],
+    ['gemini-flash-latest', 'IMAGE/PNG', true],
+    ['gemini-3.8-flash', 'audio/wav', false],
+  ])('acceptsInResult says for %s and a file of the type %s: %s', (model, mediaType, accepted) => {
+    expect(acceptsInResult(model, { type: 'file', mediaType, data: 'AAAA' })).toBe(accepted);
   });
 
   it('encodeContents merges the options of a part, and those of a message into its last part', () => {

@@ -31,4 +31,15 @@ describe('readSources', () => {
       },
     });
   });
+
+  it('readSources reads the pages of `url_context_metadata` too, which is also emitted as metadata', () => {
+    const pages = { urlMetadata: [{ retrievedUrl: 'https://a', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS' }] };
+    const { chunks } = read(frame([{ text: 'a' }], { url_context_metadata: pages, finishReason: 'STOP' }));
+    expect(chunks).toContainEqual({ type: 'source', source: { type: 'source', url: 'https://a' } });
+    expect(chunks.at(-2)).toEqual({ type: 'metadata', metadata: { urlContextMetadata: pages } });
+    expect(chunks).toContainEqual({
+      type: 'metadata',
+      metadata: { serverTools: [expect.objectContaining({ name: 'url_context', status: 'completed' })] },
+    });
+  });
 });

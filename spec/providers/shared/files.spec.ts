@@ -17,6 +17,7 @@ describe('imageMediaType', () => {
     ['webp', 'image/webp'],
     ['svg', 'image/svg+xml'],
     ['SVG', 'image/svg+xml'],
+    ['PNG', 'image/png'],
   ])('imageMediaType(%j) is %s', (format, mediaType) => {
     expect(imageMediaType(format)).toBe(mediaType);
   });

@@ -22,7 +22,7 @@ function read(inputs: readonly (string | Chunk)[], end: Chunk | 'interrupted' = 
   const chunks: Chunk[] = [];
   const textCalls = createTextCallParser(new Set(offered), (chunk) => chunks.push(chunk));
   for (const input of inputs) textCalls.next(typeof input === 'string' ? text(input) : input);
-  if (end === 'interrupted') textCalls.flush();
+  if (end === 'interrupted') textCalls.release();
   else textCalls.next(end);
   return readable(chunks);
 }

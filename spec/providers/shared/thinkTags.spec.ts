@@ -12,7 +12,7 @@ function through(chunks: readonly Chunk[]): Chunk[] {
   const out: Chunk[] = [];
   const tags = createThinkTagParser((chunk) => out.push(chunk));
   for (const chunk of chunks) tags.next(chunk);
-  tags.flush();
+  tags.release();
   return out;
 }
 const joined = (chunks: readonly Chunk[], type: 'text' | 'thinking') =>

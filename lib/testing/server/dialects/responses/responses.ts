@@ -20,8 +20,8 @@ import { createServerItemsWriter } from './serverItems.js';
  * metadata `serverTools` (as `openaiResponses` emits it) becomes the items and events of tools that OpenAI runs, and an
  * item under `unknown` is sent unchanged. A call whose provider data has the `type` of another item
  * (`{ 'openai-responses': { type: 'shell_call' } }`) becomes that item. A server stores responses for
- * `previous_response_id`, and a background response so that a client can request its rest: `GET
- * /responses/{id}?stream=true&starting_after=N`.
+ * `previous_response_id`, and a background response so that a client can request its rest:
+ * `GET /responses/{id}?stream=true&starting_after=N`.
  *
  * Ids and times are constant: the same script results in the same bytes.
  */

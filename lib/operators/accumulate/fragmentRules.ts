@@ -121,7 +121,7 @@ export const noIdOrIndex: readonly Rule[] = [
 /** Whether the fragment continues the call: the first rule that applies decides. */
 export function continuesCall(rules: readonly Rule[], call: PendingToolCall, fragment: ToolCallFragment): boolean {
   for (const rule of rules) if (rule[0](call, fragment)) return rule[1];
-  return CONTINUES;
+  return CONTINUES; // not reached: each list ends with `always`
 }
 
 /**
@@ -145,7 +145,8 @@ function isAfterRepeatedName(call: PendingToolCall, { name }: ToolCallFragment):
 function isAtOtherAnnouncement(call: PendingToolCall, { index, name }: ToolCallFragment): boolean {
   const { argumentsIndex, announcedAt } = call;
   if (announcedAt === undefined || index === undefined || argumentsIndex === undefined) return false;
-  if (call.isPlaceholder() || (name && call.isComplete())) return false; // `sameCall` has compared the arguments
+  // A fragment with a name, after complete arguments: a list of rules has already compared the arguments.
+  if (call.isPlaceholder() || (name && call.isComplete())) return false;
   return index !== argumentsIndex && announcedAt.has(index);
 }
 

@@ -7,21 +7,21 @@ import type { Range } from '../protocol/secrets.js';
  * Where a text contains secrets: the known ones, and what has the shape of a key.
  *
  * @param text The text.
- * @param spelled The `spellings` of the known secrets.
+ * @param secrets The `spellings` of the known secrets.
  */
-export const secretsIn = (text: string, spelled: readonly string[]): readonly Range[] =>
-  mergeRanges([...findSecrets(text, spelled, 'recording'), ...findKeyShapes(text)]);
+export const secretsIn = (text: string, secrets: readonly string[]): readonly Range[] =>
+  mergeRanges([...findSecrets(text, secrets, 'recording'), ...findKeyShapes(text)]);
 
-/** Replaces the secrets in all texts of a value. A value without secrets is returned unchanged. */
-export function redactValue(value: unknown, spelled: readonly string[]): unknown {
+/** Copies a JSON value, and replaces the secrets in all of its texts and field names. */
+export function redactValue(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === 'string') {
-    const ranges = secretsIn(value, spelled);
+    const ranges = secretsIn(value, secrets);
     return ranges.length > 0 ? replaceRanges(value, ranges) : value;
   }
-  if (Array.isArray(value)) return value.map((item) => redactValue(item, spelled));
+  if (Array.isArray(value)) return value.map((item) => redactValue(item, secrets));
   if (!isRecord(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([field, inner]) => [redactValue(field, spelled), redactValue(inner, spelled)]),
+    Object.entries(value).map(([field, inner]) => [redactValue(field, secrets), redactValue(inner, secrets)]),
   );
 }
 
@@ -50,17 +50,20 @@ export function redactTexts(texts: readonly string[], ranges: readonly Range[]):
 }
 
 /** The longest end of a text that is kept back because a secret may begin there, in characters. */
-const longestTail = 512;
+const MAX_TAIL_LENGTH = 512;
+
+/** A character that can be part of a key. */
+const keyCharacter = /[\w.~+/=-]/;
 
 /**
- * Where the last word of a text begins: a key that is not complete yet may begin there. With known secrets that contain
- * blanks, it is where the end of the text is the beginning of a secret.
+ * Where the end of a text begins that may be the beginning of a secret: its last word, which may be the first part of a
+ * key, or the first part of a known secret, which may be longer than a word (a password with blanks).
  */
-export function openTail(text: string, spelled: readonly string[]): number {
-  const first = Math.max(0, text.length - longestTail);
+export function openTail(text: string, secrets: readonly string[]): number {
+  const first = Math.max(0, text.length - MAX_TAIL_LENGTH);
   let tail = text.length;
-  while (tail > first && /[\w.~+/=-]/.test(text.charAt(tail - 1))) tail--;
-  for (const secret of spelled) {
+  while (tail > first && keyCharacter.test(text.charAt(tail - 1))) tail--;
+  for (const secret of secrets) {
     for (let length = Math.min(secret.length - 1, text.length - first); length > 0; length--) {
       if (!text.endsWith(secret.slice(0, length))) continue;
       tail = Math.min(tail, text.length - length);
