@@ -25,6 +25,7 @@ const shared: Config = {
     '^rivulet/ag-ui$': '<rootDir>/lib/bridges/agUi/index.ts',
     '^rivulet/opentelemetry$': '<rootDir>/lib/bridges/opentelemetry/index.ts',
     '^rivulet/recording$': '<rootDir>/lib/recording/index.ts',
+    '^rivulet/postgres$': '<rootDir>/lib/stores/postgres/index.ts',
     '^rivulet/testing$': '<rootDir>/lib/testing/index.ts',
     '^rivulet/testing/server$': '<rootDir>/lib/testing/server/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
@@ -33,14 +34,17 @@ const shared: Config = {
 };
 
 const slow = '\\.slow\\.spec\\.ts$';
+const database = '\\.database\\.spec\\.ts$';
 
 const config: Config = {
   maxWorkers: '100%',
   projects: [
     // `npm run specs`: specs that run in one process, in virtual time or over loopback sockets.
-    { ...shared, displayName: 'fast', testMatch: ['**/*.spec.ts'], testPathIgnorePatterns: [slow] },
+    { ...shared, displayName: 'fast', testMatch: ['**/*.spec.ts'], testPathIgnorePatterns: [slow, database] },
     // `npm run specs:slow`: specs that start processes, compile, lint or replay streams at every cut.
     { ...shared, displayName: 'slow', testRegex: slow },
+    // `npm run specs:databases`: specs that start database servers.
+    { ...shared, displayName: 'databases', testRegex: database },
   ],
 };
 export default config;

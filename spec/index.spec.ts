@@ -14,6 +14,7 @@ import * as agUi from 'rivulet/ag-ui';
 import * as opentelemetry from 'rivulet/opentelemetry';
 import * as aiSdk from 'rivulet/ai-sdk';
 import * as registry from 'rivulet/registry';
+import * as postgres from 'rivulet/postgres';
 import * as recording from 'rivulet/recording';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
@@ -199,6 +200,16 @@ describe('the public names', () => {
   });
   it('rivulet/ai-sdk exports these names', () => {
     expect(Object.keys(aiSdk).sort()).toEqual(['fromAiSdk']);
+  });
+  it('rivulet/postgres exports these names', () => {
+    expect(Object.keys(postgres).sort()).toEqual([
+      'migratePostgres',
+      'pgNotifications',
+      'pgliteNotifications',
+      'postgresLog',
+      'postgresMigrations',
+      'postgresStore',
+    ]);
   });
   it('rivulet/recording exports these names', () => {
     expect(Object.keys(recording).sort()).toEqual([

@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
+import { aptInstall } from '../../support/aptInstall.js';
 
 const places = [
   process.env['CHROMIUM'] ?? '',
@@ -15,15 +15,7 @@ function findChromium(): string {
   const find = () => places.find((place) => place !== '' && existsSync(place));
   const found = find();
   if (found) return found;
-  if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
-    const apt = (...args: readonly string[]) =>
-      execFileSync('apt-get', ['-qq', ...args], {
-        env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-        stdio: ['ignore', 'ignore', 'inherit'],
-      });
-    apt('update');
-    apt('install', '-y', '--no-install-recommends', 'chromium');
-  }
+  aptInstall('chromium');
   const installed = find();
   if (installed) return installed;
   throw new Error('There is no Chromium. Install it, or set CHROMIUM to the path of the program.');

@@ -19,6 +19,7 @@ const entries = [
   'bridges/mcp/index',
   'bridges/agUi/index',
   'bridges/opentelemetry/index',
+  'stores/postgres/index',
   'recording/index',
   'testing/index',
   'testing/server/index',

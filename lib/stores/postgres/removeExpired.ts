@@ -1,0 +1,35 @@
+import { asyncScheduler, concatMap, defer, map, of } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { rowsOf } from './client.js';
+import type { PostgresClient } from './client.js';
+
+/** How often a process removes what is too old, in milliseconds. */
+const INTERVAL = 60_000;
+
+/** At most 1000 rows at a time, and none that another process removes at this moment: no request waits long for it. */
+const STATEMENTS = [
+  `delete from rivulet_runs where id in (
+    select id from rivulet_runs where expires <= $1 and leased_until <= $1 limit 1000 for update skip locked)`,
+  `delete from rivulet_logs where run in (
+    select run from rivulet_logs where expires <= $1 limit 1000 for update skip locked)`,
+];
+
+/**
+ * Removes the runs whose time is over, at most once a minute.
+ *
+ * @param client The database.
+ * @returns Emits once, then completes.
+ */
+export function removeExpired(client: PostgresClient): Observable<void> {
+  let next = 0;
+  return defer(() => {
+    const now = asyncScheduler.now();
+    if (now < next) return of(undefined);
+    next = now + INTERVAL;
+    const [runs = '', logs = ''] = STATEMENTS;
+    return rowsOf(client, runs, [now]).pipe(
+      concatMap(() => rowsOf(client, logs, [now])),
+      map(() => undefined),
+    );
+  });
+}
