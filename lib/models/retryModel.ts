@@ -17,8 +17,8 @@ export interface RetryModelOptions {
   readonly count?: number | undefined;
   /**
    * The delay before a retry, in milliseconds, or a function that returns it; `attempt` is the number of the retry,
-   * from 1. Default: the delay that the server asks for, otherwise 1 s, doubling with each retry, with jitter, at most
-   * 60 s.
+   * from 1. Default: the delay that the server asks for, otherwise 1 s, doubling with each retry, with jitter, at
+   * most 60 s. If the server asks for more than 60 s, the error is emitted at once.
    */
   readonly delay?: number | ((error: unknown, attempt: number) => number) | undefined;
   /**
@@ -68,7 +68,7 @@ export function retryModel(...args: readonly unknown[]) {
 }
 
 function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {}) {
-  const delayBefore = (error: unknown, attempt: number): number => {
+  const delayBefore = (error: unknown, attempt: number): number | undefined => {
     const milliseconds = typeof delay === 'function' ? delay(error, attempt) : delay;
     if (milliseconds === undefined) return retryDelay(error, attempt - 1);
     requireNumber('delay', milliseconds, 0);
@@ -82,7 +82,7 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
         attempt++;
         const retry = { attempt, delay: delayBefore(error, attempt), error: errorToJson(error) };
         const next = announceRetry(model.stream(request), retry);
-        return hasEmitted ? releaseThrough(next, startWith<Chunk>(retraction(error))) : next;
+        return next && hasEmitted ? releaseThrough(next, startWith<Chunk>(retraction(error))) : next;
       };
       return model.stream(request).pipe(continueAfterError(startOver));
     });

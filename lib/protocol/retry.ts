@@ -14,7 +14,10 @@ export interface RetryOptions {
   readonly count?: number | undefined;
   /** The delay before the first retry, in milliseconds; it doubles with each. Default: 1000. */
   readonly initialDelay?: number | undefined;
-  /** The longest delay, in milliseconds, also where the server asks for more. Default: 60000. */
+  /**
+   * The longest delay, in milliseconds. If the server asks for more (`Retry-After`), the request fails at once, and the
+   * error has its `retryAfter`. Default: 60000.
+   */
   readonly maxDelay?: number | undefined;
   /**
    * The random share of a delay, from 0 to 1, so that many clients do not come back at once. Default: 0.5 (from half of
@@ -35,8 +38,8 @@ export interface RetryOptions {
  * result       --r-------a-#  emitted values are not repeated
  * ```
  *
- * An error's `retryAfter` (milliseconds) is obeyed, up to `maxDelay`. Time runs on RxJS's schedulers, so it can be
- * virtual.
+ * An error's `retryAfter` (milliseconds) is obeyed. If it is longer than `maxDelay`, the error is emitted at once: the
+ * server would refuse an earlier request. Time runs on RxJS's schedulers, so it can be virtual.
  *
  * @param options How often, and after which delays.
  * @returns The source's values, and the `retry` chunks. Errors with the last error.
@@ -63,15 +66,17 @@ function subscribeWithRetries<T>(
 
 /**
  * Returns the delay before a retry, in milliseconds: the server's, otherwise a delay that doubles with each retry.
+ * Undefined if the server asks for more than the longest delay.
  *
  * @param error The error after which the request is sent again.
  * @param retries The number of retries before this one.
  * @param options The limits.
  */
-export function retryDelay(error: unknown, retries: number, options: RetryOptions = {}): number {
+export function retryDelay(error: unknown, retries: number, options: RetryOptions = {}): number | undefined {
   const { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random } = options;
   const backoff = () => Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
-  return Math.round(Math.min(requestedDelay(error) ?? backoff(), maxDelay, maxTimerDelay));
+  const delay = requestedDelay(error) ?? backoff();
+  return delay > maxDelay ? undefined : Math.round(Math.min(delay, maxTimerDelay));
 }
 
 function requestedDelay(error: unknown): number | undefined {
@@ -79,10 +84,17 @@ function requestedDelay(error: unknown): number | undefined {
   return typeof retryAfter === 'number' && retryAfter >= 0 ? retryAfter : undefined;
 }
 
-/** Emits a `retry` chunk, waits for its delay, and subscribes to the source. */
-export function announceRetry<T>(source: Observable<T>, retry: Omit<RetryChunk, 'type'>): Observable<T | RetryChunk> {
-  const notice = of<RetryChunk>({ type: 'retry', ...retry });
-  return releaseThrough(source, (next) => concat(notice, timer(retry.delay).pipe(ignoreElements()), next));
+/**
+ * Emits a `retry` chunk, waits for its delay, and subscribes to the source. Returns undefined if there is no delay: the
+ * server asks for a longer one than is allowed.
+ */
+export function announceRetry<T>(
+  source: Observable<T>,
+  { delay, ...retry }: Omit<RetryChunk, 'type' | 'delay'> & { readonly delay: number | undefined },
+): Observable<T | RetryChunk> | undefined {
+  if (delay === undefined) return undefined;
+  const notice = of<RetryChunk>({ type: 'retry', delay, ...retry });
+  return releaseThrough(source, (next) => concat(notice, timer(delay).pipe(ignoreElements()), next));
 }
 
 /**

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
+import { createOperator } from '../../lib/core/createOperator.js';
 import { repairHistory } from '../../lib/core/history.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
@@ -8,6 +9,7 @@ import { tool } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { guardModel } from '../../lib/models/guardModel.js';
 import type { GuardedCall, GuardedText, GuardModelOptions } from '../../lib/models/guardModel.js';
+import { pipeModel } from '../../lib/models/pipeModel.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
@@ -138,6 +140,13 @@ describe('guardModel', () => {
     });
     const late: Chunk[] = [{ type: 'toolCallFragment', index: 0, name: 'delete_all', arguments: '{}' }, chunks.f];
     expect(run(modelOf('m', [late]), noKey).values.at(-1)).toEqual({ ...filtered, usage: chunks.f.usage });
+  });
+
+  it('guardModel sums the usage of all operators before it, when it ends a response', () => {
+    const reporting = (input: number) =>
+      createOperator<Chunk, Chunk>((out) => ({ next: (chunk) => out.next(chunk), usageSoFar: () => ({ input }) }));
+    const model = pipeModel(modelOf('m', ['KEY']), reporting(1), reporting(2));
+    expect(run(model, noKey).values.at(-1)).toEqual({ ...filtered, usage: { input: 3 } });
   });
 
   it('guardModel emits what the predicate throws', () => {

@@ -65,6 +65,15 @@ describe('retryModel', () => {
     });
   });
 
+  it('retryModel fails at once if the server asks for more than 60 s, unless `delay` says when to retry', () => {
+    const busy = new HttpError('busy', { provider: 'p', status: 429, retryable: true, retryAfter: 60_001 });
+    inVirtualTime(({ expectObservable }) => {
+      const model = (options?: RetryModelOptions) => retryModel(failingModel('m', busy), options).stream(request);
+      expectObservable(model()).toBe('#', undefined, busy);
+      expectObservable(model({ count: 1, delay: 2 })).toBe('r-#', { r: retrying(1, 2, busy) }, busy);
+    });
+  });
+
   it('retryModel passes the error and the number of the retry to a function that returns the delay', () => {
     inVirtualTime(({ expectObservable, flush }) => {
       const calls: unknown[] = [];

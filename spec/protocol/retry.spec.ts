@@ -74,7 +74,23 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst obeys the delay that the server asks for, up to the longest one', () => {
+  it('retryBeforeFirst fails at once, with `retryAfter`, if the server asks for more than the longest delay', () => {
+    run(({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold('#', undefined, busy(60_001));
+      expectObservable(source.pipe(retryBeforeFirst())).toBe('#', undefined, busy(60_001));
+      expectSubscriptions(source.subscriptions).toBe('(^!)');
+      expectObservable(cold('#', undefined, busy(60_000)).pipe(silently({ count: 1 }))).toBe(
+        '60s #',
+        undefined,
+        busy(60_000),
+      );
+      const patient = silently({ count: 1, maxDelay: 3_600_000 });
+      expectObservable(cold('#', undefined, busy(60_001)).pipe(patient)).toBe('60001ms #', undefined, busy(60_001));
+    });
+    expect(busy(60_001).toJSON()).toMatchObject({ retryAfter: 60_001 });
+  });
+
+  it('retryBeforeFirst obeys the delay that the server asks for, and doubles its own up to the longest one', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(
         cold('#', undefined, lost).pipe(silently({ ...noJitter, count: 4, initialDelay: 100, maxDelay: 250 })),
@@ -83,11 +99,6 @@ describe('retryBeforeFirst', () => {
         '2s #',
         undefined,
         busy(2000),
-      );
-      expectObservable(cold('#', undefined, busy(3_600_000)).pipe(silently({ count: 1 }))).toBe(
-        '60s #',
-        undefined,
-        busy(3_600_000),
       );
     });
   });

@@ -1,12 +1,13 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { concat, defer, finalize, ignoreElements, NEVER, of, Subject, take, timer } from 'rxjs';
+import { concat, defer, finalize, ignoreElements, NEVER, of, Subject, take, takeUntil, timer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../lib/agent.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { createRuns } from '../../lib/service/createRuns.js';
+import { memoryLog } from '../../lib/service/memoryLog.js';
 import { countedSource, observe } from '../support/observe.js';
 
 const other = (type: string): StreamEvent => ({ type });
@@ -170,5 +171,31 @@ describe('createRuns', () => {
     const { run } = runs.start((stop) => agent.stream('Hi', { stop }));
     expect(observe(run.events$).values.at(-1)).toMatchObject({ result: { finishReason: 'stopped' } });
     expect(observe(createRuns().shutdown()).completed).toBe(true);
+  });
+
+  it.each(['stop', 'finish', 'abandon'] as const)('createRuns leaves no timer after a shutdown by `%s`', (how) => {
+    jest.useFakeTimers();
+    try {
+      const runs = createRuns();
+      const source = new Subject<StreamEvent>();
+      runs.start((stop) => source.pipe(takeUntil(stop))); // nobody subscribes: the grace time begins
+      expect(jest.getTimerCount()).toBe(1);
+      const shutdown = observe(runs.shutdown(how));
+      source.complete();
+      expect([shutdown.completed, jest.getTimerCount()]).toEqual([true, 0]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('createRuns leaves the messages to a run at its end', () => {
+    let left = 0;
+    const messages = () => NEVER.pipe(finalize(() => left++));
+    const runs = createRuns({ log: { ...memoryLog(), messages } });
+    const source = new Subject<StreamEvent>();
+    runs.start(() => source);
+    expect(left).toBe(0);
+    source.complete();
+    expect(left).toBe(1);
   });
 });

@@ -1,12 +1,13 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { concat, delay, merge, mergeMap, NEVER, of, Subject, throwError, timer } from 'rxjs';
 import { progress } from '../../lib/core/progress.js';
+import { executeTools } from '../../lib/operators/executeTools.js';
 import { cacheTool } from '../../lib/tools/cacheTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
-import { anyTool, virtual } from '../support/toolCalls.js';
+import { anyTool, callOf, turnOf, virtual } from '../support/toolCalls.js';
 import { callTool } from './calls.js';
 
 /** A tool whose results are the numbers of its executions. */
@@ -102,6 +103,20 @@ describe('cacheTool', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     observe(callTool(cached)).subscription.unsubscribe();
     expect(signals).toHaveLength(2);
+  });
+
+  it('cacheTool executes with the context of the caller when the callers of an equal call have left', () => {
+    const contexts: unknown[] = [];
+    const slow = anyTool('f', (_, { context }) => {
+      contexts.push(context);
+      return NEVER;
+    });
+    const cached = cacheTool(slow);
+    const call = (context: string) =>
+      observe(turnOf(callOf('f')).pipe(executeTools([cached], { context }))).subscription;
+    call('of Ann').unsubscribe();
+    call('of Bob').unsubscribe();
+    expect(contexts).toEqual(['of Ann', 'of Bob']);
   });
 
   it('cacheTool gives each call a copy of the result', () => {

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { defer, NEVER, throwError } from 'rxjs';
+import { HttpError } from '../../lib/core/errors.js';
+import { hedge } from '../../lib/models/hedge.js';
+import { retryModel } from '../../lib/models/retryModel.js';
+import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
+import { retryBeforeFirst } from '../../lib/protocol/retry.js';
+import { shareRun } from '../../lib/service/shareRun.js';
+import { toServerSentEvents } from '../../lib/service/toServerSentEvents.js';
+import { scriptedModel } from '../../lib/testing/index.js';
+import { retryTool } from '../../lib/tools/retryTool.js';
+import { observe } from '../support/observe.js';
+import { anyTool } from '../support/toolCalls.js';
+import { callTool } from '../tools/calls.js';
+
+/** More milliseconds than a timer supports: it would fire at once. */
+const long = 2 ** 31;
+const request = { messages: [] };
+
+/** A source that fails, and counts its subscriptions. */
+function failing() {
+  const attempts = jest.fn();
+  const busy = new HttpError('Busy.', { provider: 'p', status: 429, retryable: true, retryAfter: long });
+  const source = defer(() => {
+    attempts();
+    return throwError(() => busy);
+  });
+  return { attempts, source };
+}
+
+describe('maxTimerDelay', () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  it.each<[string, () => () => unknown, unknown]>([
+    [
+      'a Retry-After',
+      () => {
+        const { attempts, source } = failing();
+        observe(source.pipe(retryBeforeFirst({ maxDelay: Infinity })));
+        return () => attempts.mock.calls.length;
+      },
+      1,
+    ],
+    [
+      'a silence',
+      () => {
+        const seen = observe(NEVER.pipe(idleTimeout({ first: long, each: long }, () => false)));
+        return () => seen.error;
+      },
+      undefined,
+    ],
+    [
+      'the delay of retryModel',
+      () => {
+        const { attempts, source } = failing();
+        observe(
+          retryModel(
+            scriptedModel(() => source),
+            { delay: long },
+          ).stream(request),
+        );
+        return () => attempts.mock.calls.length;
+      },
+      1,
+    ],
+    [
+      'the time of hedge',
+      () => {
+        const second = scriptedModel(['late']);
+        observe(hedge([scriptedModel([NEVER]), second], { after: long }).stream(request));
+        return () => second.requests;
+      },
+      [],
+    ],
+    [
+      'the grace time of a shared run',
+      () => {
+        const run = shareRun(NEVER, { grace: long });
+        run.start();
+        return () => run.status;
+      },
+      'running',
+    ],
+    [
+      'a heartbeat',
+      () => {
+        const seen = observe(NEVER.pipe(toServerSentEvents({ heartbeat: long })));
+        return () => seen.values;
+      },
+      [],
+    ],
+    [
+      'the delay of retryTool',
+      () => {
+        const { attempts, source } = failing();
+        observe(
+          callTool(
+            retryTool(
+              anyTool('f', () => source),
+              { delay: long },
+            ),
+          ),
+        );
+        return () => attempts.mock.calls.length;
+      },
+      1,
+    ],
+    [
+      'the 23rd delay of retryTool, which doubles',
+      () => {
+        const { attempts, source } = failing();
+        observe(
+          callTool(
+            retryTool(
+              anyTool('f', () => source),
+              { count: 40 },
+            ),
+          ),
+        );
+        jest.advanceTimersByTime((2 ** 22 - 1) * 1000);
+        return () => attempts.mock.calls.length;
+      },
+      23,
+    ],
+  ])('maxTimerDelay keeps %s from ending at once', (_, start, expected) => {
+    const observed = start();
+    expect(observed()).toEqual(expected);
+    jest.advanceTimersByTime(1000);
+    expect(observed()).toEqual(expected);
+  });
+});
