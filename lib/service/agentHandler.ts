@@ -76,8 +76,8 @@ export interface AgentHandler {
  * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store` and
  * `log` (default: in memory), `checkpoints` (default: false), `grace` and `keep` in milliseconds (default: 60000 each),
  * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `exposeToolErrors` (default: false),
- * `exposeMetadata`, `describeError`, `onError`.
- * @returns The handler. It answers 400 to any other request, and 403, 405, 409, 413 or 503; the Promise does not
+ * `exposeMetadata`, `allowedHosts` and `allowedOrigins` (default: any), `describeError`, `onError`.
+ * @returns The handler. It answers 400 to any other request, and 403, 405, 409, 413, 421 or 503; the Promise does not
  * reject.
  */
 export function agentHandler<C = undefined>(
