@@ -26,6 +26,8 @@ export interface EndRunOptions {
    * The orchestrator's name for checkpoints and `failedRunOf(error)`. Default: `custom` in checkpoints, none in errors.
    */
   readonly orchestrator?: string | undefined;
+  /** The id of the run, for its checkpoints. Default: none. */
+  readonly runId?: string | undefined;
   /** Returns the prompts that arrived and did not join the run. Default: none. */
   readonly unjoined?: (() => readonly Message[]) | undefined;
   /** The checkpoint from which the run resumes; `start` is its state. Default: a new run. */
@@ -52,8 +54,8 @@ export interface EndRunOptions {
  * ```
  *
  * @param start The state from which the run started; the result includes its usage and its turns. Default: a new run.
- * @param options `checkpoints` (default: false), `orchestrator` (default: `custom`), `resumed` (default: a new run),
- * `unjoined` (default: none), `check` (default: no check).
+ * @param options `checkpoints` (default: false), `orchestrator` (default: `custom`), `runId` (default: none), `resumed`
+ * (default: a new run), `unjoined` (default: none), `check` (default: no check).
  * @returns A function that returns an Observable of the source's events, and the `result`.
  */
 export function endRun<E extends StreamEvent>(
@@ -172,8 +174,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
   }
 
   private checkpoint(rest: Pick<Checkpoint, 'open' | 'ended'>): Checkpoint {
-    const { orchestrator = 'custom' } = this.options;
-    return { version: 1, orchestrator, state: this.state, emitted: this.run.copy(), ...rest };
+    const { orchestrator = 'custom', runId } = this.options;
+    const named = { orchestrator, ...omitUndefined({ runId }) };
+    return { version: 1, ...named, state: this.state, emitted: this.run.copy(), ...rest };
   }
 
   private prompts(): Pick<RunResult, 'prompts'> {

@@ -27,6 +27,11 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
    */
   readonly context?: C | undefined;
   /**
+   * The id of the run, with which the idempotency keys of its calls begin. Its checkpoints have it, so a run that is
+   * resumed has that of the run that stored them. Default: a random one.
+   */
+  readonly runId?: string | undefined;
+  /**
    * Wraps the turns of this run. It receives the function that starts a turn, as `prepareTurn` has changed it, and
    * returns one that is called instead: it may replace the model and the tools of the context, and pipe the events of
    * the turn. It is called once per run, so it can keep the state of the run. Default: the turns are not wrapped.
@@ -52,6 +57,7 @@ export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   checkpoints: 'boolean',
   fragments: 'boolean',
   wrapTurn: 'function',
+  runId: 'string',
   decisions: 'object',
   results: 'object',
   errors: 'object',

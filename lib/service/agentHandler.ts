@@ -26,7 +26,9 @@ import type { SharedRun } from './shareRun.js';
 export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, ServerSentEventsOptions {
   /**
    * Whether the store receives a checkpoint after each turn and each tool result. A run whose process ended is then
-   * resumed when its page comes back: no turn and no executed tool is repeated. Default: false, such a run is lost.
+   * resumed when its page comes back: no turn is repeated, and no tool whose result is stored. A call that had begun
+   * is executed again with the same `idempotencyKey`, unless its tool is `atMostOnce`: then it is answered with
+   * `outcome_unknown`. Default: false, such a run is lost.
    */
   readonly checkpoints?: boolean | undefined;
   /**
@@ -169,11 +171,12 @@ export function agentHandler<C = undefined>(
           const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
           const messages = history.map(findRecord).flatMap(messagesOfRecord);
           const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
-          const options = { context, fragments: true, checkpoints, history: messages } as const;
+          const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
           const plan: RunPlan = {
             record: { id, owner, input, history: kept },
             stored: before,
-            events: (stop) => concat(before ? restart : EMPTY, agent.stream(input, { ...options, stop })),
+            events: (stop, wrapTurn) =>
+              concat(before ? restart : EMPTY, agent.stream(input, { ...options, wrapTurn, stop })),
           };
           return launch(plan, after);
         }),
@@ -202,9 +205,9 @@ export function agentHandler<C = undefined>(
       record,
       stored: before,
       clientErrors: answers?.errors,
-      events: (stop) => {
+      events: (stop, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
-        const rest = agent.resume(checkpoint, { ...options, stop });
+        const rest = agent.resume(checkpoint, { ...options, wrapTurn, stop });
         const seen = checkpoint.open ? EMPTY : restart;
         return concat(before && log.isShared ? seen : isResumption ? EMPTY : replayCheckpoint(checkpoint, shown), rest);
       },

@@ -105,8 +105,8 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
     name,
     description,
     parameters: parameters ?? promptParameters,
-    execute: (args, { context, usage }) =>
-      agent.stream(prompt(args as never), ...([{ context }] as never)).pipe(
+    execute: (args, { context, usage, idempotencyKey: runId }) =>
+      agent.stream(prompt(args as never), ...([{ context, runId }] as never)).pipe(
         map((event): Progress | JsonValue => {
           if (isResult(event)) return answerOf(name, event.result);
           if (isTurn(event) && event.usage) usage(event.usage);

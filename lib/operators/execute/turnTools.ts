@@ -12,6 +12,7 @@ import { toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
+import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
 import { interruptedFinish } from '../stopOn.js';
 import { CallRound } from './callRound.js';
@@ -35,6 +36,8 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly deadline?: number | undefined;
   /** The user's own value, for the tools' context. Default: undefined. */
   readonly context?: C | undefined;
+  /** What the idempotency keys of the calls begin with. The id of the call follows. Default: a random text. */
+  readonly idempotencyPrefix?: string | undefined;
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
@@ -62,7 +65,9 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const { concurrency = 1, deadline = Infinity, messages = [], context, approve, stop, resumed } = options;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
-    this.settings = { tools: toolsByName(tools), messages, context, deadline, concurrency, approve };
+    const { idempotencyPrefix = `${newRunId()}.` } = options;
+    const limits = { deadline, concurrency };
+    this.settings = { tools: toolsByName(tools), messages, context, idempotencyPrefix, approve, ...limits };
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());
