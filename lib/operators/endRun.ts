@@ -5,7 +5,7 @@ import type { OperatorHandlers } from '../core/createOperator.js';
 import { startState, stateAfter, withoutNext } from '../core/event.js';
 import type { CheckpointEvent, ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { recordRun } from '../core/failedRun.js';
+import { recordFailedRun } from '../core/failedRun.js';
 import type { FailedRun } from '../core/failedRun.js';
 import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
@@ -131,11 +131,11 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
       text,
       thinking,
       usage: addUsage(addUsage(this.usage, run.turn.usage), usageOfError(thrown)),
-      turn: last && !last.next ? last.turn : (last ?? state).turn + 1,
+      turn: failedTurn(last, state),
       ...omitUndefined({ orchestrator: options.orchestrator }),
       ...this.prompts(),
     };
-    this.out.error(recordRun(thrown, failedRun));
+    this.out.error(recordFailedRun(thrown, failedRun));
   }
 
   complete(): void {
@@ -157,8 +157,8 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     }
     this.state = next ?? stateAfter(this.state, event, run.turn.messages);
     run.endTurn();
-    const rest = next ? {} : endedCheckpoint(event);
-    out.next(withoutNext(event, rest && { checkpoint: this.checkpoint(rest) }));
+    const end = next ? {} : endedCheckpoint(event);
+    out.next(withoutNext(event, end && { checkpoint: this.checkpoint(end) }));
   }
 
   private emitResult(outcome: Outcome): void {
@@ -184,6 +184,10 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     return prompts.length > 0 ? { prompts } : {};
   }
 }
+
+/** The number of the turn in which a run failed: the one after the last, unless none follows. */
+const failedTurn = (last: TurnEvent | undefined, start: RunState): number =>
+  last && !last.next ? last.turn : (last ?? start).turn + 1;
 
 /** The outcome of a run, without its content. */
 type Outcome = Omit<RunResult, keyof EmittedContent>;

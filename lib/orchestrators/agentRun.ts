@@ -107,6 +107,7 @@ class AgentRun {
       provider: model.provider,
     });
     const check = output?.check(orchestrator);
+    // After a checkpoint of the last turn, only the result is missing.
     return (checkpoint?.ended ? EMPTY : turns).pipe(
       timeLimit('run', timeout?.run),
       prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),

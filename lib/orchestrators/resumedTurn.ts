@@ -28,7 +28,7 @@ export function resumedTurn(
   const waiting = new Map(open?.waiting.map(({ id, name }) => [id, name]));
   for (const [id, decision] of Object.entries(decisions)) {
     if (!waiting.has(id)) throw notWaiting('decisions', id, waiting);
-    if (!isDecision(decision)) throw noDecision(id);
+    if (!isDecision(decision)) throw invalidDecision(id);
     if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
     const tool = tools.find(({ name }) => name === waiting.get(id));
     if (decision.approve && tool && !tool.execute && !hasAnswer(id)) throw notExecutable(id, tool.name);
@@ -43,7 +43,7 @@ export function resumedTurn(
   }
   for (const [id, error] of Object.entries(errors)) {
     if (!waiting.has(id)) throw notWaiting('errors', id, waiting);
-    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw noError(id);
+    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
   }
   const validated = validations.length > 0 ? forkJoin(validations) : of([]);
   return validated.pipe(
@@ -70,7 +70,7 @@ const notWaiting = (subject: keyof CallAnswers, id: string, waiting: ReadonlyMap
     `These calls wait: ${[...waiting].map(([other, name]) => `"${other}" (${name})`).join(', ') || 'none'}.`,
   );
 
-const noDecision = (id: string) =>
+const invalidDecision = (id: string) =>
   new ConfigurationError(
     'decisions',
     `The value for the call "${id}" is not a decision.`,
@@ -91,7 +91,7 @@ const notExecutable = (id: string, name: string) =>
     'Execute the call yourself, and pass its result: results: { [id]: value }.',
   );
 
-const noError = (id: string) =>
+const invalidError = (id: string) =>
   new ConfigurationError(
     'errors',
     `The error for the call "${id}" is not a text, or the call has another answer too.`,

@@ -99,9 +99,9 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const round = this.currentRound();
     const isInterrupted = finish.reason === 'stopped' && finish.rawReason === interruptedFinish.rawReason;
     if (this.isStopped || (vetoReasons.has(finish.reason) && !isInterrupted)) round.veto();
-    if (!options.resumed) this.roundChanged(round);
+    if (!options.resumed) this.roundChanged(round); // for the checkpoint after the model's message
     for (const call of calls) {
-      if (isInterrupted) round.refuse(call);
+      if (isInterrupted) round.reject(call); // `eager` has begun the others
       else round.begin(call);
     }
     round.complete();
