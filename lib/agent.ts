@@ -8,6 +8,8 @@ import type { Input } from './core/input.js';
 import type { ResultEvent, RunEvent, RunResult, StreamEvent } from './core/event.js';
 import { deferCall } from './core/deferCall.js';
 import type { Model, ToolChoiceOption } from './core/model.js';
+import { innerAgentProperty } from './core/nested.js';
+import type { InnerAgent } from './core/nested.js';
 import { readCheckpoint } from './core/readCheckpoint.js';
 import { requireOptions } from './core/requireOptions.js';
 import type { OptionKinds } from './core/requireOptions.js';
@@ -141,7 +143,7 @@ export function createAgent<const T extends readonly Tool[] = readonly [], O = u
   const stream = (input: Input, runOptions: RunOptions = {}) => deferCall(startStream, settings, input, runOptions);
   const resume = (stored: Checkpoint, runOptions: ResumeOptions = {}) =>
     deferCall(startResumed, settings, stored, runOptions);
-  return agentOf(stream, resume);
+  return agentOf(stream, resume, { tools, orchestrator: orchestrator.name });
 }
 
 /**
@@ -149,18 +151,21 @@ export function createAgent<const T extends readonly Tool[] = readonly [], O = u
  *
  * @param stream Starts a run.
  * @param resume Resumes a run.
+ * @param inner What a run needs to know if it runs the agent as a tool. That of the agent that is wrapped.
  * @returns The agent. Its type is the caller's claim: the types of the events and the output follow from the tools and
  * the schema, and TypeScript cannot infer them from a pipe.
  */
 export function agentOf<T extends readonly Tool[], O, C>(
   stream: (input: Input, options?: RunOptions) => Observable<StreamEvent>,
   resume: (checkpoint: Checkpoint, options?: ResumeOptions) => Observable<StreamEvent>,
+  inner: InnerAgent | undefined,
 ): Agent<T, O, C> {
   return {
     stream,
     run: (input: Input, options?: RunOptions) => stream(input, options).pipe(onlyResult),
     resume,
     resumeRun: (checkpoint: Checkpoint, options?: ResumeOptions) => resume(checkpoint, options).pipe(onlyResult),
+    ...innerAgentProperty(inner),
   } as Agent<T, O, C>;
 }
 

@@ -17,6 +17,11 @@ export interface WaitingCall {
   readonly name: string;
   /** As the model sent them. They match the schema of the tool. */
   readonly arguments: JsonObject;
+  /**
+   * Where the call is, if it is of an inner run (`agentTool`): the ids of the calls, the outer one first, each in its
+   * own run. `id` joins them by `/`, and is what answers refer to. Absent for a call of the run itself.
+   */
+  readonly path?: readonly string[];
 }
 
 /** The argument of `approve`: the call, and its context. */

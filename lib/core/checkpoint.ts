@@ -3,6 +3,7 @@ import type { FinishReason } from './chunk.js';
 import type { JsonValue } from './json/json.js';
 import type { Message, Metadata, ToolResultPart } from './message.js';
 import type { RunState } from './runState.js';
+import type { ResumedRun } from './nested.js';
 import type { Usage } from './usage.js';
 
 /**
@@ -28,8 +29,6 @@ export interface Checkpoint {
   readonly version: 1;
   /** The name of the orchestrator. Another one cannot resume the run. */
   readonly orchestrator: string;
-  /** The id of the run, for the idempotency keys of its calls. Absent if the run had none. */
-  readonly runId?: string;
   /** The state from which the next turn starts; that of the open turn if there is one. */
   readonly state: RunState;
   /** The output of the run so far. */
@@ -64,8 +63,10 @@ export interface OpenCalls {
   readonly metadata?: Metadata;
   /** The results of the calls that have ended. They are not executed again. */
   readonly results: readonly ToolResultPart[];
-  /** The calls that were announced by `toolWaiting`, and have no answer yet. */
+  /** The calls that were announced by `toolWaiting`, and have no answer yet, also those of inner runs. */
   readonly waiting: readonly WaitingCall[];
+  /** The inner runs of calls without a result (`agentTool`), by the ids of the calls. Absent if there are none. */
+  readonly nested?: Readonly<Record<string, Checkpoint>>;
 }
 
 /** The outcome of a run. */
@@ -82,6 +83,8 @@ export interface ResumedTurn {
   readonly decisions: ReadonlyMap<string, Decision>;
   readonly results: ReadonlyMap<string, JsonValue>;
   readonly errors: ReadonlyMap<string, string>;
+  /** The inner runs of its calls, by the ids of the calls. */
+  readonly nested: ReadonlyMap<string, ResumedRun>;
 }
 
 /**

@@ -58,6 +58,20 @@ export interface ToolUsageEvent<Name extends string = string> {
   readonly usage: Usage;
 }
 
+/**
+ * An event of an inner run: the tool of the call runs an agent (`agentTool`). An agent inside of that agent emits
+ * `nested` events within `nested` events. Inner events belong to the inner conversation: their ids are unique only
+ * there, and they add nothing to the messages of the outer run. Checkpoints and the result of an inner run that waits
+ * are not emitted. `name` narrows the type of `event`.
+ */
+export interface NestedEvent<Name extends string = string, Event extends StreamEvent = RunEvent> {
+  readonly type: 'nested';
+  /** The id of the call. */
+  readonly id: string;
+  readonly name: Name;
+  readonly event: Event;
+}
+
 /** The result of a tool call, or its error with a `code`. `name` narrows the type of `result`. */
 export type ToolResultEvent<Name extends string = string, Result = JsonValue> = ToolResultPart<Name, Result>;
 
@@ -68,6 +82,7 @@ export type ToolEvent =
   | ToolStartEvent
   | ToolProgressEvent
   | ToolUsageEvent
+  | NestedEvent
   | ToolResultEvent;
 
 /**

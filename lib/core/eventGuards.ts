@@ -14,6 +14,7 @@ import type {
 } from './chunk.js';
 import type {
   CheckpointEvent,
+  NestedEvent,
   TurnMessageEvent,
   ResultEvent,
   RunEvent,
@@ -90,6 +91,9 @@ export const isToolProgress = (event: StreamEvent): event is ToolProgressEvent =
 
 /** Whether an event reports tokens that a running tool itself has used. */
 export const isToolUsage = (event: StreamEvent): event is ToolUsageEvent => event.type === 'toolUsage';
+
+/** Whether an event is of an inner run: of an agent that a tool runs. */
+export const isNested = (event: StreamEvent): event is NestedEvent => event.type === 'nested';
 
 /** Whether an event is the result or the error of a tool call. */
 export const isToolResult = (event: StreamEvent): event is ToolResultEvent => event.type === 'toolResult';

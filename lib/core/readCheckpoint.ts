@@ -1,3 +1,4 @@
+import type { WaitingCall } from './approval.js';
 import type { FinishReason } from './chunk.js';
 import type { Checkpoint, OpenCalls } from './checkpoint.js';
 import { ConfigurationError } from './errors.js';
@@ -20,7 +21,6 @@ export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint
   if (checkpoint['orchestrator'] !== orchestrator) throw foreign(String(checkpoint['orchestrator']), orchestrator);
   checkState(checkpoint['state'], 'state');
   checkEmitted(checkpoint['emitted'], 'emitted');
-  optional(checkpoint['runId'], 'runId', text);
   optional(checkpoint['open'], 'open', checkOpenCalls);
   optional(checkpoint['ended'], 'ended', checkEnded);
   if (checkpoint['open'] !== undefined && checkpoint['ended'] !== undefined) throw invalid('ended', 'absent');
@@ -55,7 +55,7 @@ function checkEmitted(value: unknown, path: string): void {
 }
 
 function checkOpenCalls(value: unknown, path: string): void {
-  const { messages, finish, metadata, results, waiting } = record(value, path);
+  const { messages, finish, metadata, results, waiting, nested } = record(value, path);
   each(messages, `${path}.messages`, checkMessage);
   const { reason, rawReason, usage } = record(finish, `${path}.finish`);
   checkReason(reason, `${path}.finish.reason`);
@@ -63,18 +63,29 @@ function checkOpenCalls(value: unknown, path: string): void {
   optional(usage, `${path}.finish.usage`, checkUsage);
   optional(metadata, `${path}.metadata`, record);
   each(results, `${path}.results`, checkResult);
-  each(waiting, `${path}.waiting`, checkCall);
+  each(waiting, `${path}.waiting`, checkWaiting);
+  optional(nested, `${path}.nested`, record); // each is checked when it is resumed
   checkIds(value as OpenCalls, path);
 }
 
-/** Each result and each waiting call belongs to another call of the turn. */
-function checkIds({ messages, results, waiting }: OpenCalls, path: string): void {
+/** Each result, each waiting call and each inner run belongs to another call of the turn. */
+function checkIds({ messages, results, waiting, nested = {} }: OpenCalls, path: string): void {
   const open = new Set(messages.flatMap(toolCallsOf).map(({ id }) => id));
   for (const [index, { id }] of results.entries())
     if (!open.delete(id)) throw invalid(`${path}.results[${index}].id`, 'the id of a call of the turn');
-  for (const [index, { id }] of waiting.entries())
-    if (!open.delete(id)) throw invalid(`${path}.waiting[${index}].id`, 'the id of a call without a result');
+  for (const id of Object.keys(nested))
+    if (!open.delete(id)) throw invalid(`${path}.nested`, 'an object whose keys are ids of calls without a result');
+  for (const [index, { id, path: [outer = ''] = [] }] of waiting.entries())
+    if (!(outer === '' ? open.delete(id) : Object.hasOwn(nested, outer)))
+      throw invalid(`${path}.waiting[${index}].id`, 'the id of a call without a result');
 }
+
+function checkWaiting(value: unknown, path: string): void {
+  checkCall(value, path);
+  optional((value as Partial<WaitingCall>).path, `${path}.path`, checkTexts);
+}
+
+const checkTexts: Check = (value, path) => each(value, path, text);
 
 function checkEnded(value: unknown, path: string): void {
   const { finishReason, rawReason } = record(value, path);

@@ -1,6 +1,8 @@
 import type { ObservableInput } from 'rxjs';
 import { ConfigurationError } from './errors.js';
 import type {
+  NestedEvent,
+  StreamEvent,
   ToolCallEvent,
   ToolProgressEvent,
   ToolResultEvent,
@@ -12,6 +14,7 @@ import { isRecord, omitUndefined } from './json/json.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ProviderOptions, ToolCallPart } from './message.js';
+import type { OuterRun } from './nested.js';
 import { requireOptions } from './requireOptions.js';
 import type { OptionKinds } from './requireOptions.js';
 import { toJsonSchema } from './schema.js';
@@ -45,18 +48,14 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
    * a `toolUsage` event. After the end of the call it does nothing.
    */
   readonly usage: (usage: Usage) => void;
-  /**
-   * The same text in every execution of this call, also after a crash if the run has checkpoints: pass it to a service
-   * that executes a request with the same key once. It consists of the run's id, the number of the turn, and the call's
-   * id.
-   */
-  readonly idempotencyKey: string;
+  /** The run that has made the call, for a tool that runs an agent: `agentTool` uses it. */
+  readonly outer?: OuterRun | undefined;
 }
 
 /** The second argument of `needsApproval`: what is known of the call before it runs. */
 export type ApprovalContext<C = unknown> = Omit<
   ToolContext<unknown, ToolCallPart, C>,
-  'signal' | 'progress' | 'usage' | 'idempotencyKey'
+  'signal' | 'progress' | 'usage' | 'outer'
 >;
 
 /**
@@ -92,12 +91,6 @@ export interface Tool<
   readonly providerOptions?: ProviderOptions | undefined;
   /** Whether a call waits until it is approved. Default: false. */
   readonly needsApproval?: NeedsApproval<Arguments, Context> | undefined;
-  /**
-   * Whether a call that had begun when its process ended is never executed again: a service with `checkpoints` answers
-   * it with the error `outcome_unknown`. If not, it is executed again with the same `idempotencyKey`. Default: true
-   * with `needsApproval`, otherwise false.
-   */
-  readonly atMostOnce?: boolean | undefined;
   /** The schema of a result that is passed to `agent.resume`, for a tool without `execute`. Default: any JSON. */
   readonly result?: Schema | undefined;
   /**
@@ -161,9 +154,9 @@ const noParameters = { type: 'object', properties: {}, additionalProperties: fal
  *
  * @param definition The tool's `name` (by which the model calls it), `description`, `parameters` (default: none),
  * `execute` (see `ToolOutput` for its possible return values; without it, a call waits for its result),
- * `needsApproval` (default: false), `atMostOnce` (default: true with `needsApproval`), and optionally `progress`, a
- * schema that types the values of `context.progress` and of the tool's `toolProgress` events. Progress is not
- * validated. Without `execute`, `result` is the schema that validates and types the result (default: any JSON).
+ * `needsApproval` (default: false), and optionally `progress`, a schema that types the values of `context.progress` and
+ * of the tool's `toolProgress` events. Progress is not validated. Without `execute`, `result` is the schema that
+ * validates and types the result (default: any JSON).
  * @returns The tool, for `createAgent`, `toolLoop` or `executeTools`.
  * @throws ConfigurationError `options` or `tools` for an option that has another name or type, and for a name that no
  * provider accepts.
@@ -181,7 +174,6 @@ export function tool<
     readonly needsApproval?:
       | boolean
       | ((args: Infer<NoInfer<S>>, context: ApprovalContext<C>) => boolean | ObservableInput<boolean>);
-    readonly atMostOnce?: boolean;
     readonly execute: (
       args: Infer<NoInfer<S>>,
       context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
@@ -193,19 +185,12 @@ export function tool<
   S extends Schema = typeof noParameters,
   R extends Schema | undefined = undefined,
 >(
-  definition: ToolHead<Name, S> & {
-    readonly result?: R;
-    readonly execute?: never;
-    readonly needsApproval?: never;
-    readonly atMostOnce?: never;
-  },
+  definition: ToolHead<Name, S> & { readonly result?: R; readonly execute?: never; readonly needsApproval?: never },
 ): Tool<Name, Infer<S>, R extends Schema ? Infer<R> : unknown, never, InferInput<S>>;
 export function tool(definition: Omit<Tool, 'parameters'> & { readonly parameters?: Schema }): Tool {
   requireTool(definition);
-  const { name, description, execute, needsApproval, atMostOnce, parameters = noParameters } = definition;
-  const { providerOptions, result } = definition;
-  const given = omitUndefined({ providerOptions, needsApproval, atMostOnce, result, execute });
-  return { name, description, parameters, ...given };
+  const { name, description, execute, needsApproval, parameters = noParameters, providerOptions, result } = definition;
+  return { name, description, parameters, ...omitUndefined({ providerOptions, needsApproval, result, execute }) };
 }
 
 const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
@@ -214,7 +199,6 @@ const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
   parameters: 'any',
   providerOptions: 'object',
   needsApproval: 'any',
-  atMostOnce: 'boolean',
   result: 'any',
   execute: 'function',
   progress: 'any',
@@ -255,6 +239,13 @@ export type UserContextOf<T extends Tool> = [T] extends [never]
 
 type DeclaredProgress<P> = P extends Schema ? Infer<P> : unknown;
 
+declare const nestedEvents: unique symbol;
+
+/** The type of the progress of a tool that runs an agent, whose events are `E`. It has no values. */
+export interface Nested<E extends StreamEvent = StreamEvent> {
+  readonly [nestedEvents]: E;
+}
+
 /** The events of the calls of a tool. For a union of tools, the union of their events. */
 export type EventsOf<T extends Tool> =
   T extends Tool<infer Name, never, infer R, infer P, infer Sent>
@@ -262,9 +253,21 @@ export type EventsOf<T extends Tool> =
         | ToolCallEvent<Name, SentArguments<Sent>>
         | ToolWaitingEvent<Name, SentArguments<Sent>>
         | ToolStartEvent<Name, SentArguments<Sent>>
-        | ToolProgressEvent<Name, JsonOf<P>>
+        | ProgressEventOf<Name, P>
+        | NestedEventOf<Name, P>
         | ToolUsageEvent<Name>
         | ToolResultEvent<Name, JsonOf<R>>
+    : never;
+
+type ProgressEventOf<Name extends string, P> = [P] extends [Nested] ? never : ToolProgressEvent<Name, JsonOf<P>>;
+
+/** Any tool may run an agent; a tool whose name is known has said so. */
+type NestedEventOf<Name extends string, P> = unknown extends P
+  ? string extends Name
+    ? NestedEvent<Name>
+    : never
+  : P extends Nested<infer E>
+    ? NestedEvent<Name, E>
     : never;
 
 type SentArguments<Sent> = unknown extends Sent ? JsonObject : Sent;

@@ -60,12 +60,12 @@ const now = () => asyncScheduler.now();
 
 /** Calls an observer for the events of one run. Plain pushes, without RxJS. */
 export class RunObservation {
-  private runStartTime = 0;
+  private runTime = 0;
   private readonly tools = new Map<string, RunningTool>();
   private isEnded = false;
   private turn: number;
-  private turnStartTime: number | undefined;
-  private requestStartTime: number | undefined;
+  private turnTime: number | undefined;
+  private requestTime: number | undefined;
   private firstChunkTime: number | undefined;
 
   constructor(
@@ -78,7 +78,7 @@ export class RunObservation {
   /** Observes the subscription. */
   start(): void {
     const { ended, open } = this.resumed ?? {};
-    this.runStartTime = now();
+    this.runTime = now();
     this.observer.runStart?.();
     if (ended) return;
     this.startTurn();
@@ -147,40 +147,40 @@ export class RunObservation {
     if (this.isEnded) return;
     this.isEnded = true;
     this.endTurn(end);
-    const run = { ...end, duration: now() - this.runStartTime };
+    const run = { ...end, duration: now() - this.runTime };
     this.observer.runEnd?.(result ? { ...run, result } : run);
   }
 
   private startTurn(): void {
-    if (this.turnStartTime !== undefined) return;
-    this.turnStartTime = now();
+    if (this.turnTime !== undefined) return;
+    this.turnTime = now();
     this.observer.turnStart?.({ turn: this.turn });
   }
 
   private endTurn(end: Omit<ObservedEnd, 'duration'> & { readonly event?: TurnEvent }): void {
-    const { turn, turnStartTime } = this;
+    const { turn, turnTime } = this;
     const { event: _, ...inner } = end;
     this.endTools(inner);
     this.endRequest(inner);
-    if (turnStartTime === undefined) return;
-    this.turnStartTime = undefined;
-    this.observer.turnEnd?.({ turn, ...end, duration: now() - turnStartTime });
+    if (turnTime === undefined) return;
+    this.turnTime = undefined;
+    this.observer.turnEnd?.({ turn, ...end, duration: now() - turnTime });
   }
 
   private startRequest(): void {
     this.startTurn();
-    if (this.requestStartTime !== undefined) return;
-    this.requestStartTime = now();
+    if (this.requestTime !== undefined) return;
+    this.requestTime = now();
     this.observer.requestStart?.({ turn: this.turn });
   }
 
   private endRequest(end: Omit<ObservedEnd, 'duration'>): void {
-    const { turn, requestStartTime, firstChunkTime } = this;
-    if (requestStartTime === undefined) return;
-    this.requestStartTime = this.firstChunkTime = undefined;
-    const request = { turn, ...end, duration: now() - requestStartTime };
+    const { turn, requestTime, firstChunkTime } = this;
+    if (requestTime === undefined) return;
+    this.requestTime = this.firstChunkTime = undefined;
+    const request = { turn, ...end, duration: now() - requestTime };
     this.observer.requestEnd?.(
-      firstChunkTime === undefined ? request : { ...request, timeToFirstChunk: firstChunkTime - requestStartTime },
+      firstChunkTime === undefined ? request : { ...request, timeToFirstChunk: firstChunkTime - requestTime },
     );
   }
 

@@ -26,6 +26,7 @@ export class OpenTurn {
         content.addPart(event.source);
         break;
       case 'toolStart':
+      case 'nested': // an inner run that is resumed has no start
         content.started.add(event.id);
         break;
       case 'toolResult':

@@ -1,54 +1,121 @@
 import { forkJoin, from, map, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { isDecision } from '../core/approval.js';
-import type { CallAnswers } from '../core/approval.js';
-import type { OpenCalls, ResumedTurn } from '../core/checkpoint.js';
+import type { CallAnswers, WaitingCall } from '../core/approval.js';
+import type { Checkpoint, OpenCalls, ResumedTurn } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { JsonValue } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
+import { toolCallsOf } from '../core/message.js';
+import { innerAgentOf } from '../core/nested.js';
+import type { ResumedRun } from '../core/nested.js';
+import { readCheckpoint } from '../core/readCheckpoint.js';
 import { validate } from '../core/schema.js';
 import type { Validation } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 
 /**
- * Checks the answers to the waiting calls of a checkpoint, before anything is executed.
+ * Checks the answers to the waiting calls of a checkpoint, and its inner runs, before anything is executed.
  *
  * @param open The open calls of the checkpoint, if it has any.
  * @param answers The decisions, the results and the errors, by the ids of the calls.
  * @param tools The tools of the agent. The result of a call whose tool is gone is ignored.
  * @returns An Observable of the turn to resume; of undefined without open calls. Synchronous if the schemas of the
- * results are. It fails with a ConfigurationError if an answer is not valid, or belongs to no waiting call.
+ * results are. It fails with a ConfigurationError if an answer is not valid, or belongs to no waiting call, and if an
+ * inner run cannot be resumed.
  */
 export function resumedTurn(
   open: OpenCalls | undefined,
-  { decisions = {}, results = {}, errors = {} }: CallAnswers,
+  given: CallAnswers,
   tools: readonly Tool[],
 ): Observable<ResumedTurn | undefined> {
+  const waiting = new Map(open?.waiting.map((call) => [call.id, call]));
+  for (const subject of subjects)
+    for (const id of Object.keys(given[subject] ?? {})) if (!waiting.has(id)) throw notWaiting(subject, id, waiting);
+  const own = answersOf(
+    [...waiting.values()].filter(({ path }) => !path),
+    given,
+    ({ id }) => id,
+  );
+  const results = validAnswers(own, waiting, tools);
+  const inner = Object.entries(open?.nested ?? {}).map(([id, checkpoint]) =>
+    innerRun(id, checkpoint, [...waiting.values()], given, toolOfCall(open, id, tools)),
+  );
+  return forkJoin([results, inner.length > 0 ? forkJoin(inner) : of([])]).pipe(
+    map(
+      ([valid, runs]) =>
+        open && {
+          open,
+          decisions: toMap(own.decisions),
+          results: new Map(valid),
+          errors: toMap(own.errors),
+          nested: new Map(runs),
+        },
+    ),
+  );
+}
+
+const subjects = ['decisions', 'results', 'errors'] as const satisfies readonly (keyof CallAnswers)[];
+
+type AllAnswers = { readonly [Subject in keyof CallAnswers]-?: NonNullable<CallAnswers[Subject]> };
+
+/** The answers to these calls, by other ids. */
+function answersOf(
+  calls: readonly WaitingCall[],
+  { decisions = {}, results = {}, errors = {} }: CallAnswers,
+  toId: (call: WaitingCall) => string,
+): AllAnswers {
+  const pick = <T>(answers: Readonly<Record<string, T>>) =>
+    Object.fromEntries(
+      calls.flatMap((call) => (Object.hasOwn(answers, call.id) ? [[toId(call), answers[call.id] as T] as const] : [])),
+    );
+  return { decisions: pick(decisions), results: pick(results), errors: pick(errors) };
+}
+
+/** Checks an inner run as its agent would, which resumes it later with the same answers. */
+function innerRun(
+  id: string,
+  stored: Checkpoint,
+  waiting: readonly WaitingCall[],
+  given: CallAnswers,
+  tool: Tool | undefined,
+): Observable<readonly [string, ResumedRun]> {
+  const calls = waiting.filter(({ path }) => path?.[0] === id);
+  const answers = answersOf(calls, given, ({ path = [] }) => path.slice(1).join('/'));
+  const run = [id, { checkpoint: stored, answers }] as const;
+  const agent = innerAgentOf(tool);
+  if (!agent) return of(run); // the tool is gone, or runs another kind of agent
+  const { open } = readCheckpoint(stored, agent.orchestrator);
+  return resumedTurn(open, answers, agent.tools).pipe(map(() => run));
+}
+
+function toolOfCall(open: OpenCalls | undefined, id: string, tools: readonly Tool[]): Tool | undefined {
+  const call = open?.messages.flatMap(toolCallsOf).find((candidate) => candidate.id === id);
+  return tools.find(({ name }) => name === call?.name);
+}
+
+/** The results of the run's own calls, as their schemas return them. */
+function validAnswers(
+  { decisions, results, errors }: AllAnswers,
+  waiting: ReadonlyMap<string, WaitingCall>,
+  tools: readonly Tool[],
+): Observable<readonly (readonly [string, JsonValue])[]> {
   const hasAnswer = (id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
-  const waiting = new Map(open?.waiting.map(({ id, name }) => [id, name]));
+  const toolOf = (id: string) => tools.find(({ name }) => name === waiting.get(id)?.name);
   for (const [id, decision] of Object.entries(decisions)) {
-    if (!waiting.has(id)) throw notWaiting('decisions', id, waiting);
-    if (!isDecision(decision)) throw invalidDecision(id);
+    if (!isDecision(decision)) throw noDecision(id);
     if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
-    const tool = tools.find(({ name }) => name === waiting.get(id));
+    const tool = toolOf(id);
     if (decision.approve && tool && !tool.execute && !hasAnswer(id)) throw notExecutable(id, tool.name);
   }
-  const validations: Observable<readonly [string, JsonValue]>[] = [];
-  for (const [id, result] of Object.entries(results)) {
-    const name = waiting.get(id);
-    if (name === undefined) throw notWaiting('results', id, waiting);
-    const tool = tools.find((candidate) => candidate.name === name);
-    if (tool?.execute) throw executesItself(id, name);
-    validations.push(validResult(tool, result).pipe(map((value) => [id, value] as const)));
-  }
-  for (const [id, error] of Object.entries(errors)) {
-    if (!waiting.has(id)) throw notWaiting('errors', id, waiting);
-    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
-  }
-  const validated = validations.length > 0 ? forkJoin(validations) : of([]);
-  return validated.pipe(
-    map((entries) => open && { open, decisions: toMap(decisions), results: new Map(entries), errors: toMap(errors) }),
-  );
+  for (const [id, error] of Object.entries(errors))
+    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw noError(id);
+  const validations = Object.entries(results).map(([id, result]) => {
+    const tool = toolOf(id);
+    if (tool?.execute) throw executesItself(id, tool.name);
+    return validResult(tool, result).pipe(map((value) => [id, value] as const));
+  });
+  return validations.length > 0 ? forkJoin(validations) : of([]);
 }
 
 const toMap = <T>(entries: Readonly<Record<string, T>>) => new Map(Object.entries(entries));
@@ -63,14 +130,14 @@ function validResult(tool: Tool | undefined, result: JsonValue): Observable<Json
   return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(valid));
 }
 
-const notWaiting = (subject: keyof CallAnswers, id: string, waiting: ReadonlyMap<string, string>) =>
+const notWaiting = (subject: keyof CallAnswers, id: string, waiting: ReadonlyMap<string, WaitingCall>) =>
   new ConfigurationError(
     subject,
     `No call with the id "${id}" waits.`,
-    `These calls wait: ${[...waiting].map(([other, name]) => `"${other}" (${name})`).join(', ') || 'none'}.`,
+    `These calls wait: ${[...waiting.values()].map((call) => `"${call.id}" (${call.name})`).join(', ') || 'none'}.`,
   );
 
-const invalidDecision = (id: string) =>
+const noDecision = (id: string) =>
   new ConfigurationError(
     'decisions',
     `The value for the call "${id}" is not a decision.`,
@@ -91,7 +158,7 @@ const notExecutable = (id: string, name: string) =>
     'Execute the call yourself, and pass its result: results: { [id]: value }.',
   );
 
-const invalidError = (id: string) =>
+const noError = (id: string) =>
   new ConfigurationError(
     'errors',
     `The error for the call "${id}" is not a text, or the call has another answer too.`,

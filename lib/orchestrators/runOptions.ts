@@ -1,4 +1,4 @@
-import type { CallAnswers } from '../core/approval.js';
+import type { Approve, CallAnswers } from '../core/approval.js';
 import type { Message } from '../core/message.js';
 import type { OptionKinds } from '../core/requireOptions.js';
 import type { Orchestrator } from './orchestrator.js';
@@ -27,10 +27,10 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
    */
   readonly context?: C | undefined;
   /**
-   * The id of the run, with which the idempotency keys of its calls begin. Its checkpoints have it, so a run that is
-   * resumed has that of the run that stored them. Default: a random one.
+   * Decides about calls of tools with `needsApproval` in this run, if the agent itself has no `approve`. Default: such
+   * calls wait.
    */
-  readonly runId?: string | undefined;
+  readonly approve?: Approve | undefined;
   /**
    * Wraps the turns of this run. It receives the function that starts a turn, as `prepareTurn` has changed it, and
    * returns one that is called instead: it may replace the model and the tools of the context, and pipe the events of
@@ -54,10 +54,10 @@ export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   signal: 'any',
   prompts: 'any',
   whenPrompted: 'string',
+  approve: 'function',
   checkpoints: 'boolean',
   fragments: 'boolean',
   wrapTurn: 'function',
-  runId: 'string',
   decisions: 'object',
   results: 'object',
   errors: 'object',

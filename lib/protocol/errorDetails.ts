@@ -87,17 +87,17 @@ export function errorDetails(json: unknown): ErrorDetails {
 }
 
 /** The maximum length of a message for people. A longer text is something else. */
-const MAX_MESSAGE_LENGTH = 1000;
+const maxMessageLength = 1000;
 
 const shorten = (text: string | undefined): string | undefined =>
-  text !== undefined && text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}...` : text;
+  text !== undefined && text.length > maxMessageLength ? `${text.slice(0, maxMessageLength)}...` : text;
 
 /** The maximum length of a code, which becomes part of the message. */
-const MAX_CODE_LENGTH = 200;
+const maxCodeLength = 200;
 
 function codeText(code: unknown): readonly string[] {
   if (typeof code === 'number') return [String(code)];
-  return typeof code === 'string' && code !== '' && code !== 'error' ? [code.slice(0, MAX_CODE_LENGTH)] : [];
+  return typeof code === 'string' && code !== '' && code !== 'error' ? [code.slice(0, maxCodeLength)] : [];
 }
 
 const firstWithMessage = (values: readonly unknown[]): ErrorDetails =>

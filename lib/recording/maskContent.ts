@@ -63,15 +63,15 @@ export function maskContent(value: unknown): unknown {
 }
 
 function maskField(owner: Readonly<Record<string, unknown>>, field: string, value: unknown): unknown {
-  if (isOpaque(owner, field, value)) return typeof value === 'string' && field === 'arguments' ? '' : maskAll(value);
+  if (isOpaque(owner, field)) return typeof value === 'string' && field === 'arguments' ? '' : maskAll(value);
   if (field === 'name' && owner['type'] === 'file') return maskLeaf(value);
   return keptFields.has(field) ? value : maskContent(value);
 }
 
-/** The value of progress is content, unless it is an event of an agent that runs as a tool. */
-function isOpaque(owner: Readonly<Record<string, unknown>>, field: string, value: unknown): boolean {
+/** The value of progress is content. */
+function isOpaque(owner: Readonly<Record<string, unknown>>, field: string): boolean {
   if (field === 'result') return owner['type'] === 'toolResult';
-  if (field === 'value') return owner['type'] === 'toolProgress' && !(isRecord(value) && 'type' in value);
+  if (field === 'value') return owner['type'] === 'toolProgress';
   return opaqueFields.has(field);
 }
 

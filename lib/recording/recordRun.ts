@@ -10,6 +10,7 @@ import { messagesOf } from '../core/input.js';
 import { finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Model } from '../core/model.js';
+import { innerAgentOf } from '../core/nested.js';
 import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext } from '../orchestrators/orchestrator.js';
 import type { AgentEntry, StartEntry } from './entries.js';
@@ -71,7 +72,7 @@ export function recordRun<T extends readonly Tool[], O, C>(
       name,
       resumed: true,
     });
-  return agentOf(stream, resume);
+  return agentOf(stream, resume, innerAgentOf(agent));
 }
 
 /** What the first entry of a run contains. */

@@ -155,7 +155,7 @@ function isOutsideStep({ entry }: RecordedStep): boolean {
     case 'prompt':
       return true;
     case 'event':
-      return ['toolStart', 'toolProgress', 'toolResult'].includes(entry.value.type);
+      return ['toolStart', 'toolProgress', 'nested', 'toolResult'].includes(entry.value.type);
     default:
       return false;
   }

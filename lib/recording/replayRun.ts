@@ -156,7 +156,7 @@ function replayTools(run: RecordedRun, clock: ReplayClock): readonly Tool[] {
 function playTool(
   run: RecordedRun,
   starts: readonly CallStep<ToolStartEvent>[],
-  { call, usage }: ToolContext,
+  { call, usage, outer }: ToolContext,
   clock: ReplayClock,
 ): Observable<unknown> {
   const start = starts.find(({ event }) => event.id === call.id);
@@ -173,6 +173,7 @@ function playTool(
   const emitted = playMoments(start.step, before, clock).pipe(
     mergeMap((event) => {
       if (event.type === 'toolUsage') usage(event.usage);
+      if (event.type === 'nested') outer?.emit(event.event);
       return event.type === 'toolProgress' ? of(progress(event.value)) : EMPTY;
     }),
   );

@@ -22,10 +22,10 @@ interface Batch {
 }
 
 /** The largest number of deltas in an entry. */
-const BATCH_SIZE = 256;
+const batchSize = 256;
 
 /** The longest time that a delta waits for others, in milliseconds. */
-const BATCH_TIME = 1000;
+const batchTime = 1000;
 
 /**
  * Writes what happens in one run. Chunks and events of one run are mostly the same objects: an event that is the chunk
@@ -102,7 +102,7 @@ export class RunRecorder {
       this.flush();
       batch = undefined;
     }
-    if (batch?.texts.length === BATCH_SIZE) {
+    if (batch?.texts.length === batchSize) {
       this.flush(true);
       ({ batch } = this);
     }
@@ -112,7 +112,7 @@ export class RunRecorder {
   }
 
   private startBatch(batch: Batch): Batch {
-    batch.timer = asyncScheduler.schedule(() => this.flush(true), BATCH_TIME);
+    batch.timer = asyncScheduler.schedule(() => this.flush(true), batchTime);
     return (this.batch = batch);
   }
 

@@ -1,22 +1,26 @@
-import { catchError, map, throwError } from 'rxjs';
+import { catchError, filter, map, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { Checkpoint } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
-import type { ResultEvent, RunResult, StreamEvent } from '../core/event.js';
-import { isResult, isTurn } from '../core/eventGuards.js';
+import type { CheckpointEvent, RunResult, StreamEvent } from '../core/event.js';
+import { asKnownEvent } from '../core/eventGuards.js';
+import type { Input } from '../core/input.js';
+import { omitUndefined } from '../core/json/json.js';
 import type { JsonValue } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import { progress } from '../core/progress.js';
-import type { Progress } from '../core/progress.js';
+import { innerAgentOf, innerAgentProperty } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
-import type { Tool } from '../core/tool.js';
+import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 
 /** Any agent, whatever its tools, its output and its context are. */
 export interface AnyAgent {
   stream(input: string | Message | readonly Message[], ...options: never): Observable<StreamEvent>;
   run(input: string | Message | readonly Message[], ...options: never): Observable<RunResult>;
+  /** Resumes a run. Without it, an agent whose calls wait has no answer. */
+  resume?(checkpoint: Checkpoint, ...options: never): Observable<StreamEvent>;
 }
 
 /** Options of `agentTool`. */
@@ -41,10 +45,12 @@ const promptParameters = {
   additionalProperties: false,
 } as const;
 
+type CallContext = Parameters<NonNullable<Tool['execute']>>[1];
+
 type EventsOfAgent<A extends AnyAgent> = A extends { stream(...args: never): Observable<infer E> } ? E : never;
 
-/** All events of the agent's run, except its result. */
-type ProgressOfAgent<A extends AnyAgent> = Exclude<EventsOfAgent<A>, ResultEvent | ToolCallFragment>;
+/** The events of the agent's run are nested events of the call. */
+type NestedOfAgent<A extends AnyAgent> = Nested<Exclude<EventsOfAgent<A>, ToolCallFragment | CheckpointEvent>>;
 
 /** The typed output of the agent, or its text. */
 type ResultOfAgent<A extends AnyAgent> = A extends { run(...args: never): Observable<RunResult<infer O>> }
@@ -70,15 +76,18 @@ type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...optio
  * A call is a run of the agent, with a conversation of its own: the agent sees only its input, and the model that calls
  * it sees only the answer.
  *
- * - Progress: all events of the run except its `result`, each as the `value` of a `toolProgress` event, typed.
+ * - Events: each event of the run is the `event` of a `nested` event, typed.
  * - Result: the typed output, or the text of the last message.
+ * - Waiting: if calls of the agent wait, they are waiting calls of the outer run, with their `path`. The outer run asks
+ *   its own `approve` if the agent has none. Its checkpoint holds that of the inner run, and `resume` continues both.
  * - Usage: what each turn of the agent has used is added to the turn that called it (`toolUsage` events), so the usage
  *   of the outer run includes it, and so do `tokenBudget` and `costBudget`. The turn in which a run fails or is
- *   cancelled is not included.
- * - Cancellation: unsubscribing or stopping the outer run, or its `toolDeadline`, unsubscribes the inner one.
+ *   unsubscribed is not included.
+ * - Stop: stopping the outer run stops the inner one, which ends with what it has. The error of the call holds it.
+ * - Cancellation: unsubscribing the outer run, or its `toolDeadline`, unsubscribes the inner one.
  * - Errors: the model receives the message of the error, without the agent's conversation. Only a run that ends with
- *   `stop` has an answer. Any other end (`maxTurns`, `limit`, `length`, `contentFilter`, a call of its own that waits) is
- *   an error with the code `incomplete`, whose `data` holds the `finishReason` and the `text` that the agent wrote.
+ *   `stop` has an answer. Any other end (`maxTurns`, `limit`, `length`, `contentFilter`) is an error with the code
+ *   `incomplete`, whose `data` holds the `finishReason` and the `text` that the agent wrote.
  * - The `context` of the outer run is passed on to the agent's tools.
  *
  * ```ts
@@ -87,7 +96,7 @@ type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...optio
  * createAgent({ model, tools: [research] })
  *   .stream('Which river is longer, the Nile or the Amazon?')
  *   .subscribe((event) => {
- *     if (event.type === 'toolProgress' && event.value.type === 'text') process.stderr.write(event.value.text);
+ *     if (event.type === 'nested' && event.event.type === 'text') process.stderr.write(event.event.text);
  *   });
  * ```
  *
@@ -99,24 +108,65 @@ type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...optio
 export function agentTool<A extends AnyAgent, const Name extends string, S extends Schema = typeof promptParameters>(
   agent: A,
   options: AgentToolOptions<Name, S>,
-): Tool<Name, Infer<S>, ResultOfAgent<A>, ProgressOfAgent<A>, InferInput<S>, ContextOfAgent<A>> {
+): Tool<Name, Infer<S>, ResultOfAgent<A>, NestedOfAgent<A>, InferInput<S>, ContextOfAgent<A>> {
   const { name, description, parameters, prompt = parameters ? asJson : readPrompt } = options;
   const definition: Tool = {
     name,
     description,
     parameters: parameters ?? promptParameters,
-    execute: (args, { context, usage, idempotencyKey: runId }) =>
-      agent.stream(prompt(args as never), ...([{ context, runId }] as never)).pipe(
-        map((event): Progress | JsonValue => {
-          if (isResult(event)) return answerOf(name, event.result);
-          if (isTurn(event) && event.usage) usage(event.usage);
-          return progress(event);
-        }),
+    execute: (args, toolContext) =>
+      innerEvents(agent, () => prompt(args as never), toolContext).pipe(
+        map((event) => report(event, name, toolContext, agent.resume !== undefined)),
+        filter((answer) => answer !== undefined),
         catchError((thrown: unknown) => throwError(() => withoutConversation(thrown))),
       ),
+    ...innerAgentProperty(innerAgentOf(agent)),
   };
   // The types follow from the agent, but TypeScript cannot infer them from the Observable.
   return definition as ReturnType<typeof agentTool<A, Name, S>>;
+}
+
+/** Starts the agent's run, or resumes it. */
+function innerEvents(agent: AnyAgent, input: () => Input, { context, outer }: CallContext): Observable<StreamEvent> {
+  const inner = outer?.wrapAgent?.(agent) ?? agent;
+  const runOptions = {
+    context,
+    ...omitUndefined({ stop: outer?.stop, checkpoints: outer?.checkpoints, approve: outer?.approve }),
+  };
+  if (!outer?.resumed || !inner.resume) return inner.stream(input(), ...([runOptions] as never));
+  const { checkpoint, answers } = outer.resumed;
+  return inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never));
+}
+
+/** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */
+function report(
+  event: StreamEvent,
+  name: string,
+  { usage, outer }: CallContext,
+  canResume: boolean,
+): JsonValue | undefined {
+  const known = asKnownEvent(event);
+  switch (known.type) {
+    case 'checkpoint':
+      outer?.keep(known.checkpoint);
+      return undefined;
+    case 'turn': {
+      const { checkpoint, ...turn } = known;
+      if (known.usage) usage(known.usage);
+      outer?.emit(turn);
+      if (checkpoint) outer?.keep(checkpoint);
+      return undefined;
+    }
+    case 'result': {
+      const { checkpoint, ...result } = known.result;
+      if (checkpoint && canResume) outer?.suspend(checkpoint);
+      else outer?.emit(event);
+      return answerOf(name, result);
+    }
+    default:
+      outer?.emit(event);
+      return undefined;
+  }
 }
 
 const readPrompt = (args: unknown): string => (args as { readonly prompt: string }).prompt;

@@ -28,7 +28,7 @@ function failing() {
   return { attempts, source };
 }
 
-describe('MAX_TIMER_DELAY', () => {
+describe('maxTimerDelay', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
@@ -123,7 +123,7 @@ describe('MAX_TIMER_DELAY', () => {
       },
       23,
     ],
-  ])('MAX_TIMER_DELAY keeps %s from ending at once', (_, start, expected) => {
+  ])('maxTimerDelay keeps %s from ending at once', (_, start, expected) => {
     const observed = start();
     expect(observed()).toEqual(expected);
     jest.advanceTimersByTime(1000);

@@ -5,7 +5,7 @@ import { createAgent } from '../../lib/agent.js';
 import type { AgentOptions } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
-import { isText, isToolProgress, isToolResult, isToolUsage, isTurn } from '../../lib/core/eventGuards.js';
+import { isNested, isText, isToolResult, isToolUsage, isTurn } from '../../lib/core/eventGuards.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
@@ -53,27 +53,22 @@ const researcher = () =>
   });
 
 describe('agentTool', () => {
-  it('agentTool runs the agent: its text is progress, and its answer the result', () =>
+  it('agentTool runs the agent: its text is nested, and its answer the result', () =>
     diagram('agentTool', ({ model }: Streams<'model', Chunk>) => {
       const agent = createAgent({ model: { provider: 'test', name: 'test', stream: () => model } });
       return callTool(agentTool(agent, described), { prompt: 'Capital?' }).pipe(
         mergeMap((event): unknown[] => {
-          if (isToolProgress(event)) {
-            const { value } = event as { value: unknown };
-            return isText(value as StreamEvent) ? [(value as { text: string }).text] : [];
-          }
+          if (isNested(event)) return isText(event.event) ? [event.event.text] : [];
           if (isToolUsage(event)) return [event.usage];
           return isToolResult(event) ? [event.result] : [];
         }),
       );
     }));
 
-  it('agentTool emits all events of the run but its result as progress, and answers with the last message', async () => {
+  it('agentTool emits all events of the run as nested events, and answers with the last message', async () => {
     const inner = await firstValueFrom(researcher().stream('Rivers?').pipe(toArray()));
     const outer = await firstValueFrom(asking(agentTool(researcher(), described)).stream('?').pipe(toArray()));
-    expect(outer.filter(isToolProgress).map(({ value }) => value)).toEqual(
-      JSON.parse(JSON.stringify(inner.filter(({ type }) => type !== 'result'))),
-    );
+    expect(outer.filter(isNested).map(({ event }) => event)).toEqual(inner);
     expect(resultsOf(outer)).toEqual([{ type: 'toolResult', id: 'call_1_1', name: 'research', result: 'The Nile.' }]);
   });
 
@@ -211,17 +206,19 @@ describe('agentTool', () => {
     ]);
   });
 
-  it('agentTool types the progress as the events of the agent, and validates the prompt', () => {
+  it('agentTool types the nested events as the events of the agent, and validates the prompt', () => {
     const research = agentTool(researcher(), described);
     const read = (event: EventsOf<typeof research>) => {
-      if (event.type !== 'toolProgress') return '';
-      if (event.value.type === 'text') return event.value.text;
-      // @ts-expect-error -- the result is not progress
-      if (event.value.type === 'result') return '';
-      return event.value.type === 'toolResult' ? (event.value.result ?? '') : '';
+      // @ts-expect-error -- an agent has no progress of its own
+      if (event.type === 'toolProgress') return '';
+      if (event.type !== 'nested') return '';
+      if (event.event.type === 'text') return event.event.text;
+      // @ts-expect-error -- checkpoints are not emitted
+      if (event.event.type === 'checkpoint') return '';
+      return event.event.type === 'toolResult' ? (event.event.result ?? '') : '';
     };
     const text = { type: 'text', text: 'a' } as const;
-    expect(read({ type: 'toolProgress', id: '1', name: 'research', value: text })).toBe('a');
+    expect(read({ type: 'nested', id: '1', name: 'research', event: text })).toBe('a');
     expect(resultsOf(observe(callTool(research, {})).values)).toMatchObject([{ code: 'invalid_arguments' }]);
     const events: RunEvent[] = [{ type: 'message', message: modelMessage('a') }];
     expect(events).toHaveLength(1);

@@ -7,6 +7,7 @@ import type { Agent, Input, ResumeOptions, RunOptions } from '../../agent.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunEvent } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
+import { innerAgentOf } from '../../core/nested.js';
 import type { Tool } from '../../core/tool.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -66,7 +67,7 @@ export function traceAgent<T extends readonly Tool[], O, C>(
     traceRun((traced) => untyped.stream(input, traced) as Observable<RunEvent>, runOptions, options);
   const resume = (checkpoint: Checkpoint, runOptions: ResumeOptions = {}) =>
     traceRun((traced) => untyped.resume(checkpoint, traced), runOptions, options);
-  return agentOf(stream, resume);
+  return agentOf(stream, resume, innerAgentOf(agent));
 }
 
 /** Runs one run as an operation. */

@@ -1,5 +1,5 @@
-import type { Approve, WaitingCall } from '../../core/approval.js';
-import type { ResumedTurn } from '../../core/checkpoint.js';
+import type { WaitingCall } from '../../core/approval.js';
+import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
 import type { ToolWaitingEvent } from '../../core/event.js';
 import { unfinishedResult } from '../../core/message.js';
 import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -12,13 +12,12 @@ import type { CallObserver, CallSettings, RunningCallEvent } from './runningCall
 /** The settings of all calls of a turn. */
 export interface RoundSettings extends CallSettings {
   readonly concurrency: number;
-  readonly approve: Approve | undefined;
 }
 
 /** Receives the events of a round. */
 export interface RoundObserver {
   emit(event: RunningCallEvent | ToolWaitingEvent): void;
-  /** Called after each `toolWaiting` and each `toolResult`. */
+  /** Called after each `toolWaiting`, each `toolResult` and each checkpoint of an inner run. */
   roundChanged(round: CallRound): void;
   /** Called when all calls have ended, except those that wait for an answer from outside the run. */
   roundEnded(round: CallRound): void;
@@ -30,6 +29,10 @@ export class CallRound implements CallObserver, DecisionObserver {
   readonly results: Map<string, ToolResultPart>;
   /** The waiting calls by id. Empty if the round was vetoed. */
   readonly waiting: Map<string, WaitingCall>;
+  /** The inner runs of the calls without a result, by the ids of the calls. */
+  readonly nested: Map<string, Checkpoint>;
+  /** The calls whose inner run waits, by id. */
+  private readonly suspended = new Map<string, ToolCallPart>();
   private readonly begun: Set<string>;
   private readonly queue: ToolCallPart[] = [];
   /** The calls that run, by id. */
@@ -49,7 +52,8 @@ export class CallRound implements CallObserver, DecisionObserver {
     private readonly resumed?: ResumedTurn,
   ) {
     this.results = new Map(resumed?.open.results.map((result) => [result.id, result]));
-    this.waiting = new Map(resumed?.open.waiting.map((call) => [call.id, call]));
+    this.waiting = new Map(resumed?.open.waiting.filter(({ path }) => !path).map((call) => [call.id, call]));
+    this.nested = new Map([...(resumed?.nested ?? [])].map(([id, { checkpoint }]) => [id, checkpoint]));
     this.begun = new Set(this.results.keys());
   }
 
@@ -58,7 +62,8 @@ export class CallRound implements CallObserver, DecisionObserver {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
     const tool = this.settings.tools.get(call.name);
-    if (tool && !this.isVetoed && mayWait(tool, call, this.resumed)) {
+    // A call with an inner run was approved before.
+    if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {
       this.decide(call, tool);
     } else {
       this.queue.push(call);
@@ -67,7 +72,7 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   /** Answers a call as not executed, unless `begin` was called for it. */
-  reject(call: ToolCallPart): void {
+  refuse(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
     this.emit(unfinishedResult(call, 'not_executed'));
@@ -79,6 +84,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     const undecided = [...this.waiting.values()].filter(({ id }) => !this.decisions.has(id));
     // Before the running calls are cancelled: the last of them ends the round.
     for (const call of undecided) this.emit(unfinishedResult(call, 'not_executed'));
+    for (const call of this.suspended.values()) this.emit(unfinishedResult(call, 'cancelled'));
     for (const open of [...this.running.values(), ...this.decisions.values()]) open.cancel();
   }
 
@@ -88,7 +94,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     for (const open of [...this.running.values(), ...this.decisions.values()]) open.unsubscribe();
   }
 
-  /** No further call begins: the round ends when all calls have ended. */
+  /** No further call begins: the observer is told when all calls have ended. */
   complete(): void {
     this.isComplete = true;
     this.startQueued();
@@ -99,6 +105,8 @@ export class CallRound implements CallObserver, DecisionObserver {
     switch (event.type) {
       case 'toolResult':
         this.waiting.delete(event.id);
+        this.nested.delete(event.id);
+        this.suspended.delete(event.id);
         this.results.set(event.id, event);
         break;
       case 'toolWaiting':
@@ -116,6 +124,22 @@ export class CallRound implements CallObserver, DecisionObserver {
   approved(call: ToolCallPart): void {
     this.waiting.delete(call.id);
     this.queue.push(call);
+  }
+
+  innerRunChanged(id: string, checkpoint: Checkpoint): void {
+    if (this.isClosed) return;
+    this.nested.set(id, checkpoint);
+    this.observer.roundChanged(this);
+  }
+
+  innerRunWaits(call: ToolCallPart, checkpoint: Checkpoint): void {
+    this.suspended.set(call.id, call);
+    this.innerRunChanged(call.id, checkpoint);
+  }
+
+  /** Whether the round has ended with calls that wait. */
+  get waits(): boolean {
+    return this.waiting.size > 0 || this.suspended.size > 0;
   }
 
   callEnded(id: string): void {
@@ -137,10 +161,10 @@ export class CallRound implements CallObserver, DecisionObserver {
 
   private run(call: ToolCallPart): void {
     if (this.isVetoed) {
-      this.emit(unfinishedResult(call, 'not_executed'));
+      this.emit(unfinishedResult(call, this.nested.has(call.id) ? 'cancelled' : 'not_executed'));
       return;
     }
-    const running = new RunningCall(call, this.settings, this);
+    const running = new RunningCall(call, this.settings, this, this.resumed?.nested.get(call.id));
     this.running.set(call.id, running);
     running.start();
   }
@@ -153,11 +177,7 @@ export class CallRound implements CallObserver, DecisionObserver {
   private startQueued(): void {
     if (this.isStarting) return;
     this.isStarting = true;
-    while (this.canStart()) {
-      const call = this.queue.shift();
-      if (!call) break;
-      this.run(call);
-    }
+    for (let call; this.canStart() && (call = this.queue.shift());) this.run(call);
     this.isStarting = false;
     const openCount = this.running.size + this.decisions.size + this.queue.length;
     if (this.isComplete && !this.isClosed && openCount === 0) this.observer.roundEnded(this);

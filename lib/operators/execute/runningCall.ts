@@ -1,52 +1,70 @@
-import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent, ToolUsageEvent } from '../../core/event.js';
+import type {
+  NestedEvent,
+  ToolProgressEvent,
+  ToolResultEvent,
+  ToolStartEvent,
+  ToolUsageEvent,
+} from '../../core/event.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
+import type { ResumedRun } from '../../core/nested.js';
 import type { Tool } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
+import { NestedRun } from './nestedRun.js';
+import type { NestedObserver, NestedSettings } from './nestedRun.js';
 import { createToolContext, ToolExecution } from './toolExecution.js';
 import type { ExecutionObserver } from './toolExecution.js';
 import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
 /** The settings that one call takes from the run. */
-export interface CallSettings {
+export interface CallSettings extends NestedSettings {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly messages: readonly Message[];
   /** The user's own value. */
   readonly context: unknown;
-  /** What the idempotency key of the call begins with. */
-  readonly idempotencyPrefix: string;
   /** The maximum total time of the call, in milliseconds. Infinity: no deadline. */
   readonly deadline: number;
 }
 
 /** The events of a call that runs. */
-export type RunningCallEvent = ToolStartEvent | ToolProgressEvent | ToolUsageEvent | ToolResultEvent;
+export type RunningCallEvent = ToolStartEvent | ToolProgressEvent | ToolUsageEvent | NestedEvent | ToolResultEvent;
 
 /** Receives the events of a call. */
-export interface CallObserver {
+export interface CallObserver extends NestedObserver {
   emit(event: RunningCallEvent): void;
   /** Called when the call has ended, and its resources have been released. */
   callEnded(id: string): void;
 }
 
-/** A call that runs: it emits its start, its progress, and exactly one result, even if the tool fails. */
+/**
+ * A call that runs: it emits its start, its progress, and exactly one result, even if the tool fails. If an agent runs
+ * in it and waits, it has no result. A call whose inner run is resumed does not start again.
+ */
 export class RunningCall implements ExecutionObserver {
   private readonly execution = new ToolExecution(this);
+  private readonly nested: NestedRun;
 
   constructor(
     private readonly call: ToolCallPart,
     private readonly settings: CallSettings,
     private readonly observer: CallObserver,
-  ) {}
+    resumed: ResumedRun | undefined,
+  ) {
+    this.nested = new NestedRun(call, settings, this.execution, observer, resumed);
+  }
 
   start(): void {
     this.execution.limit(this.settings.deadline);
     this.execution.start(() => this.execute());
   }
 
-  /** Unsubscribes the tool and aborts its signal (see `ToolExecution.cancel`); the result is an error. */
+  /**
+   * Stops the agent that the tool runs, so that the result has what it wrote. Any other tool is unsubscribed, and its
+   * signal is aborted; the result is an error in both cases.
+   */
   cancel(): void {
+    this.nested.end();
     this.execution.cancel(cancellation());
   }
 
@@ -89,13 +107,12 @@ export class RunningCall implements ExecutionObserver {
   }
 
   private executeWith(tool: Tool, args: unknown): unknown {
-    const { call, observer, execution } = this;
-    const { messages, context, idempotencyPrefix } = this.settings;
-    const idempotencyKey = idempotencyPrefix + call.id;
+    const { call, observer, execution, nested: outer } = this;
+    const { messages, context } = this.settings;
     if (!execution.isOpen()) return undefined; // the call has ended while its arguments were validated
-    observer.emit({ type: 'toolStart', id: call.id, name: call.name, arguments: call.arguments });
+    if (!outer.resumed) observer.emit({ type: 'toolStart', id: call.id, name: call.name, arguments: call.arguments });
     if (!execution.isOpen()) return undefined; // the handler of the event has ended it
-    return tool.execute?.(args, createToolContext(execution, { call, messages, context, idempotencyKey }));
+    return tool.execute?.(args, createToolContext(execution, { call, messages, context, outer }));
   }
 }
 

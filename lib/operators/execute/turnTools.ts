@@ -10,9 +10,9 @@ import { isFinish, isModelMessage, isRetract, isToolCall } from '../../core/even
 import { omitUndefined } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
+import { waitingInside } from '../../core/nested.js';
 import { onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
-import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
 import { interruptedFinish } from '../stopOn.js';
 import { CallRound } from './callRound.js';
@@ -36,8 +36,6 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly deadline?: number | undefined;
   /** The user's own value, for the tools' context. Default: undefined. */
   readonly context?: C | undefined;
-  /** What the idempotency keys of the calls begin with. The id of the call follows. Default: a random text. */
-  readonly idempotencyPrefix?: string | undefined;
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
@@ -65,9 +63,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const { concurrency = 1, deadline = Infinity, messages = [], context, approve, stop, resumed } = options;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
-    const { idempotencyPrefix = `${newRunId()}.` } = options;
-    const limits = { deadline, concurrency };
-    this.settings = { tools: toolsByName(tools), messages, context, idempotencyPrefix, approve, ...limits };
+    const { checkpoints = false } = options;
+    this.settings = { tools: toolsByName(tools), messages, context, deadline, concurrency, approve, checkpoints };
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());
@@ -99,9 +96,9 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const round = this.currentRound();
     const isInterrupted = finish.reason === 'stopped' && finish.rawReason === interruptedFinish.rawReason;
     if (this.isStopped || (vetoReasons.has(finish.reason) && !isInterrupted)) round.veto();
-    if (!options.resumed) this.roundChanged(round); // for the checkpoint after the model's message
+    if (!options.resumed) this.roundChanged(round);
     for (const call of calls) {
-      if (isInterrupted) round.reject(call); // `eager` has begun the others
+      if (isInterrupted) round.refuse(call);
       else round.begin(call);
     }
     round.complete();
@@ -116,13 +113,13 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
   }
 
   roundChanged(round: CallRound): void {
-    if (this.options.checkpoints) this.emitOpenCalls(round, false);
+    if (this.settings.checkpoints) this.emitOpenCalls(round, false);
   }
 
   roundEnded(round: CallRound): void {
     const { calls, finish } = this;
     if (!finish) return;
-    if (round.waiting.size > 0) {
+    if (round.waits) {
       this.emitOpenCalls(round, true);
       this.out.complete();
       return;
@@ -177,9 +174,11 @@ function stoppedFinish(finish: FinishChunk): FinishChunk {
 }
 
 function openCalls({ reason, rawReason, usage }: FinishChunk, round: CallRound, waits: boolean): OpenCallsEvent {
-  const [results, waiting] = [[...round.results.values()], [...round.waiting.values()]];
+  const results = [...round.results.values()];
+  const waiting = [...round.waiting.values(), ...waitingInside(round.nested)];
   const finish = { reason, ...omitUndefined({ rawReason, usage }) };
-  return { type: 'openCalls', waits, open: { messages: [], finish, results, waiting } };
+  const nested = round.nested.size > 0 ? { nested: Object.fromEntries(round.nested) } : {};
+  return { type: 'openCalls', waits, open: { messages: [], finish, results, waiting, ...nested } };
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

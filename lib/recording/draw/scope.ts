@@ -1,8 +1,6 @@
 import type { RetryChunk } from '../../core/chunk.js';
-import type { StreamEvent, ToolProgressEvent, ToolResultEvent, TurnEvent } from '../../core/event.js';
+import type { StreamEvent, ToolEvent, ToolProgressEvent, ToolResultEvent, TurnEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
-import type { KnownEvent } from '../../core/eventGuards.js';
-import { isRecord } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import { formatTime, Lane, shortArguments, shortJson } from './lanes.js';
 import type { Tick } from './lanes.js';
@@ -73,6 +71,7 @@ export class Scope {
       case 'toolWaiting':
       case 'toolStart':
       case 'toolProgress':
+      case 'nested':
       case 'toolUsage':
       case 'toolResult':
         return this.toolEvent(at, known);
@@ -135,10 +134,7 @@ export class Scope {
     return request.lane;
   }
 
-  private toolEvent(
-    at: number,
-    event: Extract<KnownEvent, { readonly id: string; readonly type: `tool${string}` }>,
-  ): Lane {
+  private toolEvent(at: number, event: ToolEvent): Lane {
     const call = this.calls.get(event.id) ?? this.addCall(at, event.id, event.name);
     switch (event.type) {
       case 'toolCall':
@@ -151,6 +147,9 @@ export class Scope {
         call.lane.spans.push(waitBefore(call, at));
         call.startedAt = at;
         break;
+      case 'nested':
+        call.nested ??= new Scope(call.lane, false);
+        return call.nested.add(at, event.event, true);
       case 'toolProgress':
         return this.progress(at, event, call);
       case 'toolResult':
@@ -168,10 +167,6 @@ export class Scope {
   }
 
   private progress(at: number, { value }: ToolProgressEvent, call: CallLane): Lane {
-    if (isRecord(value) && typeof value['type'] === 'string') {
-      call.nested ??= new Scope(call.lane, false);
-      return call.nested.add(at, value as unknown as StreamEvent, true);
-    }
     call.lane.marks.push({ kind: 'progress', at, label: shortJson(value) });
     return call.lane;
   }

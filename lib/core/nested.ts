@@ -1,0 +1,66 @@
+import type { Observable } from 'rxjs';
+import type { Approve, CallAnswers, WaitingCall } from './approval.js';
+import type { Checkpoint } from './checkpoint.js';
+import type { StreamEvent } from './event.js';
+import type { Tool } from './tool.js';
+
+/**
+ * The run that has made a call, for a tool that runs an agent: `agentTool` reads it as `outer` of its context. An inner
+ * run is known by the id of the call. It reports to its outer run directly, so tools made of tools need no support.
+ */
+export interface OuterRun {
+  /** Emits when the call is stopped, also to a late subscriber: the inner run ends with what it has. */
+  readonly stop: Observable<void>;
+  /** Whether the outer run has checkpoints, so that the inner one needs them too. */
+  readonly checkpoints: boolean;
+  /** The inner run that is resumed. Undefined for a new one. */
+  readonly resumed: ResumedRun | undefined;
+  /** Decides about inner calls if the agent itself has no `approve`. Undefined: they wait. */
+  readonly approve: Approve | undefined;
+  /** Replaces the agent before it runs, for a bridge that observes inner runs. Default: the agent runs as it is. */
+  wrapAgent?: (<A extends object>(agent: A) => A) | undefined;
+  /** Emits an event of the inner run, as a `nested` event. */
+  emit(event: StreamEvent): void;
+  /** Keeps the inner run so far, for the checkpoints of the outer run. */
+  keep(checkpoint: Checkpoint): void;
+  /** Ends the call without a result, because inner calls wait. The outer run waits for the same calls. */
+  suspend(checkpoint: Checkpoint): void;
+}
+
+/** An inner run that is resumed, with the answers to its waiting calls by their inner ids. */
+export interface ResumedRun {
+  readonly checkpoint: Checkpoint;
+  readonly answers: CallAnswers;
+}
+
+/** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */
+export const nestedId = (outer: string, inner: string): string => `${outer}/${inner}`;
+
+/** An inner call that waits, as a waiting call of the outer run. */
+export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call): Call => ({
+  ...call,
+  id: nestedId(outer, call.id),
+  path: [outer, ...(call.path ?? [call.id])],
+});
+
+/** The calls of inner runs that wait, as waiting calls of the outer run. */
+export function waitingInside(nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>): readonly WaitingCall[] {
+  return [...nested].flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
+}
+
+/** What `resume` of an outer run checks before it executes anything. */
+export interface InnerAgent {
+  readonly tools: readonly Tool[];
+  /** The name of its orchestrator. */
+  readonly orchestrator: string;
+}
+
+/** Where agents and the tools that run them have it. A property, because wrappers copy those. */
+const innerAgent: unique symbol = Symbol.for('rivulet.innerAgent');
+
+/** The properties with which an agent, or its tool, tells what `resume` of an outer run needs to know. */
+export const innerAgentProperty = (inner: InnerAgent | undefined): object => (inner ? { [innerAgent]: inner } : {});
+
+/** What an agent, or its tool, tells of itself; undefined for any other. */
+export const innerAgentOf = (value: object | undefined): InnerAgent | undefined =>
+  (value as { readonly [innerAgent]?: InnerAgent } | undefined)?.[innerAgent];

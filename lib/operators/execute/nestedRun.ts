@@ -1,0 +1,72 @@
+import { ReplaySubject } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Approve } from '../../core/approval.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
+import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
+import type { ToolCallPart } from '../../core/message.js';
+import { asOuterCall } from '../../core/nested.js';
+import type { OuterRun, ResumedRun } from '../../core/nested.js';
+import type { ToolExecution } from './toolExecution.js';
+
+/** The settings that an inner run takes from the run of its call. */
+export interface NestedSettings {
+  readonly approve: Approve | undefined;
+  readonly checkpoints: boolean;
+}
+
+/** Receives what an inner run reports. */
+export interface NestedObserver {
+  emit(event: NestedEvent): void;
+  /** The inner run of a call has reached a checkpoint. */
+  innerRunChanged(id: string, checkpoint: Checkpoint): void;
+  /** The inner run of a call waits. The call ends without a result. */
+  innerRunWaits(call: ToolCallPart, checkpoint: Checkpoint): void;
+}
+
+/** The inner run of a call, if its tool runs an agent. After the end of the call, it reports nothing. */
+export class NestedRun implements OuterRun {
+  wrapAgent: OuterRun['wrapAgent'];
+  private stops: ReplaySubject<void> | undefined; // created only if the tool runs an agent
+
+  constructor(
+    private readonly call: ToolCallPart,
+    private readonly settings: NestedSettings,
+    private readonly execution: ToolExecution,
+    private readonly observer: NestedObserver,
+    readonly resumed: ResumedRun | undefined,
+  ) {}
+
+  get stop(): Observable<void> {
+    return (this.stops ??= new ReplaySubject(1));
+  }
+
+  get checkpoints(): boolean {
+    return this.settings.checkpoints;
+  }
+
+  get approve(): Approve | undefined {
+    const { call, settings } = this;
+    const { approve } = settings;
+    return approve && ((request) => approve(asOuterCall(call.id, request)));
+  }
+
+  emit(event: StreamEvent): void {
+    const { id, name } = this.call;
+    if (this.execution.isOpen()) this.observer.emit({ type: 'nested', id, name, event: event as RunEvent });
+  }
+
+  keep(checkpoint: Checkpoint): void {
+    if (this.execution.isOpen()) this.observer.innerRunChanged(this.call.id, checkpoint);
+  }
+
+  suspend(checkpoint: Checkpoint): void {
+    if (!this.execution.isOpen()) return;
+    this.observer.innerRunWaits(this.call, checkpoint);
+    this.execution.suspend();
+  }
+
+  /** Stops the inner run: most end at once, and the call gets its result. */
+  end(): void {
+    this.stops?.next();
+  }
+}
