@@ -229,7 +229,7 @@ export { shareRun, RunAbandonedError } from './service/shareRun.js';
 export type { SharedRun, SharedRunStatus, ShareRunOptions } from './service/shareRun.js';
 export { createRuns } from './service/createRuns.js';
 export type { Runs, RunsOptions } from './service/createRuns.js';
-export type { Envelope } from './service/eventLog.js';
+export type { Envelope } from './service/lateReader.js';
 export type { ServerSentEvent, ServerSentEventsOptions } from './transport/serverSentEvents.js';
 export { toServerSentEvents } from './service/toServerSentEvents.js';
 export { joinRun } from './service/joinRun.js';

@@ -13,7 +13,8 @@ export abstract class RivuletError extends Error {
   /**
    * Whether a service may send the code and the message to a browser. The message of such a class says nothing about
    * the server: its keys, its configuration, its tools. Errors of the provider and of the transport are described with
-   * a fixed sentence for their code, since their messages may repeat what a server has written.
+   * a fixed sentence for their code, since their messages may repeat what a server has written. Read by
+   * `describeError` (`transport/publicError.ts`).
    */
   readonly isPublic: boolean = false;
 

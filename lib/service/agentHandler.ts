@@ -9,7 +9,7 @@ import { readRequest } from './agentRequest.js';
 import type { JoinRequest, ResumeRequest, StartRequest } from './agentRequest.js';
 import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
-import { messagesOfRecord, replayCheckpoint, replayRecord } from './replayRun.js';
+import { messagesOfRecord, replayCheckpoint, replayRecord } from './replayRecord.js';
 import { RunNotFoundError } from './runLog.js';
 import { publicEvents } from './publicEvents.js';
 import { createResponse, serverSentEvents } from './runResponse.js';

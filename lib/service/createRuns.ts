@@ -4,7 +4,7 @@ import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { randomId } from '../transport/randomId.js';
-import type { Envelope } from './eventLog.js';
+import type { Envelope } from './lateReader.js';
 import { memoryLog } from './memoryLog.js';
 import { RunNotFoundError } from './runLog.js';
 import type { RunLog } from './runLog.js';

@@ -25,6 +25,8 @@ export interface JoinedRun<E extends StreamEvent> {
  *
  * <span class="informal">A repeated request never asks the question twice.</span>
  *
+ * What the client has missed comes from the log of the run (`lateReader.ts`).
+ *
  * ```ts
  * const { run, after } = joinRun(runs, request.headers, (stop) => agent.stream(input, { stop }));
  * return runResponse(run, { after });

@@ -4,7 +4,7 @@ import { RivuletError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
-import type { Envelope } from './eventLog.js';
+import type { Envelope } from './lateReader.js';
 
 /** A message to the executor of a run, from anyone who may use the run. */
 export type RunMessage =

@@ -11,7 +11,7 @@ import {
   startHeartbeat,
 } from '../transport/serverSentEvents.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
-import type { Envelope } from './eventLog.js';
+import type { Envelope } from './lateReader.js';
 import { shareRun } from './shareRun.js';
 import type { SharedRun } from './shareRun.js';
 

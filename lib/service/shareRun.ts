@@ -6,7 +6,7 @@ import type { StreamEvent } from '../core/event.js';
 import { maxTimerDelay, requireNumber } from '../core/options.js';
 import { randomId } from '../transport/randomId.js';
 import { describeError } from '../transport/publicError.js';
-import type { Envelope } from './eventLog.js';
+import type { Envelope } from './lateReader.js';
 import { memoryLog } from './memoryLog.js';
 import type { RunLog } from './runLog.js';
 

@@ -2,7 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { createCompactor } from '../transport/compactEvents.js';
-import type { Envelope } from './eventLog.js';
+import type { Envelope } from './lateReader.js';
 import {
   endEvent,
   failureEvent,

@@ -5,7 +5,8 @@ import { ConfigurationError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import type { JsonObject } from '../core/json/json.js';
 import { createEventLog } from '../service/eventLog.js';
-import type { Envelope, EventLog, LogReader } from '../service/eventLog.js';
+import type { EventLog } from '../service/eventLog.js';
+import type { Envelope, LogReader } from '../service/lateReader.js';
 import { remoteRunError } from '../transport/fromServerSentEvents.js';
 
 /** What a database has of a run after a position. */

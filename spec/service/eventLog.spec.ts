@@ -4,7 +4,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { createEventLog } from '../../lib/service/eventLog.js';
-import type { Envelope, EventLog, LogReader } from '../../lib/service/eventLog.js';
+import type { EventLog } from '../../lib/service/eventLog.js';
+import type { Envelope, LogReader } from '../../lib/service/lateReader.js';
 import { contentOf } from '../support/runs.js';
 
 const text = (value: string): StreamEvent => ({ type: 'text', text: value }) as StreamEvent;
